@@ -54,6 +54,7 @@ SLOW = (
     "tools/every_sensitive_spec.lua",
     "tools/every_unobtrusive_spec.lua",
     "tools/file_move_buffers_spec.lua",
+    "tools/file_move_python_spec.lua",
     "tools/file_move_spec.lua",
     "tools/file_search_spec.lua",
     "tools/git_spec.lua",

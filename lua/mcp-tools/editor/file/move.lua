@@ -7,11 +7,14 @@
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local clients = require('mcp-tools.editor.lsp.clients')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local glob = require('mcp-tools.files.glob')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
+local fresh = require('mcp-tools.editor.diagnostics.fresh')
+local moved_imports = require('mcp-tools.editor.file.moved_imports')
 local moved_buffers = require('mcp-tools.editor.file.moved_buffers')
 local names = require('mcp-tools.editor.file.names')
 local paths = require('mcp-tools.files.paths')
@@ -19,6 +22,7 @@ local request = require('mcp-tools.editor.lsp.request')
 local sensitive = require('mcp-tools.files.sensitive')
 local source = require('mcp-tools.editor.symbol.source')
 local time_slice = require('mcp-tools.util.time_slice')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local api, uv = vim.api, vim.uv
@@ -26,11 +30,22 @@ local api, uv = vim.api, vim.uv
 local M = {}
 
 local WILL, DID = 'workspace/willRenameFiles', 'workspace/didRenameFiles'
+--- Time of the tool, which is also that of a server's answer: in a large project the first one takes long.
+M.TIMEOUT_MS = 60000
+--- Changed files that are checked afterwards, and the time for that.
+local MAX_CHECKED, CHECK_MS = 20, 8000
+--- Problems that are named.
+local MAX_PROBLEMS = 10
 --- `FileChangeType` of the protocol.
 local MADE, DELETED = 1, 3
+--- What an import looks like in most languages.
+local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
 
 ---@class mcp-tools.Moved
 ---@field problems string[] buffers that do not follow
+---@field bufnr integer? of the file, where it has one
+---@field broken string[] what servers find wrong afterwards in what was changed
+---@field unchecked integer changed files that no server has looked at afterwards
 ---@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FileEdited[], name: string }[]
 
 --- Why it cannot be moved.
@@ -137,12 +152,13 @@ local function change_others(ctx, from, to, is_folder, moved)
       if unready then
         return errors.new('busy', ('%s, so that it cannot say what changes elsewhere; try again'):format(unready))
       end
-      local change, err = request.ask(ctx, client, WILL, params_of(from, to), bufnr)
+      local change, err = request.ask(ctx, client, WILL, params_of(from, to), bufnr, M.TIMEOUT_MS)
       local plan, files
       if change then
         plan, err = workspace_edit.plan(ctx, change, client)
       end
       if plan and #plan.files > 0 then
+        moved_imports.correct(plan.files, from, to)
         for _, file in ipairs(plan.files) do
           -- What is moved was saved, and stays so.
           file.write = file.write or moved_buffers.is_at_or_below(file.place, from)
@@ -201,6 +217,59 @@ local function rename(from, to)
   return errors.new('tool_error', ('%s cannot be moved to %s: %s'):format(from, to, problem))
 end
 
+--- Lines that a plan changes, as they are counted afterwards.
+---@param edits mcp-tools.Edit[]
+---@return table<integer, true>
+local function changed_rows(edits)
+  local rows = {}
+  for _, each in ipairs(edits) do
+    rows[each.start_line] = true
+  end
+  return rows
+end
+
+--- What the servers find wrong, after the move, in the lines that were changed and in the imports of the moved file.
+---@param ctx mcp-tools.Ctx
+---@param moved mcp-tools.Moved
+---@return string[] problems
+---@return integer unchecked files
+local function broken_imports(ctx, moved)
+  local rows_of, order = {}, {}
+  for _, each in ipairs(moved.plans) do
+    for _, file in ipairs(each.plan.files) do
+      if not rows_of[file.bufnr] and file.bufnr ~= moved.bufnr then
+        table.insert(order, file.bufnr)
+      end
+      rows_of[file.bufnr] = vim.tbl_extend('force', rows_of[file.bufnr] or {}, changed_rows(file.edits))
+    end
+  end
+  if moved.bufnr and api.nvim_buf_is_loaded(moved.bufnr) then
+    table.insert(order, 1, moved.bufnr)
+  end
+  local problems, unchecked = {}, math.max(0, #order - MAX_CHECKED)
+  local over, pause = uv.hrtime() + CHECK_MS * 1e6, time_slice.of(ctx)
+  watched_files.tell(ctx, true)
+  for i = 1, math.min(#order, MAX_CHECKED) do
+    local bufnr = order[i]
+    local served = api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
+    local left = (over - uv.hrtime()) / 1e6
+    if #served == 0 or fresh.wait(ctx, bufnr, served, math.max(left, 1)) == 'no' then
+      unchecked = unchecked + 1
+    else
+      local path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root)
+      for _, each in ipairs((findings.of(bufnr, { min_severity = 'warning' }, pause))) do
+        local row = each.item.lnum - 1
+        local line = api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+        local is_import = bufnr == moved.bufnr and IMPORT:match_str(line) ~= nil
+        if is_import or rows_of[bufnr] and rows_of[bufnr][row] then
+          table.insert(problems, ('%s:%s'):format(path, each.row))
+        end
+      end
+    end
+  end
+  return problems, unchecked
+end
+
 --- Moves it.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param from string resolved
@@ -220,7 +289,7 @@ function M.run(ctx, from, to)
       lsp.clients(ctx, loaded.bufnr)
     end
   end
-  local moved = { plans = {}, problems = {} }
+  local moved = { plans = {}, problems = {}, broken = {}, unchecked = 0, bufnr = loaded and loaded.bufnr }
   local over = false
   ctx:on_cancel(function()
     if not over then
@@ -254,6 +323,9 @@ function M.run(ctx, from, to)
   end
   disk.tell_servers(from, DELETED)
   disk.tell_servers(to, MADE)
+  if #moved.plans > 0 then
+    moved.broken, moved.unchecked = broken_imports(ctx, moved)
+  end
   if loaded and loaded.new then
     source.drop(loaded)
   end
@@ -281,6 +353,14 @@ function M.told(ctx, from, to, moved)
   end
   if #plans == 0 then
     table.insert(rows, 'no language server changed anything elsewhere')
+  end
+  if #moved.broken > 0 then
+    local text = '%d changed or moved imports do not resolve or have other problems now:'
+    table.insert(rows, text:format(#moved.broken))
+    vim.list_extend(rows, vim.list_slice(moved.broken, 1, MAX_PROBLEMS))
+  end
+  if moved.unchecked > 0 then
+    table.insert(rows, ('%d changed files were not checked afterwards'):format(moved.unchecked))
   end
   vim.list_extend(rows, moved.problems)
   return table.concat(rows, '\n')

@@ -39,16 +39,16 @@ end
 return {
   name = 'file_move',
   title = 'Move a file',
-  description = 'Moves or renames a file or folder. Language servers that know how change what refers to it, such as'
-    .. ' imports; open buffers follow. Folders on the way are made. Nothing is overwritten; files with unsaved changes'
-    .. ' are not moved.',
+  description = 'Moves or renames a file or directory. Language servers change what refers to it, such as imports, and'
+    .. ' the answer names imports that do not resolve afterwards; open buffers follow. Missing directories are created.'
+    .. ' Nothing is overwritten; files with unsaved changes are not moved.',
   args = {
     path = { type = 'string', description = 'File or folder', required = true, minLength = 1 },
     new_path = { type = 'string', description = 'Where it goes, with its name', required = true, minLength = 1 },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it moves files',
-  timeout = 60000,
+  timeout = move.TIMEOUT_MS,
   preview = function(args)
     local root = project.root()
     local from, err = resolved(root, 'path', args.path)

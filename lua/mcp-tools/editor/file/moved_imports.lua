@@ -1,0 +1,109 @@
+--- Python imports of a moved module: basedpyright changes the last name of their path only, also when the directory
+--- changes. What cannot be corrected here is reported by move.lua.
+
+local M = {}
+
+---@param path string
+---@return string[]
+local function segments(path)
+  return vim.split(path, '/', { plain = true, trimempty = true })
+end
+
+--- The path of a directory from another one's place, as a relative import names it: `..core`.
+---@param from string
+---@param to string
+---@return string
+local function relative(from, to)
+  local here, there, common = segments(from), segments(to), 0
+  while here[common + 1] and here[common + 1] == there[common + 1] do
+    common = common + 1
+  end
+  return ('.'):rep(#here - common + 1) .. table.concat(there, '.', common + 1)
+end
+
+--- The package of the module's new place, in place of a package that a file names.
+---@param package string such as `shop.util`, `.` or `..util`
+---@param file string that names it
+---@param old string directory of the module
+---@param new string
+---@return string? nil: that is not the package of the module
+local function moved(package, file, old, new)
+  local dots, names = package:match('^(%.*)([%w_.]*)$')
+  local parts = vim.split(names or '', '.', { plain = true, trimempty = true })
+  if dots and dots ~= '' then
+    local dir = vim.fs.dirname(file)
+    for _ = 2, #dots do
+      dir = vim.fs.dirname(dir)
+    end
+    return table.concat({ dir, unpack(parts) }, '/') == old and relative(vim.fs.dirname(file), new) or nil
+  end
+  local root = old:sub(1, -#names - 2)
+  local is_top = #parts > 0 and old == root .. '/' .. table.concat(parts, '/')
+  if not is_top or vim.uv.fs_stat(root .. '/__init__.py') or not vim.startswith(new, root .. '/') then
+    return nil
+  end
+  return (new:sub(#root + 2):gsub('/', '.'))
+end
+
+--- An edit of the package before the module's name, where the server left it as it was.
+---@param line string
+---@param each mcp-tools.Edit of the module's name
+---@param place fun(package: string): string?
+---@return mcp-tools.Edit?
+local function package_edit(line, each, place)
+  local before, after = line:sub(1, each.start_col), line:sub(each.end_col + 1)
+  local function edit(first, old, new)
+    return {
+      start_line = each.start_line,
+      end_line = each.end_line,
+      start_col = first - 1,
+      end_col = first - 1 + #old,
+      text = new,
+    }
+  end
+  local first, package = before:match('^%s*from%s+()(%S+)%s+import%s+$')
+  if first then
+    local alone = after:find('^%s*$') or after:find('^%s*#') or after:find('^%s+as%s')
+    local new = alone and place(package)
+    return new and edit(first, package, new) or nil
+  end
+  first, package = before:match('()(%.+[%w_.]*)$')
+  if not first or not before:find('^%s*from%s+%.') then
+    first, package = before:match('%f[%w_]()([%w_][%w_.]*%.)$')
+    if not first or before:sub(first - 1, first - 1) == '.' then
+      return nil
+    end
+  end
+  local names = package:gsub('([%w_])%.$', '%1')
+  local new = place(names)
+  return new and edit(first, package, new:find('[%w_]$') and new .. '.' or new) or nil
+end
+
+--- Adds to a server's edits what it leaves out.
+---@param files mcp-tools.lsp.FileChange[]
+---@param from string resolved path of the module
+---@param to string
+function M.correct(files, from, to)
+  local old, new = vim.fs.dirname(from), vim.fs.dirname(to)
+  local stem = to:match('([%w_]+)%.pyi?$')
+  if old == new or not stem or not from:find('%.pyi?$') then
+    return
+  end
+  for _, file in ipairs(files) do
+    local more, taken = {}, {}
+    for _, each in ipairs(file.edits) do
+      local line = each.text == stem and each.start_line == each.end_line and file.before[each.start_line + 1]
+      local edit = line
+        and package_edit(line, each, function(package)
+          return moved(package, file.place, old, new)
+        end)
+      if edit and not taken[edit.start_line .. ' ' .. edit.start_col] then
+        taken[edit.start_line .. ' ' .. edit.start_col] = true
+        table.insert(more, edit)
+      end
+    end
+    vim.list_extend(file.edits, more)
+  end
+end
+
+return M

@@ -194,7 +194,7 @@ class Pump:
             elif reply.status < 400:
                 self._put(message)
         if answer is None:
-            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}{_reason(messages)}")
+            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}{_said(messages)}")
         try:
             version = json.loads(answer)["result"]["protocolVersion"]
         except (TypeError, KeyError):
@@ -210,15 +210,21 @@ class Pump:
             if self._begun is None:
                 self._fail_all(asked, "Send initialize first")
             elif offline.is_status_call(message):
-                found = self._again(self._session, wait=False)
-                reason = found.text if isinstance(found, Missing) else None
-                self._put(_response(message["id"], offline.status(reason)))
+                self._put(_response(message["id"], offline.status(self._reason())))
             else:
                 self._relay(line, message, asked, sent)
         finally:
             for id_ in asked:
                 self._unsent.pop(_key(id_), None)
             sent.set()
+
+    def _reason(self) -> str | None:
+        """Why no editor can be reached now; None = one can."""
+        session = self._session
+        if session is not None and self._missing is None and session.endpoint.is_ours():
+            return None
+        found = self._again(session, wait=False)
+        return found.text if isinstance(found, Missing) else None
 
     def _relay(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
         session, known = self._session, True
@@ -414,10 +420,11 @@ class Pump:
         return status, last
 
     def _is_gone(self, silent_since: float) -> bool:
-        """Whether no editor can be reached, and none is about to come back."""
+        """Whether the editor does not come back: its bridge may be restarting, also beside another editor."""
+        if time.monotonic() - silent_since > RESTART_SECONDS:
+            return True
         found = self._find()
-        restarting = isinstance(found, Missing) and found.soon
-        return not restarting or time.monotonic() - silent_since > RESTART_SECONDS
+        return isinstance(found, Missing) and not found.soon
 
     # Threads and lines
 
@@ -475,7 +482,7 @@ def _response(id_: Any, result: dict[str, Any]) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}).encode()
 
 
-def _reason(messages: list[bytes]) -> str:
+def _said(messages: list[bytes]) -> str:
     """The message of an error that was answered, to end a sentence with."""
     for line in messages:
         try:

@@ -468,3 +468,22 @@ async def test_a_client_without_an_editor_is_promised_what_the_bridge_has() -> N
             async with await bridge.post(bridge.message("initialize", params)) as response:
                 online = (await response.json())["result"]
             assert {**offline.initialize(params), "instructions": None} == {**online, "instructions": None}
+
+
+def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Callable[[str], Client]) -> None:
+    """Although another one is nearer by now; a restart of the bridge is waited for as well."""
+    own, other = FakeBridge(TOKEN, answered), FakeBridge(TOKEN, answered)
+    client = clients(own.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    client._endpoint = Endpoint(other.url, TOKEN)
+    client.ask(CALL_STATUS)
+    assert "is connected" in client.answer(9)["result"]["content"][0]["text"]
+    own.end()
+    time.sleep(1)
+    again = FakeBridge(TOKEN, answered, own.server_port)
+    client.ask(call(1))
+    assert "result" in client.answer(1)
+    assert other.heard == []
+    for bridge in (again, other):
+        bridge.end()

@@ -94,7 +94,7 @@ end
 local function read_error(err)
   if errors.is(err) then
     local copy = errors.new(err.code, err.message, err.errors)
-    copy.required = err.required
+    copy.required, copy.retry_after_ms = err.required, err.retry_after_ms
     return copy
   end
   if type(err) == 'table' and type(err.message) == 'string' then

@@ -361,6 +361,11 @@ describe('editor_notify', function()
       return api.nvim_exec2('messages', { output = true }).output:find('first\n  [mcp-tools] not ours', 1, true)
     end)
     t.eq('validation_error', calls.fails('editor_notify', { message = 'x', level = 'loud' }).code)
+    local last
+    for _ = 1, 30 do
+      last = project.run('tool', 'editor_notify', { message = 'again' })
+    end
+    t.eq('rate_limited', last.error.code)
     t.eq('validation_error', calls.fails('editor_notify', { message = ('x'):rep(2001) }).code)
   end)
 end)
@@ -442,6 +447,28 @@ describe('editor_open', function()
     t.eq({ 'col', own }, { vim.fn.winlayout()[1], api.nvim_get_current_win() })
     local shown = calls.call('editor_open', { path = 'b.txt', where = 'tab' })
     t.eq({ 2, true, api.nvim_get_current_win() }, { #api.nvim_list_tabpages(), shown.entered, shown.window })
+  end)
+
+  it('uses its last tab page and split again after five of them, and is not called without end', function()
+    vim.cmd('silent tabnew | tabonly!')
+    edit('a.txt', 'one\n')
+    for i = 1, 8 do
+      project.write(i .. '.txt', 'x\n')
+      calls.call('editor_open', { path = i .. '.txt', where = 'tab' })
+    end
+    t.eq(6, #api.nvim_list_tabpages())
+    t.eq(project.root .. '/8.txt', api.nvim_buf_get_name(0))
+    vim.cmd('silent tabonly! | only!')
+    for i = 1, 8 do
+      calls.call('editor_open', { path = i .. '.txt', where = 'split' })
+    end
+    t.eq(6, #api.nvim_list_wins())
+    local last
+    for _ = 1, 70 do
+      last = project.run('tool', 'editor_open', { path = '1.txt' })
+    end
+    t.eq('rate_limited', last.error.code)
+    t.ok(last.error.retry_after_ms > 0)
   end)
 
   it('has what the disk has', function()

@@ -88,6 +88,72 @@ describe('quickfix_set', function()
   end)
 end)
 
+describe('many calls of quickfix_set', function()
+  local function titles()
+    local list = {}
+    for nr = 1, vim.fn.getqflist({ nr = '$' }).nr do
+      list[nr] = vim.fn.getqflist({ nr = nr, title = 0 }).title
+    end
+    return list
+  end
+
+  it('leave the lists of the user on the stack, newer ones too', function()
+    for i = 1, 4 do
+      vim.fn.setqflist({}, ' ', { title = 'mine ' .. i })
+    end
+    vim.cmd('silent 2chistory')
+    for i = 1, 12 do
+      local value = call('quickfix_set', { title = 'new ' .. i, entries = { { text = 'entry ' .. i } } })
+      t.eq('entry ' .. i, vim.fn.getqflist()[1].text)
+      t.eq('new ' .. i, value.title)
+    end
+    t.eq({ 'mine 1', 'mine 2', 'mine 3', 'mine 4', 'new 10', 'new 11', 'new 12' }, titles())
+    local needs = require('mcp-tools.tools.quickfix.set').needs_approval
+    local args = { action = 'new', list = 'quickfix', entries = {} }
+    t.eq(false, needs(args))
+    vim.fn.setqflist({}, 'f')
+    for i = 1, 10 do
+      vim.fn.setqflist({}, ' ', { title = 'mine ' .. i })
+    end
+    t.matches('pushes the oldest list', needs(args))
+  end)
+
+  it('leave no buffers of files behind', function()
+    local function entries(from, to)
+      local list = {}
+      for i = from, to do
+        table.insert(list, { path = ('none/%d.txt'):format(i), line = 1 })
+      end
+      return list
+    end
+    local before = #api.nvim_list_bufs()
+    for i = 0, 9 do
+      call('quickfix_set', { entries = entries(100 * i + 1, 100 * i + 100) })
+    end
+    t.eq(before + 300, #api.nvim_list_bufs())
+    call('quickfix_set', { action = 'append', entries = entries(1, 10) })
+    call('quickfix_set', { action = 'replace', entries = entries(1, 5) })
+    t.eq(before + 205, #api.nvim_list_bufs())
+    vim.fn.setqflist({}, 'f')
+    call('quickfix_set', { entries = {} })
+    t.eq(before, #api.nvim_list_bufs())
+    local needs = require('mcp-tools.tools.quickfix.set').needs_approval
+    t.eq(false, needs({ action = 'append', list = 'quickfix', entries = entries(1, 100) }))
+    t.matches('many files', needs({ action = 'append', list = 'quickfix', entries = entries(1, 101) }))
+  end)
+
+  it('do not append without end', function()
+    local list = {}
+    for i = 1, 1000 do
+      list[i] = { text = 'x' }
+    end
+    for _ = 1, 10 do
+      call('quickfix_set', { action = 'append', entries = list })
+    end
+    refused('quickfix_set', 'too_large', 'make a new one', { action = 'append', entries = { { text = 'x' } } })
+  end)
+end)
+
 describe('quickfix_get', function()
   it('gives entries in pages, columns in characters, and says where the person is', function()
     vim.cmd('silent edit ' .. project.write('a.txt', 'äöü x\n'))

@@ -87,6 +87,23 @@ describe('a script of package.json', function()
   end)
 end)
 
+describe('a package.json with thousands of scripts', function()
+  it('is read once, and some of them are named', function()
+    local scripts = {}
+    for i = 1, 4000 do
+      scripts['test:' .. i] = ('x'):rep(200)
+    end
+    p.write('package.json', vim.json.encode({ scripts = scripts }))
+    local began = vim.uv.hrtime()
+    local found = p.ok('runner_discover', {})
+    t.ok((vim.uv.hrtime() - began) / 1e9 < 2)
+    t.eq(50, #found.runners)
+    t.eq({ 'npm:test:1', true }, { found.runners[1].id, found.runners[1].not_trusted })
+    local _, err = p.call('runner_run', { runner = 'npm:none' })
+    t.ok(#err.message < 2000)
+  end)
+end)
+
 describe('a target of make', function()
   it('is run when the person trusts the file, and places in its output are read', function()
     p.write('src/a.c', 'int x;\n')

@@ -5,6 +5,7 @@
 --- Does not know about: tools.
 
 local redact = require('mcp-tools.files.redact')
+local sort = require('mcp-tools.util.sort')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
@@ -18,21 +19,28 @@ local MAX_RHS = 200
 
 --- Where a function or script stands.
 ---@param map table
+---@param scripts table<integer, string> names that were looked up
 ---@return string?
-local function source_of(map)
+local function source_of(map, scripts)
   if map.callback then
     local info = debug.getinfo(map.callback, 'S')
     local file = info.source:match('^@(.*)')
     return file and ('%s:%d'):format(vim.fn.fnamemodify(file, ':~'), info.linedefined) or nil
   end
-  local script = map.sid and map.sid > 0 and vim.fn.getscriptinfo({ sid = map.sid })[1]
-  return script and ('%s:%d'):format(vim.fn.fnamemodify(script.name, ':~'), map.lnum) or nil
+  if not map.sid or map.sid <= 0 then
+    return nil
+  elseif not scripts[map.sid] then
+    local script = vim.fn.getscriptinfo({ sid = map.sid })[1]
+    scripts[map.sid] = script and vim.fn.fnamemodify(script.name, ':~') or ''
+  end
+  return scripts[map.sid] ~= '' and ('%s:%d'):format(scripts[map.sid], map.lnum) or nil
 end
 
 ---@param map table as `nvim_get_keymap` gives it
 ---@param own boolean of the buffer
+---@param scripts table<integer, string>
 ---@return table
-local function entry_of(map, own)
+local function entry_of(map, own, scripts)
   local lhs = map.lhs
   local leader = vim.g.mapleader
   if type(leader) == 'string' and leader ~= '' and vim.startswith(map.lhs, leader) then
@@ -44,7 +52,7 @@ local function entry_of(map, own)
     lua = map.callback ~= nil or nil,
     desc = map.desc,
     buffer = own or nil,
-    source = source_of(map),
+    source = source_of(map, scripts),
   }
 end
 
@@ -67,14 +75,14 @@ end
 ---@param pause fun()
 ---@return table[]
 function M.get(mode, bufnr, contains, pause)
-  local list = {}
+  local list, scripts = {}, {}
   redact.refresh(pause)
   local function add(maps, own)
-    table.sort(maps, function(a, b)
+    local sorted = sort(maps, function(a, b)
       return a.lhs < b.lhs
-    end)
-    for _, map in ipairs(maps) do
-      local entry = entry_of(map, own)
+    end, pause)
+    for _, map in ipairs(sorted) do
+      local entry = entry_of(map, own, scripts)
       if not contains or holds(entry, contains:lower()) then
         table.insert(list, entry)
       end

@@ -60,15 +60,47 @@ local function window_for(bufnr)
   end
 end
 
+--- Maximum number of tab pages, and of splits in a tab page, that are opened here.
+local MAX_OPENED = 5
+
+--- The window to use again when enough were opened: the last one of its kind.
+---@param kind 'tab'|'split'
+---@param windows integer[]
+---@return integer?
+local function reusable(kind, windows)
+  local opened = vim.tbl_filter(function(window)
+    return vim.w[window].mcp_tools_opened == kind
+  end, windows)
+  local last = opened[#opened]
+  return #opened >= MAX_OPENED and is_free(last) and not holds_changes(last) and last or nil
+end
+
+---@param bufnr integer
+---@return integer window
+local function open_tab(bufnr)
+  local known = reusable('tab', api.nvim_list_wins())
+  if known then
+    api.nvim_set_current_win(known)
+  else
+    vim.cmd('tab split')
+    vim.w.mcp_tools_opened = 'tab'
+  end
+  api.nvim_win_set_buf(0, bufnr)
+  return api.nvim_get_current_win()
+end
+
 --- A new window, which is not entered unless it is of a tab page of its own.
 ---@param bufnr integer
 ---@param where string
 ---@return integer window
 local function open(bufnr, where)
   if where == 'tab' and not is_busy() then -- it can only be entered
-    vim.cmd('tab split')
-    api.nvim_win_set_buf(0, bufnr)
-    return api.nvim_get_current_win()
+    return open_tab(bufnr)
+  end
+  local known = reusable('split', api.nvim_tabpage_list_wins(0))
+  if known and not (known == api.nvim_get_current_win() and is_busy()) then
+    api.nvim_win_set_buf(known, bufnr)
+    return known
   end
   local beside = api.nvim_get_current_win()
   if api.nvim_win_get_config(beside).relative ~= '' then
@@ -76,7 +108,9 @@ local function open(bufnr, where)
   end
   local split = where == 'vsplit' and 'right' or 'above'
   local ok, window = pcall(api.nvim_open_win, bufnr, false, { split = split, win = beside })
-  return ok and window or api.nvim_open_win(bufnr, false, { split = 'above', win = -1, height = 1 })
+  window = ok and window or api.nvim_open_win(bufnr, false, { split = 'above', win = -1, height = 1 })
+  vim.w[window].mcp_tools_opened = 'split'
+  return window
 end
 
 ---@param window integer

@@ -160,7 +160,7 @@ end
 --- Puts entries into a list. No window opens, and nobody's cursor moves.
 ---@param list mcp-tools.QuickfixList
 ---@param action ' '|'a'|'r' a new list on the stack, more entries for the current one, others in it
----@param what { title: string?, items: table[] }
+---@param what { title: string?, items: table[], id: integer?, nr: '$'?, context: any }
 ---@return boolean ok
 function M.set(list, action, what)
   if list.window then

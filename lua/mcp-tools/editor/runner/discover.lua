@@ -9,6 +9,7 @@ local git = require('mcp-tools.editor.git')
 local names = require('mcp-tools.editor.runner.names')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local read = require('mcp-tools.files.read')
+local sort = require('mcp-tools.util.sort')
 local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
@@ -66,6 +67,7 @@ end
 ---@param folder string resolved
 ---@param pause fun()
 ---@return string[] paths
+---@return boolean cut
 local function walk(ctx, folder, pause)
   local list, todo, seen = {}, { folder }, 0
   while #todo > 0 and seen < MAX_ENTRIES do
@@ -80,17 +82,18 @@ local function walk(ctx, folder, pause)
       pause()
     end
   end
-  return list
+  return list, #todo > 0
 end
 
 --- Files with tests, by their names, sorted. In a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved file or folder
 ---@return string[] paths absolute
+---@return boolean cut there may be more
 function M.files(ctx, path)
   local stat = vim.uv.fs_stat(path)
   if stat and stat.type == 'file' then
-    return { path }
+    return { path }, false
   end
   local pause, list = time_slice.of(ctx), {}
   local args = { 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate', '--', '.' }
@@ -101,17 +104,22 @@ function M.files(ctx, path)
     end
     pause()
   end
+  local is_cut = done.cut
   if done.ok then
     for name in strings.each_ended(done.stdout, '\0') do
       take(path .. '/' .. name)
     end
   else
-    for _, name in ipairs(walk(ctx, path, pause)) do
+    local names_found
+    names_found, is_cut = walk(ctx, path, pause)
+    for _, name in ipairs(names_found) do
       take(name)
     end
   end
-  table.sort(list)
-  return list
+  list = sort(list, function(a, b)
+    return a < b
+  end, pause)
+  return list, is_cut
 end
 
 --- Tests of a file; nil when nothing is known of its language, or it must not be read. In a coroutine.

@@ -4,9 +4,11 @@
 --- Sends: entries. A list of ours is replaced; what the person had is one `:colder` away.
 --- Does not know about: how the tests were run.
 
+local stack = require('mcp-tools.editor.quickfix.stack')
+
 local M = {}
 
-local TITLE = 'mcp-tools: tests'
+local KIND = 'mcp-tools: tests'
 
 --- Fills the list.
 ---@param run mcp-tools.runner.Run
@@ -24,12 +26,11 @@ function M.fill(run)
       })
     end
   end
-  local is_ours = vim.startswith(vim.fn.getqflist({ title = 0 }).title or '', TITLE)
-  if #items == 0 and not is_ours then
+  if #items == 0 and not stack.has_own({}, KIND) then
     return nil
   end
-  local title = ('%s (%s)'):format(TITLE, run.plan.runner)
-  vim.fn.setqflist({}, is_ours and 'r' or ' ', { title = title, items = items })
+  local title = ('%s (%s)'):format(KIND, run.plan.runner)
+  stack.new({}, { title = title, items = items }, KIND, 1)
   return #items
 end
 

@@ -14,6 +14,8 @@ local trusted = require('mcp-tools.files.trusted')
 local M = {}
 
 local MAX_FILE = 1024 * 1024
+--- Maximum number of scripts, and of targets, that are named.
+local MAX_RUNNERS = 50
 
 --- Lock files → the program that runs scripts, and what stands between a script and its arguments.
 local MANAGERS = {
@@ -105,7 +107,9 @@ function M.command(package, name, file, test, extra)
     local known = vim.tbl_keys(package.scripts)
     table.sort(known)
     local text = 'runner: %s has no script "%s" (there are: %s)'
-    return nil, errors.new('not_found', text:format(package.path, name, table.concat(known, ', ')))
+    local shown = table.concat(known, ', ', 1, math.min(#known, MAX_RUNNERS))
+    return nil,
+      errors.new('not_found', text:format(package.path, name, shown .. (#known > MAX_RUNNERS and ', …' or '')))
   end
   local err = distrusted(package.path)
   if err then
@@ -206,12 +210,6 @@ end
 ---@field command string?
 ---@field not_trusted boolean?
 
----@param path string
----@return true?
-local function not_trusted(path)
-  return trusted.read(path) == nil or nil
-end
-
 --- Scripts and targets of the root that are called tests, the likeliest first.
 ---@param root string
 ---@return mcp-tools.runner.Runner[]
@@ -220,27 +218,34 @@ function M.runners(root)
   local package = M.package(root, root)
   local found = package and vim.tbl_keys(package.scripts) or {}
   table.sort(found)
+  -- The whole file is read and hashed for it.
+  local not_trusted = package and trusted.read(package.path) == nil or nil
   for _, name in ipairs(found) do
     local script = package.scripts[name]
-    if (name == 'test' or name:find('^test[:-]')) and not script:find(NO_TESTS, 1, true) then
+    if #list >= MAX_RUNNERS then
+      break
+    elseif (name == 'test' or name:find('^test[:-]')) and not script:find(NO_TESTS, 1, true) then
       table.insert(list, {
         id = 'npm:' .. name,
         from = 'package.json',
         command = script,
-        not_trusted = not_trusted(package.path),
+        not_trusted = not_trusted,
       })
     end
   end
   local path, text = makefile(root)
+  not_trusted = path and trusted.read(path) == nil or nil
   for _, target in
     ipairs(path and targets.make(text --[[@as string]]) or {})
   do
-    if target.name:find('^tests?$') or target.name:find('^check$') or target.name:find('^test%-') then
+    if #list >= 2 * MAX_RUNNERS then
+      break
+    elseif target.name:find('^tests?$') or target.name:find('^check$') or target.name:find('^test%-') then
       table.insert(list, {
         id = 'make:' .. target.name,
         from = vim.fs.basename(path),
         command = target.description,
-        not_trusted = not_trusted(path),
+        not_trusted = not_trusted,
       })
     end
   end

@@ -1,6 +1,10 @@
 --- A message for the person.
 
+local rate = require('mcp-tools.util.rate')
 local tell = require('mcp-tools.editor.person.tell')
+
+--- `:messages` keeps 500, the user's own among them.
+local limit = rate(20, 0.5)
 
 return {
   name = 'editor_notify',
@@ -14,6 +18,10 @@ return {
   annotations = { read_only = false, destructive = false, idempotent = false, open_world = false },
   needs_approval = false,
   execute = function(ctx, args)
+    local err = limit(ctx)
+    if err then
+      return ctx(nil, err)
+    end
     tell.tell(args.message, args.level, ctx)
     ctx({ shown = true })
   end,

@@ -6,10 +6,13 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
+local rate = require('mcp-tools.util.rate')
 local show = require('mcp-tools.editor.person.show')
 local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 local api = vim.api
+
+local limit = rate(60, 2)
 
 --- The buffer, loaded, with what the disk has.
 ---@param ctx mcp-tools.Ctx
@@ -74,14 +77,20 @@ return {
       type = 'string',
       enum = show.WHERE,
       default = 'here',
-      description = 'here: a window that is there; tab: only where they do not type, else a split',
+      description = 'here: a window that is there; tab: only where they do not type, else a split; after five of each,'
+        .. ' the last one is used again',
     },
   },
   annotations = { read_only = false, destructive = false, idempotent = true, open_world = false },
   needs_approval = false,
   recommended = true,
   run = function(ctx, args)
-    local bufnr, err = buffer_of(ctx, args)
+    local err = limit(ctx)
+    if err then
+      return ctx(nil, err)
+    end
+    local bufnr
+    bufnr, err = buffer_of(ctx, args)
     if not bufnr then
       return ctx(nil, err)
     end

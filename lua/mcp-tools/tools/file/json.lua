@@ -4,7 +4,9 @@ local errors = require('mcp-tools.errors')
 local json_query = require('mcp-tools.editor.file.json_query')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
+local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 local MAX_FILE = 16 * 1024 * 1024
 
@@ -14,7 +16,7 @@ local MAX_FILE = 16 * 1024 * 1024
 ---@return mcp-tools.Error? err
 local function text_of(ctx, found)
   if found.bufnr then
-    return table.concat(vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false), '\n')
+    return whole_text.of(found.bufnr, time_slice.of(ctx))
   end
   return ctx:await(function(done)
     read.read(found.path, MAX_FILE, done)

@@ -4,11 +4,15 @@ local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
 local quickfix_target = require('mcp-tools.editor.quickfix.target')
+local stack = require('mcp-tools.editor.quickfix.stack')
 local sanitize = require('mcp-tools.util.sanitize')
 
 --- What Neovim counts lines and columns with.
 local MAX = 2 ^ 31 - 1
-local ACTIONS = { new = ' ', append = 'a', replace = 'r' }
+local ACTIONS = { append = 'a', replace = 'r' }
+local KIND = 'mcp-tools'
+--- Maximum number of files without a buffer in one call that is not asked about: Neovim makes a buffer for each.
+local MAX_NEW_FILES = 100
 
 --- An entry of the arguments as Neovim takes it.
 ---@param entry table
@@ -52,13 +56,34 @@ local function meant(args)
       return nil, err
     end
   end
+  local size = args.action == 'append' and quickfix.get({ window = list.window }, { size = 0 }).size or 0
+  if size + #items > stack.MAX_ENTRIES then
+    local text = 'entries: the list has %d already, and takes %d; make a new one'
+    return nil, errors.new('too_large', text:format(size, stack.MAX_ENTRIES))
+  end
   return list, items
+end
+
+--- Files of the entries that have no buffer.
+---@param entries table[]
+---@return integer
+local function count_new_files(entries)
+  local count, seen, of_path = 0, {}, buffers.of_paths()
+  for _, entry in ipairs(entries) do
+    if entry.path and not seen[entry.path] then
+      seen[entry.path] = true
+      local path = buffers.resolve(entry.path)
+      count = count + (path and not of_path(path) and 1 or 0)
+    end
+  end
+  return count
 end
 
 return {
   name = 'quickfix_set',
-  description = 'Puts entries into the quickfix list or a location list, so that the person can go through them. A new'
-    .. ' list lies over the others, which stay. No window opens and no cursor moves.',
+  description = 'Puts entries into the quickfix list or a location list, so that the user can go through them. A new'
+    .. ' list is put on top of the others, which stay; the fourth takes the place of the first. No window opens and no'
+    .. ' cursor moves.',
   args = {
     list = { type = 'string', enum = { 'quickfix', 'location' }, description = 'Which list', default = 'quickfix' },
     window = { type = 'integer', description = 'Window of the location list; the current one when left out' },
@@ -96,7 +121,14 @@ return {
   },
   annotations = { read_only = false, destructive = false, idempotent = false },
   needs_approval = function(args)
-    return args.action == 'replace' and 'it replaces the entries of a list' or false
+    if args.action == 'replace' then
+      return 'it replaces the entries of a list'
+    end
+    local list = args.action == 'new' and quickfix_target.find(args)
+    if list and stack.is_full(list, KIND) then
+      return 'it pushes the oldest list off the stack'
+    end
+    return count_new_files(args.entries or {}) > MAX_NEW_FILES and 'it makes buffers for many files' or false
   end,
   preview = function(args)
     local list, err = meant(args)
@@ -118,7 +150,14 @@ return {
       return ctx(nil, items --[[@as mcp-tools.Error]])
     end
     local title = args.title and sanitize.line(args.title) or args.action == 'new' and 'From an assistant' or nil
-    if not quickfix.set(list, ACTIONS[args.action], { title = title, items = items }) then
+    local what = { title = title, items = items }
+    local ok
+    if args.action == 'new' then
+      ok = stack.new(list, what, KIND)
+    else
+      ok = stack.change(list, ACTIONS[args.action], what)
+    end
+    if not ok then
       return ctx(nil, errors.new('busy', 'the list cannot be changed now; try again'))
     end
     local about = quickfix.get({ window = list.window }, { nr = 0, size = 0, title = 0 })

@@ -13,6 +13,8 @@ local utf8 = require('mcp-tools.util.utf8')
 
 --- More tests come as counts per file.
 local MAX_TESTS = 400
+--- Bytes of a script that are shown.
+local MAX_COMMAND = 500
 
 ---@param root string
 ---@return table[]
@@ -26,7 +28,7 @@ local function runners(root)
     table.insert(list, { id = 'pytest', from = why })
   end
   for _, each in ipairs(scripts.runners(root)) do
-    each.command = each.command and redact.line(each.command) -- it may set what it needs
+    each.command = each.command and redact.line(utf8.cut(each.command, MAX_COMMAND)) -- it may set what it needs
     table.insert(list, each)
   end
   return list
@@ -58,7 +60,8 @@ return {
       end
     end
     redact.refresh(time_slice.of(ctx))
-    local files, list, total = discover.files(ctx, path), {}, 0
+    local files, is_cut = discover.files(ctx, path)
+    local list, total = {}, 0
     for i = args.offset + 1, math.min(#files, args.offset + args.limit) do
       local tests, withheld = discover.tests(ctx, files[i])
       local entry = { path = utf8.repair(access.shown(files[i], root)), withheld = withheld }
@@ -80,6 +83,7 @@ return {
       total_files = #files,
       shown = is_much and 'counts per file' or nil,
       narrow = is_much and 'give path, or a smaller limit' or nil,
+      cut = is_cut and 'there are more files than were looked at; give path' or nil,
       next_offset = last < #files and last or nil,
     }
   end,

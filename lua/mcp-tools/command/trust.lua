@@ -6,6 +6,7 @@ local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
+local source = require('mcp-tools.registry.source')
 local suggest = require('mcp-tools.util.suggest')
 local trim = require('mcp-tools.util.trim')
 
@@ -33,6 +34,36 @@ local function set(definitions, level)
   end
 end
 
+--- Resources and prompts of mounted servers, as calls of them are approved.
+---@return table[]
+local function of_mounts()
+  local list = {}
+  for _, kind in ipairs({ 'resources', 'templates', 'prompts' }) do
+    for _, entry in ipairs(core.get().registry:list(kind)) do
+      if source.is_mounted(entry) then
+        table.insert(list, {
+          name = entry.key,
+          title = entry.title,
+          description = entry.description,
+          annotations = entry.annotations,
+          source = entry.source,
+        })
+      end
+    end
+  end
+  return list
+end
+
+--- What is approved under a name.
+---@param name string
+---@return table?
+local function find(name)
+  local tool = core.get().registry:find_tool(name)
+  return tool or vim.iter(of_mounts()):find(function(definition)
+    return definition.name == name
+  end)
+end
+
 --- Every tool but those that the person denied.
 ---@param only? string those at this level
 ---@return table[]
@@ -57,17 +88,18 @@ local function allowed_by_tool()
   return allowed
 end
 
---- All tools; those that the person has decided on come first.
+--- All tools; those that the user has decided on come first, with such resources and prompts of mounts.
 ---@param lines string[]
 local function add_tools(lines)
   local gateway = core.get().gateway
   local allowed, decided, others = allowed_by_tool(), {}, {}
-  for _, definition in ipairs(core.get().registry:list('tools')) do
+  local tool_list = core.get().registry:list('tools')
+  for i, definition in ipairs(vim.list_extend(vim.list_slice(tool_list), of_mounts())) do
     local level, why = gateway:level(definition)
     local sessions, own = gateway.grants:count(definition.name), allowed[definition.name] or {}
     local more = sessions > 0 and (', allowed in %d session%s'):format(sessions, sessions == 1 and '' or 's') or ''
     local is_decided = level == 'trusted' or level == 'denied' or sessions > 0 or #own > 0
-    local list = is_decided and decided or others
+    local list = is_decided and decided or i <= #tool_list and others or {}
     table.insert(list, ('  %-9s  %-28s  %s%s'):format(level, sanitize.line(definition.name), sanitize.line(why), more))
     for _, path in ipairs(own) do
       table.insert(list, ('  %-9s  always with %s'):format('', sanitize.line(path)))
@@ -157,7 +189,7 @@ end
 ---@param name string
 ---@param level string
 local function change(name, level)
-  local definition = core.get().registry:find_tool(name)
+  local definition = find(name)
   if not definition then
     local names = vim.tbl_map(function(tool)
       return tool.name
@@ -195,7 +227,7 @@ return {
   arguments = 2,
   complete = function(_, rest)
     if rest ~= '' then
-      return core.get().registry:find_tool(trim(rest)) and LEVELS or {}
+      return find(trim(rest)) and LEVELS or {}
     end
     local names = { 'verify', 'all', 'reset', 'unsilence' }
     for _, tool in ipairs(core.get().registry:list('tools')) do

@@ -114,5 +114,4 @@ describe('random schemas and values', function()
   end)
 end)
 
-describe('speed', function()
-end)
+describe('speed', function() end)

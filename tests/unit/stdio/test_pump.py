@@ -476,7 +476,7 @@ def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Calla
     client = clients(own.url)
     client.ask(INITIALIZE)
     client.answer(0)
-    client._endpoint = Endpoint(other.url, TOKEN)
+    client._endpoint = nearer = Endpoint(other.url, TOKEN)
     client.ask(CALL_STATUS)
     assert "is connected" in client.answer(9)["result"]["content"][0]["text"]
     own.end()
@@ -484,6 +484,7 @@ def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Calla
     again = FakeBridge(TOKEN, answered, own.server_port)
     client.ask(call(1))
     assert "result" in client.answer(1)
-    assert other.heard == []
+    assert "/mcp" not in [path for path, _ in other.heard]
+    nearer.close()
     for bridge in (again, other):
         bridge.end()

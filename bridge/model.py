@@ -280,7 +280,11 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class HelloInfo:
-    """What the bridge says of itself at `hello`."""
+    """What the bridge says of itself at `hello`.
+
+    Attributes:
+        launch: what the editor gave to the process that it started; empty for others.
+    """
 
     pid: int
     port: int
@@ -288,6 +292,7 @@ class HelloInfo:
     port_holder: PortHolder
     versions: Versions
     role: Literal["bridge", "client"] = "bridge"
+    launch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from ..errors import ConfigurationError
 
-_PRIVATE = ("MCP_AUTH_TOKEN", "NVIM_LISTEN_ADDRESS", "NVIM")
+_PRIVATE = ("MCP_AUTH_TOKEN", "MCP_TOOLS_LAUNCH", "NVIM_LISTEN_ADDRESS", "NVIM")
 """What child processes of tools must not inherit."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _STDIN_PATIENCE = 10.0
@@ -39,6 +39,7 @@ class Environment:
         tool_timeout: MCP_TOOL_TIMEOUT in ms, 0 = no limit; None = what the plugin says.
         port_fallback: MCP_TOOLS_PORT_FALLBACK: a taken port is no error, the next free one is used.
         instance_dir: MCP_TOOLS_INSTANCE_DIR, the folder of instance files.
+        launch: MCP_TOOLS_LAUNCH, by which the editor knows the process that it has started.
     """
 
     address: str
@@ -50,6 +51,7 @@ class Environment:
     tool_timeout: int | None = None
     port_fallback: bool = False
     instance_dir: str | None = None
+    launch: str = ""
 
 
 def take(
@@ -100,6 +102,7 @@ def take(
         tool_timeout=_number(environ, "MCP_TOOL_TIMEOUT", 0, 2**53, "milliseconds, or 0 for no limit"),
         port_fallback=environ.get("MCP_TOOLS_PORT_FALLBACK", "") not in ("", "0"),
         instance_dir=environ.get("MCP_TOOLS_INSTANCE_DIR") or None,
+        launch=private["MCP_TOOLS_LAUNCH"],
     )
 
 

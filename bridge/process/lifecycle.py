@@ -158,7 +158,14 @@ async def _meet(
             "port %d is held by %s; using %d for now", environment.port, _HOLDERS[holder], claim.port
         )
     versions = _versions()
-    info = HelloInfo(os.getpid(), claim.port, environment.port or claim.port, holder, versions)
+    info = HelloInfo(
+        os.getpid(),
+        claim.port,
+        environment.port or claim.port,
+        holder,
+        versions,
+        launch=environment.launch,
+    )
     hello = await _hello(editor, info, environment)
     settings = hello.settings
     if environment.tool_timeout is not None:

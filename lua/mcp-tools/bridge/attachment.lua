@@ -21,6 +21,7 @@ local UNAFFECTED = '. Clients connected by :McpTools connect are not affected, e
 ---@field port integer
 ---@field wanted_port integer
 ---@field port_holder 'none'|'ours'|'stranger' who had the wanted port
+---@field launch? string what this editor gave to the process that it started; nil before 0.2
 ---@field versions table<string, string>
 
 --- The process is gone: forget what was true for it alone.
@@ -65,9 +66,11 @@ end
 ---@return string? token a new one
 function M.attached(channel, info)
   local process = current.supervisor.process
-  -- A program of the person's own may be a wrapper, with the bridge as its child.
-  local ours = process
-    and (process.pid == info.pid or current.prepared.source ~= 'environment' or vim.fn.has('win32') == 1)
+  local ours = process and info.launch == current.prepared.launch
+  if process and info.launch == nil then
+    -- An older bridge, of `bridge.command`, does not report it; that program may be a wrapper, with another pid.
+    ours = process.pid == info.pid or current.prepared.source == 'command'
+  end
   if not ours then
     log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
     project.fix(project.root())

@@ -20,6 +20,7 @@ local IS_WINDOWS = vim.fn.has('win32') == 1
 ---@field socket string address of this editor
 ---@field host string
 ---@field source 'command'|'python'|'environment'
+---@field launch string by which the process of this start is known when it attaches
 ---@field version? string of Python, when known
 
 --- A fault for which there is no better advice than to look and try again, unless a package of ours is missing.
@@ -44,8 +45,9 @@ end
 ---@param runtime mcp-tools.bridge.Runtime
 ---@param socket string
 ---@param port integer
+---@param launch string
 ---@return table<string, string|false>
-local function environment(runtime, socket, port)
+local function environment(runtime, socket, port, launch)
   local own = runtime.source ~= 'command'
   local path = project.plugin_dir()
   if not own and vim.env.PYTHONPATH then
@@ -56,6 +58,7 @@ local function environment(runtime, socket, port)
     MCP_PORT = tostring(port),
     -- A process shows for its whole life what environment it was started with: the token comes by stdin.
     MCP_TOOLS_TOKEN_STDIN = '1',
+    MCP_TOOLS_LAUNCH = launch,
     MCP_AUTH_TOKEN = false,
     MCP_LOG_FILE = config.get('bridge.log_file') or false,
     MCP_TOOL_TIMEOUT = tostring(config.get('bridge.tool_timeout')),
@@ -91,7 +94,9 @@ function M.prepare(request, done)
       socket = address
     end
     local port = (request.port or 0) ~= 0 and request.port or mine.port
+    local launch = vim.fn.sha256(('%d %d'):format(vim.uv.os_getpid(), vim.uv.hrtime())):sub(1, 32)
     done({
+      launch = launch,
       identity = mine,
       socket = socket,
       host = config.get('bridge.host'),
@@ -99,7 +104,7 @@ function M.prepare(request, done)
       version = runtime.version,
       spec = {
         command = runtime.command,
-        env = environment(runtime, socket, port),
+        env = environment(runtime, socket, port, launch),
         stdin = mine.token .. '\n',
         -- `-m` looks into the working folder first, and a project must not lend us its modules.
         cwd = project.plugin_dir(),

@@ -241,6 +241,20 @@ describe('bridge', function()
     t.eq(nil, bridge.status().sessions)
   end)
 
+  it('takes only the process that it has started for its bridge', function()
+    use('ready')
+    bridge.start()
+    reach('ready')
+    local port, launch = bridge.get_port(), starts()[1].env.MCP_TOOLS_LAUNCH
+    t.ok(#launch > 8)
+    for _, other in ipairs({ '', 'of another editor' }) do
+      t.eq(nil, attachment.attached(9, hello({ port = 1, port_holder = 'stranger', launch = other })))
+      t.eq({ port, false }, { bridge.get_port(), bridge.status().attached })
+    end
+    attachment.attached(7, hello({ pid = 1, launch = launch })) -- below a wrapper
+    t.eq(true, bridge.status().attached)
+  end)
+
   it('says where it listens, whatever the options say by now', function()
     use('ready')
     bridge.start()

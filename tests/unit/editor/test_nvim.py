@@ -100,6 +100,7 @@ async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim
         "wanted_port": 3,
         "port_holder": "none",
         "role": "bridge",
+        "launch": "",
         "versions": {"bridge": "b", "python": "p", "sdk": "s", "aiohttp": "a", "msgpack": "m"},
     }
     editor.close()

@@ -180,7 +180,7 @@ end
 ---@param folder string absolute
 ---@return boolean
 function M.depends_on_name(folder)
-  local sorted, name = compiled(), '/' .. folder:match('[^/]*$'):lower()
+  local sorted, name = compiled(), '/' .. (folder:match('^.*/(.*)$') or folder):lower()
   for _, tail in ipairs(sorted.tails) do
     if tail.folder == name then
       return true

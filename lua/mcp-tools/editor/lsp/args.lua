@@ -20,11 +20,12 @@ local FILE = {
 }
 
 local PLACE = {
-  line = { type = 'integer', description = 'Line, from 1; default: the cursor', minimum = 1 },
+  line = { type = 'integer', description = '1-based line; default: that of symbol, or the cursor', minimum = 1 },
   column = { type = 'integer', description = 'Column in characters, from 1', minimum = 1 },
   symbol = {
     type = 'string',
-    description = 'Name to point at, in place of column',
+    description = 'Name on that line, instead of column; without line: a name path of the file, as `Class/method`',
+    minLength = 1,
   },
 }
 
@@ -90,52 +91,78 @@ local function find_word(line, name)
   end
 end
 
+---@class mcp-tools.lsp.Place
+---@field line integer from 1
+---@field column integer from 1, in characters
+---@field text string the line
+
+--- Returns a place by its byte.
+---@param text string the line
+---@param line integer from 1
+---@param byte integer from 0
+---@return mcp-tools.lsp.Place
+function M.at(text, line, byte)
+  return { line = line, column = position.characters(text:sub(1, byte)) + 1, text = text }
+end
+
+--- Returns the last name of a name path.
+---@param symbol string such as `Class/method[2]`
+---@return string
+function M.word(symbol)
+  local name = symbol:match('^.*/([^/]+)$') or symbol
+  name = name:match('^(.+)%[%d+%]$') or name
+  return name:match('^.*[.:]([^.:]+)$') or name
+end
+
+--- Returns the first places of a word in a buffer.
 ---@param bufnr integer
----@param args table
----@return integer? line
----@return integer|mcp-tools.Error byte from 0
-local function by_symbol(bufnr, args)
-  local count = vim.api.nvim_buf_line_count(bufnr)
-  local first, last = args.line or 1, args.line or count
-  for from = first, last, 1000 do
+---@param word string
+---@param limit integer
+---@param first? integer line
+---@param last? integer line
+---@return mcp-tools.lsp.Place[]
+function M.places(bufnr, word, limit, first, last)
+  local list = {}
+  last = last or vim.api.nvim_buf_line_count(bufnr)
+  for from = first or 1, last, 1000 do
     for i, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, from - 1, math.min(last, from + 999), false)) do
-      local at = find_word(line, args.symbol)
+      local at = find_word(line, word)
       if at then
-        return from + i - 1, at - 1
+        table.insert(list, M.at(line, from + i - 1, at - 1))
+        if #list == limit then
+          return list
+        end
       end
     end
   end
-  local where = args.line and ('line %d'):format(args.line) or 'the file'
-  return nil, errors.new('not_found', ('symbol: %q does not stand in %s'):format(utf8.cut(args.symbol, 200), where))
+  return list
 end
 
 --- The place that arguments mean.
 ---@param bufnr integer loaded
 ---@param args { line: integer?, column: integer?, symbol: string? }
----@return { line: integer, column: integer, text: string }? place
+---@return mcp-tools.lsp.Place? place
 ---@return mcp-tools.Error? err
 function M.where(bufnr, args)
   local count = vim.api.nvim_buf_line_count(bufnr)
   if args.line and args.line > count then
     return nil, errors.new('validation_error', ('line: %d is beyond the end (%d lines)'):format(args.line, count))
   end
-  local line, byte
   if args.symbol then
-    line, byte = by_symbol(bufnr, args)
-    if not line then
-      return nil, byte --[[@as mcp-tools.Error]]
-    end
-  else
-    line, byte = cursor(bufnr)
-    if args.line and args.line ~= line then
-      byte = 0
-    end
-    line = args.line or line
+    local place = M.places(bufnr, M.word(args.symbol), 1, args.line, args.line)[1]
+    local where = args.line and ('line %d'):format(args.line) or 'the file'
+    local text = 'symbol: %q does not stand in %s'
+    return place, not place and errors.new('not_found', text:format(utf8.cut(args.symbol, 200), where)) or nil
   end
+  local line, byte = cursor(bufnr)
+  if args.line and args.line ~= line then
+    byte = 0
+  end
+  line = args.line or line
   local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
-  if args.symbol or not args.column then
+  if not args.column then
     local column = position.characters(text:sub(1, byte)) + 1
-    if not args.symbol and args.line and byte == 0 then
+    if args.line and byte == 0 then
       column = position.characters(text:match('^%s*')) + 1 -- a line alone means what stands on it
     end
     return { line = line, column = column, text = text }

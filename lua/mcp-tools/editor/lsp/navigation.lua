@@ -9,6 +9,7 @@ local errors = require('mcp-tools.errors')
 local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
+local named = require('mcp-tools.editor.lsp.named')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local server_text = require('mcp-tools.editor.lsp.server_text')
@@ -41,7 +42,11 @@ function M.spot(ctx, args)
     return nil, err
   end
   local place
-  place, err = args_of.where(target.bufnr, args)
+  if args.symbol and not args.line then
+    place, err = named.place(ctx, target.bufnr, target.shown, args.symbol, { ready_ms = args.wait_ms })
+  else
+    place, err = args_of.where(target.bufnr, args)
+  end
   if not place then
     return nil, err
   end

@@ -20,7 +20,8 @@ return function(kind)
 
     for try = 1, 3 do
       it('is right as the first question, ' .. try, function()
-        local result, err = project.call('lsp_rename', { path = ledger, symbol = here.old, new_name = here.new })
+        local result, err =
+          project.call('lsp_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new })
         t.eq(nil, err)
         t.eq({ here.old, here.new, 9, 5 }, { result.old_name, result.new_name, result.places, #result.files })
         t.eq(('9 references to %s, none to %s is left'):format(here.new, here.old), result.checked)

@@ -20,7 +20,7 @@ return function(kind)
 
     it('shows a diff and changes nothing with dry_run', function()
       local before = renames.text_of(here.ledger)
-      local args = { path = ledger, symbol = here.old, new_name = here.new, dry_run = true }
+      local args = { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new, dry_run = true }
       local result, err = project.call('lsp_rename', args)
       t.eq(nil, err)
       t.eq(9, result.places)
@@ -68,15 +68,16 @@ return function(kind)
     it('says why it cannot', function()
       local _, err = project.call('lsp_rename', { path = ledger, line = 1, column = 1, new_name = 'x' })
       t.eq('not_found', err.code)
-      _, err = project.call('lsp_rename', { path = ledger, symbol = here.old, new_name = here.old })
+      _, err = project.call('lsp_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.old })
       t.eq('validation_error', err.code)
-      _, err = project.call('lsp_rename', { path = ledger, symbol = here.old })
+      _, err = project.call('lsp_rename', { path = ledger, symbol = 'Ledger/' .. here.old })
       t.eq('validation_error', err.code)
     end)
 
     it('is refused as long as the server is not ready', function()
       project.stop_servers()
-      local args = { path = ledger, symbol = here.old, new_name = here.new, wait_ms = 0 }
+      local user = project.root .. '/' .. here.user:format(1)
+      local args = { path = user, line = here.use_line, symbol = here.old, new_name = here.new, wait_ms = 0 }
       local result, err = project.call('lsp_rename', args)
       t.eq(nil, result)
       t.eq('busy', err.code)

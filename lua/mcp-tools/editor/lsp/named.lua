@@ -1,0 +1,168 @@
+--- The place of a symbol in a file, when no line is given: where the server says that it is defined or used.
+---
+--- The first text that looks like the name may be a comment, about which a server answers "nothing uses this".
+
+local args_of = require('mcp-tools.editor.lsp.args')
+local clients = require('mcp-tools.editor.lsp.clients')
+local errors = require('mcp-tools.errors')
+local lsp = require('mcp-tools.editor.lsp')
+local position = require('mcp-tools.editor.lsp.position')
+local time_slice = require('mcp-tools.util.time_slice')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+local SYMBOLS = 'textDocument/documentSymbol'
+--- Methods that have an answer for a name, and none for a comment.
+local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
+--- Places that the server is asked about.
+local MAX_ASKED = 20
+--- Definitions that an error lists.
+local MAX_LISTED = 12
+
+---@class mcp-tools.lsp.Definition
+---@field name string
+---@field path string
+---@field line integer from 0
+---@field character integer
+
+---@param items table[]
+---@param parent string?
+---@param list mcp-tools.lsp.Definition[]
+---@param pause fun()
+local function flatten(items, parent, list, pause)
+  for _, item in ipairs(items) do
+    local range = item.selectionRange or item.range or type(item.location) == 'table' and item.location.range
+    if type(item.name) == 'string' and type(range) == 'table' then
+      local name = item.name:match('^([^(]+)%(.*%)$') or item.name
+      local above = parent or type(item.containerName) == 'string' and item.containerName or nil
+      local path = above and above ~= '' and above .. '/' .. name or name
+      table.insert(list, { name = name, path = path, line = range.start.line, character = range.start.character })
+      flatten(type(item.children) == 'table' and item.children or {}, path, list, pause)
+    end
+    pause()
+  end
+end
+
+---@param list mcp-tools.lsp.Definition[]
+---@return string
+local function listed(list)
+  local out = {}
+  for i = 1, math.min(#list, MAX_LISTED) do
+    out[i] = ('%s (line %d)'):format(list[i].path, list[i].line + 1)
+  end
+  return table.concat(out, ', ') .. (#list > MAX_LISTED and (' and %d more'):format(#list - MAX_LISTED) or '')
+end
+
+--- Returns the definitions that a name path means.
+---@param all mcp-tools.lsp.Definition[]
+---@param symbol string
+---@return mcp-tools.lsp.Definition[]
+local function meant(all, symbol)
+  local text, nth = symbol:match('^/?(.-)%[(%d+)%]$')
+  local wanted = '/' .. (text or symbol:gsub('^/', ''))
+  local function ending(of)
+    return vim.tbl_filter(function(each)
+      local path = '/' .. of(each.path)
+      return path == wanted or symbol:sub(1, 1) ~= '/' and vim.endswith(path, wanted)
+    end, all)
+  end
+  local found = ending(function(path)
+    return path
+  end)
+  if #found == 0 then -- `M.open`, `Class::method`
+    wanted = wanted:gsub('[.:]+', '/')
+    found = ending(function(path)
+      return (path:gsub('[.:]+', '/'))
+    end)
+  end
+  return nth and { found[tonumber(nth)] } or found
+end
+
+--- Asks for the definitions of a file.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Definition[]? list nil: no server lists them
+---@return mcp-tools.lsp.Encoding|mcp-tools.Error? encoding_or_err
+local function definitions(ctx, bufnr, opts)
+  local result, err, info = lsp.request(ctx, bufnr, SYMBOLS, lsp.document(bufnr), opts)
+  if err then
+    return nil, err.code ~= 'not_found' and err or nil
+  end
+  local list = {}
+  flatten(type(result) == 'table' and result or {}, nil, list, time_slice.of(ctx))
+  return list, info and info.client.offset_encoding
+end
+
+--- Finds the first place of a word that a server knows as a name.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param word string
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Place? place
+---@return mcp-tools.Error? err
+---@return boolean? unknown no server can tell
+local function used(ctx, bufnr, word, opts)
+  local places = args_of.places(bufnr, word, MAX_ASKED)
+  for _, method in ipairs(ABOUT_NAMES) do
+    if #clients.of(bufnr, method) > 0 then
+      for _, place in ipairs(places) do
+        local result, err = lsp.request(ctx, bufnr, method, lsp.place(bufnr, place.line, place.column), opts)
+        if result or err then
+          return result and place or nil, err
+        end
+      end
+      return nil
+    end
+  end
+  return nil, nil, true
+end
+
+--- Returns the place that a symbol without a line means.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer loaded
+---@param shown string the file, for errors
+---@param symbol string a name or a name path
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Place? place
+---@return mcp-tools.Error? err
+function M.place(ctx, bufnr, shown, symbol, opts)
+  local all, encoding = definitions(ctx, bufnr, opts)
+  if not all and encoding then
+    return nil, encoding --[[@as mcp-tools.Error]]
+  elseif #clients.of(bufnr) == 0 then
+    return args_of.where(bufnr, { symbol = symbol }) -- what is asked of it says that there is no server
+  end
+  local found = meant(all or {}, symbol)
+  local given = utf8.cut(symbol, 200)
+  if #found > 1 then
+    local text = 'symbol: %q means %d definitions in %s: %s; give the whole name path, or line'
+    return nil, errors.new('validation_error', text:format(given, #found, shown, listed(found)))
+  end
+  local word = args_of.word(symbol)
+  if found[1] then
+    local row = found[1].line
+    local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+    local byte = position.byte(line, found[1].character, encoding or 'utf-16')
+    local at = line:find(word, byte + 1, true) -- some servers count the keyword to the name
+    return args_of.at(line, row + 1, at and at - 1 or byte)
+  end
+  local place, err, unknown
+  if not symbol:find('/', 2, true) then
+    place, err, unknown = used(ctx, bufnr, word, opts)
+  end
+  if place or err then
+    return place, err
+  elseif unknown and not all then
+    return args_of.where(bufnr, { symbol = symbol })
+  end
+  local near = vim.tbl_filter(function(each)
+    return each.name:lower():find(word:lower(), 1, true) ~= nil
+  end, all or {})
+  near = #near > 0 and near or all or {}
+  local text = ('symbol: %q is neither defined nor used in %s'):format(given, shown)
+  return nil, errors.new('not_found', text .. (#near > 0 and '; it defines ' .. listed(near) or ''))
+end
+
+return M

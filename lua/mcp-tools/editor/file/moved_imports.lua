@@ -67,12 +67,17 @@ local function package_edit(line, each, place)
     local new = alone and place(package)
     return new and edit(first, package, new) or nil
   end
-  first, package = before:match('()(%.+[%w_.]*)$')
-  if not first or not before:find('^%s*from%s+%.') then
-    first, package = before:match('%f[%w_]()([%w_][%w_.]*%.)$')
-    if not first or before:sub(first - 1, first - 1) == '.' then
-      return nil
-    end
+  local dotted = before:match('^.*[^%w_.](.*)$') or before
+  local start = dotted:find('.', 1, true)
+  if not start or not before:find('^%s*from%s+%.') then
+    start = dotted:sub(-1) == '.' and dotted:find('[%w_]') or nil
+  end
+  if not start then
+    return nil
+  end
+  first, package = #before - #dotted + start, dotted:sub(start)
+  if package:find('^[%w_]') and before:sub(first - 1, first - 1) == '.' then
+    return nil
   end
   local names = package:gsub('([%w_])%.$', '%1')
   local new = place(names)
@@ -85,7 +90,7 @@ end
 ---@param to string
 function M.correct(files, from, to)
   local old, new = vim.fs.dirname(from), vim.fs.dirname(to)
-  local stem = to:match('([%w_]+)%.pyi?$')
+  local stem = vim.fs.basename(to):match('^([%w_]+)%.pyi?$')
   if old == new or not stem or not from:find('%.pyi?$') then
     return
   end

@@ -351,6 +351,13 @@ describe('file_replace', function()
       ids[id] = true
     end
     t.eq(100, vim.tbl_count(ids))
+    local many = (('x'):rep(600) .. 'needle'):rep(5000)
+    project.write('many.js', many .. '\nneedle\n')
+    began = vim.uv.hrtime()
+    text = replace({ query = 'xneedle', replacement = 'pin', path = 'many.js', expected_count = 5000 })
+    t.eq('5000 occurrences replaced in 1 files\nmany.js: 5000', text)
+    t.ok((vim.uv.hrtime() - began) / 1e9 < 3)
+    t.ok(disk('many.js') == many:gsub('xneedle', 'pin') .. '\nneedle\n')
   end)
 end)
 

@@ -25,6 +25,8 @@ M.MAX_FILES, M.MAX_PLACES = 500, 10000
 local MAX_NEW = 4 * 1024 * 1024
 --- Bytes on each side of a match that its id depends on.
 local AROUND = 100
+--- Occurrences in one line that are replaced one by one, so that marks between them stay.
+local MAX_IN_LINE = 20
 --- How long a preview that was computed for a question is kept, in ns: the question shows it at once.
 local FRESH = 5e9
 
@@ -199,19 +201,39 @@ function M.chosen(plan, ids)
   return out
 end
 
+--- Edits of a file. Many in one line become one: each would copy the line.
 ---@param each mcp-tools.ReplaceFile
 ---@return mcp-tools.Edit[]
 local function edits_of(each)
-  return vim.tbl_map(function(occurrence)
+  local edits, in_row = {}, {}
+  for _, occurrence in ipairs(each.occurrences) do
+    in_row[occurrence.row] = (in_row[occurrence.row] or 0) + 1
+  end
+  local joined, all = nil, {} ---@type { edit: mcp-tools.Edit, parts: string[] }?, table[]
+  for _, occurrence in ipairs(each.occurrences) do
     local match = occurrence.match
-    return {
-      start_line = match.row,
-      start_col = match.col,
-      end_line = match.end_row,
-      end_col = match.end_col,
-      text = occurrence.new,
-    }
-  end, each.occurrences)
+    local is_one = match.end_row == match.row and in_row[match.row] > MAX_IN_LINE
+    if is_one and joined and joined.edit.start_line == match.row then
+      table.insert(joined.parts, occurrence.line:sub(joined.edit.end_col + 1, match.col))
+      table.insert(joined.parts, occurrence.new)
+      joined.edit.end_col = match.end_col
+    else
+      local new_edit = {
+        start_line = match.row,
+        start_col = match.col,
+        end_line = match.end_row,
+        end_col = match.end_col,
+        text = occurrence.new,
+      }
+      table.insert(edits, new_edit)
+      joined = is_one and { edit = new_edit, parts = { occurrence.new } } or nil
+      table.insert(all, joined)
+    end
+  end
+  for _, each_joined in ipairs(all) do
+    each_joined.edit.text = table.concat(each_joined.parts)
+  end
+  return edits
 end
 
 --- The buffer of a file, whose text is still the one that was searched.

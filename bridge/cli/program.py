@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +34,7 @@ def command_line(scope: Scope, root: Path) -> list[str]:
     if scope == "project":
         return [NAME]
     program = next((path for path in _on_path(NAME, root) if is_this(path)), None)
-    return [str(program)] if program else [_python(), "-I", str(START), "cli.main"]
+    return [str(program)] if program else [_python(root), "-I", str(START), "cli.main"]
 
 
 def advice(scope: Scope, root: Path) -> str:
@@ -79,14 +78,14 @@ def _on_path(name: str, root: Path) -> list[Path]:
     return found
 
 
-def _python() -> str:
+def _python(root: Path) -> str:
     """Returns a Python that stays: the system's, if it is new enough; the plugin's own is replaced at times.
 
     It is asked where it really is: the one on PATH may be a shim of a version manager (pyenv, asdf, mise),
     which a client without this shell's environment cannot run (it may be another in the directory of a
-    project, so it is asked outside of one), or that of an environment of a project.
+    project, so it is asked outside of one).
     """
-    system = shutil.which("python3")
+    system = next(iter(_on_path("python3", root)), None)
     if system is None:
         return sys.executable
     try:

@@ -19,7 +19,7 @@ local M = {}
 
 ---@class mcp-tools.NamePath
 ---@field absolute boolean
----@field parts { name: string, nth: integer? }[]
+---@field parts { name: string, nth: integer?, lower: string? }[]
 ---@field given string
 
 --- Bytes.
@@ -75,11 +75,12 @@ local function plain(name)
 end
 
 ---@param node mcp-tools.SymbolNode
----@param part { name: string }
+---@param part { name: string, lower: string? }
 ---@param substring? boolean
 local function has_name(node, part, substring)
   if substring then
-    return node.name:lower():find(part.name:lower(), 1, true) ~= nil
+    part.lower = part.lower or part.name:lower()
+    return node.name:lower():find(part.lower, 1, true) ~= nil
   end
   return node.name == part.name or node.name:find(part.name, 1, true) ~= nil and plain(node.name) == part.name
 end
@@ -127,7 +128,7 @@ end
 ---@param path mcp-tools.NamePath
 ---@return mcp-tools.SymbolNode[]
 local function joined_otherwise(top, path)
-  local names, found = {}, {}
+  local names, found = {}, {} ---@type string[], mcp-tools.SymbolNode[]
   for i, part in ipairs(path.parts) do
     if part.nth then
       return {}
@@ -135,14 +136,19 @@ local function joined_otherwise(top, path)
     names[i] = part.name
   end
   local wanted = joined(table.concat(names, '/'))
+  local last = wanted:match('^.*/(.*)$')
   if not wanted:find('/', 2, true) then
     return {}
   end
-  local whole = {} ---@type table<mcp-tools.SymbolNode, string>
   nodes.each(top, function(node)
-    whole[node] = (node.parent and whole[node.parent] or '') .. joined(without_parameters(node.name))
-    if whole[node] == wanted or not path.absolute and vim.endswith(whole[node], wanted) then
-      table.insert(found, node)
+    if node.name:find(last, 1, true) then
+      local whole, at = '', node ---@type string, mcp-tools.SymbolNode?
+      while at and #whole <= #wanted do
+        whole, at = joined(without_parameters(at.name)) .. whole, at.parent
+      end
+      if whole == wanted and not (path.absolute and at) or not path.absolute and vim.endswith(whole, wanted) then
+        table.insert(found, node)
+      end
     end
   end)
   return found

@@ -38,6 +38,24 @@ describe('shell_run', function()
     t.eq({ 'a  b|' .. p.root .. '/sub\nin', nil, 0 }, { done.stdout, done.stderr, done.exit_code })
   end)
 
+  it('lets the editor go on, however long a line of output is', function()
+    for _, command in ipairs({
+      [[printf '%0200000d\rdone\n' 1]],
+      [[printf '%0100000d' 1; printf '%0100000d' 1 | tr 01 '\b\b'; echo done]],
+      [[printf '%0200000d\r\n' 1; echo done]],
+    }) do
+      local longest, last = 0, vim.uv.hrtime()
+      local timer = assert(vim.uv.new_timer())
+      timer:start(0, 1, function()
+        longest, last = math.max(longest, vim.uv.hrtime() - last), vim.uv.hrtime()
+      end)
+      local done = p.ok('shell_run', { command = command, max_bytes = 262144 })
+      timer:close()
+      t.matches('done\n$', done.stdout)
+      t.ok(longest < 1e9, ('%d ms in one go'):format(longest / 1e6))
+    end
+  end)
+
   it('gives the end of what is long, and tells the rest as progress', function()
     local seen = {}
     local call = p.start('shell_run', { command = 'seq 1 20000; echo "\27[31mlast\27[0m"', max_bytes = 100 }, {

@@ -27,6 +27,9 @@ files['tests/e2e/tools.lua'] = {
 files['bench/read_tools.lua'] = {
   globals = { 'READ_TOOLS' },
 }
+files['bench/hostile.lua'] = {
+  globals = { 'HOSTILE' },
+}
 files['bench/tools.lua'] = {
   globals = { 'BENCH' },
 }

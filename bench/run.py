@@ -31,6 +31,7 @@ from scenarios import (  # noqa: E402
     dashboard,
     edits,
     gateway,
+    hostile,
     instructions,
     large,
     later,
@@ -69,6 +70,7 @@ SCENARIOS = {
     "mounts": mounts.measure,
     "startup": startup.measure,
     "tools": tools.measure,
+    "hostile": hostile.measure,
     "peers_tools": peers_tools.measure,
     "large": large.measure,
 }

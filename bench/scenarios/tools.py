@@ -21,7 +21,9 @@ from table import Row
 from tests.support import nvim, processes
 
 HERE = Path(__file__).resolve().parents[1]
-HELD_MS = 16
+HELD_MS, FIRST_MS = 25, 50
+"""At the median call, and at the first, which loads modules and starts programs."""
+LOAD_MS = 16
 TIMES, WORST, SECONDS = 5, 5, 240
 USERS = 10
 """Folders whose files use the function that is asked for."""
@@ -133,7 +135,6 @@ async def measure(stage: Stage) -> list[Row]:
     loads = [await load_all(stage, home) for _ in range(stage.amount.rounds)]
     called = await call_all(stage, home, LARGE if whole else SMALL, TIMES if whole else 1)
     found, refused = asked(called["found"])
-    reach = max(HELD_MS, called["program"])
     for row in found:
         figures = f"{row['ms']:8.1f} ms, main thread {row['ran']:7.1f} ms, at a stretch {row['held']:5.1f} ms"
         first = f"(first call {row['first']:5.1f})"
@@ -141,7 +142,7 @@ async def measure(stage: Stage) -> list[Row]:
     stretch = sorted(found, key=lambda row: -max(row["held"], row["first"]))
     unknown = [f"{name} takes other arguments (bench/arguments.lua)" for name in refused]
     slow = sorted(found, key=lambda row: -row["ms"])[:WORST]
-    held = max(stretch[0]["held"], stretch[0]["first"])
+    met = all(row["held"] <= HELD_MS and row["first"] <= FIRST_MS for row in found)
     late = [row["name"] for row in found if row.get("err", "").startswith("timeout")]
     loading, count = median(one["held"] for one in loads), loads[0]["count"]
     worst = listed(stretch[:WORST], {"held": "{:.1f} ms", "first": "(first call {:.1f})"})
@@ -152,9 +153,9 @@ async def measure(stage: Stage) -> list[Row]:
     return [
         Row(
             f"tools: main thread at a stretch, {len(found)} calls of tools that read",
-            f"worst: {worst}; starting a program, whichever, {called['program']:.1f} ms",
-            f"≤ {HELD_MS} ms, or what starting a program takes in the same editor",
-            held <= reach,
+            f"worst: {worst}; starting a program takes {called['program']:.1f} ms",
+            f"≤ {HELD_MS} ms, first call ≤ {FIRST_MS} ms",
+            met,
         ),
         Row(
             "tools: p50 of a call",
@@ -165,7 +166,7 @@ async def measure(stage: Stage) -> list[Row]:
         Row(
             "tools: loading all definitions, main thread at a stretch",
             f"{loading:.1f} ms ({count:.0f} tools in {median(one['ms'] for one in loads):.0f} ms)",
-            f"≤ {HELD_MS} ms",
-            loading <= HELD_MS,
+            f"≤ {LOAD_MS} ms",
+            loading <= LOAD_MS,
         ),
     ]

@@ -43,6 +43,7 @@ FIGURES = [
     "tools: main thread at a stretch",
     "tools: p50 of a call",
     "tools: loading all definitions",
+    "longest main-thread block with hostile input",
     "tools/list with 1000 tools",
     "1 MiB text result",
     "1 MiB resource read",

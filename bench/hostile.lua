@@ -1,0 +1,345 @@
+-- Hostile input, handed to tools, prompts and the registry in turn, with the main thread watched. Loaded by the Neovim
+-- that is measured. Receives: nothing. Sends: `HOSTILE.found`, once all are done.
+
+local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+local held = dofile(here .. '/held.lua')
+local language_server = dofile(here .. '/language_server.lua')
+
+local tools = require('mcp-tools')
+local uv = vim.uv
+
+local M = {}
+
+--- What is left of a call is over by then, ms.
+local SETTLE = 50
+local SPACES = (' '):rep(200000)
+
+---@param name string
+---@param text string
+---@return string path
+local function write(name, text)
+  local path = vim.fs.joinpath(uv.cwd(), name)
+  vim.fn.mkdir(vim.fs.dirname(path), 'p')
+  local file = assert(io.open(path, 'wb'))
+  file:write(text)
+  file:close()
+  return path
+end
+
+---@param count integer
+---@param line fun(i: integer): string
+---@return string
+local function lines(count, line)
+  local list = {}
+  for i = 1, count do
+    list[i] = line(i)
+  end
+  return table.concat(list, '\n') .. '\n'
+end
+
+local function tool(name, args)
+  return function(done)
+    tools.call(name, args, { timeout = 20000 }, done)
+  end
+end
+
+local function prompt(name, args)
+  return function(done)
+    local core = require('mcp-tools.core').get()
+    core.executor:execute(name, args, { kind = 'prompt', host = 'bench', listener = { done = done } })
+  end
+end
+
+--- Each case: a name, what is prepared before the watch begins, and what is watched until it calls its argument.
+---@type { [1]: string, [2]: (fun(): fun(done: fun())) }[]
+local CASES = {
+  {
+    'output: one long line, then a carriage return',
+    function()
+      return tool('shell_run', { command = [[printf '%0200000d\rdone\n' 1]], max_bytes = 262144 })
+    end,
+  },
+  {
+    'output: 100 000 characters and as many backspaces',
+    function()
+      local command = [[head -c 100000 /dev/zero | tr '\0' a; head -c 100000 /dev/zero | tr '\0' '\b']]
+      return tool('shell_run', { command = command, max_bytes = 262144 })
+    end,
+  },
+  {
+    'prompt: a module of one long line',
+    function()
+      return prompt('analyze_module', { path = write('minified.js', ('var a=1;'):rep(15000)) })
+    end,
+  },
+  {
+    'hover at the end of a long line',
+    function()
+      local path = write('wide.lua', 'local x = ' .. ('a'):rep(200000))
+      vim.cmd.edit(path)
+      language_server.start(0, 1, { path })
+      return tool('lsp_hover', { path = path, line = 1, column = 200000 })
+    end,
+  },
+  {
+    'treesitter_query with a pattern of the client',
+    function()
+      local path = write('strings.lua', ('local x = "%s"\n'):format(('a'):rep(240)))
+      return tool('treesitter_query', { path = path, query = '((string) @x (#gsub! @x "a-a-a-a-a-b" ""))' })
+    end,
+  },
+  {
+    'treesitter_query with 10 000 underscores',
+    function()
+      local path = write('strings.lua', 'local x = 1\n')
+      return tool('treesitter_query', { path = path, query = '(identifier) @' .. ('_'):rep(9900) })
+    end,
+  },
+  {
+    'treesitter_scope in a wide tree: parentheses',
+    function()
+      return tool('treesitter_scope', { path = write('wide.c', ('('):rep(20000)), line = 1, column = 10000 })
+    end,
+  },
+  {
+    'symbol_overview of a wide tree: #if',
+    function()
+      return tool('symbol_overview', { path = write('if.c', ('#if 1\n'):rep(20000)) })
+    end,
+  },
+  {
+    'symbol_insert of blanks',
+    function()
+      local path = write('blanks.lua', 'local function one()\nend\n')
+      return tool('symbol_insert', { path = path, symbol = 'one', text = SPACES .. 'x', where = 'after' })
+    end,
+  },
+  {
+    'symbol_find among 60 000 functions',
+    function()
+      local text = lines(60000, function(i)
+        return ('local function name_%d() end'):format(i)
+      end)
+      return tool('symbol_find', { path = write('many.lua', text), symbol = 'nmae_59999' })
+    end,
+  },
+  {
+    'runner_discover: 2 000 scripts in a package.json',
+    function()
+      local scripts = {}
+      for i = 1, 2000 do
+        scripts['test:' .. i] = 'jest ' .. ('x'):rep(400)
+      end
+      write('package.json', vim.json.encode({ scripts = scripts }))
+      return tool('runner_discover', {})
+    end,
+  },
+  {
+    'quickfix_set with paths that no buffer has',
+    function()
+      local entries = {}
+      for i = 1, 120 do
+        entries[i] = { path = ('none/%d.lua'):format(i), line = 1, text = 'x' }
+      end
+      return tool('quickfix_set', { entries = entries, title = 'bench' })
+    end,
+  },
+  {
+    'prompt: a diagnostic of blanks',
+    function()
+      vim.cmd.edit(write('blank.lua', 'local x = 1\n'))
+      local message = 'a' .. SPACES .. '\n' .. SPACES .. 'b'
+      vim.diagnostic.set(vim.api.nvim_create_namespace('bench'), 0, { { lnum = 0, col = 0, message = message } })
+      return prompt('explain_diagnostics', {})
+    end,
+  },
+  {
+    'file_replace, dry run, 200 matches in a line of 3 MB',
+    function()
+      local path = write('minified.txt', (('x'):rep(15000) .. 'needle'):rep(200))
+      return tool('file_replace', { query = 'needle', replacement = 'pin', path = path, dry_run = true, limit = 5000 })
+    end,
+  },
+  {
+    'file_search in a line of 3 MB',
+    function()
+      return tool('file_search', { query = 'needle', path = vim.fs.joinpath(uv.cwd(), 'minified.txt') })
+    end,
+  },
+  {
+    'buffer_edit: 200 edits of a text of 4 MB',
+    function()
+      local path = write(
+        'large.txt',
+        lines(50000, function(i)
+          return ('line %d %s'):format(i, ('x'):rep(70))
+        end)
+      )
+      local edits = {}
+      for i = 1, 200 do
+        edits[i] = { search = ('line %d x'):format(i * 200), replace = ('LINE %d x'):format(i * 200) }
+      end
+      return tool('buffer_edit', { path = path, edits = edits })
+    end,
+  },
+  {
+    'file_replace in 300 files beside 1 000 buffers',
+    function()
+      for i = 1, 300 do
+        write(('part/%d.txt'):format(i), 'the needle\n')
+      end
+      for i = 1, 1000 do
+        vim.fn.bufadd(('%s/other/%d.txt'):format(uv.cwd(), i))
+      end
+      return tool(
+        'file_replace',
+        { query = 'needle', replacement = 'pin', path = 'part', dry_run = false, expected_count = 300 }
+      )
+    end,
+  },
+  {
+    'buffer_diff: every 10th of 100 000 lines has changed',
+    function()
+      local path = write(
+        'long.txt',
+        lines(100000, function(i)
+          return 'line ' .. i
+        end)
+      )
+      vim.cmd.edit(path)
+      local text = vim.api.nvim_buf_get_lines(0, 0, -1, false)
+      for i = 1, #text, 10 do
+        text[i] = 'changed ' .. i
+      end
+      vim.api.nvim_buf_set_lines(0, 0, -1, false, text)
+      return tool('buffer_diff', { path = path })
+    end,
+  },
+  {
+    'registry: 100 new resources beside 1 000 subscriptions',
+    function()
+      local subscriptions = require('mcp-tools.wire.channels').subscriptions()
+      for i = 1, 1000 do
+        local uri = 'bench://' .. i
+        tools.register_resource({ uri = uri, name = uri, description = 'x', read = function() end })
+        subscriptions:subscribe(vim.api.nvim_list_chans()[1].id, uri)
+      end
+      return function(done)
+        for i = 1, 100 do
+          local uri = 'bench://new/' .. i
+          tools.register_resource({ uri = uri, name = uri, description = 'x', read = function() end })
+        end
+        vim.defer_fn(done, 200)
+      end
+    end,
+  },
+  {
+    'a handler that never answers, with a large heap',
+    function()
+      M.heap = {}
+      for i = 1, 1500000 do
+        M.heap[i] = { i }
+      end
+      tools.register({
+        name = 'never',
+        description = 'x',
+        annotations = { read_only = true },
+        execute = function()
+          return 'result'
+        end,
+      })
+      return function(done)
+        tools.call('never', {}, { timeout = 5000 }, function()
+          M.heap = nil
+          done()
+        end)
+      end
+    end,
+  },
+  {
+    'lsp_references after a build wrote and removed 6 000 ignored files',
+    function()
+      write('.gitignore', 'target/\n')
+      local path = write('used.lua', ('local function step_1()\nend\n'):rep(10))
+      vim.cmd.edit(path)
+      language_server.start(0, 10, { path })
+      local references = tool('lsp_references', { path = path, line = 1, symbol = 'step_1' })
+      return function(done)
+        local build = { 'sh', '-c', 'mkdir target && cd target && seq -f %g.o 6000 | xargs touch' }
+        local function after(command, step)
+          vim.system(command, {}, vim.schedule_wrap(step))
+        end
+        references(function()
+          after(build, function()
+            references(function()
+              after({ 'rm', '-r', 'target' }, function()
+                references(done)
+              end)
+            end)
+          end)
+        end)
+      end
+    end,
+  },
+  {
+    'file_json of 4 MB of line breaks',
+    function()
+      return tool('file_json', { path = write('breaks.json', '[1' .. ('\n'):rep(4000000) .. ']'), query = '0' })
+    end,
+  },
+  {
+    'editor_registers with a register of 200 MB',
+    function()
+      vim.fn.setreg('b', ('x'):rep(200 * 2 ^ 20))
+      return tool('editor_registers', {})
+    end,
+  },
+  {
+    'editor_keymaps with 20 000 maps',
+    function()
+      vim.fn.setreg('b', '')
+      for i = 1, 20000 do
+        vim.api.nvim_set_keymap('n', '<F12>' .. i, 'x', {})
+      end
+      return tool('editor_keymaps', {})
+    end,
+  },
+}
+
+--- Runs all cases, one after the other.
+function M.start()
+  held.watch()
+  local found = {}
+  local function following()
+    local case = CASES[#found + 1]
+    if not case then
+      M.found = found
+      return
+    end
+    M.at = case[1]
+    local ok, run = pcall(case[2])
+    vim.defer_fn(function()
+      held.reset()
+      local ended = false
+      local function done(_, err)
+        if ended then
+          return
+        end
+        ended = true
+        vim.defer_fn(function()
+          local failure = type(err) == 'table' and ('%s: %s'):format(err.code, err.message) or nil
+          table.insert(found, { name = case[1], held = held.longest(), err = failure })
+          vim.cmd('silent! %bwipeout!')
+          vim.defer_fn(following, SETTLE)
+        end, SETTLE)
+      end
+      if not ok then
+        return done(nil, { code = 'bench', message = tostring(run) })
+      end
+      run(done)
+    end, SETTLE)
+  end
+  following()
+end
+
+HOSTILE = M

@@ -64,7 +64,7 @@ describe('the start of an editor', function()
 
   it('loads little for the first register()', function()
     require('mcp-tools').register(TOOL)
-    at_most(20)
+    at_most(30)
   end)
 
   it('is when things that are named may be taken out, too', function()
@@ -80,7 +80,7 @@ describe('the start of an editor', function()
 
   it('loads little for setup()', function()
     require('mcp-tools').setup({ tools = 'recommended' })
-    at_most(8)
+    at_most(15)
   end)
 
   it('loads little more for a register() after it', function()

@@ -113,5 +113,3 @@ describe('random schemas and values', function()
     end
   end)
 end)
-
-describe('speed', function() end)

@@ -215,6 +215,42 @@ describe('a change of a symbol', function()
     t.eq('return 1\n', disk('alone.lua'))
   end)
 
+  it('that was shown is what runs, as long as the text is the same', function()
+    local definition = require('mcp-tools.tools.symbol.replace')
+    local args = { symbol = 'M.close', path = 'lua/m.lua', body = 'function M.close() end' }
+    t.matches('%-function M.close%(path%)', project.previewed(definition, args))
+    vim.cmd.edit('lua/m.lua')
+    local in_text = require('mcp-tools.editor.symbol.in_text')
+    local ask = in_text.ask
+    in_text.ask = function(source, filetype, cb, now) -- by now the symbol would have another range
+      ask(source, filetype, function(file)
+        file.tree[2].range[3] = 11
+        cb(file)
+      end, now)
+    end
+    local _, err = call('symbol_replace', args)
+    in_text.ask = ask
+    t.eq(nil, err)
+    t.matches(
+      '\nfunction M.close%(%) end\n\nreturn M$',
+      table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+    )
+  end)
+
+  it('without a path is shown as soon as its file is found', function()
+    local definition = require('mcp-tools.tools.symbol.replace')
+    local args, again = { symbol = 'M.close', body = 'function M.close() end' }, 0
+    local text = definition.preview(args, function(err)
+      t.eq(nil, err)
+      again = again + 1
+    end)
+    t.matches('once the symbol has been found', text)
+    t.wait(function()
+      return again > 0
+    end, 8000)
+    t.matches('%-function M.close%(path%)', project.previewed(definition, args))
+  end)
+
   it('is shown before', function()
     local definition = require('mcp-tools.tools.symbol.replace')
     local args = { symbol = 'open', path = project.root .. '/lua/m.lua', body = 'function M.open() end' }

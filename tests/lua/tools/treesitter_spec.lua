@@ -46,6 +46,21 @@ describe('treesitter_scope', function()
     end
   end)
 
+  it('counts a combining mark as a character, as other tools do', function()
+    project.write('marks.lua', "local s, t = 'e\204\129', b\n")
+    t.matches('\nidentifier 1:20%-1:20 b', '\n' .. call('scope', { path = 'marks.lua', line = 1, column = 20 }))
+  end)
+
+  it('answers in a tree that a syntax error makes wide, where a query is refused', function()
+    project.write('wide.lua', ('('):rep(20000))
+    local begun = vim.uv.hrtime()
+    t.matches('ERROR 1:1', (call('scope', { path = 'wide.lua', line = 1, column = 100 })))
+    local _, err = call('query', { path = 'wide.lua', query = '(identifier) @x' })
+    t.matches('too wide', err.message)
+    t.matches('too wide', select(2, call('outline', { path = 'wide.lua' })).message)
+    t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
+  end)
+
   it('takes a NUL for a character as any other', function()
     project.write('nul.lua', "local s = 'ä\0b'\n")
     t.matches('identifier 1:14%-1:14 b', (call('scope', { path = 'nul.lua', line = 1, column = 14 })))

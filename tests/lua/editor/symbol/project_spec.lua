@@ -37,7 +37,11 @@ before_each(function()
   local bufnr = vim.fn.bufadd(path)
   vim.fn.bufload(bufnr)
   vim.bo[bufnr].buflisted = true
-  s = double.start(bufnr, project.root, { workspaceSymbolProvider = true, documentSymbolProvider = true }, {
+  s = double.start(bufnr, project.root, {
+    workspaceSymbolProvider = true,
+    documentSymbolProvider = true,
+    referencesProvider = true,
+  }, {
     ['workspace/symbol'] = { named('journal.txt'), named('ledger.txt') },
     ['textDocument/documentSymbol'] = {
       {
@@ -52,6 +56,21 @@ before_each(function()
   s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
 end)
 after_each(project.close)
+
+describe('references', function()
+  it('are reported as none by the server that was asked, and change no symbol that is known', function()
+    s.answers['textDocument/documentSymbol'] =
+      { { name = 'st', kind = 6, range = range(1), selectionRange = range(1) } }
+    s.answers['textDocument/references'] = {}
+    local call = project.start('symbol_references', { symbol = 'st', path = path })
+    t.wait(function()
+      return call:ended()
+    end, 8000)
+    t.matches('^0 references to st in 0 files %(by double%)$', call.outcome.payload.text)
+    local symbol = require('mcp-tools.editor.symbol')
+    t.eq({ 1, 0 }, symbol.now(vim.fn.bufnr(path)).tree[1].at)
+  end)
+end)
 
 describe('symbols of the project', function()
   it('are not looked for in a file that lacks what they stand in', function()

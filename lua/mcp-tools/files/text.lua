@@ -83,6 +83,16 @@ function M.decode(bytes, encoding)
   return (bytes:gsub('^\239\187\191', ''))
 end
 
+---@param text string
+---@return mcp-tools.TextEnds
+local function ends_in(text)
+  local has_break = text:find('\n', 1, true)
+  return {
+    last = text:byte(-1) == 10,
+    crlf = has_break ~= nil and has_break > 1 and not text:find('[^\r]\n'),
+  }
+end
+
 --- The bytes of a file as the text of its buffer, with "\n" between lines. Line breaks are CR LF where all of them are.
 ---@param bytes string
 ---@param bufnr? integer the buffer of the file, which has been read with this encoding and these line breaks
@@ -90,14 +100,20 @@ end
 ---@return mcp-tools.TextEnds ends
 function M.as_buffer(bytes, bufnr)
   local text = M.decode(bytes, bufnr and vim.bo[bufnr].fileencoding)
-  local is_dos
+  local ends = ends_in(text)
   if bufnr then
-    is_dos = vim.bo[bufnr].fileformat == 'dos'
-  else
-    is_dos = text:sub(1, 1) ~= '\n' and not text:find('[^\r]\n')
+    ends.crlf = vim.bo[bufnr].fileformat == 'dos'
   end
-  local ends = { last = text:byte(-1) == 10, crlf = is_dos and text:find('\n', 1, true) ~= nil }
-  return is_dos and (text:gsub('\r\n', '\n')) or text, ends
+  return ends.crlf and (text:gsub('\r\n', '\n')) or text, ends
+end
+
+--- A text with "\n" between lines. Line breaks are CR LF where all of them are.
+---@param text string
+---@return string text
+---@return mcp-tools.TextEnds ends
+function M.with_lf(text)
+  local ends = ends_in(text)
+  return ends.crlf and (text:gsub('\r\n', '\n')) or text, ends
 end
 
 local function go_on() end

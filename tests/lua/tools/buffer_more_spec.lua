@@ -17,6 +17,7 @@ end
 local path, bufnr
 before_each(function()
   project.open()
+  vim.cmd('filetype on')
   config.setup({ tools = { 'buffer' }, approval = { groups = { buffer = 'allow' } } })
   core.get()
   files.fix(project.root)
@@ -174,11 +175,12 @@ describe('buffer_read', function()
   end)
 
   it('reads a symbol by its whole name path, and names the nearest when there is none', function()
-    local file = project.write('m.py', 'class Ledger:\n    def post(self):\n        pass\n\ndef post():\n    pass\n')
-    local value = call('buffer_read', { path = file, symbol = 'Ledger/post' })
+    local code = 'local function ledger()\n  local function post()\n  end\nend\nlocal function post()\nend\n'
+    local file = project.write('n.lua', code)
+    local value = call('buffer_read', { path = file, symbol = 'ledger/post' })
     t.eq({ 2, 3 }, { value.start_line, value.end_line })
     t.eq(5, call('buffer_read', { path = file, symbol = '/post' }).start_line)
-    refused('buffer_read', 'not_found', 'there is Ledger %(line 1%)$', { path = file, symbol = 'Legder' })
+    refused('buffer_read', 'not_found', 'there is ledger %(line 1%)$', { path = file, symbol = 'legder' })
   end)
 
   it('says that there is more only when not all was given that was asked for', function()

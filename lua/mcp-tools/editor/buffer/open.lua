@@ -244,7 +244,7 @@ function M.use(bufnr, ctx)
     lease.calls[call] = nil
     if leases[bufnr] ~= lease or next(lease.calls) then
       return
-    elseif not api.nvim_buf_is_loaded(bufnr) or call.cancel_reason and not is_edited(lease) then
+    elseif not api.nvim_buf_is_loaded(bufnr) or call.outcome and call.outcome.error and not is_edited(lease) then
       M.drop(bufnr)
     else
       wait_idle(lease)

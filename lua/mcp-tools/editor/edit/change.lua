@@ -104,7 +104,7 @@ end
 
 ---@param bufnr integer
 ---@param list mcp-tools.Replacement[]
----@param known? mcp-tools.LineSpan[][] where the text of each differs, as far as it is known
+---@param known? table<integer, mcp-tools.LineSpan[]> where the text of each differs, as far as it is known
 ---@return mcp-tools.Replacement[] parts ordered
 local function parts_of(bufnr, list, known)
   local out = {}
@@ -115,26 +115,34 @@ local function parts_of(bufnr, list, known)
   return out
 end
 
+---@class mcp-tools.PreparedEdits what is known of edits of a text
+---@field tick integer? changedtick of the text
+---@field list mcp-tools.Replacement[]? nil: the edits do not fit
+---@field spans table<integer, mcp-tools.LineSpan[]> where what the long ones replace differs
+
 --- Compares the long texts that edits of a buffer replace beside the main loop, so that `change` need not.
 ---@param bufnr integer loaded
 ---@param edits mcp-tools.Edit[]
 ---@param ends mcp-tools.TextEnds?
----@param cb fun(known: mcp-tools.LineSpan[][]) on the main loop, at once where nothing is long
+---@param cb fun(known: mcp-tools.PreparedEdits) on the main loop, at once where nothing is long
 function M.prepare(bufnr, edits, ends, cb)
-  local known, waiting = {}, 1
+  local known, waiting = { spans = {} }, 1
   local function finish()
     waiting = waiting - 1
     if waiting == 0 then
       cb(known)
     end
   end
-  local list = api.nvim_buf_is_loaded(bufnr) and M.ordered(bufnr, edits, ends ~= nil) or {}
-  for i, at in ipairs(list) do
+  if api.nvim_buf_is_loaded(bufnr) then
+    known.tick = api.nvim_buf_get_changedtick(bufnr)
+    known.list = M.ordered(bufnr, edits, ends ~= nil)
+  end
+  for i, at in ipairs(known.list or {}) do
     if line_diff.is_long(at.end_row - at.row + 1, #at.lines) then
       waiting = waiting + 1
       local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
       line_diff.later(old, at.lines, function(spans)
-        known[i] = spans
+        known.spans[i] = spans
         finish()
       end)
     end
@@ -188,21 +196,26 @@ end
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param changedtick integer?
----@param opts? { ends: mcp-tools.TextEnds?, known: mcp-tools.LineSpan[][]? } `ends`: how its lines end; then a CR
+---@param opts? { ends: mcp-tools.TextEnds?, known: mcp-tools.PreparedEdits? } `ends`: how its lines end; then a CR
 ---  is part of the new text; `known`: of `prepare`, for this text
 ---@return mcp-tools.EditDone?
 ---@return mcp-tools.Error? err
 function M.change(bufnr, edits, changedtick, opts)
   local ends = opts and opts.ends
   local err = M.refusal(bufnr, changedtick)
-  local list
-  if not err then
+  local known, list = opts and opts.known, nil
+  if known and known.tick ~= (not err and api.nvim_buf_get_changedtick(bufnr)) then
+    known = nil -- the text has changed since
+  end
+  if known and known.list then
+    list = known.list
+  elseif not err then
     list, err = M.ordered(bufnr, edits, ends ~= nil)
   end
   if not list then
     return nil, err
   end
-  local parts = parts_of(bufnr, list, opts and opts.known)
+  local parts = parts_of(bufnr, list, known and known.spans)
   local done = { bufnr = bufnr, seq = 0, modified = vim.bo[bufnr].modified }
   local ends_now = file_text.kept_ends_of(bufnr)
   if ends and not vim.deep_equal(ends, ends_now) then

@@ -105,7 +105,7 @@ end
 ---@field write boolean?
 ---@field ends mcp-tools.TextEnds?
 ---@field state mcp-tools.DiskState?
----@field known mcp-tools.LineSpan[][]? what is known of the differences
+---@field known mcp-tools.PreparedEdits?
 ---@field done mcp-tools.EditDone?
 ---@field written boolean?
 ---@field gone string? the path of one that was closed while it was reviewed

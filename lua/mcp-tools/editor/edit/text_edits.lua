@@ -23,13 +23,28 @@ local M = {}
 ---@field end_col integer
 ---@field lines string[]
 
---- More lines of equal number on both sides are replaced in one go, not line by line.
-local MAX_SINGLE = 2000
+--- Lines that are replaced one by one, and places at which a text is replaced; beyond them neighbors are replaced in one
+--- go, with what is between them. Each place takes the editor and its plugins time.
+local MAX_SINGLE, MAX_PLACES = 2000, 1000
 
 ---@param place string
 ---@param text string
 local function misfit(place, text)
   return errors.new('validation_error', ('%s: %s'):format(place, text))
+end
+
+---@param text string
+---@return string[] lines
+local function split(text)
+  local lines, at = {}, 1
+  local stop = text:find('\n', 1, true)
+  while stop do
+    lines[#lines + 1] = text:sub(at, stop - 1)
+    at = stop + 1
+    stop = text:find('\n', at, true)
+  end
+  lines[#lines + 1] = text:sub(at)
+  return lines
 end
 
 --- Edits whose line breaks are those of their text: CR LF is a line break unless some lines of the text end with CR.
@@ -82,7 +97,7 @@ local function take_tail(list, count, line_of)
   elseif text == '' and col == 0 and row > 0 then
     row, col = row - 1, #line_of(row - 1)
   end
-  local lines = vim.split(text, '\n', { plain = true })
+  local lines = split(text)
   if #lines > 1 and lines[#lines] == '' then
     table.remove(lines)
   end
@@ -155,7 +170,7 @@ function M.ordered(edits, count, line_of)
       col = edit.start_col,
       end_row = edit.end_line,
       end_col = edit.end_col,
-      lines = vim.split(edit.text, '\n', { plain = true }),
+      lines = split(edit.text),
     }
   end
   table.insert(out, tail)
@@ -236,6 +251,22 @@ local function add_line(out, row, col, old, new)
   end
 end
 
+--- Differences, of which neighbors are one where there are too many.
+---@param spans mcp-tools.LineSpan[]
+---@return mcp-tools.LineSpan[]
+local function merged(spans)
+  local size = math.ceil(#spans / MAX_PLACES)
+  if size <= 1 then
+    return spans
+  end
+  local out = {}
+  for i = 1, #spans, size do
+    local first, last = spans[i], spans[math.min(i + size - 1, #spans)]
+    out[#out + 1] = { first[1], last[1] + last[2] - first[1], first[3], last[3] + last[4] - first[3] }
+  end
+  return out
+end
+
 --- Splits a replacement into minimal ones, so that unchanged text keeps its marks.
 ---@param at mcp-tools.Replacement
 ---@param old string[] the text that it replaces
@@ -257,7 +288,7 @@ function M.parts(at, old, spans)
   local function add(row, col, end_row, end_col, lines)
     out[#out + 1] = { row = row, col = col, end_row = end_row, end_col = end_col, lines = lines }
   end
-  for _, hunk in ipairs(spans or line_diff.spans(old, new)) do
+  for _, hunk in ipairs(merged(spans or line_diff.spans(old, new))) do
     local first, count, new_first, new_count = hunk[1], hunk[2], hunk[3], hunk[4]
     local lines = vim.list_slice(new, new_first, new_first + new_count - 1)
     if count == 0 and first <= #old then
@@ -276,7 +307,7 @@ function M.parts(at, old, spans)
       local row, col = end_of(first - 1)
       local end_row, end_col = end_of(#old)
       add(row, col, end_row, end_col, { '' })
-    elseif count == new_count and count <= MAX_SINGLE then
+    elseif count == new_count and #out + count <= MAX_SINGLE then
       for i = 1, count do
         local row, col = start_of(first + i - 1)
         add_line(out, row, col, old[first + i - 1], lines[i])

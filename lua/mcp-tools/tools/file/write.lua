@@ -20,15 +20,14 @@ local CREATED = 1
 --- Byte order mark of UTF-8.
 local BOM = '\239\187\191'
 
---- The text of a call, as lines and how they are to end.
+--- The text of a call, with "\n" between lines, and how these are to end.
 ---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
----@return string[] lines
+---@return string text
 ---@return mcp-tools.TextEnds ends
 local function sent(args)
-  local text = args.line_breaks and args.text:gsub('\r\n', '\n') or args.text
-  local lines, ends = file_text.lines_of(text)
+  local text, ends = file_text.with_lf(args.line_breaks and args.text:gsub('\r\n', '\n') or args.text)
   ends.crlf = ends.crlf or args.line_breaks == 'crlf'
-  return lines, ends
+  return text, ends
 end
 
 --- How the lines of a file that is replaced are to end. Readers give its text without CR, so a text without CR does not
@@ -48,7 +47,8 @@ end
 ---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
 ---@return mcp-tools.Edit[]
 local function whole(count, args)
-  local text = table.concat(sent(args), '\n') .. '\n'
+  local text, ends = sent(args)
+  text = ends.last and text or text .. '\n'
   return { { start_line = 0, start_col = 0, end_line = count, end_col = 0, text = text } }
 end
 
@@ -184,7 +184,7 @@ return {
     if err then
       return nil, err
     end
-    local lines = sent(args)
+    local lines = file_text.lines_of((sent(args)))
     return edit_preview.of_file(
       args,
       args.text == '' and {} or lines,
@@ -216,7 +216,8 @@ return {
     elseif stat or found.bufnr then
       return replace(ctx, args, found)
     end
-    local text, note = file_text.text_of(sent(args)), {}
+    local text, note = sent(args), {}
+    text = select(2, sent(args)).crlf and text:gsub('\n', '\r\n') or text
     if gate.asks(ctx) then
       text, err, note = ctx:await(function(done)
         gate.before_new(ctx, found.path, text, done)

@@ -28,6 +28,7 @@ local path
 before_each(function()
   project.open()
   project.offer({ 'buffer', 'file', 'symbol' })
+  vim.cmd('filetype on')
   open.GRACE, open.GRACE_EDITED = 50, 50
   path = project.write('a.lua', 'local function f()\n  return 1\nend\nreturn f\n')
 end)

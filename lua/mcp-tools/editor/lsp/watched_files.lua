@@ -11,6 +11,7 @@ local FolderWatch = require('mcp-tools.editor.lsp.folder_watch')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
+local git = require('mcp-tools.editor.git')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
@@ -20,10 +21,13 @@ local uv = vim.uv
 
 local M = {}
 
---- A larger one is no source. Bytes.
-local MAX_FILE = 4 * 1024 * 1024
---- Told in one message.
+--- Bytes of a file that is read, and files that are read for one question.
+local MAX_FILE, MAX_READ = 1024 * 1024, 50
+--- Changes in one message.
 local MAX_CHANGES = 5000
+--- Paths that git is asked about one by one; of more it is asked about the whole folder. Bytes of its answer.
+local GIT_MS = 5000
+local MAX_PATHS, MAX_NAMES = 200, 16 * 1024 * 1024
 --- A server takes its time to look at what it was told of, and says nothing when it has; ns.
 local LOOKS_NEW, LOOKS_CHANGED = 1500e6, 400e6
 local CHANGED, DELETED = FolderWatch.CHANGED, FolderWatch.DELETED
@@ -57,9 +61,11 @@ local function started(root)
   return first
 end
 
---- Files that servers have just been told of.
----@type table<string, { kind: integer, at: integer }>
+--- Files of which servers have just been notified, the oldest first.
+---@type { path: string, kind: integer, at: integer }[]
 local recent = {}
+--- Files of which it is remembered; among more than that nobody asks for one.
+local MAX_RECENT = 500
 --- So long the server may not have looked at one of them, ns.
 local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
 
@@ -69,16 +75,18 @@ local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
 ---@param uris table<string, true>
 ---@return boolean
 function M.lacks(ctx, name, uris)
-  local now = uv.hrtime()
-  for path, change in pairs(name ~= '' and vim.tbl_extend('force', {}, recent) or {}) do -- others add to it meanwhile
-    local uri = vim.uri_from_fname(path)
-    if now - change.at > (change.kind == CHANGED and DOUBT_CHANGED or DOUBT_NEW) then
-      recent[path] = nil
-    elseif change.kind == DELETED and uris[uri] then
+  recent = vim.tbl_filter(function(change)
+    return uv.hrtime() - change.at <= (change.kind == CHANGED and DOUBT_CHANGED or DOUBT_NEW)
+  end, recent)
+  local left = MAX_READ
+  for _, change in ipairs(name ~= '' and recent or {}) do -- a table that others do not add to
+    local uri = vim.uri_from_fname(change.path)
+    if change.kind == DELETED and uris[uri] then
       return true
-    elseif change.kind ~= DELETED and not uris[uri] then
+    elseif change.kind ~= DELETED and not uris[uri] and left > 0 then
+      left = left - 1
       local bytes = ctx:await(function(done)
-        read.read(path, MAX_FILE, done, function()
+        read.read(change.path, MAX_FILE, done, function()
           return true -- its text goes nowhere
         end)
       end)
@@ -114,17 +122,19 @@ local function no_pause() end
 ---@return integer looks ns that a server takes to look at them
 local function message(changes, pause)
   pause = pause or no_pause
-  local list, looks, known = {}, 0, open_files()
+  local list, looks, known, doubted = {}, 0, open_files(), {}
   for path, kind in vim.spairs(changes) do
     if kind ~= CHANGED or not known[path] then
       looks = math.max(looks, kind == CHANGED and LOOKS_CHANGED or LOOKS_NEW)
-      recent[path] = { kind = kind, at = uv.hrtime() }
+      if #doubted < MAX_RECENT then
+        table.insert(doubted, { path = path, kind = kind, at = uv.hrtime() })
+      end
     end
-    if #list < MAX_CHANGES then
-      table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
-    end
+    table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
     pause()
   end
+  local kept = vim.list_slice(recent, math.max(1, #recent + #doubted - MAX_RECENT + 1))
+  recent = vim.list_extend(kept, doubted)
   return list, looks
 end
 
@@ -137,11 +147,45 @@ local function tell(root, list, looks)
   end
   for _, client in ipairs(clients.of(nil)) do
     if vim.list_contains(clients.roots(client), root) then
-      clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = list })
+      for first = 1, #list, MAX_CHANGES do
+        local changes = vim.list_slice(list, first, first + MAX_CHANGES - 1)
+        clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = changes })
+      end
       if looks > 0 then
         notifications.of(client).unsettled = uv.hrtime() + looks
       end
     end
+  end
+end
+
+--- What git ignores below a root: among some paths, or all of it. Nothing where git does not know the folder.
+---@param ctx mcp-tools.Ctx
+---@param root string
+---@param some? string[]
+---@param pause fun()
+---@return fun(path: string): boolean
+local function ignored_below(ctx, root, some, pause)
+  local args = { 'ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory' }
+  if some and #some <= MAX_PATHS then
+    table.insert(args, '--')
+    for _, path in ipairs(some) do
+      table.insert(args, path:sub(#root + 2))
+    end
+  end
+  local done = git.await(args, { ctx = ctx, cwd = root, limit = MAX_NAMES, timeout = GIT_MS })
+  local set = {}
+  for name in (done.ok and done.stdout or ''):gmatch('[^%z]+') do
+    set[root .. '/' .. name:gsub('/$', '')] = true
+    pause()
+  end
+  return function(path)
+    while #path > #root do
+      if set[path] then
+        return true
+      end
+      path = path:match('^(.*)/') or ''
+    end
+    return false
   end
 end
 
@@ -158,8 +202,8 @@ local function begin(ctx, root, identity)
     end
   end)
   local pause, since, changes = time_slice.of(ctx), started(root), {}
-  of:walk(root, pause, function(path)
-    of.files[path] = true
+  of:walk(root, pause, ignored_below(ctx, root, nil, pause), function(path)
+    of:note(path)
     local stat = uv.fs_stat(path)
     if stat and stat.mtime.sec >= since then
       changes[path] = CHANGED
@@ -238,8 +282,14 @@ local function catch_up(ctx, root, of)
     end
   end
   ctx:on_cancel(finish)
+  local unknown = vim.tbl_filter(function(path)
+    return not of:knows(path)
+  end, vim.tbl_keys(left))
+  local is_ignored = #unknown > 0 and ignored_below(ctx, root, unknown, pause) or function()
+    return false
+  end
   for _, path in ipairs(vim.tbl_keys(left)) do
-    of:look(path, pause, changes)
+    of:look(path, pause, is_ignored, changes)
     left[path] = nil
     pause()
   end

@@ -174,6 +174,40 @@ describe('files that others change', function()
     await(s, 'one/c.txt', MADE, 0)
   end)
 
+  it('and that git ignores are of no interest to servers', function()
+    vim.fn.system({ 'git', 'init', '-q', project.root })
+    project.write('.gitignore', 'target/\n*.o\n')
+    local s = watching()
+    project.write('target/deep/a.txt', 'text\n')
+    project.write('a.o', 'text\n')
+    project.write('new/b.o', 'text\n')
+    project.write('new/b.txt', 'text\n')
+    await(s, 'new/b.txt', MADE, 0)
+    project.write('target/deep/b.txt', 'text\n')
+    project.write('c.txt', 'text\n')
+    await(s, 'c.txt', MADE, 0)
+    for _, name in ipairs({ 'target/deep/a.txt', 'target/deep/b.txt', 'a.o', 'new/b.o' }) do
+      t.eq({ name }, { name, unpack(told(s, name, 0)) })
+    end
+  end)
+
+  it('are looked at in a time that grows with their number alone', function()
+    local FolderWatch = require('mcp-tools.editor.lsp.folder_watch')
+    local function nothing() end
+    local of, changes = FolderWatch.new('spec'), {}
+    of:walk(project.root, nothing, nothing, nothing)
+    for i = 1, 20000 do
+      of:note(('%s/%d.txt'):format(project.root, i))
+    end
+    local begun = vim.uv.hrtime()
+    for i = 1, 10000 do
+      of:look(('%s/%d.txt'):format(project.root, i), nothing, nothing, changes)
+    end
+    t.eq(10000, vim.tbl_count(changes))
+    t.ok(vim.uv.hrtime() - begun < 3e9)
+    of:close()
+  end)
+
   it('in a project that was deleted and made anew are told of', function()
     local s = watching()
     for _ = 1, 3 do -- the new folder often has the number of the old one

@@ -88,7 +88,7 @@ end
 ---@param bufnr integer
 ---@return integer[]
 local function others(ctx, bufnr)
-  local found, list = {}, {}
+  local found, open = {}, {}
   for _, client in ipairs(clients.of(bufnr)) do
     for other in pairs(client.attached_buffers) do
       if
@@ -98,12 +98,12 @@ local function others(ctx, bufnr)
         and access.buffer(other, ctx.root)
       then
         found[other] = true
-        table.insert(list, other)
+        table.insert(open, other)
       end
     end
   end
-  table.sort(list)
-  return vim.list_slice(list, 1, MAX_OTHERS)
+  table.sort(open)
+  return vim.list_slice(open, 1, MAX_OTHERS)
 end
 
 --- Adds errors that other open files have since the edit.

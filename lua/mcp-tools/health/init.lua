@@ -25,6 +25,11 @@ local function neovim()
   if not jit then
     health.error('this Neovim has no LuaJIT, which mcp-tools.nvim needs', 'Install a Neovim that is built with LuaJIT')
   end
+  if vim.fn.executable('rg') == 0 then
+    health.info(
+      'ripgrep is not installed: git does its work, and `file_replace` takes no groups of a regular expression'
+    )
+  end
   local config = require('mcp-tools.config')
   local refusal, hindrance = config.refusal(), require('mcp-tools.bridge.autostart').hindrance()
   if refusal then

@@ -21,6 +21,8 @@ local MAX_PATTERN = 4096
 --- Maximum size of the output for one text, and of all names, in bytes.
 local MAX_OUTPUT, MAX_NAMES = 32 * 1024 * 1024, 16 * 1024 * 1024
 local TIMEOUT = 30000
+--- Maximum number of tracked files that .gitignore names: each is looked at by every search.
+local MAX_TRACKED = 5000
 
 local RG = { 'rg', '--no-config', '--color=never' }
 --- How ripgrep lists files. What it ignores is what git ignores, so results do not depend on what is installed.
@@ -122,6 +124,34 @@ local function depends_on_encoding(query)
   return query.is_regex or query.pattern:find('[\128-\255]') ~= nil
 end
 
+--- The files that several searches have found together.
+---@param ctx mcp-tools.Ctx
+---@param place mcp-tools.search.Place
+---@param searches (fun(done: fun(result: mcp-tools.process.Result)))[]
+---@param base string what the names of their output begin with in a path
+---@return string[]? paths nil when one of them has failed
+---@return boolean? cut
+local function collect(ctx, place, searches, base)
+  local count, starts = #searches, vim.list_slice(searches)
+  -- Tracked files that .gitignore names: neither program searches them.
+  table.insert(starts, function(done)
+    local args = { 'ls-files', '-z', '--cached', '--ignored', '--exclude-standard' }
+    git.run(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT }, done)
+  end)
+  local found, is_cut = {}, false
+  for i, done in ipairs(all(ctx, starts)) do
+    local names, cut = names_of(done)
+    if not names and i <= count then
+      return nil
+    end
+    for k = 1, math.min(#(names or {}), i <= count and math.huge or MAX_TRACKED) do
+      table.insert(found, (i <= count and base or place.path .. '/') .. names[k])
+    end
+    is_cut = is_cut or cut == true
+  end
+  return found, is_cut
+end
+
 ---@param ctx mcp-tools.Ctx
 ---@param place mcp-tools.search.Place
 ---@param query mcp-tools.search.FileQuery
@@ -146,16 +176,7 @@ local function files_by_rg(ctx, place, query)
     -- Also files with a CR that ends no line: `--crlf` takes it for a line break.
     table.insert(list, start({ '--regexp=(?-u)\\r[^\\n]|' .. NOT_UTF8 }))
   end
-  local found, is_cut = {}, false
-  for _, done in ipairs(all(ctx, list)) do
-    local names, cut = names_of(done)
-    if not names then
-      return nil
-    end
-    vim.list_extend(found, names)
-    is_cut = is_cut or cut == true
-  end
-  return found, is_cut
+  return collect(ctx, place, list, '')
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -177,18 +198,7 @@ local function files_by_git(ctx, place, query)
     local pattern = query.is_regex and '\\r|^\\xEF\\xBB\\xBF|' .. NOT_UTF8 or NOT_UTF8
     table.insert(list, start({ '-P', '-e', pattern }, { LC_ALL = 'C' }))
   end
-  local found, is_cut = {}, false
-  for _, done in ipairs(all(ctx, list)) do
-    local names, cut = names_of(done)
-    if not names then
-      return nil
-    end
-    for _, name in ipairs(names) do
-      table.insert(found, place.path .. '/' .. name)
-    end
-    is_cut = is_cut or cut == true
-  end
-  return found, is_cut
+  return collect(ctx, place, list, place.path .. '/')
 end
 
 --- Files on the disk that may match. Which of them may be read was not checked.

@@ -119,6 +119,9 @@ for _, name in ipairs({ 'rg', 'git' }) do
       project.write('a.txt', 'needle\n')
       project.write('b.txt', 'needle\n')
       t.matches('^1 matches in 1 files\na.txt', search('n.edle'))
+      vim.system({ 'git', 'add', '-f', 'b.txt' }, { cwd = project.root }):wait()
+      t.matches('^2 matches in 2 files\na.txt\n.*\nb.txt', search('n.edle'))
+      t.matches('^2 matches in 2 files\na.txt\n.*\nb.txt', search('needle', { regex = false }))
     end)
 
     it('works where there is no repository', function()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,7 @@ FOUND = """
 local status = require('mcp-tools.ide').status()[1]
 return status and status.state == 'on' and #status.files > 0
 """
+PID = "return require('mcp-tools.bridge.current').said.hello.pid"
 CHANGES = "return #require('mcp-tools.editor.edit.changes').list() == ..."
 EDIT = "return require('mcp-tools.editor.review').current():rewrite(1, ...)"
 
@@ -187,6 +189,14 @@ class Stage:
             raise AssertionError(f"it has not come back:\n{await self.agent.screen()}") from error
 
 
+    async def crashes(self) -> None:
+        """The bridge is killed, and the agent comes back without being told to."""
+        before = await self.nvim.lua(PID)
+        os.kill(before, signal.SIGKILL)
+        await self.nvim.wait_for(f"return (({PID.removeprefix('return ')}) or ...) ~= ...", before)
+        await self.nvim.wait_for(SESSION, timeout=PATIENCE)
+
+
 @contextlib.asynccontextmanager
 async def staged(
     case: Case,
@@ -274,6 +284,11 @@ async def test_edits_are_decided_on_in_the_editor(
             assert await stage.nvim.lua(EDIT, ["line one", "SECOND", "OF THE PERSON"])
             await stage.decides("all")
             await stage.has("line one\nSECOND\nOF THE PERSON\n")
+
+        await stage.crashes()
+        await stage.proposes("change after a crash", "line one\nSECOND\nAFTER\n")
+        await stage.decides("all")
+        await stage.has("line one\nSECOND\nAFTER\n")
 
         await stage.restarts()
         before = stage.file.read_text()

@@ -188,7 +188,6 @@ class Stage:
         except AssertionError as error:
             raise AssertionError(f"it has not come back:\n{await self.agent.screen()}") from error
 
-
     async def crashes(self) -> None:
         """The bridge is killed, and the agent comes back without being told to."""
         before = await self.nvim.lua(PID)

@@ -172,7 +172,7 @@ async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
         first = asked(client, COLOUR)
         await screen.shows("Which colour?")
         second = asked(client, TOPPINGS)
-        await screen.shows("(1 more wait)")
+        await screen.shows("(1 more waiting)")
         await screen.press("F5")
         await screen.shows("<CR> done")
         await screen.nvim.lua(CANCEL, "Which colour?")

@@ -62,7 +62,7 @@ return {
     end
     action()
     if rest == '' and queue.count() > 1 then
-      notify.info(('%d more wait (:McpTools review list)'):format(queue.count() - 1))
+      notify.info(('%d more waiting (:McpTools review list)'):format(queue.count() - 1))
     end
   end,
   complete = function()

@@ -8,6 +8,10 @@ local sanitize = require('mcp-tools.util.sanitize')
 local terminal = require('mcp-tools.ide.terminal')
 local trim = require('mcp-tools.util.trim')
 
+--- A mention goes to the agent over the bridge, and the prompt after it goes straight into its terminal: it has to come
+--- so many ms later.
+local MENTIONED_MS = 400
+
 --- Where the person is: the lines of a range, else of the selection, else the whole file.
 ---@param range integer[]?
 ---@return mcp-tools.companion.Place?
@@ -40,12 +44,16 @@ end
 ---@param place mcp-tools.companion.Place
 ---@param prompt string
 local function send(session, place, prompt)
-  local is_mentioned = ide.mention(session, place)
+  local is_mentioned, why_not = ide.mention(session, place)
   local own = terminal.of(session)
   if own and (prompt ~= '' or not is_mentioned) then
     local lines = place.first and (' lines %d-%d'):format(place.first, place.last) or ''
     local mention = is_mentioned and '' or ('@%s%s '):format(place.path, lines)
-    return terminal.type(own, mention .. prompt)
+    return vim.defer_fn(function()
+      terminal.type(own, mention .. prompt)
+    end, is_mentioned and MENTIONED_MS or 0)
+  elseif why_not then
+    return notify.warn(('%s: %s'):format(label(session), why_not))
   elseif not is_mentioned then
     return notify.warn(('%s takes no mention; it sees your file and selection by itself'):format(label(session)))
   elseif prompt ~= '' then

@@ -111,7 +111,13 @@ function M.diagnostics_tool(name, shape)
       return ctx:fail('validation_error', 'uri: ' .. bad)
     end
     writes.refresh(M.session(ctx), function()
-      ctx(M.json(shape(editor_context.diagnostics(path))))
+      local ok, result = pcall(function()
+        return M.json(shape(editor_context.diagnostics(path)))
+      end)
+      if not ok then -- nobody else could answer the call
+        return ctx:fail('execution_error', tostring(result))
+      end
+      ctx(result)
     end)
   end)
 end

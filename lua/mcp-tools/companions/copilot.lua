@@ -247,7 +247,7 @@ return {
 
   mention = function(session, place)
     if not session.data.trusted then
-      return nil
+      return nil, 'it takes a mention once it has begun to work here, or when it trusts these directories for good'
     end
     local params = { filePath = place.path, fileUrl = vim.uri_from_fname(place.path) }
     params.selection, params.selectedText = vim.NIL, vim.NIL

@@ -28,7 +28,9 @@ local M = {}
 ---@field left? fun(session: mcp-tools.companion.Session, is_bridge_gone: boolean) it is gone, and so is the way to it;
 --- one whose bridge is gone may come back by the same key
 ---@field mention? fun(session: mcp-tools.companion.Session, place: mcp-tools.companion.Place):
---- mcp-tools.companion.Push? for `:McpTools send`
+--- mcp-tools.companion.Push?, string? for `:McpTools send`; nil and why not
+---@field connect? string what the user does in the agent while it is not connected
+---@field proposes? string in which of its modes it proposes edits here
 ---@field discovery? fun(endpoint: mcp-tools.companion.Endpoint): mcp-tools.companion.File[] by which its agent finds
 --- this editor
 ---@field environment? fun(endpoint: mcp-tools.companion.TerminalEndpoint): mcp-tools.companion.Environment for

@@ -316,6 +316,7 @@ end
 ---@param session mcp-tools.companion.Session
 ---@param place table
 ---@return boolean sent
+---@return string? why_not
 function M.mention(session, place)
   return sessions.mention(session, place)
 end

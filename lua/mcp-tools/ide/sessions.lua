@@ -54,15 +54,16 @@ end
 ---@param session mcp-tools.companion.Session
 ---@param field 'context'|'opened'|'notified'|'left'|'mention'
 ---@param ... any
----@return any
+---@return any value
+---@return any more
 local function tell(session, field, ...)
   local companion = find(session.companion)
   local fn = companion and companion[field]
   if not fn then
     return nil
   end
-  local ok, value = log.guard(('%s() of the companion %s'):format(field, session.companion), fn, ...)
-  return ok and value or nil
+  local ok, value, more = log.guard(('%s() of the companion %s'):format(field, session.companion), fn, ...)
+  return ok and value or nil, ok and more or nil
 end
 
 ---@param data { companion: string, session: string, client: string?, version: string? }
@@ -193,9 +194,10 @@ end
 ---@param session mcp-tools.companion.Session
 ---@param place table
 ---@return boolean sent
+---@return string? why_not
 function M.mention(session, place)
-  local push = tell(session, 'mention', session, place)
-  return push ~= nil and session:push(push.method, push.params)
+  local push, why_not = tell(session, 'mention', session, place)
+  return push ~= nil and session:push(push.method, push.params), why_not
 end
 
 return M

@@ -335,6 +335,23 @@ describe('Copilot CLI', function()
     t.matches('changed on the disk', answer().message)
   end)
 
+  it('is answered about diagnostics whose message is no text', function()
+    open('copilot')
+    local space = vim.api.nvim_create_namespace('not text')
+    local validate = vim.validate
+    vim.diagnostic.config({ virtual_text = false }, space) -- the screen of 0.10 shows text alone
+    vim.validate = function() end -- luacheck: ignore
+    vim.diagnostic.set(space, 0, {
+      { lnum = 0, col = 0, message = { kind = 'plaintext', value = 'marked up' } },
+      { lnum = 1, col = 0, message = 7 },
+    })
+    vim.validate = validate -- luacheck: ignore
+    local files = agents.value(session, 'get_diagnostics', {})
+    t.eq('marked up', files[1].diagnostics[1].message)
+    t.eq('', files[1].diagnostics[2].message)
+    vim.diagnostic.reset(space)
+  end)
+
   it('is mentioned the lines that were chosen', function()
     open('copilot')
     session.data.trusted = true

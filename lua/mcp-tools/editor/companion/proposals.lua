@@ -152,6 +152,7 @@ function M.open(session, key, spec, cb)
   if bad then
     return false, ('it cannot be told where %s is: %s'):format(spec.path, bad)
   elseif paths.sensitive(path) or paths.sensitive(spec.path) or buffer_kind.marked()[path] then
+    notify.info(("answer in the agent's terminal: %s is sensitive and is not shown here"):format(vim.fs.basename(path)))
     return false, 'the file is sensitive; nothing of it is shown or told here'
   end
   local client = { name = session.client ~= '' and session.client or session.companion, session = session.key }
@@ -244,6 +245,8 @@ end
 function M.abandon(session)
   for _, proposal in pairs(open_ones(session)) do
     proposal.is_abandoned = true
+    local name = vim.fs.basename(proposal.path)
+    notify.info(("the bridge ended: answer the proposal for %s in the agent's terminal"):format(name))
   end
   M.close_all(session, 'the bridge is gone; the agent asks in its terminal')
 end

@@ -6,7 +6,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local location = require('mcp-tools.editor.context.location')
-local redact = require('mcp-tools.files.redact')
+local server_text = require('mcp-tools.editor.lsp.server_text')
 
 local api = vim.api
 
@@ -35,13 +35,13 @@ local function item_of(diagnostic)
     return loaded and location.position(bufnr, row, byte) or { line = row, character = byte }
   end
   return {
-    message = redact.quoted(diagnostic.message),
+    message = server_text.text(diagnostic.message),
     severity = diagnostic.severity or 1,
     range = {
       start = at(diagnostic.lnum, diagnostic.col),
       ['end'] = at(diagnostic.end_lnum or diagnostic.lnum, diagnostic.end_col or diagnostic.col),
     },
-    source = diagnostic.source,
+    source = type(diagnostic.source) == 'string' and diagnostic.source or nil,
     code = type(diagnostic.code) ~= 'table' and diagnostic.code or nil,
   }
 end

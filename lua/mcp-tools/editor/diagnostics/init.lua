@@ -7,6 +7,7 @@
 local position = require('mcp-tools.editor.position')
 local access = require('mcp-tools.files.access')
 local redact = require('mcp-tools.files.redact')
+local server_text = require('mcp-tools.editor.lsp.server_text')
 
 local M = {}
 
@@ -41,8 +42,8 @@ local function item_of(diagnostic, path)
     end_line = end_row + 1,
     end_column = position.column(bufnr, end_row, end_byte),
     severity = SEVERITY[diagnostic.severity] or 'error',
-    message = redact.quoted(diagnostic.message),
-    source = diagnostic.source,
+    message = server_text.text(diagnostic.message),
+    source = type(diagnostic.source) == 'string' and diagnostic.source or nil,
     code = type(diagnostic.code) ~= 'table' and diagnostic.code or nil,
   }
 end

@@ -11,9 +11,12 @@ local utf8 = require('mcp-tools.util.utf8')
 local M = {}
 
 --- A text without secrets, by the lines of sensitive buffers that are known (`refresh`).
----@param text any
----@return string '' for what is no text
+---@param text any a string, or a table with one as `value` (MarkupContent of the protocol)
+---@return string text '' for anything else
 function M.text(text)
+  if type(text) == 'table' then
+    text = text.value
+  end
   return type(text) == 'string' and (utf8.repair(redact.quoted(text))) or ''
 end
 

@@ -29,7 +29,7 @@ function M.title(interview, below)
     table.insert(chunks, style.chunk(('%d of %d '):format(answers.at, count), 'Title'))
   end
   if interview.waiting > 0 then
-    table.insert(chunks, style.chunk(('(%d more wait) '):format(interview.waiting)))
+    table.insert(chunks, style.chunk(('(%d more waiting) '):format(interview.waiting)))
   end
   return style.with_more(chunks, below)
 end

@@ -348,7 +348,7 @@ function M.edit()
     elseif proposal.is_new then
       return false, 'this is the text that is proposed: edit it here, then accept it'
     end
-    local was_inside = inside ~= nil
+    local was_inside, edited = inside ~= nil, false
     local function place()
       for i, other in ipairs(review.ended and {} or proposal.hunks) do
         if other == one then
@@ -362,10 +362,14 @@ function M.edit()
         return notify.warn('that hunk is not under review any more')
       end
       review:edit(file, i, lines)
+      edited = true
     end, function()
       local i = place()
       if was_inside and i and view and view.review == review then
         go(file, i)
+      end
+      if edited and i and view and view.review == review then
+        say('edited, not decided: y accepts it')
       end
     end)
   end, true)
@@ -441,6 +445,7 @@ end
 function M.later()
   take_typed()
   leave()
+  new_file.leave()
   split.close()
   if queue.count() > 1 then
     queue.later()

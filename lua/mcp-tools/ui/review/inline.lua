@@ -30,9 +30,13 @@ function M.open(file)
     api.nvim_set_current_win(found)
   else
     local is_text = vim.bo.buftype == '' and api.nvim_win_get_config(0).relative == ''
+    local before = api.nvim_get_current_buf()
     vim.bo[bufnr].buflisted = vim.bo[bufnr].buftype == ''
-    if not is_text or not pcall(vim.cmd, ('keepalt buffer %d'):format(bufnr)) then
+    if is_text and pcall(vim.cmd, ('keepalt buffer %d'):format(bufnr)) then
+      new_file.shown_in(api.nvim_get_current_win(), before)
+    else
       vim.cmd(('sbuffer %d'):format(bufnr))
+      new_file.shown_in(api.nvim_get_current_win(), nil)
     end
   end
   return { { window = api.nvim_get_current_win(), bufnr = bufnr, typed = not file.bufnr and file.editable } }

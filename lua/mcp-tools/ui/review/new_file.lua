@@ -14,6 +14,8 @@ local M = {}
 
 ---@type table<mcp-tools.Proposal, integer>
 local buffers = setmetatable({}, { __mode = 'k' })
+---@type table<integer, integer> window → buffer that it showed before
+local came_from = {}
 
 --- Its buffer.
 ---@param file mcp-tools.Proposal
@@ -56,6 +58,27 @@ function M.file_of(bufnr, files)
     if buffers[file] == bufnr then
       return i
     end
+  end
+end
+
+--- A window shows a file of a review from now on.
+---@param window integer
+---@param before integer? buffer that it showed; nil: it was opened for this
+function M.shown_in(window, before)
+  came_from[window] = before
+end
+
+--- Shows in the current window what was there before, if that is the text of a new file.
+function M.leave()
+  local window = api.nvim_get_current_win()
+  if not vim.tbl_contains(vim.tbl_values(buffers), api.nvim_get_current_buf()) then
+    return
+  end
+  local before = came_from[window]
+  if before and api.nvim_buf_is_valid(before) then
+    pcall(api.nvim_win_set_buf, window, before)
+  elseif #api.nvim_list_wins() > 1 then
+    pcall(api.nvim_win_close, window, false)
   end
 end
 

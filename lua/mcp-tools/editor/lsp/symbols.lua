@@ -7,6 +7,7 @@
 local access = require('mcp-tools.files.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
+local kinds = require('mcp-tools.editor.lsp.kinds')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
@@ -153,13 +154,18 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.of_project(ctx, args)
-  local list, err = asked(ctx, args)
+  local given, err = kinds.read(args.kinds or {})
+  if not given then
+    return nil, err
+  end
+  local list
+  list, err = asked(ctx, args)
   if not list then
     return nil, err
   end
   local wanted = {}
-  for _, kind in ipairs(args.kinds or {}) do
-    wanted[kind:lower()] = true
+  for _, kind in ipairs(given) do
+    wanted[kind] = true
   end
   local items, unready, seen = {}, {}, {}
   server_text.refresh(ctx)
@@ -171,7 +177,7 @@ function M.of_project(ctx, args)
       local range = symbol.location.range
         or { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 0 } }
       local key = ('%s %d %s'):format(symbol.location.uri, range.start.line, symbol.name)
-      if not seen[key] and (next(wanted) == nil or wanted[kind_name(symbol.kind):lower()]) then
+      if not seen[key] and (next(wanted) == nil or wanted[kinds.name(symbol.kind)]) then
         seen[key] = true
         table.insert(items, {
           uri = symbol.location.uri,

@@ -5,6 +5,7 @@
 --- Does not know about: what comes instead (symbol/init.lua), who asks.
 
 local clients = require('mcp-tools.editor.lsp.clients')
+local kinds = require('mcp-tools.editor.lsp.kinds')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local time_slice = require('mcp-tools.util.time_slice')
 local timer = require('mcp-tools.util.timer')
@@ -43,7 +44,7 @@ local function node_of(item, encoding)
   end
   return {
     name = item.name,
-    kind = nodes.KINDS[item.kind] or 'symbol',
+    kind = kinds.name(item.kind),
     line = range.start.line + 1,
     -- A range that ends before the first character of a line does not reach it.
     end_line = (last.character == 0 and last.line > range.start.line) and last.line or last.line + 1,

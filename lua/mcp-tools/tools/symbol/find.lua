@@ -1,7 +1,7 @@
 --- Symbols of the project, a folder or a file by name.
 
-local errors = require('mcp-tools.errors')
 local in_file = require('mcp-tools.editor.symbol.in_file')
+local kinds = require('mcp-tools.editor.lsp.kinds')
 local listing = require('mcp-tools.editor.symbol.listing')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
@@ -34,15 +34,12 @@ return {
     if not path then
       return ctx(nil, err)
     end
-    local kinds = {}
-    for i, text in ipairs(args.kinds or {}) do
-      kinds[i] = nodes.kind(text)
-      if not kinds[i] then
-        local fault = 'kinds: %q is not a kind; kinds are %s'
-        return ctx(nil, errors.new('validation_error', fault:format(text, table.concat(nodes.kinds(), ', '))))
-      end
+    args.kinds, err = kinds.read(args.kinds or {}, nodes.MORE_KINDS)
+    if not args.kinds then
+      return ctx(nil, err)
+    elseif #args.kinds == 0 then
+      args.kinds = nil
     end
-    args.kinds = args.kinds and kinds
     local place, found
     if not args.bufnr then
       place, err = search_files.place(ctx, args.path)

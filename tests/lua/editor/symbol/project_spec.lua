@@ -72,6 +72,22 @@ describe('references', function()
   end)
 end)
 
+describe('kinds of symbols', function()
+  it('are understood in any spelling, and unknown ones refused', function()
+    for _, kind in ipairs({ 'method', 'Method', 'methods', 'METHOD' }) do
+      t.matches('^1 symbols', find({ symbol = 'Ledger/post', kinds = { kind } }))
+      t.eq(2, (project.call('lsp_workspace_symbols', { query = 'post', kinds = { kind } })).total)
+    end
+    t.matches('^0 symbols', find({ symbol = 'Ledger/post', kinds = { 'EnumMember', 'properties', 'Classes' } }))
+    for name, args in pairs({ symbol_find = { symbol = 'post' }, lsp_workspace_symbols = { query = 'post' } }) do
+      args.kinds = { 'gadget' }
+      local _, err = project.call(name, args)
+      t.eq('validation_error', err.code)
+      t.matches('gadget.*class, constant', err.message)
+    end
+  end)
+end)
+
 describe('symbols of the project', function()
   it('are not looked for in a file that lacks what they stand in', function()
     local read = {}

@@ -87,9 +87,10 @@ end
 ---@param intake mcp-tools.Intake
 ---@param field 'args'|'input_schema'|'output_schema'
 ---@param raw table
+---@param is_bundled boolean? a spec has looked for what only its author can correct
 ---@return table? published
 ---@return mcp-tools.Validator?
-local function take_schema(intake, field, raw)
+local function take_schema(intake, field, raw, is_bundled)
   local found = schema_faults.find(raw)
   add_all(intake.faults, field, found)
   if raw.type ~= 'object' then
@@ -105,10 +106,12 @@ local function take_schema(intake, field, raw)
     return nil
   end
   add_all(intake.repairs, field, repairs)
-  add_all(intake.lint, field, validator:misfits())
-  keyword_typos(raw, function(path, message)
-    add_all(intake.typos, field, { { field = path, message = message } })
-  end)
+  if not is_bundled then
+    add_all(intake.lint, field, validator:misfits())
+    keyword_typos(raw, function(path, message)
+      add_all(intake.typos, field, { { field = path, message = message } })
+    end)
+  end
   for _, gap in ipairs(validator.unchecked) do
     table.insert(intake.unchecked, { path = place(field, gap.path), keyword = gap.keyword, why = gap.why })
   end
@@ -146,7 +149,7 @@ end
 ---@return mcp-tools.Validator?
 local function take_arguments(intake, def, closed)
   if type(def.input_schema) == 'table' then
-    return take_schema(intake, 'input_schema', def.input_schema)
+    return take_schema(intake, 'input_schema', def.input_schema, closed)
   end
   local args = type(def.args) == 'table' and def.args or {}
   local broken = schema_faults.data(args)
@@ -175,7 +178,7 @@ local function take_arguments(intake, def, closed)
   if not complete then
     return nil
   end
-  return take_schema(intake, 'args', args_form.to_schema(args, closed))
+  return take_schema(intake, 'args', args_form.to_schema(args, closed), closed)
 end
 
 --- Takes in a definition.

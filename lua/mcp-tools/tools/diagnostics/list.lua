@@ -6,10 +6,9 @@ local list = require('mcp-tools.editor.diagnostics.list')
 
 return {
   name = 'diagnostics_list',
-  description = 'Lists errors and warnings of one file, or of all open files with project = true (closed files are'
-    .. ' not checked). With path: {checked, total, counts, diagnostics: ["line:column severity code: message"]};'
-    .. ' with bufnr: [{lnum, col, message, severity, source}]. Only checked = yes with total 0 means that there are'
-    .. ' none.',
+  description = 'Lists errors and warnings of a file, or with project = true of all open files (closed files are not'
+    .. ' checked). Returns {checked, total, counts, diagnostics: ["line:column severity code: message"]}; with bufnr'
+    .. ' [{lnum, col, message, severity, source}]. Only checked = yes with total 0 means none.',
   args = args.paged(args.file({
     project = { type = 'boolean', description = 'All open files, instead of one', default = false },
     severity = { type = 'string', enum = findings.SEVERITIES, description = 'Only this one' },

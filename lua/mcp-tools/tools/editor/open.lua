@@ -65,9 +65,8 @@ end
 return {
   name = 'editor_open',
   title = 'Show a file',
-  description = 'Shows the person a file at a line, in their editor. Where they type (insert'
-    .. ' mode, a terminal, a float) another window shows it, and their cursor stays there. Answers with the window'
-    .. ' and the place; lines and columns (characters) count from 1.',
+  description = 'Shows the user a file at a line in their editor. Where they type, another window shows it and their'
+    .. ' cursor stays. Returns the window and the place; lines and columns (characters) count from 1.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
@@ -77,8 +76,7 @@ return {
       type = 'string',
       enum = show.WHERE,
       default = 'here',
-      description = 'here: a window that is there; tab: only where they do not type, else a split; after five of each,'
-        .. ' the last one is used again',
+      description = 'here: an existing window; a tab becomes a split while they type; at most five of each',
     },
   },
   annotations = { read_only = false, destructive = false, idempotent = true, open_world = false },

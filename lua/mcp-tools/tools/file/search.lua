@@ -11,23 +11,22 @@ local LIKE_REGEX = '[\\|*+?%[%]^$]'
 return {
   name = 'file_search',
   title = 'Search in files',
-  description = 'Finds text in the files of the project, unsaved changes of buffers included: the total, then per file'
-    .. ' `line:column: text` (from 1, in characters). Ignored and sensitive files are left out. Too many matches come'
-    .. ' as counts per file.',
+  description = 'Finds text in the files of the project, including unsaved changes: the total, then per file'
+    .. ' `line:column: text` (from 1, in characters), or counts per file. Leaves out ignored and sensitive files.',
   args = {
     query = { type = 'string', description = 'Text to find, plain unless regex', required = true, minLength = 1 },
     path = { type = 'string', description = 'File or folder to search; default: the project' },
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
-      description = 'Only such files, as `*.lua` or `src/**`; with ! before it without them',
+      description = 'Only files such as `*.lua` or `src/**`; a leading ! excludes',
     },
     regex = {
       type = 'boolean',
       description = 'query is a regular expression (ripgrep syntax), matched line by line',
       default = false,
     },
-    ignore_case = { type = 'boolean', description = 'Capital and small letters are alike', default = false },
+    ignore_case = { type = 'boolean', description = 'Case-insensitive', default = false },
     word = { type = 'boolean', description = 'Whole words only', default = false },
     context = { type = 'integer', description = 'Lines around each match', default = 0, minimum = 0, maximum = 20 },
     limit = { type = 'integer', description = 'At most so many matches', default = 200, minimum = 1, maximum = 5000 },

@@ -86,9 +86,9 @@ end
 
 return {
   name = 'shell_jobs',
-  description = 'Commands that go on, such as servers: start, list, read output since an offset (next_offset of the'
-    .. ' answer before; left out: its end), stop. Jobs of this session, and of other sessions of this client'
-    .. ' (other_session), which the user must approve; all end with the editor. stdout and stderr come together.',
+  description = 'Runs commands in the background, such as servers: start, list, read (output since an offset,'
+    .. ' next_offset of the answer before; else its end), stop. Lists jobs of this session and of other sessions of'
+    .. ' this client (other_session: the user must approve). All end with the editor.',
   args = vim.tbl_extend('error', command.ARGS, {
     action = {
       type = 'string',

@@ -16,7 +16,7 @@ return {
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
-      description = 'Of a folder only such files, as `*.py` or `src/**`; with ! before it without them',
+      description = 'Only files such as `*.py` or `src/**`; a leading ! excludes',
     },
     limit = { type = 'integer', description = 'At most so many files', default = 50, minimum = 1, maximum = 500 },
     offset = { type = 'integer', description = 'Files to pass over', default = 0, minimum = 0 },

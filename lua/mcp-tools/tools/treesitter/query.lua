@@ -5,10 +5,9 @@ local inspect = require('mcp-tools.editor.treesitter.inspect')
 return {
   name = 'treesitter_query',
   title = 'Run a treesitter query',
-  description = 'Runs a treesitter query, such as `(function_declaration name: (_) @name)`, and lists what it captures:'
-    .. ' `@capture line:column-line:column text`. Lines and columns count from 1, columns in characters.'
-    .. ' Allows the predicates #eq?, #any-of?, #contains?, #has-parent? and #has-ancestor?, no directives.'
-    .. ' treesitter_scope gives the names of nodes.',
+  description = 'Runs a treesitter query, such as `(function_declaration name: (_) @name)`, and lists its captures:'
+    .. ' `@capture line:column-line:column text`, 1-based, columns in characters. Predicates: #eq?, #any-of?,'
+    .. ' #contains?, #has-parent?, #has-ancestor?. treesitter_scope shows names of nodes.',
   args = {
     query = { type = 'string', description = 'The query', required = true, minLength = 1, maxLength = 10000 },
     path = { type = 'string', description = 'File' },

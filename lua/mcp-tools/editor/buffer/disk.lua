@@ -24,7 +24,7 @@ local M = {}
 ---| 'gone' the file has been deleted
 
 --- `FileChangeType` of the protocol.
-local CHANGED, DELETED = 2, 3
+local CREATED, CHANGED, DELETED = 1, 2, 3
 
 ---@type table<integer, string> buffer → what the file was when the conflict came up
 local conflicts = {}
@@ -129,12 +129,39 @@ function M.acknowledge(bufnr)
   return lines_on_disk
 end
 
+--- Has Neovim never read a file for this buffer, since there was none? `:checktime` would ask the user about one that
+--- others have made since, and nothing but `:file` reports it.
+---@param bufnr integer
+---@return boolean
+local function is_new(bufnr)
+  local is_empty = api.nvim_buf_line_count(bufnr) == 1 and api.nvim_buf_get_offset(bufnr, 1) <= 1
+  if not vim.bo[bufnr].modified and not is_empty then
+    return false
+  end
+  local ok, about = pcall(api.nvim_buf_call, bufnr, function()
+    return vim.fn.execute('file')
+  end)
+  local flags = ok and about:match('.*"(.*)$') or ''
+  return flags:find(vim.fn.gettext('[New]'), 1, true) ~= nil
+end
+
 ---@param bufnr integer
 ---@param path string
 ---@param stat table? of its file
 ---@return mcp-tools.DiskState
 local function look(bufnr, path, stat)
   local before, now = api.nvim_buf_get_changedtick(bufnr), stamp(stat)
+  if now and is_new(bufnr) then
+    if not vim.bo[bufnr].modified then
+      reload(bufnr)
+      M.tell_servers(path, CREATED)
+      return 'reloaded'
+    elseif conflicts[bufnr] ~= now then
+      conflicts[bufnr] = now
+      M.tell_servers(path, CREATED)
+    end
+    return 'conflict'
+  end
   local known = conflicts[bufnr]
   if known and known == now then
     if vim.bo[bufnr].modified then

@@ -89,6 +89,27 @@ describe('a file that others changed', function()
     t.eq({ 'theirs again' }, lines())
   end)
 
+  it('may be one that was not there when its buffer was made', function()
+    for _, mine in ipairs({ true, false }) do
+      path = project.root .. (mine and '/mine.txt' or '/theirs.txt')
+      vim.o.hidden = true
+      vim.cmd('silent edit ' .. path)
+      bufnr = vim.api.nvim_get_current_buf()
+      t.eq('same', refresh(bufnr))
+      if mine then
+        vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'mine' })
+      end
+      project.write(path, 'theirs\n')
+      t.eq({ mine and 'conflict' or 'reloaded', mine and 'conflict' or 'same' }, { refresh(bufnr), refresh(bufnr) })
+      t.eq({ mine and 'mine' or 'theirs' }, lines())
+    end
+    local save = require('mcp-tools.editor.buffer.save')
+    bufnr = vim.fn.bufnr(project.root .. '/mine.txt')
+    t.eq('stale', t.ok(save.now(bufnr)).code)
+    t.eq(nil, save.now(bufnr, { overwrite = true }))
+    t.eq({ 'same', { 'mine' } }, { refresh(bufnr), vim.fn.readfile(project.root .. '/mine.txt') })
+  end)
+
   it('may be gone, which is said each time, and come back', function()
     os.remove(path)
     t.eq({ 'gone', 'gone' }, { refresh(bufnr), refresh(bufnr) })

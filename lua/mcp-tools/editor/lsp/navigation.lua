@@ -21,7 +21,7 @@ local M = {}
 
 --- A server that has just been told of new files is asked again for so long, ns.
 local DOUBT = 3e9
---- Of functions that call functions that call …; more is a book.
+--- Maximum number of nodes in one hierarchy.
 local MAX_NODES = 200
 
 ---@class mcp-tools.lsp.Spot
@@ -197,44 +197,56 @@ local function key_of(item)
   return ('%s %d %s'):format(item.uri, item.selectionRange.start.line, item.name)
 end
 
+--- Asks level by level, so that the direct callers come before those of any of them.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
----@param item table
+---@param items table[]
 ---@param kind mcp-tools.lsp.Hierarchy
----@param depth integer
----@param seen table<string, true>
----@param flat mcp-tools.lsp.Item[] filled in
----@return table[] nodes
----@return mcp-tools.Error? err
-local function descend(ctx, client, item, kind, depth, seen, flat)
-  local entries, err = request.ask(ctx, client, kind.step, { item = item })
-  local nodes = {}
-  for _, entry in ipairs(entries or {}) do
-    if #flat >= MAX_NODES then
-      break
-    end
-    local each = kind.item and entry[kind.item] or entry
-    local node = { item = each, calls = {}, children = {} }
-    for _, range in ipairs(kind.ranges and entry[kind.ranges] or {}) do
-      if not vim.list_contains(node.calls, range.start.line + 1) then
-        table.insert(node.calls, range.start.line + 1)
+---@param depth integer levels
+---@return table[]? nodes of the first level
+---@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all of them
+local function explore(ctx, client, items, kind, depth)
+  local tops, flat, seen, level = {}, {}, {}, {}
+  for i, item in ipairs(items) do
+    seen[key_of(item)] = true
+    level[i] = { item = item, children = tops }
+  end
+  for at_depth = 1, depth do
+    local below = {}
+    for _, above in ipairs(level) do
+      if #flat >= MAX_NODES then
+        return tops, flat
+      end
+      local entries, err = request.ask(ctx, client, kind.step, { item = above.item })
+      if err and at_depth == 1 then
+        return nil, err
+      end
+      for i = 1, math.min(#(entries or {}), MAX_NODES - #flat) do
+        local entry = entries[i]
+        local each = kind.item and entry[kind.item] or entry
+        local node = { item = each, calls = {}, children = {} }
+        for _, range in ipairs(kind.ranges and entry[kind.ranges] or {}) do
+          if not vim.list_contains(node.calls, range.start.line + 1) then
+            table.insert(node.calls, range.start.line + 1)
+          end
+        end
+        table.sort(node.calls)
+        table.insert(flat, {
+          uri = each.uri,
+          range = each.selectionRange,
+          encoding = client.offset_encoding,
+          data = node,
+        })
+        table.insert(above.children, node)
+        if not seen[key_of(each)] then
+          seen[key_of(each)] = true
+          table.insert(below, node)
+        end
       end
     end
-    table.sort(node.calls)
-    table.insert(flat, {
-      uri = each.uri,
-      range = each.selectionRange,
-      encoding = client.offset_encoding,
-      data = node,
-    })
-    table.insert(nodes, node)
-    local key = key_of(each)
-    if depth > 1 and not seen[key] then
-      seen[key] = true
-      node.children = descend(ctx, client, each, kind, depth - 1, seen, flat)
-    end
+    level = below
   end
-  return nodes, err
+  return tops, flat
 end
 
 ---@param node table
@@ -272,14 +284,9 @@ function M.hierarchy(ctx, args, kind)
     return nil, errors.new('not_found', text:format(M.name(spot)))
   end
   server_text.refresh(ctx)
-  local flat, tops = {}, {}
-  for _, item in ipairs(items) do
-    local nodes
-    nodes, err = descend(ctx, info.client, item, kind, args.depth, { [key_of(item)] = true }, flat)
-    if err then
-      return nil, err
-    end
-    vim.list_extend(tops, nodes)
+  local tops, flat = explore(ctx, info.client, items, kind, args.depth)
+  if not tops then
+    return nil, flat --[[@as mcp-tools.Error]]
   end
   local found = locations.find(ctx, flat, true)
   for _, each in ipairs(found) do

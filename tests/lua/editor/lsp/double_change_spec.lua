@@ -325,6 +325,46 @@ describe('an action', function()
   end)
 end)
 
+describe('calls', function()
+  it('of a function are told before those of its callers', function()
+    local uri = vim.uri_from_fname(path)
+    local function item(name, line)
+      local range = { start = { line = line, character = 0 }, ['end'] = { line = line, character = 1 } }
+      return { name = name, kind = 12, uri = uri, range = range, selectionRange = range }
+    end
+    local s = server({ callHierarchyProvider = true, hoverProvider = true }, {
+      ['textDocument/prepareCallHierarchy'] = { item('main', 0) },
+      ['callHierarchy/incomingCalls'] = function(params)
+        local calls = {}
+        local names = params.item.name == 'main' and { 'a', 'b', 'c' } or {}
+        for i = 1, params.item.name == 'a' and 300 or 0 do
+          names[i] = 'of_a' .. i
+        end
+        for i, name in ipairs(names) do
+          calls[i] = { from = item(name, i), fromRanges = {} }
+        end
+        return calls
+      end,
+    })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local answer = t.ok(project.call('lsp_calls', { path = path, line = 1, column = 1, depth = 2 }))
+    local names = vim.tbl_map(function(each)
+      return each.name
+    end, answer.items)
+    t.eq({ { 'a', 'b', 'c' }, true }, { names, answer.truncated })
+  end)
+end)
+
+it('a file without a server is not waited for twice', function()
+  vim.bo[vim.fn.bufadd(path)].filetype = 'plain'
+  local begun
+  for _ = 1, 6 do
+    t.eq('not_found', select(2, project.call('lsp_hover', { path = path, line = 1, column = 1 })).code)
+    begun = begun or vim.uv.hrtime()
+  end
+  t.ok(vim.uv.hrtime() - begun < 1e9) -- five times
+end)
+
 describe('commands of a server', function()
   it('at the same time leave the edits that come later to the person', function()
     local s = server({

@@ -133,7 +133,7 @@ end
 ---@return integer?
 local function byte_of(bufnr, line, column)
   local text = bufnr and line and column and vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
-  local byte = text and vim.fn.byteidx((text:gsub('%z', '\n')), column - 1) -- which takes no NUL
+  local byte = text and vim.fn.byteidxcomp((text:gsub('%z', '\n')), column - 1) -- which takes no NUL
   return byte and (byte >= 0 and byte + 1 or #text + 1) or column
 end
 

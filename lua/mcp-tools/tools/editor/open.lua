@@ -54,7 +54,7 @@ local function place_of(bufnr, args)
   end
   local text = api.nvim_buf_get_lines(bufnr, args.line - 1, args.line, false)[1]
   local column = args.column or position.characters(text:match('^%s*')) + 1
-  local byte = vim.fn.byteidx((text:gsub('%z', '\n')), column - 1)
+  local byte = vim.fn.byteidxcomp((text:gsub('%z', '\n')), column - 1)
   if byte < 0 and args.column then
     local message = 'column: %d is beyond the end of line %d (%d characters)'
     return nil, errors.new('validation_error', message:format(column, args.line, position.characters(text)))

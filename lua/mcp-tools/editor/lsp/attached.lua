@@ -11,8 +11,6 @@ local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
 
---- A configuration that looks for the project's root first may start its server a little after the file is opened, ms.
-local APPEARS_MS = 300
 --- A server that has been started answers `initialize` by then, ms.
 local INITIALIZED_MS = 20000
 
@@ -44,11 +42,13 @@ end
 ---@return mcp-tools.Error? err
 function M.of(ctx, bufnr, method)
   notifications.ensure()
-  local filetype = vim.bo[bufnr].filetype
-  if filetype ~= '' and vim.bo[bufnr].buftype == '' then
-    wait.until_(ctx, APPEARS_MS, function()
-      return #clients.starting(bufnr) > 0
+  if #clients.starting(bufnr) == 0 and clients.may_appear(bufnr) then
+    local appeared = wait.until_(ctx, clients.APPEARS_MS, function()
+      return not vim.api.nvim_buf_is_loaded(bufnr) or #clients.starting(bufnr) > 0
     end)
+    if not appeared then
+      clients.note_serverless(bufnr)
+    end
   end
   wait.until_(ctx, INITIALIZED_MS, function()
     for _, client in ipairs(clients.starting(bufnr)) do

@@ -20,6 +20,46 @@ function M.starting(bufnr)
   return list
 end
 
+--- Milliseconds in which a configuration that looks for the project's root first starts its server for a new file.
+M.APPEARS_MS = 300
+--- For so long it is remembered that no server appeared, ns.
+local REMEMBERED = 300e9
+
+--- Where no server appeared: filetype and directory → ns.
+---@type table<string, integer>
+local serverless = {}
+
+---@param bufnr integer
+---@return string
+local function kind_of(bufnr)
+  return vim.bo[bufnr].filetype .. '\n' .. vim.fs.dirname(vim.api.nvim_buf_get_name(bufnr))
+end
+
+--- Whether a server may still be started for a buffer that has none.
+---@param bufnr integer loaded
+---@return boolean
+function M.may_appear(bufnr)
+  local since = serverless[kind_of(bufnr)]
+  return vim.bo[bufnr].filetype ~= ''
+    and vim.bo[bufnr].buftype == ''
+    and not (since and vim.uv.hrtime() - since < REMEMBERED)
+end
+
+--- Remembers that none was, until the next server starts.
+---@param bufnr integer loaded
+function M.note_serverless(bufnr)
+  if next(serverless) == nil then
+    vim.api.nvim_create_autocmd('LspAttach', {
+      once = true,
+      desc = 'mcp-tools: files without a language server may have one now',
+      callback = function()
+        serverless = {}
+      end,
+    })
+  end
+  serverless[kind_of(bufnr)] = vim.uv.hrtime()
+end
+
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.is_stopped(client)

@@ -15,8 +15,6 @@ local M = {}
 local METHOD = 'textDocument/documentSymbol'
 --- A server that is starting answers `initialize` by then, ms.
 local STARTS_MS = 10000
---- A configuration that looks for the project's root first starts its server a little after the file is opened, ms.
-local APPEARS_MS = 300
 --- The first answer may wait until the server has read the project; one that takes longer later on is busy, ms.
 local FIRST_MS, ANSWERS_MS = 20000, 5000
 local TICK_MS = 10
@@ -79,7 +77,11 @@ local function when_started(bufnr, fresh, cb)
   local function look()
     local ms = (vim.uv.hrtime() - begun) / 1e6
     local starting = vim.api.nvim_buf_is_loaded(bufnr) and clients.starting(bufnr) or {}
-    local pending = #starting == 0 and fresh and ms < APPEARS_MS and vim.bo[bufnr].filetype ~= ''
+    local none = #starting == 0 and fresh and vim.api.nvim_buf_is_loaded(bufnr) and clients.may_appear(bufnr)
+    local pending = none and ms < clients.APPEARS_MS
+    if none and not pending then
+      clients.note_serverless(bufnr)
+    end
     for _, client in ipairs(starting) do
       pending = pending or not client.initialized and not clients.is_stopped(client)
     end

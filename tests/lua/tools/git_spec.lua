@@ -217,6 +217,15 @@ describe('git_log', function()
 end)
 
 describe('git_blame', function()
+  it('goes on at the line that a long answer ends with', function()
+    p.write('long.txt', (('x'):rep(40000) .. '\n'):rep(150))
+    p.commit('long')
+    local part = p.ok('git_blame', { path = 'long.txt' })
+    local last = part.runs[#part.runs].end_line
+    t.ok(last < 150)
+    t.eq(last + 1, part.next_line)
+  end)
+
   it('gives runs of lines, with their text when asked for', function()
     p.write('a.lua', 'one\n2\n3\n')
     p.commit('second')

@@ -68,6 +68,7 @@ end
 ---@param opts { first: integer, last: integer, commit: string?, contents: string?, text: boolean }
 ---@return mcp-tools.git.Run[]?
 ---@return string? fault
+---@return boolean? cut lines are missing at the end
 function M.of(ctx, path, opts)
   local args = { 'blame', '--porcelain', ('-L%d,%d'):format(opts.first, opts.last) }
   if opts.contents then
@@ -80,7 +81,8 @@ function M.of(ctx, path, opts)
   end
   local pause = time_slice.of(ctx)
   redact.refresh(pause)
-  return read(done.stdout, opts.text, pause)
+  local text = done.cut and (done.stdout:match('^.*\n') or '') or done.stdout
+  return read(text, opts.text, pause), nil, done.cut
 end
 
 return M

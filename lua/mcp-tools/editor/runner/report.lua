@@ -75,12 +75,13 @@ end
 --- The end of a text, from a whole line on.
 ---@param text string
 ---@return string
+---@return true? cut
 local function tail(text)
   if #text <= MAX_OUTPUT then
     return text
   end
   text = text:sub(-MAX_OUTPUT)
-  return text:match('^[^\n]*\n(.+)$') or text
+  return text:match('^[^\n]*\n(.+)$') or text, true
 end
 
 --- The fields of the answer.
@@ -111,7 +112,9 @@ function M.of(run, args)
     answer.ok = run.state == 'done' and not run.fault and not bad and (run.exit_code or 0) == 0
     -- Single tests tell it all, where they are known.
     local is_told = results and not run.from_output and (bad or answer.ok)
-    answer.output = not is_told and run.output and run.output ~= '' and tail(run.output) or nil
+    if not is_told and run.output and run.output ~= '' then
+      answer.output, answer.output_cut = tail(run.output)
+    end
   end
   return answer
 end

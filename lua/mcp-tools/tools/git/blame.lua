@@ -47,7 +47,7 @@ return {
       return ctx(nil, bad)
     end
     local last = args.start_line + args.limit - 1
-    local runs, fault = blame.of(ctx, place.path, {
+    local runs, fault, is_cut = blame.of(ctx, place.path, {
       first = args.start_line,
       last = math.min(args.end_line or last, last),
       commit = commit,
@@ -65,7 +65,7 @@ return {
       return ctx(nil, revision.failed(fault))
     end
     local reached = runs[#runs] and runs[#runs].end_line or 0
-    local cut = reached == last and (not args.end_line or args.end_line > last)
-    return { runs = runs, next_line = cut and last + 1 or nil }
+    local has_more = is_cut or reached == last and (not args.end_line or args.end_line > last)
+    return { runs = runs, next_line = has_more and reached + 1 or nil }
   end,
 }

@@ -415,7 +415,7 @@ describe('write_tests and analyze_module', function()
       ['../x'] = 'outside',
       ['/etc/passwd'] = 'outside',
       ['none.lua'] = 'there is no file',
-      ['a.bin'] = 'not a text file',
+      ['a.bin'] = 'binary file',
       ['.git'] = 'sensitive',
       ['sub'] = 'not a file',
     }) do

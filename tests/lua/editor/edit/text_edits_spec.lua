@@ -99,6 +99,17 @@ describe('parts of an edit', function()
     t.eq({}, select(2, in_buffer({ 'a', 'b' }, edit(0, 0, 1, 1, 'a\nb'))))
   end)
 
+  it('are few, however many places of a large text differ', function()
+    local old, new = {}, {}
+    for i = 1, 30000 do
+      old[i] = 'line ' .. i
+      new[i] = i % 3 == 0 and 'changed ' .. i or old[i]
+    end
+    local got, parts = in_buffer(old, edit(0, 0, #old, 0, table.concat(new, '\n') .. '\n'))
+    t.eq(new, got)
+    t.ok(#parts > 100 and #parts < 5000, #parts)
+  end)
+
   it('make what the edit makes', function()
     math.randomseed(7)
     local words = { 'a', 'b', 'c', '', 'é', 'ab', 'ac' }

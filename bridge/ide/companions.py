@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .router import CompanionRouter
     from .unix import UnixSockets
 
+FLUSH_SECONDS = 0.05
+"""For the agents to read what the editor told them last, such as the rejection of a proposal."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -86,6 +89,8 @@ class Companions:
         if self._sockets is not None:
             await self._sockets.stop_listening()
         if self._front is not None:
+            if any(self._front.sessions.of_companion(endpoint.name) for endpoint in self.endpoints):
+                await asyncio.sleep(FLUSH_SECONDS)
             self._front.sessions.let_companions_go()
 
     async def close(self) -> None:

@@ -384,3 +384,36 @@ async def test_one_proposal_too_many_is_told_so(start_bridge: Start, home: Home,
         assert result["content"][0]["text"] == "DIFF_REJECTED"
         await ws.send_json(proposal(10))
         await bridge.nvim.wait_for(waiting, 8)
+
+
+async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, tmp_path: Path) -> None:
+    """Gemini CLI would wait for ever; until it is connected, the status says what to type in it."""
+    bridge = await start_bridge(setup="{ companions = { 'gemini' } }")
+    await bridge.nvim.wait_for("return require('mcp-tools.ide').status()[1].state == 'on'")
+    shown = (
+        "vim.cmd('McpTools status') return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
+    )
+    text = await bridge.nvim.lua(shown)
+    assert "/ide enable" in text
+    assert "auto_edit" in text
+    token = await bridge.nvim.lua(
+        "local token = require('mcp-tools.bridge.current').prepared.identity.token "
+        "return require('mcp-tools.ide.endpoints').token(token, 'gemini')"
+    )
+    async with aiohttp.ClientSession() as http:
+        agent = Agent(http, bridge.url.removesuffix("/mcp"), f"Bearer {token}")
+        await agent.initialize()
+        async with await agent.get() as stream:
+            heard = messages(stream)
+            await bridge.nvim.wait_for("return #require('mcp-tools.editor.companion').sessions('gemini') > 0")
+            path = str(tmp_path / "new.txt")
+            await agent.ask(call("openDiff", filePath=path, newContent="x"))
+            await bridge.nvim.wait_for("return require('mcp-tools.editor.review').count() == 1")
+            assert "/ide enable" not in await bridge.nvim.lua(shown)
+            ending = asyncio.create_task(bridge.nvim.stop())
+            async with asyncio.timeout(5):
+                async for message in heard:
+                    if message["method"] == "ide/diffRejected":
+                        break
+            assert message["params"] == {"filePath": path}
+        await ending

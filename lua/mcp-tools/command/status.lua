@@ -64,6 +64,13 @@ local function add_companions(lines)
     local reason = companion.reason and ': ' .. companion.reason or ''
     local text = ('%s  %s%s'):format(companion.label or companion.name, companion.state, reason)
     add(lines, i == 1 and 'companions' or '', sanitize.line(text))
+    local function more(label, value)
+      if value and companion.state == 'on' then
+        table.insert(lines, ('  %-11s   %s: %s'):format('', label, sanitize.line(value)))
+      end
+    end
+    more('to connect', #companion.sessions == 0 and companion.connect or nil)
+    more('proposes edits', companion.proposes)
     for _, session in ipairs(companion.sessions) do
       table.insert(lines, ('  %-11s   %s'):format('', session_text(session)))
     end

@@ -115,6 +115,21 @@ end
 
 local M = {}
 
+--- Rejects what is still proposed when Neovim ends: the agents would wait for an answer for ever.
+---@param name string of the companion
+local function reject_at_exit(name)
+  vim.api.nvim_create_autocmd('VimLeavePre', {
+    group = vim.api.nvim_create_augroup('mcp-tools.companions.' .. name, {}),
+    callback = function()
+      for _, session in ipairs(companion.sessions(name)) do
+        for path in pairs(session.data.proposals or {}) do
+          session:push('ide/diffRejected', { filePath = path })
+        end
+      end
+    end,
+  })
+end
+
 --- A companion of this kind.
 ---@param fields table what it has of its own
 ---@return mcp-tools.Companion
@@ -129,6 +144,7 @@ function M.new(fields)
     end,
     opened = function(session)
       proposals.resume(session)
+      reject_at_exit(session.companion)
       local late = session.data.late or {}
       session.data.late = nil
       for _, push in ipairs(late) do

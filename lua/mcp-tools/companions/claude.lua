@@ -218,6 +218,8 @@ end
 return {
   name = 'claude',
   label = 'Claude Code',
+  connect = 'type /ide in it, or start `claude --ide`; opencode connects by itself',
+  proposes = 'with `--permission-mode default`; never in its modes auto and acceptEdits; opencode never',
   endpoint = { transport = 'websocket', header = 'x-claude-code-ide-authorization', subprotocol = 'mcp' },
   tools = {
     open_diff,

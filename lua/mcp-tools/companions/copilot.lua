@@ -215,6 +215,8 @@ end
 return {
   name = 'copilot',
   label = 'GitHub Copilot CLI',
+  connect = 'start it in a directory that this editor works in; below one, pick Neovim with /ide',
+  proposes = 'in its default mode; never with `--allow-all-tools`',
   endpoint = { transport = 'unix', header = 'authorization', scheme = 'nonce' },
   tools = { get_info, get_selection, get_diagnostics, open_diff, close_diff, update_name },
 

@@ -7,6 +7,8 @@ local workspace = require('mcp-tools.companions._workspace')
 return workspace.new({
   name = 'gemini',
   label = 'Gemini CLI',
+  connect = 'type `/ide enable` in it, also after a restart of Neovim; its own question about Neovim cannot connect it',
+  proposes = 'in its default mode; never with `--approval-mode auto_edit`',
 
   discovery = function(endpoint)
     local folder = vim.uv.os_tmpdir() .. '/gemini/ide'

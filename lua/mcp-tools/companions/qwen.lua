@@ -11,6 +11,8 @@ end
 return workspace.new({
   name = 'qwen',
   label = 'Qwen Code',
+  connect = 'type `/ide enable` in it, also after a restart of Neovim; its own question about Neovim cannot connect it',
+  proposes = 'with `"tools": {"approvalMode": "default"}` in its settings; never in its default mode auto',
 
   discovery = function(endpoint)
     return {

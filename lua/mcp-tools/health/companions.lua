@@ -18,6 +18,12 @@ local function report(companion)
     health.info(('%s: its endpoint is open, no file tells its agent so'):format(name))
   elseif companion.state == 'on' then
     health.ok(('%s can find this editor: %s'):format(name, table.concat(companion.files, ', ')))
+    if #companion.sessions == 0 and companion.connect then
+      health.info(('%s is not connected: %s'):format(name, companion.connect))
+    end
+    if companion.proposes then
+      health.info(('%s proposes edits %s'):format(name, companion.proposes))
+    end
   else
     health.info(('%s: %s, %s'):format(name, companion.state, companion.reason or 'no reason is known'))
   end

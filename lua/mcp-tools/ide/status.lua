@@ -15,6 +15,8 @@ local M = {}
 ---@field state 'on'|'waiting'|'off' on: an agent can find it
 ---@field reason string? why it is not on
 ---@field fault boolean? the reason is a fault
+---@field connect string? what the user does in the agent while it is not connected
+---@field proposes string? in which of its modes it proposes edits here
 ---@field files string[] by which its agent finds this editor
 ---@field sessions mcp-tools.companion.Session[]
 
@@ -54,6 +56,8 @@ function M.of(verdict, known)
     name = name,
     label = loaded and loaded.companion.label,
     state = 'off',
+    connect = loaded and loaded.companion.connect,
+    proposes = loaded and loaded.companion.proposes,
     reason = fault or verdict.skipped,
     fault = fault ~= nil or nil,
     files = files,

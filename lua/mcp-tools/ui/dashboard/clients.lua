@@ -54,7 +54,8 @@ local function companions(parts)
       })
     end
     if #companion.sessions == 0 then
-      local reason = companion.reason and ': ' .. companion.reason or ''
+      local why = companion.reason or companion.state == 'on' and companion.connect
+      local reason = why and ': ' .. why or ''
       table.insert(list, {
         cells = { { '○', 'Dim' }, { label, 'Dim' }, '', 'companion', { companion.state .. reason, 'Dim' } },
         item = { kind = 'client', id = 'companion ' .. companion.name },

@@ -257,6 +257,7 @@ describe('review_changes', function()
     vim.fn.delete(project.root .. '/.git', 'rf')
     vim.fn.mkdir(project.root .. '/.git')
     t.matches('the changes cannot be read: .*[Nn]ot a git repository', failure('review_changes').message)
+    vim.system({ 'git', 'init', '-q' }, { cwd = project.root }):wait()
     local path = vim.env.PATH
     vim.env.PATH = project.base
     local err = failure('review_changes')

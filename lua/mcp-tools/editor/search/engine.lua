@@ -285,7 +285,7 @@ end
 local function error_of(done)
   if done.ended_by == 'timeout' then
     return errors.new('too_large', 'query: this regular expression takes too long; simplify it, or narrow it with path')
-  elseif not done.code or done.signal ~= 0 then
+  elseif not done.code or done.signal ~= 0 or done.stderr:find('--engine', 1, true) then -- ripgrep before 12
     return errors.new('tool_error', done.fault)
   end
   -- The reason is at the end; git puts it behind the pattern.

@@ -26,20 +26,32 @@ function M.loaded()
   return type(dap) == 'table' and dap or nil
 end
 
---- Has its messages wait for no key: a long one, such as that of a launch that failed, would hold up the editor, and
---- with it every call, until the person comes back.
-local function keep_from_waiting()
+--- nvim-dap's own function, while ours is in its place.
+---@type function?
+local own_notify
+
+---@param message any
+---@param level? integer
+local function relay(message, level)
+  notify.relay('nvim-dap', level or vim.log.levels.INFO, tostring(message))
+end
+
+--- Keeps messages of nvim-dap from waiting for a key: a long one, such as that of a launch that failed, would block the
+--- editor, and with it every call, until the user comes back. Until `release_messages`.
+function M.relay_messages()
   local utils = optional.load('dap.utils')
-  if type(utils) == 'table' then
-    utils.notify = M.tell
+  if type(utils) == 'table' and utils.notify ~= relay then
+    own_notify, utils.notify = utils.notify, relay
   end
 end
 
---- What nvim-dap tells the person.
----@param message any
----@param level? integer
-function M.tell(message, level)
-  notify.relay('nvim-dap', level or vim.log.levels.INFO, tostring(message))
+--- Gives nvim-dap its own function back.
+function M.release_messages()
+  local utils = package.loaded['dap.utils']
+  if own_notify and type(utils) == 'table' and utils.notify == relay then
+    utils.notify = own_notify
+  end
+  own_notify = nil
 end
 
 --- nvim-dap, loaded now if it is installed.
@@ -48,7 +60,6 @@ end
 function M.get()
   local dap = optional.load('dap')
   if type(dap) == 'table' then
-    keep_from_waiting()
     return dap
   end
   local text = 'nvim-dap is not installed in this editor: the person has to add the plugin mfussenegger/nvim-dap'
@@ -93,6 +104,7 @@ end
 ---@param config table
 ---@return string? fault
 function M.run(config)
+  M.relay_messages()
   local ok, fault = pcall(M.loaded().run, config, { new = true, filetype = config.type })
   return not ok and tostring(fault):gsub('^[^:]*:%d+: ', '') or nil
 end

@@ -8,11 +8,16 @@ local Output = require('mcp-tools.editor.dap.output')
 local client = require('mcp-tools.editor.dap.client')
 local events = require('mcp-tools.editor.dap.events')
 local session_changed = require('mcp-tools.editor.dap.session_changed')
+local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
 --- Ended sessions whose output is kept.
 local MAX_ENDED = 5
+--- nvim-dap may still report something so long after a session has ended, ms.
+local LAST_MESSAGES_MS = 2000
+--- Fields by which a session is known to be the one that a tool has asked for.
+local SAME = { 'type', 'request', 'name', 'program', 'cwd' }
 
 ---@class mcp-tools.dap.Stop
 ---@field thread_id integer?
@@ -46,6 +51,7 @@ local MAX_ENDED = 5
 ---@field filters string[]? of exceptions, that a tool has set
 ---@field filters_sent boolean?
 ---@field started boolean? its program runs
+---@field ours boolean? a tool has started it
 
 ---@type table<integer, mcp-tools.dap.Entry>, integer[]
 local entries, order = {}, {}
@@ -53,7 +59,7 @@ local entries, order = {}, {}
 local attached
 
 ---@class mcp-tools.dap.Expected a session that a tool is about to start
----@field type string
+---@field config table
 ---@field known table<integer, table>
 ---@field filters string[]?
 ---@field entry mcp-tools.dap.Entry?
@@ -61,6 +67,19 @@ local attached
 
 ---@type mcp-tools.dap.Expected[]
 local expected = {}
+
+--- Gives nvim-dap's messages back to the user when no session of a tool is left.
+local function release_messages()
+  timer.after(LAST_MESSAGES_MS, function()
+    local is_needed = #expected > 0
+    for _, entry in pairs(entries) do
+      is_needed = is_needed or entry.ours and not entry.ended
+    end
+    if not is_needed then
+      client.release_messages()
+    end
+  end)
+end
 
 ---@param entry mcp-tools.dap.Entry
 local function finish(entry)
@@ -77,6 +96,7 @@ local function finish(entry)
   order = vim.tbl_filter(function(id)
     return entries[id] ~= nil
   end, order)
+  release_messages()
   session_changed.notify()
 end
 
@@ -89,12 +109,23 @@ local function root_of(session)
   return session
 end
 
+--- Whether a session runs a configuration. nvim-dap puts values in place of its own variables.
+---@param session table
+---@param config table
+---@return boolean
+local function runs(session, config)
+  return vim.iter(SAME):all(function(field)
+    local wanted = config[field]
+    return type(wanted) ~= 'string' or wanted:find('${', 1, true) ~= nil or session.config[field] == wanted
+  end)
+end
+
 ---@param entry mcp-tools.dap.Entry
 local function claim(entry)
   for i, each in ipairs(expected) do
-    if each.type == entry.type and not each.known[entry.id] then -- names may have held variables
+    if not each.known[entry.id] and runs(entry.session, each.config) then
       table.remove(expected, i)
-      each.entry = entry
+      each.entry, entry.ours = entry, true
       entry.resumed_by, entry.filters = 'tool', each.filters
       if each.unwanted then
         each.unwanted(entry)
@@ -205,12 +236,12 @@ function M.attach()
   return dap
 end
 
---- The next new session of this type is a tool's.
+--- The next new session that runs this configuration is a tool's.
 ---@param config table
 ---@param filters string[]? of exceptions
 ---@return mcp-tools.dap.Expected
 function M.expect(config, filters)
-  local each = { type = config.type, known = client.sessions(), filters = filters }
+  local each = { config = config, known = client.sessions(), filters = filters }
   table.insert(expected, each)
   return each
 end
@@ -220,6 +251,7 @@ function M.forget(each)
   expected = vim.tbl_filter(function(other)
     return other ~= each
   end, expected)
+  release_messages()
 end
 
 --- All that are known, the oldest first.

@@ -127,6 +127,20 @@ describe('a breakpoint', function()
   end)
 end)
 
+describe('a session that is about to start', function()
+  it('is not taken for one that the user starts at the same moment', function()
+    local wanted = tracker.expect({ name = 'of a tool', type = 'none', request = 'launch' })
+    local theirs = session()
+    theirs.config.request = 'launch'
+    event('process', theirs, {})
+    t.eq({ nil, 'person' }, { wanted.entry, tracker.get(theirs.id).resumed_by })
+    local ours = session()
+    ours.config = { name = 'of a tool', type = 'none', request = 'launch' }
+    event('process', ours, {})
+    t.eq(ours.id, wanted.entry.id)
+  end)
+end)
+
 describe('sessions that have ended', function()
   it('are kept, the last five', function()
     for _ = 1, 9 do

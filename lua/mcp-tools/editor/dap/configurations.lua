@@ -2,8 +2,9 @@
 ---
 --- Receives: the root of the project.
 --- Sends: configurations with where they come from; that file's only when the person trusts it.
---- Does not know about: who runs them. Nothing of them is called or asked here.
+--- Does not know about: who runs them. No field of them is called, and nobody is asked.
 
+local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
 local jsonc = require('mcp-tools.editor.dap.jsonc')
 local trusted = require('mcp-tools.files.trusted')
@@ -16,7 +17,7 @@ local SYSTEM = { Linux = 'linux', Darwin = 'osx', Windows_NT = 'windows' }
 
 ---@class mcp-tools.dap.Known a configuration
 ---@field config table
----@field source string a filetype of `dap.configurations`, or the file
+---@field source string a filetype of `dap.configurations`, a provider, or the file
 
 ---@param root string
 ---@return mcp-tools.dap.Known[]
@@ -48,6 +49,33 @@ local function of_launch_json(root)
   return list
 end
 
+--- What nvim-dap itself provides: `dap.configurations` and launch.json, which are read here.
+local BUILT_IN = { ['dap.global'] = true, ['dap.launch.json'] = true }
+
+--- Configurations that plugins provide for the current file (nvim-dap 0.8 and later). A provider runs in a coroutine of
+--- its own; one that waits for something, such as the user, is left out.
+---@param dap table
+---@return mcp-tools.dap.Known[]
+local function provided(dap)
+  local list = {}
+  local bufnr = buffers.current() or vim.api.nvim_get_current_buf()
+  for name, provider in vim.spairs(type(dap.providers) == 'table' and dap.providers.configs or {}) do
+    local thread = not BUILT_IN[name] and coroutine.create(provider)
+    local ok, configs
+    if thread then
+      ok, configs = coroutine.resume(thread, bufnr)
+    end
+    if ok and coroutine.status(thread) == 'dead' and type(configs) == 'table' then
+      for _, config in ipairs(configs) do
+        if type(config) == 'table' then
+          table.insert(list, { config = config, source = name })
+        end
+      end
+    end
+  end
+  return list
+end
+
 --- All that are known.
 ---@param root string
 ---@return mcp-tools.dap.Known[]
@@ -61,6 +89,7 @@ function M.all(root)
       end
     end
   end
+  vim.list_extend(list, dap and provided(dap) or {})
   local found, withheld = of_launch_json(root)
   return vim.list_extend(list, found), withheld
 end

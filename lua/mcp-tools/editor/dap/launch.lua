@@ -5,6 +5,7 @@
 --- Does not know about: approval, which shows that configuration.
 
 local buffers = require('mcp-tools.editor.buffer')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local client = require('mcp-tools.editor.dap.client')
 local configurations = require('mcp-tools.editor.dap.configurations')
 local control = require('mcp-tools.editor.dap.control')
@@ -171,7 +172,12 @@ function M.refusal(config)
   return dap and missing(dap, config) or err
 end
 
---- The configuration as text, for who has to agree.
+--- Configurations as they were shown for approval, by the arguments of the call.
+---@type table<string, string>
+local shown = {}
+local MAX_SHOWN = 20
+
+--- The configuration as text, for the user who approves it.
 ---@param args table
 ---@param root string
 ---@return string?
@@ -181,8 +187,27 @@ function M.preview(args, root)
   err = config and M.refusal(config) or err
   if not config or err then
     return nil, err
+  elseif vim.tbl_count(shown) >= MAX_SHOWN then
+    shown = {}
   end
-  return vim.inspect(config)
+  local text = vim.inspect(config)
+  shown[canonical_json.text(args)] = text
+  return text
+end
+
+--- Why a configuration is not the one that was shown for approval: `${file}` is another file by now, or launch.json has
+--- changed.
+---@param args table
+---@param config table
+---@return mcp-tools.Error?
+function M.has_changed(args, config)
+  local key = canonical_json.text(args)
+  local before = shown[key]
+  shown[key] = nil
+  if before and before ~= vim.inspect(config) then
+    local text = 'configuration: what it would run has changed since it was shown for approval; call again'
+    return errors.new('stale', text)
+  end
 end
 
 ---@param ctx mcp-tools.Ctx

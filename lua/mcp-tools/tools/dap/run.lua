@@ -48,7 +48,8 @@ return {
   end,
   run = function(ctx, args)
     local config, err = launch.configuration(args, ctx.root)
-    if not config then
+    err = config and launch.has_changed(args, config) or err
+    if not config or err then
       return ctx(nil, err)
     end
     return ctx(launch.run(ctx, config, args))

@@ -76,7 +76,50 @@ describe('dap_configurations', function()
   end)
 end)
 
+it('configurations of plugins are listed, but for those of a provider that asks', function()
+  dap.dap().providers = {
+    configs = {
+      plugin = function()
+        return { { name = 'Plugged', type = 'python', request = 'launch', program = 'short.py' } }
+      end,
+      asking = function()
+        return { { name = coroutine.yield() } }
+      end,
+      ['dap.launch.json'] = function()
+        error('read here, and only when it is trusted')
+      end,
+    },
+  }
+  local answer = dap.ok('dap_configurations')
+  dap.dap().providers = nil
+  t.eq({ 1, 'Plugged', 'plugin' }, { answer.total, answer.configurations[1].name, answer.configurations[1].source })
+end)
+
+it('messages of nvim-dap are its own again when no program of a tool is left', function()
+  local utils = require('dap.utils')
+  local own = utils.notify
+  dap.ok('dap_configurations')
+  t.eq(own, utils.notify)
+  dap.run(dap.write('short.py', 'print("over")\n'))
+  t.wait(function()
+    return utils.notify == own
+  end, 10000)
+end)
+
 describe('dap_run', function()
+  it('does not run what was not shown for approval', function()
+    local run = require('mcp-tools.tools.dap.run')
+    local one, other = dap.write('one.py', 'print("one")\n'), dap.write('other.py', 'print("other")\n')
+    local args = { type = 'python', request = 'launch', name = 'test', program = '${file}', wait_until_paused = true }
+    args.wait_timeout_ms = 20000
+    vim.cmd.edit(one)
+    t.matches('one%.py', run.preview(vim.deepcopy(args)))
+    vim.cmd.edit(other)
+    local _, err = dap.call('dap_run', args)
+    t.eq('stale', err.code)
+    t.eq('other', dap.ok('dap_run', args).output)
+  end)
+
   it('runs a configuration by its name, without a terminal window, changed by what else is given', function()
     dap.write('short.py', 'import sys, os\nprint(sys.argv[1:], os.environ.get("EXTRA"), os.getcwd())\n')
     trust(dap.write('.vscode/launch.json', LAUNCH))

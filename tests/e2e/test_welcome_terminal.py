@@ -64,6 +64,17 @@ async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
         await process.wait()
 
 
+async def read_on(screen: Terminal) -> None:
+    """Press the key until the end of the change was shown."""
+    seen = await screen.screen()
+    while "Any time:" not in seen:
+        await screen.type("y")
+        before = seen
+        seen = await screen.until(
+            lambda now, before=before: now != before and "there was more of it" in now, "more of the change"
+        )
+
+
 async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home: Home) -> None:
     """What is wrong with the options is told first; the hint comes with the next start."""
     note = home.greeted()
@@ -105,15 +116,13 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.press("Enter")
         await screen.shows("y writes this for Gemini CLI", "nvim-tools")
         assert not settings.exists()
-        await screen.type("y")
-        await screen.shows("there was more of it", "Any time:")  # nobody agrees to what was not on the screen
+        await read_on(screen)  # nobody agrees to what was not on the screen
         assert not settings.exists()
         settings.write_text('{"theme": "mine"}\n')
         await screen.type("y")
         await screen.shows("y writes this for Gemini CLI", '"theme": "mine"')  # nor to what is another by now
         assert "nvim-tools" not in settings.read_text()
-        await screen.type("y")
-        await screen.shows("there was more of it", "Any time:")
+        await read_on(screen)
         await screen.type("y")
         shown = await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
         (blank,) = re.findall(r"is connected;(\s+)the folder", shown)
@@ -161,9 +170,7 @@ async def test_what_is_missing_is_named(nvim_program: Path, home: Home) -> None:
     init = "_G.mcp_tools = require('mcp-tools')\npcall(mcp_tools.setup, { tools = 'recomended' })"
     async with terminal.opened(nvim_program, home, init_lua=init) as screen:
         await screen.command("McpTools welcome")
-        await screen.shows(
-            "✗ 1 Options", 'you mean "recommended"?', "2 Python", "is not installed", "3 Bridge"
-        )
+        await screen.shows("✗ 1 Options", '"recommended"?)', "2 Python", "is not installed", "3 Bridge")
         await screen.nvim.lua("mcp_tools.setup({ tools = 'recommended', bridge = { autostart = false } })")
         text = await screen.shows("→ 2 Python     the Python environment of the bridge is not installed")
         assert "<CR> installs it: about 20 MB" in text

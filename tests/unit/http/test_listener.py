@@ -161,9 +161,9 @@ async def test_an_answer_that_nobody_reads(streams: bool) -> None:
             writer.close()
 
 
-@pytest.mark.slow
-async def test_a_body_that_never_comes(bridge: Served) -> None:
-    """After half a minute it is 408."""
+async def test_a_body_that_never_comes(bridge: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused with 408 when its time is over."""
+    monkeypatch.setattr(body, "BODY_SECONDS", 1.0)
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAccept: */*\r\n"
         "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"

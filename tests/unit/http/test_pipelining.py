@@ -1,4 +1,4 @@
-"""Several requests on one connection: each is answered, and in order, on the event loop of production too."""
+"""Several requests on one connection: each is answered, and in order."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import json
 import re
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import uvloop
 
 from tests.support.memory import ToolContext
 from tests.support.served import TOKEN, Served, served
@@ -58,32 +57,22 @@ class Client:
             return status, body.decode()
 
 
-Test = Callable[[Served, Client], Awaitable[None]]
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served(keep_alive_seconds=1.0) as running:
+        running.editor.add_tool("echo", lambda ctx, arguments: arguments["text"])
+        yield running
 
 
-def on_both_loops(test: Test) -> Callable[[Any], None]:
-    """Makes a test of a coroutine that gets a bridge and a connection which was let in already."""
-
-    async def run() -> None:
-        async with served(keep_alive_seconds=1.0) as bridge:
-            bridge.editor.add_tool("echo", lambda ctx, arguments: arguments["text"])
-            async with Client(bridge, await bridge.initialize()) as client:
-                client.writer.write(client.call("first"))
-                assert "first" in (await client.answer())[1]
-                await test(bridge, client)
-
-    loops = [asyncio.new_event_loop, uvloop.new_event_loop]
-
-    @pytest.mark.parametrize("loop", loops, ids=["asyncio", "uvloop"])
-    def run_on(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-        with asyncio.Runner(loop_factory=loop) as runner:
-            runner.run(run())
-
-    run_on.__doc__ = test.__doc__
-    return run_on
+@pytest.fixture
+async def client(bridge: Served) -> AsyncIterator[Client]:
+    """A connection that was let in already."""
+    async with Client(bridge, await bridge.initialize()) as connected:
+        connected.writer.write(connected.call("first"))
+        assert "first" in (await connected.answer())[1]
+        yield connected
 
 
-@on_both_loops
 async def test_a_quick_call_waits_for_the_slow_one_before_it(bridge: Served, client: Client) -> None:
     """Also if its head is known already, that of the slow one is new, and it has a segment of its own."""
 
@@ -113,7 +102,6 @@ async def test_a_quick_call_waits_for_the_slow_one_before_it(bridge: Served, cli
         assert await asyncio.to_thread(texts, number % 20 / 40_000) == ["slow", "quick"]
 
 
-@on_both_loops
 async def test_several_requests_in_one_write(bridge: Served, client: Client) -> None:
     """They are answered in their order, each once."""
     opened, _ = bridge.add_gate()
@@ -129,7 +117,6 @@ async def test_several_requests_in_one_write(bridge: Served, client: Client) -> 
     assert '"3"' in (await client.answer())[1]
 
 
-@on_both_loops
 async def test_requests_that_come_while_one_is_worked_on(bridge: Served, client: Client) -> None:
     """They wait for their turn, in whatever pieces they come."""
     opened, running = bridge.add_gate()
@@ -146,7 +133,6 @@ async def test_requests_that_come_while_one_is_worked_on(bridge: Served, client:
         assert f"later {i}" in (await client.answer())[1]
 
 
-@on_both_loops
 async def test_a_stream_between_two_answers(bridge: Served, client: Client) -> None:
     """Progress makes a stream of a response; the next request on the connection is served as well."""
 
@@ -166,7 +152,6 @@ async def test_a_stream_between_two_answers(bridge: Served, client: Client) -> N
         assert "after" in (await client.answer())[1]
 
 
-@on_both_loops
 async def test_the_end_of_what_a_client_sends(bridge: Served, client: Client) -> None:
     """It has its answer, and the connection ends with that."""
     opened, running = bridge.add_gate()
@@ -180,7 +165,6 @@ async def test_the_end_of_what_a_client_sends(bridge: Served, client: Client) ->
         assert await client.reader.read() == b""
 
 
-@on_both_loops
 async def test_each_request_shows_a_valid_token(bridge: Served, client: Client) -> None:
     """One that is no longer valid is refused on a connection that was let in."""
     bridge.parts.token.value = "f" * len(TOKEN)
@@ -188,7 +172,6 @@ async def test_each_request_shows_a_valid_token(bridge: Served, client: Client) 
     assert (await client.answer())[0] == 401
 
 
-@on_both_loops
 async def test_a_bad_body_leaves_the_connection_open(bridge: Served, client: Client) -> None:
     """The next request is served."""
     whole = client.call("x")
@@ -202,7 +185,6 @@ async def test_a_bad_body_leaves_the_connection_open(bridge: Served, client: Cli
 
 
 @pytest.mark.slow
-@on_both_loops
 async def test_only_an_idle_connection_is_closed(bridge: Served, client: Client) -> None:
     """The time counts from the last answer."""
     now = asyncio.get_running_loop().time

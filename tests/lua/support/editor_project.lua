@@ -3,7 +3,6 @@
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local preview = require('mcp-tools.editor.edit.preview')
 local t = require('helpers')
 
 local M = {}
@@ -81,20 +80,23 @@ function M.text(name, args)
   return outcome.payload and outcome.payload.text, outcome.error
 end
 
---- What a question about a tool shows of it, once the files are read that are not open.
+--- What a question about a tool shows of it, once all is known.
 ---@param definition mcp-tools.Definition
 ---@return string?, mcp-tools.Error?
 function M.previewed(definition, args)
-  local is_known = false
-  local text, err = definition.preview(args, function()
-    is_known = true
+  local is_known, fault = false, nil
+  local text, err = definition.preview(args, function(why)
+    is_known, fault = true, why
   end)
-  if text ~= preview.READING then
+  if not text or not text:find('^The difference is shown here once') then
     return text, err
   end
   t.wait(function()
     return is_known
-  end, 2000, 'the file of a preview')
+  end, 8000, 'what a preview shows')
+  if fault then
+    return nil, fault
+  end
   return definition.preview(args)
 end
 

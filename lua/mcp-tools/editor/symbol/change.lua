@@ -16,7 +16,6 @@ local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
 local resolve = require('mcp-tools.editor.symbol.resolve')
-local symbol = require('mcp-tools.editor.symbol')
 local source = require('mcp-tools.editor.symbol.source')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
 local treesitter = require('mcp-tools.editor.treesitter')
@@ -36,8 +35,6 @@ end
 local PASSING = { busy = true, timeout = true, cancelled = true }
 --- Where the symbol is not known yet.
 local SEARCHING = 'The difference is shown here once the symbol has been found.'
---- Bytes. Larger files are not looked through while the person waits.
-local MAX_PREVIEW = 512 * 1024
 
 --- Differences that are kept.
 local MAX_SHOWN = 32
@@ -106,8 +103,7 @@ end
 ---@param text string
 ---@param filetype string
 ---@param cb fun(root: TSNode?)
----@param now? boolean in one go, before this returns
-local function parse(text, filetype, cb, now)
+local function parse(text, filetype, cb)
   local lang = treesitter.language(filetype)
   if not lang then
     return cb(nil)
@@ -118,8 +114,8 @@ local function parse(text, filetype, cb, now)
     end
     treesitter.is_wide(root, function(is_wide)
       cb(not is_wide and root or nil)
-    end, now)
-  end, now)
+    end)
+  end)
 end
 
 ---@param path string
@@ -151,22 +147,26 @@ end
 ---@type table<string, { text: string, edits: mcp-tools.Edit[] }>
 local shown, shown_count = {}, 0
 
----@param bufnr integer?
----@param path string?
+---@param target mcp-tools.Target
 ---@param args table
 ---@return string
-local function key_of(bufnr, path, args)
-  local what = { args.symbol, args.body or '', args.text or '', args.where or '' }
-  return table.concat({ path or bufnr, unpack(what) }, '\0')
+local function key_of(target, args)
+  return table.concat({
+    target.path or target.bufnr,
+    args.symbol,
+    args.body or '',
+    args.text or '',
+    args.where or '',
+  }, '\0')
 end
 
----@param bufnr integer?
----@param path string?
+--- Keeps edits for the question that shows them.
+---@param target mcp-tools.SymbolSource
 ---@param args table
----@param text string
 ---@param edits mcp-tools.Edit[]
-local function remember(bufnr, path, args, text, edits)
-  local key = key_of(bufnr, path, args)
+---@param text string that they are for
+local function remember(target, args, edits, text)
+  local key = key_of(target, args)
   if not shown[key] and shown_count >= MAX_SHOWN then
     shown, shown_count = {}, 0
   end
@@ -203,8 +203,7 @@ end
 ---@param list mcp-tools.Edit[]
 ---@param filetype string
 ---@param cb fun(defines: boolean)
----@param now? boolean in one go, before this returns
-local function defines(lines, node, place, body, list, filetype, cb, now)
+local function defines(lines, node, place, body, list, filetype, cb)
   local name = name_path.word(node.name) or node.name
   local line = lines[place.name_row + 1] or ''
   local keyword = line:match('^.*%f[%w_](%l+)%s+' .. vim.pesc(name))
@@ -217,7 +216,7 @@ local function defines(lines, node, place, body, list, filetype, cb, now)
         local is_it = (name_path.word(each.name) or each.name) == name
         return is_it and each.at[1] >= first and each.at[1] <= last
       end) == true)
-    end, now)
+    end)
   end
   holds(lines, place.whole.row, place.whole.end_row, function(known)
     if not known then -- the server alone knows it
@@ -238,17 +237,9 @@ local function undefined(path)
   return errors.new('validation_error', text:format(path))
 end
 
---- Where symbols without a path are, as long as a question about them is open.
----@type table<string, { path: string, at: integer }>
+--- Where symbols without a path are that a question has shown.
+---@type table<string, string>
 local places = {}
-local PLACE_MS = 10 * 60 * 1000
-
----@param name string
----@return string? path
-local function place_in_project(name)
-  local known = places[name]
-  return known and vim.uv.now() - known.at < PLACE_MS and known.path or nil
-end
 
 --- Returns the edits of a symbol's file.
 ---@param ctx mcp-tools.Ctx in a coroutine
@@ -257,15 +248,17 @@ end
 ---@param make mcp-tools.SymbolEdits
 ---@return mcp-tools.Edit[]?
 ---@return mcp-tools.Error? err
+---@return string? text that they are for
 function M.edits(ctx, found, args, make)
   local bufnr = found.source.bufnr
   local lines, filetype = api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   local text = table.concat(lines, '\n') .. '\n'
-  local before = shown[key_of(bufnr, found.source.path, args)]
+  local before = shown[key_of(found.source, args)]
   if before and before.text == text then
-    return before.edits
+    return before.edits, nil, text
   end
-  local known = not args.path and not args.bufnr and place_in_project(args.symbol)
+  local known = not args.path and not args.bufnr and places[args.symbol]
+  places[args.symbol] = nil
   if known and known ~= found.source.path then
     return nil, errors.new('stale', ('symbol: %s is in another file than was shown; call again'):format(found.path))
   end
@@ -284,7 +277,7 @@ function M.edits(ctx, found, args, make)
       return nil, undefined(found.path)
     end
   end
-  return list
+  return list, nil, text
 end
 
 --- Applies edits to a symbol's file.
@@ -319,36 +312,25 @@ function M.apply(ctx, found, edits, args)
   }, bufnr)
 end
 
----@param bufnr integer?
----@param path string?
----@param again? fun()
----@return string[]? lines
----@return string filetype_or_fault
----@return string? code
-local function text_of(bufnr, path, again)
-  if bufnr and buffers.size(bufnr) > MAX_PREVIEW and not symbol.now(bufnr) then
-    return nil, 'the text is too large'
-  elseif bufnr then
-    return api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
-  end
-  local lines, fault, code = disk_lines.now(path or '', nil, again, MAX_PREVIEW)
-  if not lines then
-    return nil, fault or 'the file is too large', code
-  end
-  return lines, vim.filetype.match({ filename = path, contents = lines }) or ''
-end
-
---- Finds the file of a symbol in the project, then asks for the preview again.
+--- Works out a change beside a question, then asks for the preview again.
 ---@param args table
+---@param make mcp-tools.SymbolEdits
 ---@param again fun(err: mcp-tools.Error?)
-local function find_place(args, again)
+local function prepare(args, make, again)
+  places[args.symbol] = nil
   background.run(function(ctx)
-    local found, err = resolve.find(ctx, args)
+    local found, err = M.find(ctx, args)
     if not found then
       return err
     end
-    places = { [args.symbol] = { path = found.source.path, at = vim.uv.now() } }
+    local edits, text
+    edits, err, text = M.edits(ctx, found, args, make)
+    if edits then
+      remember(found.source, args, edits, text --[[@as string]])
+      places[args.symbol] = not args.path and not args.bufnr and found.source.path or nil
+    end
     source.drop(found.source)
+    return err
   end, function(err)
     if not (err and PASSING[err.code]) then
       again(err)
@@ -356,105 +338,61 @@ local function find_place(args, again)
   end)
 end
 
---- Returns the difference that a change would make. What it shows is what runs, as long as the text is the same.
+--- Returns the lines of a file, if they are known without waiting.
+---@param target mcp-tools.Target
+---@param record { text: string }
+---@return string[]?
+local function lines_of(target, record)
+  if target.bufnr and api.nvim_buf_is_loaded(target.bufnr) then
+    return api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
+  end
+  local lines, _, code = disk_lines.now(target.path or '')
+  return lines or code == ahead.READING and vim.split(record.text:sub(1, -2), '\n', { plain = true }) or nil
+end
+
+--- Returns the difference that a change makes. What it shows is what runs, as long as the text is the same.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
 ---@param again? fun(err: mcp-tools.Error?) called when more is known
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, make, again)
-  if not args.path and not args.bufnr then
-    local known = place_in_project(args.symbol)
-    if not known then
-      if again then
-        find_place(args, again)
-      end
-      return SEARCHING
-    end
-    args = vim.tbl_extend('force', args, { path = known })
-  end
-  local target, err = buffers.find(args)
-  local path
-  if target then
-    path, err = name_path.parse(args.symbol, 'symbol')
-    local refusal = path and target.bufnr and edit.refusal(target.bufnr, args.changedtick)
-    if refusal then
-      return nil, refusal
-    end
-  end
-  if not target or not path then
+  local path, err = name_path.parse(args.symbol, 'symbol')
+  if not path then
     return nil, err
-  elseif not target.bufnr and target.path and not vim.uv.fs_stat(target.path) then
-    return nil, errors.new('not_found', ('there is no file %s'):format(access.shown(target.path, project.root())))
   end
-  local bufnr = target.bufnr and api.nvim_buf_is_loaded(target.bufnr) and target.bufnr or nil
-  local file = bufnr and symbol.now(bufnr)
-  if bufnr and not file and again then
-    symbol.of_buffer(
-      bufnr,
-      vim.schedule_wrap(function(found)
-        if found and not found.failed then
-          again()
-        end
-      end),
-      { within = symbol.PERSON_MS }
-    )
-    file = symbol.now(bufnr)
-    if not file then
-      return SEARCHING
+  local target
+  if args.path or args.bufnr or places[args.symbol] then
+    target, err =
+      buffers.find({ path = args.path or not args.bufnr and places[args.symbol] or nil, bufnr = args.bufnr })
+    if not target then
+      return nil, err
+    elseif not target.bufnr and target.path and not vim.uv.fs_stat(target.path) then
+      return nil, errors.new('not_found', ('there is no file %s'):format(access.shown(target.path, project.root())))
+    end
+    err = target.bufnr and edit.refusal(target.bufnr, args.changedtick)
+    if err then
+      return nil, err
     end
   end
-  local lines, filetype, code = text_of(target.bufnr, target.path, again)
-  if code == ahead.READING then
-    return edit_preview.READING
-  elseif not lines then
-    return ('The difference cannot be shown: %s'):format(filetype)
-  end
-  if not file then
-    in_text.of_text(lines, filetype, function(found)
-      file = found
-    end, true)
-  end
-  local name = target.path and access.shown(target.path, project.root()) or ('buffer %d'):format(target.bufnr)
-  local node
-  node, err = symbol.one(file, path, 'symbol', name)
-  if not node and bufnr and file.servers then
-    return nil, err
-  elseif not node then -- a server may know it
-    return ('The difference cannot be shown: %s'):format(err.message)
-  end
-  local text, root = table.concat(lines, '\n') .. '\n', nil
-  parse(text, filetype, function(found)
-    root = found
-  end, true)
-  local place = place_of(lines, file, node, filetype, root)
-  local edits, why = make(lines, place)
-  if not edits then
-    return nil, refused(path.given, why --[[@as string]])
-  end
-  local is_defined = true
-  if args.body then
-    defines(lines, node, place, args.body, edits, filetype, function(yes)
-      is_defined = yes
-    end, true)
-  end
-  if not is_defined then
-    return nil, undefined(path.given)
+  local record = target and shown[key_of(target, args)]
+  local lines = record and lines_of(target, record)
+  if not record or not lines or record.text ~= table.concat(lines, '\n') .. '\n' then
+    if again then
+      prepare(args, make, again)
+    end
+    return SEARCHING
   end
   local list
-  list, err = text_edits.ordered(vim.deepcopy(edits), #lines, function(row)
+  list, err = text_edits.ordered(vim.deepcopy(record.edits), #lines, function(row)
     return lines[row + 1]
   end)
   if not list then
     return nil, err
   end
+  local name = target.path and access.shown(target.path, project.root()) or ('buffer %d'):format(target.bufnr)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = edit_preview.CONTEXT }
-  local diff
-  diff, err = edit_preview.shown(unified_diff.of(lines, text_edits.applied(lines, list), names))
-  if diff then
-    remember(target.bufnr, target.path, args, text, edits)
-  end
-  return diff, err
+  return edit_preview.shown(unified_diff.of(lines, text_edits.applied(lines, list), names))
 end
 
 return M

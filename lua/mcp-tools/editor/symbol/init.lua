@@ -61,13 +61,6 @@ local function keep(bufnr, file)
   kept[bufnr] = file
 end
 
---- Returns the symbols of a buffer if they are known already.
----@param bufnr integer loaded
----@return mcp-tools.SymbolFile? nil: somebody has to be asked
-function M.now(bufnr)
-  return known(bufnr)
-end
-
 --- Returns what knows the symbols of a file.
 ---@param file mcp-tools.SymbolFile
 ---@return string? name nil when nothing does

@@ -201,11 +201,15 @@ describe('symbols of a text', function()
       end)
       return found and found.line, err
     end
-    t.eq(nil, symbol.now(bufnr))
+    local function asked()
+      return t.calls(in_text, 'ask', function()
+        t.ok(line_of('one'))
+      end)
+    end
     t.eq(1, (line_of('one')))
-    t.ok(symbol.now(bufnr))
+    t.eq(0, asked())
     vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '' })
-    t.eq(nil, symbol.now(bufnr))
+    t.eq(1, asked())
     t.eq(2, (line_of('one')))
     t.eq('not_found', select(2, line_of('two')).code)
     t.eq('validation_error', select(2, line_of('/')).code)

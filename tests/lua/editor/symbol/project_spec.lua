@@ -67,8 +67,11 @@ describe('references', function()
       return call:ended()
     end, 8000)
     t.matches('^0 references to st in 0 files %(by double%)$', call.outcome.payload.text)
-    local symbol = require('mcp-tools.editor.symbol')
-    t.eq({ 1, 0 }, symbol.now(vim.fn.bufnr(path)).tree[1].at)
+    local known
+    require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file)
+      known = file
+    end)
+    t.eq({ 1, 0 }, known.tree[1].at)
   end)
 end)
 

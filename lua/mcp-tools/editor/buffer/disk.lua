@@ -141,7 +141,7 @@ local function is_new(bufnr)
   local ok, about = pcall(api.nvim_buf_call, bufnr, function()
     return vim.fn.execute('file')
   end)
-  local flags = ok and about:match('.*"(.*)$') or ''
+  local flags = ok and about:match('^.*"(.*)$') or ''
   return flags:find(vim.fn.gettext('[New]'), 1, true) ~= nil
 end
 

@@ -72,7 +72,10 @@ local function report(server)
   elseif server.state == 'others' then
     health.info(name .. ' has a server of this name already, by its own configuration or from another editor')
   elseif server.fault then
-    health.warn(sanitize.line(('%s: %s'):format(name, server.fault)), 'It is tried again every 15 s; see :McpTools log')
+    health.warn(
+      sanitize.line(('%s: %s'):format(name, server.fault)),
+      'It is tried again for ten minutes, then after :McpTools restart; see :McpTools log'
+    )
   else
     health.info(name .. ' gets these tools once the bridge is ready')
   end

@@ -228,54 +228,72 @@ function Engine:files(ctx, place)
   return M.files(ctx, place, { pattern = self.pattern, is_regex = true, flags = self.flags }, self)
 end
 
---- Runs `git grep` on a text, which needs a file: one in the editor's private temporary directory.
+--- The environment of a git that sees neither a repository nor settings.
+---@param directory string that it runs in
+---@return table<string, string|false>
+local function bare_environment(directory)
+  local env = {}
+  for name in pairs(uv.os_environ()) do
+    if vim.startswith(name, 'GIT_') then
+      env[name] = false
+    end
+  end
+  env.GIT_CEILING_DIRECTORIES = vim.fs.dirname(directory)
+  env.GIT_CONFIG_GLOBAL, env.GIT_CONFIG_SYSTEM = '/dev/null', '/dev/null'
+  env.LANGUAGE, env.LC_ALL = false, 'C.UTF-8'
+  env.PATH = process.search_path()
+  return env
+end
+
+--- Runs `git grep` on a text, which needs a file: one in the editor's private temporary directory, which is deleted
+--- even if the call ends meanwhile.
 ---@param ctx mcp-tools.Ctx
 ---@param args string[]
 ---@param text string
 ---@return mcp-tools.process.Result
 local function git_grep(ctx, args, text)
   local directory = vim.fn.tempname()
+  local file, fd, is_clean = directory .. '/text', nil, false
+  local function clean()
+    if fd then
+      uv.fs_close(fd)
+    end
+    fd, is_clean = nil, true
+    uv.fs_unlink(file)
+    uv.fs_rmdir(directory)
+  end
+  ctx.call:on_end(clean)
   local function step(fn, ...)
     local given = { ... }
     return ctx:await(function(done)
       table.insert(
         given,
         vim.schedule_wrap(function(err, value)
+          if is_clean then
+            clean() -- what was made after the end
+          end
           done(not err and (value or true) or nil, err)
         end)
       )
       fn(unpack(given))
     end)
   end
-  local file = directory .. '/text'
-  local fd, err = step(uv.fs_mkdir, directory, 448), nil -- 0700
-  if fd then
+  local ok, err = step(uv.fs_mkdir, directory, 448) -- 0700
+  if ok then
     fd, err = step(uv.fs_open, file, 'wx', 384) -- 0600
   end
-  local is_written
+  local written
   if fd then
-    is_written, err = step(uv.fs_write, fd, text, 0)
-    uv.fs_close(fd)
+    written, err = step(uv.fs_write, fd, text, 0)
   end
   local done = process.not_run(err or 'the text cannot be written')
-  if is_written == #text then
-    done = process.await(vim.iter({ GIT_TEXT, args, '--', 'text' }):flatten():totable(), {
-      ctx = ctx,
-      cwd = directory,
-      env = {
-        GIT_CEILING_DIRECTORIES = vim.fs.dirname(directory),
-        GIT_CONFIG_GLOBAL = '/dev/null',
-        GIT_CONFIG_SYSTEM = '/dev/null',
-        LC_ALL = 'C.UTF-8',
-        LANGUAGE = false,
-        PATH = process.search_path(),
-      },
-      limit = MAX_OUTPUT,
-      timeout = TIMEOUT,
-    })
+  if written == #text then
+    done = process.await(
+      vim.iter({ GIT_TEXT, args, '--', 'text' }):flatten():totable(),
+      { ctx = ctx, cwd = directory, env = bare_environment(directory), limit = MAX_OUTPUT, timeout = TIMEOUT }
+    )
   end
-  uv.fs_unlink(file)
-  uv.fs_rmdir(directory)
+  clean()
   return done
 end
 
@@ -414,6 +432,9 @@ function M.open(ctx, query)
   local pattern = query.query
   if #pattern > MAX_PATTERN then
     return nil, errors.new('validation_error', ('query: maximum length of a pattern is %d bytes'):format(MAX_PATTERN))
+  elseif pattern:find('\n', 1, true) or pattern:gsub('\\\\', ''):find('\\n', 1, true) then
+    local text = 'query: a regular expression is matched line by line; look for text of several lines without regex'
+    return nil, errors.new('validation_error', text)
   elseif query.word then
     pattern = ('\\b(?:%s)\\b'):format(pattern)
   end

@@ -76,6 +76,7 @@ for _, name in ipairs({ 'rg', 'git' }) do
       }) do
         t.eq({ case[1], case[3] }, { case[1], matches(case[1], case[2]) })
       end
+      t.eq({ '\\n' }, matches('\\\\n', 'a\\nb'))
       t.eq({ 'AB', 'ab' }, matches('ab', 'AB ab', { ignore_case = true }))
       t.eq({ 'post' }, matches('po.t', 'posts äpost post', { word = true }))
       t.eq(30000, #matches('aa*', ('a'):rep(30000))[1])
@@ -87,6 +88,8 @@ for _, name in ipairs({ 'rg', 'git' }) do
         ['[a'] = 'terminating ]',
         ['\\'] = 'cannot be used: .',
         [('a'):rep(5000)] = '4096 bytes',
+        ['a\nb'] = 'line by line',
+        ['\\\\\\n'] = 'line by line',
       }) do
         local err = open(source)
         t.eq({ source, 'validation_error' }, { source, err.code })
@@ -130,11 +133,20 @@ for _, name in ipairs({ 'rg', 'git' }) do
       t.matches('^1 matches in 1 files\nsub/a.txt', search('n.edle'))
     end)
 
-    it('ends with its call, however long it takes', function()
+    it('ends with its call, however long it takes, and leaves no file behind', function()
+      local function count_files()
+        return #vim.fn.glob(vim.fs.dirname(vim.fn.tempname()) .. '/*/text', true, true)
+      end
       project.write('a.txt', ('x'):rep(200000) .. '\n')
-      local running = project.start('file_search', { query = '(x+x+)+(?=y)y', regex = true })
-      running:cancel('client')
-      t.eq('cancelled', running.outcome.error.code)
+      for _, wait in ipairs({ 0, 5, 20, 100 }) do
+        local running = project.start('file_search', { query = '(x+x+)+(?=y)y', regex = true, path = 'a.txt' })
+        vim.wait(wait)
+        running:cancel('client')
+        t.eq(true, running:ended())
+      end
+      t.wait(function()
+        return count_files() == 0
+      end)
     end)
   end)
 end

@@ -23,8 +23,8 @@ local M = {}
 ---@field end_col integer
 ---@field lines string[]
 
---- Lines that are replaced one by one, and places at which a text is replaced; beyond them neighbors are replaced in one
---- go, with what is between them. Each place takes the editor and its plugins time.
+--- Lines that are replaced one by one, and places at which a text is replaced; beyond them neighbors are replaced
+--- together, with what is between them. Each place takes the editor and its plugins time.
 local MAX_SINGLE, MAX_PLACES = 2000, 1000
 
 ---@param place string

@@ -33,6 +33,33 @@ function M.language(filetype)
   return lang
 end
 
+--- Nested blocks of one line. At about 250 an assertion in the Markdown parser aborts Neovim.
+local MAX_BLOCKS = 200
+
+--- Counts the blocks that a line of Markdown may be nested in.
+---@param line string
+---@return number
+local function blocks_of(line)
+  local prefix = line:match('^[%s>%d%-+*.)]*')
+  local _, quotes = prefix:gsub('>', '')
+  local _, items = prefix:gsub('[-+*.)]%f[%s]', '')
+  local _, spaces = prefix:gsub(' ', '')
+  local _, tabs = prefix:gsub('\t', '')
+  return quotes + items + spaces / 2 + tabs * 2
+end
+
+--- Returns why lines must not be parsed.
+---@param lines string[]
+---@param lang string
+---@return string?
+function M.refusal(lines, lang)
+  for _, line in ipairs(lang == 'markdown' and lines or {}) do
+    if #line > MAX_BLOCKS / 2 and blocks_of(line) > MAX_BLOCKS then
+      return ('a line of it has more than %d nested blocks'):format(MAX_BLOCKS)
+    end
+  end
+end
+
 ---@param lang string
 ---@param source integer|string
 ---@param cb fun(root: TSNode?, why: string?)
@@ -62,6 +89,15 @@ end
 ---@param cb fun(root: TSNode?, why: string?)
 ---@param now? boolean in one go, before this returns
 function M.parse(source, lang, cb, now)
+  if lang == 'markdown' then
+    local is_text = type(source) == 'string'
+    local lines = is_text and vim.split(source --[[@as string]], '\n', { plain = true })
+      or vim.api.nvim_buf_get_lines(source --[[@as integer]], 0, -1, false)
+    local why = M.refusal(lines, lang)
+    if why then
+      return cb(nil, why)
+    end
+  end
   if not NEW and not now then
     return in_slices(lang, source, cb)
   end

@@ -9,6 +9,7 @@
 local highlights = require('mcp-tools.ui.layout.highlights')
 local page = require('mcp-tools.ui.layout.page')
 local sanitize = require('mcp-tools.util.sanitize')
+local treesitter = require('mcp-tools.editor.treesitter')
 
 local api = vim.api
 
@@ -34,7 +35,13 @@ local function groups_of(text, language)
     return nil
   end
   local rows = {}
-  local tree = parser:parse()[1]
+  local tree, is_wide = parser:parse()[1], nil
+  treesitter.is_wide(tree:root(), function(wide)
+    is_wide = wide
+  end, true)
+  if is_wide then
+    return nil
+  end
   local lines = vim.split(text, '\n', { plain = true })
   for id, node in query:iter_captures(tree:root(), text) do
     local name = query.captures[id]
@@ -62,7 +69,7 @@ end
 function M.groups(lines, filetype)
   local language = vim.treesitter.language.get_lang(filetype) or filetype -- 0.10 knows those that are loaded
   local joined = table.concat(lines, '\n')
-  if language == '' or #lines > MAX_LINES or #joined > MAX_BYTES then
+  if language == '' or #lines > MAX_LINES or #joined > MAX_BYTES or treesitter.refusal(lines, language) then
     return {}
   end
   local ok, groups = pcall(groups_of, joined, language)

@@ -62,6 +62,27 @@ describe('symbols of a text with syntax errors', function()
     end
   end)
 
+  it('are not looked for in Markdown whose nested blocks abort the parser', function()
+    local nested = {}
+    for i = 0, 299 do
+      table.insert(nested, ('  '):rep(i) .. '- x')
+    end
+    for _, lines in ipairs({ { ('> '):rep(300) }, { ('>'):rep(300) }, { ('- '):rep(300) .. 'x' }, nested }) do
+      local file
+      in_text.of_text(lines, 'markdown', function(found)
+        file = found
+      end, true)
+      t.eq('nothing', file.by)
+      t.matches('nested', file.why)
+      t.eq({}, require('mcp-tools.ui.layout.syntax').groups(lines, 'markdown'))
+    end
+    local file
+    in_text.of_text({ '# Title', ('-'):rep(500), ('> '):rep(20) .. 'text' }, 'markdown', function(found)
+      file = found
+    end, true)
+    t.eq('Title', file.tree[1].name)
+  end)
+
   it('are found where the errors are few', function()
     local file
     in_text.of_text({ 'function a() end', ')', 'function b() end' }, 'lua', function(found)

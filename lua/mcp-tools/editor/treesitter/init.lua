@@ -7,6 +7,10 @@
 local M = {}
 
 local NEW = vim.fn.has('nvim-0.11') == 1
+--- Neovim parses strings in one go, even when it is asked to do so in slices. Buffers are parsed in slices.
+local STRING_AT_ONCE = vim.fn.has('nvim-0.12') == 1
+--- Bytes that take a few ms.
+local MAX_AT_ONCE = 16 * 1024
 --- Work in one go, µs, where Neovim itself does not parse in slices.
 local SLICE_US = 4000
 --- A parser that does not get on with a text is left alone, slices.
@@ -83,6 +87,23 @@ local function in_slices(lang, source, cb)
   step()
 end
 
+--- Parses a string in slices, as the text of a hidden buffer.
+---@param lang string
+---@param source string
+---@param cb fun(root: TSNode?, why: string?)
+local function in_buffer(lang, source, cb)
+  local bufnr = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(source:gsub('\n$', ''), '\n', { plain = true }))
+  M.parse(
+    bufnr,
+    lang,
+    vim.schedule_wrap(function(root, why)
+      pcall(vim.api.nvim_buf_delete, bufnr, { force = true })
+      cb(root, why)
+    end)
+  )
+end
+
 --- Parses. `cb` is called on the main loop, perhaps before this returns.
 ---@param source integer|string a loaded buffer, or text
 ---@param lang string as `language` gave it
@@ -100,6 +121,8 @@ function M.parse(source, lang, cb, now)
   end
   if not NEW and not now then
     return in_slices(lang, source, cb)
+  elseif STRING_AT_ONCE and not now and type(source) == 'string' and #source > MAX_AT_ONCE then
+    return in_buffer(lang, source, cb)
   end
   local of = type(source) == 'number' and vim.treesitter.get_parser or vim.treesitter.get_string_parser
   local ok, parser = pcall(of, source, lang, { error = false })

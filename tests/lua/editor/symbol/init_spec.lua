@@ -216,6 +216,28 @@ describe('symbols of a text', function()
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 
+  it('of a long text that is in no buffer are found in turns, and leave no buffer', function()
+    local lines, buffers = {}, #vim.api.nvim_list_bufs()
+    for i = 1, 12500 do
+      vim.list_extend(lines, { ('int f%d(int a)'):format(i), '{', '  return a;', '}' })
+    end
+    local file, turns = nil, 0
+    local ticks = vim.uv.new_timer()
+    ticks:start(0, 1, function()
+      turns = turns + 1
+    end)
+    in_text.of_text(lines, 'c', function(found)
+      file = found
+    end)
+    t.eq(nil, file)
+    t.wait(function()
+      return file
+    end, 20000)
+    ticks:close()
+    t.eq({ 12500, buffers }, { #file.tree, #vim.api.nvim_list_bufs() })
+    t.ok(turns > 10)
+  end)
+
   it('of 50 000 lines are found in turns', function()
     local lines = {}
     for i = 1, 12500 do

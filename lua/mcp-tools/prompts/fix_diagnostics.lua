@@ -7,7 +7,7 @@ return {
   title = 'Fix diagnostics',
   description = 'Fixes the errors and warnings that the editor shows, with the code around them.',
   args = diagnostics_text.args(),
-  get = function(ctx, args)
+  run = function(ctx, args)
     local text, fault = diagnostics_text.text(ctx, args)
     if not text then
       return ctx:fail('not_found', fault)

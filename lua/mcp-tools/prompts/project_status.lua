@@ -25,10 +25,10 @@ end
 ---@param root string
 ---@return string
 local function problems(root)
-  local view, parts = diagnostics.view(root), {}
+  local counts, parts = diagnostics.counts(root), {}
   for _, kind in ipairs({ 'error', 'warning', 'info', 'hint' }) do
-    if view.counts[kind] then
-      table.insert(parts, ('%d %s'):format(view.counts[kind], kind))
+    if counts[kind] then
+      table.insert(parts, ('%d %s'):format(counts[kind], kind))
     end
   end
   return #parts > 0 and table.concat(parts, ', ') or 'none'

@@ -11,8 +11,8 @@ return {
     .. ' file first. Lines and columns count from 1.',
   mime_type = 'application/json',
   tags = { 'editor', 'diagnostics' },
-  read = function(ctx)
-    ctx(diagnostics.view(ctx.root))
+  run = function(ctx)
+    return diagnostics.view(ctx)
   end,
   watch = function(changed)
     return watch.events('DiagnosticChanged', changed)

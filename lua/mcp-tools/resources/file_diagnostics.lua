@@ -16,12 +16,12 @@ return {
   tags = { 'editor', 'diagnostics' },
   paths = { 'path' },
   complete = { path = path_completion.buffers },
-  read = function(ctx, params)
+  run = function(ctx, params)
     local bufnr = buffers.of_path(params.path)
-    local view = bufnr and diagnostics.view(ctx.root, bufnr)
+    local view = bufnr and diagnostics.view(ctx, bufnr)
       or { diagnostics = {}, total = 0, counts = vim.empty_dict(), open = false }
     view.path = access.shown(params.path, ctx.root)
-    ctx(view)
+    return view
   end,
   watch = function(changed, params)
     return watch.events('DiagnosticChanged', function(args)

@@ -45,7 +45,7 @@ return {
       current = current and access.shown(vim.api.nvim_buf_get_name(current), ctx.root) or nil,
       modified = modified,
       language_servers = language_servers(),
-      diagnostics = diagnostics.view(ctx.root).counts,
+      diagnostics = diagnostics.counts(ctx.root),
       offered = own.offered,
       bridge = { state = own.state, port = own.port, sessions = own.sessions and own.sessions.count },
       calls = own.calls,

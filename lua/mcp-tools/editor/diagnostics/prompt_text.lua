@@ -43,7 +43,7 @@ local function entry(item)
 end
 
 --- The diagnostics that a prompt is about.
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, severity: string? }
 ---@return string? text
 ---@return string? fault
@@ -62,7 +62,7 @@ function M.text(ctx, args)
       return nil, args.path .. ' is not open in the editor, so it has no diagnostics'
     end
   end
-  local view = diagnostics.view(ctx.root, bufnr, args.severity)
+  local view = diagnostics.view(ctx, bufnr, args.severity)
   local parts = {}
   for i = 1, math.min(#view.diagnostics, MAX) do
     parts[i] = entry(view.diagnostics[i])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -37,6 +36,8 @@ COUNTED = 4096
 """Bytes up to which it is fastest to count; to find the next of few is ten times as fast in a long text."""
 
 RequestId = int | str
+
+_CONTAINERS = frozenset({dict, list})
 
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -231,18 +232,16 @@ def _has_more(body: bytes, brackets: int) -> bool:
 
 def is_deep(value: Any, limit: int) -> bool:
     """Whether a value nests deeper than `limit` levels."""
-    level = [value]
+    level = [value] if type(value) in _CONTAINERS else []
     for _ in range(limit):
-        level = [child for node in level for child in _children(node)]
-        if not level:
+        inside: list[Any] = []
+        for node in level:
+            children = node.values() if type(node) is dict else node
+            inside += [child for child in children if type(child) in _CONTAINERS]
+        if not inside:
             return False
-    return any(isinstance(node, dict | list) for node in level)
-
-
-def _children(node: Any) -> Iterable[Any]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
+        level = inside
+    return bool(level)
 
 
 def _is_unicode(value: Any) -> bool:

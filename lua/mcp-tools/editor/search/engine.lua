@@ -83,7 +83,7 @@ end
 
 --- Names of files, each with a NUL after it. The last one of an output that was cut is not whole.
 ---@param done mcp-tools.process.Result
----@return string[]? names nil when the search failed
+---@return (fun(): string?)? names nil when the search failed
 ---@return boolean? cut
 local function names_of(done)
   -- ripgrep ends with 2 where it could not read some of the files.
@@ -91,8 +91,7 @@ local function names_of(done)
   if not is_usable and not (done.code == 1 and done.stdout == '') then
     return nil
   end
-  local text = done.cut and (done.stdout:match('^.*%z') or '') or done.stdout
-  return vim.split(text, '\0', { plain = true, trimempty = true }), done.cut
+  return strings.each_ended(done.stdout, '\0'), done.cut
 end
 
 --- Runs several functions that await at the same time.
@@ -138,14 +137,20 @@ local function collect(ctx, place, searches, base)
     local args = { 'ls-files', '-z', '--cached', '--ignored', '--exclude-standard' }
     git.run(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT }, done)
   end)
-  local found, is_cut = {}, false
+  local found, is_cut, pause = {}, false, time_slice.of(ctx)
   for i, done in ipairs(all(ctx, starts)) do
     local names, cut = names_of(done)
     if not names and i <= count then
       return nil
     end
-    for k = 1, math.min(#(names or {}), i <= count and math.huge or MAX_TRACKED) do
-      table.insert(found, (i <= count and base or place.path .. '/') .. names[k])
+    local before, max = i <= count and base or place.path .. '/', i <= count and math.huge or MAX_TRACKED
+    local first = #found
+    for name in names or function() end do
+      if #found - first >= max then
+        break
+      end
+      found[#found + 1] = before .. name
+      pause()
     end
     is_cut = is_cut or cut == true
   end

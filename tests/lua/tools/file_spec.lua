@@ -295,6 +295,11 @@ describe('file_list', function()
 end)
 
 describe('file_json', function()
+  it('reads a file with a byte order mark', function()
+    project.write('bom.json', '\239\187\191{"a": [1, 2]}')
+    t.eq(2, call('file_json', { path = 'bom.json', query = 'a[1]' }).value)
+  end)
+
   it('gives values by their path, exactly', function()
     project.write('a.json', '{"a":{"b":[1,2.5,{"c":null}],"":0,"x.y":true},"n":3.141592653589793,"e":[],"o":{}}')
     for query, expected in pairs({

@@ -95,11 +95,9 @@ end
 ---@return mcp-tools.Error? err
 function M.ordered(bufnr, edits, is_exact)
   local count = api.nvim_buf_line_count(bufnr)
-  local function row_of(row)
+  return text_edits.ordered(edits, count, function(row)
     return line_of(bufnr, row)
-  end
-  edits = is_exact and edits or text_edits.with_line_breaks(edits, count, row_of)
-  return text_edits.ordered(edits, count, row_of)
+  end, is_exact)
 end
 
 ---@param bufnr integer

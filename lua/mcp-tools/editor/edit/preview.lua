@@ -89,12 +89,10 @@ function M.of(args, edits_of, again, ends_of)
   if not edits then
     return nil, err
   end
-  local function line_of(row)
-    return lines[row + 1]
-  end
   local list
-  edits = ends_of and edits or text_edits.with_line_breaks(edits, #lines, line_of)
-  list, err = text_edits.ordered(edits, #lines, line_of)
+  list, err = text_edits.ordered(edits, #lines, function(row)
+    return lines[row + 1]
+  end, ends_of ~= nil)
   if not list then
     return nil, err
   end

@@ -52,7 +52,7 @@ end
 ---@param count integer lines of the text
 ---@param line_of fun(row: integer): string
 ---@return mcp-tools.Edit[]
-function M.with_line_breaks(edits, count, line_of)
+local function with_line_breaks(edits, count, line_of)
   local has_break = vim.iter(edits):any(function(edit)
     return edit.text:find('\r\n', 1, true) ~= nil
   end)
@@ -128,9 +128,11 @@ end
 ---@param edits mcp-tools.Edit[]
 ---@param count integer lines of the text, at least one
 ---@param line_of fun(row: integer): string
+---@param is_exact? boolean a CR is part of the new text, whatever line breaks the text has
 ---@return mcp-tools.Replacement[]?
 ---@return mcp-tools.Error? err
-function M.ordered(edits, count, line_of)
+function M.ordered(edits, count, line_of, is_exact)
+  edits = is_exact and edits or with_line_breaks(edits, count, line_of)
   local order = {}
   for i, edit in ipairs(edits) do
     local fault = fault_of(edit, count, line_of)

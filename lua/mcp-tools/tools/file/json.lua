@@ -2,6 +2,7 @@
 
 local errors = require('mcp-tools.errors')
 local json_query = require('mcp-tools.editor.file.json_query')
+local file_text = require('mcp-tools.files.text')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -18,9 +19,10 @@ local function text_of(ctx, found)
   if found.bufnr then
     return whole_text.of(found.bufnr, time_slice.of(ctx))
   end
-  return ctx:await(function(done)
+  local bytes, err = ctx:await(function(done)
     read.read(found.path, MAX_FILE, done)
   end)
+  return bytes and file_text.decode(bytes), err
 end
 
 return {

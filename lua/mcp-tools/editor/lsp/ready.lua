@@ -114,6 +114,8 @@ local function is_stable(ctx, client, bufnr, over)
       or not vim.api.nvim_buf_is_loaded(bufnr)
     then
       return false
+    elseif notifications.of(client).spoke then
+      return true -- which says more than answers that stay the same
     end
     local answer = probe(ctx, client, bufnr)
     same = answer == last and same + 1 or 1
@@ -121,7 +123,9 @@ local function is_stable(ctx, client, bufnr, over)
     if same >= PROBES then
       return true
     end
-    wait.pause(ctx, PROBE_MS)
+    wait.until_(ctx, PROBE_MS, function()
+      return notifications.of(client).spoke
+    end)
   end
   return false
 end

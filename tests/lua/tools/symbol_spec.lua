@@ -138,6 +138,12 @@ describe('symbol_references', function()
 end)
 
 describe('symbol_find', function()
+  it('says when the symbols of a file are not known', function()
+    local _, err = call('symbol_find', { symbol = 'Door', path = 'b.py' })
+    t.eq('not_found', err and err.code)
+    t.matches('the symbols of b.py are not known: .* parser for python', err.message)
+  end)
+
   it('refuses a kind that does not exist', function()
     local _, err = call('symbol_find', { symbol = 'open', kinds = { 'gadget' } })
     t.eq('validation_error', err.code)
@@ -213,6 +219,14 @@ describe('a change of a symbol', function()
     project.write('alone.lua', '--- Text.\nlocal function alone_(x)\n  return x and alone_(x)\nend\n\nreturn 1\n')
     t.eq(nil, select(2, call('symbol_delete', { symbol = 'alone_', path = 'alone.lua' })))
     t.eq('return 1\n', disk('alone.lua'))
+  end)
+
+  it('that deletes takes the whole comment above with it', function()
+    local rest = '/* About the file. */\n\nint a;\n'
+    local comment = '\n/* Doubles.\n   Not used any more.\n*/\nint twice_(int x) { return 2 * x; }\n'
+    project.write('twice.c', rest .. comment)
+    t.eq(nil, select(2, call('symbol_delete', { symbol = 'twice_', path = 'twice.c' })))
+    t.eq(rest, disk('twice.c'))
   end)
 
   it('that was shown is what runs, as long as the text is the same', function()

@@ -6,6 +6,7 @@
 
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local source = require('mcp-tools.editor.symbol.source')
+local symbol = require('mcp-tools.editor.symbol')
 
 local M = {}
 
@@ -19,6 +20,8 @@ function M.find(ctx, path, args)
   local each, err = source.find(ctx, args)
   if not each then
     return nil, err
+  elseif each.file.by == 'nothing' then
+    return nil, select(2, symbol.one(each.file, path, 'symbol', each.shown))
   end
   local nodes = vim.tbl_filter(function(node)
     return not args.kinds or vim.list_contains(args.kinds, node.kind)

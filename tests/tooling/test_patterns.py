@@ -14,7 +14,8 @@ import pytest
 
 from tests.support.nvim import ROOT
 
-CALL = re.compile(r"\b(?:find|g?match|gsub|g?split)\s*\((?=[^\n]*['\"])")
+CALL = re.compile(r"\b(?:find|g?match|gsub|g?split)\s*\(")
+PLAIN = re.compile(r"\s*,\s*(?:\w[\w.]*(?:\s*\+\s*\d+)?\s*,\s*true|\{[^}]*plain = true)")
 LITERAL = re.compile(r"'((?:\\.|[^'\\\n])*)'|\"((?:\\.|[^\"\\\n])*)\"")
 ESCAPE = re.compile(r"\\(\d{1,3}|x[0-9a-fA-F]{2}|z\s*|.)", re.S)
 ITEM = re.compile(r"%b..|%f\[\^?\]?(?:%.|[^\]])*\]|%.|\[\^?\]?(?:%.|[^\]])*\]|[()]|.", re.S)
@@ -130,22 +131,18 @@ def fault(pattern: str) -> str | None:
 
 def patterns_in(text: str) -> list[tuple[int, str]]:
     """The string literals that calls which take patterns are given, with their lines."""
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if "bounded: " in line.rpartition("--")[2] or line.lstrip().startswith("--"):
+    found, lines = [], text.splitlines()
+    for call in CALL.finditer(text):
+        literal = LITERAL.search(text, call.end(), call.end() + 500)
+        if not literal:
             continue
-        for call in CALL.finditer(line):
-            for literal in LITERAL.finditer(line, call.end()):
-                between = line[call.end() : literal.start()]
-                if between.count(")") > between.count("("):
-                    break  # behind the call
-                plain = re.match(
-                    r"\s*,\s*(?:\w[\w.]*(?:\s*\+\s*\d+)?\s*,\s*true|\{[^}]*plain = true)",
-                    line[literal.end() :],
-                )
-                if not plain:
-                    found.append((number, decoded(literal.group(1) or literal.group(2) or "")))
-                break
+        number = text.count("\n", 0, literal.start()) + 1
+        line, between = lines[number - 1], text[call.end() : literal.start()]
+        is_comment = line.lstrip().startswith("--") or "bounded: " in line.rpartition("--")[2]
+        if is_comment or between.count(")") > between.count("("):  # behind the call
+            continue
+        if not PLAIN.match(text, literal.end()):
+            found.append((number, decoded(literal.group(1) or literal.group(2) or "")))
     return found
 
 

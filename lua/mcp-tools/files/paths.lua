@@ -17,7 +17,7 @@ local MAX_LINKS = 40
 M.MAX_PATH = 4096
 M.TOO_LONG = ('longer than %d bytes'):format(M.MAX_PATH)
 --- No file system has a longer name: 255 characters of up to 3 bytes.
-local MAX_NAME = 765
+M.MAX_NAME = 765
 --- No project is as deep; each part is looked at.
 local MAX_PARTS = 255
 
@@ -45,8 +45,8 @@ local function excess(path)
   local parts = 0
   for name in path:gmatch('[^/]+') do
     parts = parts + 1
-    if #name > MAX_NAME then
-      return ('with a name that is longer than %d bytes'):format(MAX_NAME), parts
+    if #name > M.MAX_NAME then
+      return ('with a name that is longer than %d bytes'):format(M.MAX_NAME), parts
     end
   end
   return parts > MAX_PARTS and ('with more than %d parts'):format(MAX_PARTS) or nil, parts

@@ -50,6 +50,8 @@ local MAX_VALUES = 2000
 local MAX_GIVEN = 4 * paths.MAX_PATH
 --- Bytes of all paths of one call: each byte takes the editor some time.
 local MAX_BYTES = 32 * 1024
+--- So many bytes of values that may be no path count as one of a path.
+local PLAIN_BYTES = 4
 --- Parts of one path that may be patterns, and variables in it, that are looked up.
 local MAX_LOOKED_UP = 16
 
@@ -207,14 +209,41 @@ local function target_of_buffer(targets, bufnr)
   return target
 end
 
+--- Resolves `.` and `..` by the text alone, as many programs do before they open a path: `a\n/../b` is `b`. Works from
+--- the end, so that it stops early at a text that cannot be a path.
+---@param text string
+---@return string? path nil if no file can have it
+---@return integer dropped bytes of the names that are not in it
+local function collapsed(text)
+  local names, kept, up, dropped = {}, 0, 0, 0
+  for name in text:reverse():gmatch('[^/]+') do
+    if up == 0 and name ~= '.' and name ~= '..' then
+      names[#names + 1], kept = name, kept + #name + 1
+    else
+      up = name == '..' and up + 1 or name ~= '.' and up - 1 or up
+      dropped = dropped + #name + 1
+    end
+    if #name > paths.MAX_NAME or kept > paths.MAX_PATH + 1 or dropped > MAX_BYTES then
+      return nil, dropped
+    end
+  end
+  local top = text:sub(1, 1) == '/' and '/' or ('../'):rep(up)
+  return top .. table.concat(names, '/'):reverse(), dropped
+end
+
 --- Does the value of an argument that may hold anything look like a path? No other value reaches a file outside the
 --- project or a sensitive one.
----@param text string
+---@param targets mcp-tools.CallTargets
+---@param given string
 ---@return boolean
-local function looks_like_path(text)
-  if #text > paths.MAX_PATH then
+local function looks_like_path(targets, given)
+  local text, dropped = collapsed(given)
+  targets.bytes = targets.bytes + dropped
+  if not text then
     return false
-  elseif uv.fs_lstat(text) then
+  end
+  targets.bytes = targets.bytes + #text / PLAIN_BYTES
+  if uv.fs_lstat(text) then
     return true
   elseif text:find('%c') then
     return false
@@ -250,7 +279,7 @@ local function add(targets, kind, value)
     local scheme = (kind == 'uri' or kind == 'url') and value:match('^(%a[%w+.-]*):')
     local is_file = scheme and scheme:lower() == 'file'
     if kind == 'maybe' then
-      is_file = not targets.bundled and looks_like_path(value)
+      is_file = not targets.bundled and looks_like_path(targets, value)
     elseif not scheme then
       is_file = kind ~= 'url'
     end
@@ -360,8 +389,9 @@ function M.of_resource(uri, params)
     return M.by({ uri = uri })
   end
   local list, decoded = M.by(params), vim.uri_decode(uri)
-  for _, text in ipairs({ decoded, decoded:match('^[^?#]*') }) do
-    if paths.sensitive(text) then
+  for part in decoded:gsub('/+', '/'):gmatch('[^?#&=;:%z]+') do
+    local path = part:match('^.*[^/]') -- without a slash at the end
+    if path and paths.sensitive(path) then
       table.insert(list, { given = uri:sub(1, MAX_SHOWN), sensitive = true })
       break
     end

@@ -457,6 +457,19 @@ describe('an argument names a file', function()
     end
   end)
 
+  it('when only a program that resolves `..` by the text finds it', function()
+    for _, path in ipairs({
+      'x\n/../.env',
+      'no such\tdirectory/./../.env',
+      root .. '/\n/../.env',
+      ('./'):rep(3000) .. '.env',
+      ('x/../'):rep(20000) .. '.env',
+    }) do
+      t.eq('deny', (judge(trusted, { source = path })), path:sub(1, 40))
+    end
+    t.eq('allow', (judge(trusted, { source = ('#!/bin/sh\ncd ../x && ls ../../y\n'):rep(1000) })))
+  end)
+
   it('and is denied when its path cannot be resolved', function()
     t.eq('deny', (judge(trusted, { repo_path = '/' .. ('x'):rep(1000) })))
   end)

@@ -12,10 +12,14 @@ describe('resources, prompts and completions of a mounted server', function()
   before_each(function()
     channel = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
     wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
-    local function provide(kind, definition)
-      t.eq({}, wire.provide(channel, 'fs', { definition }, kind).refused)
+    local function provide(kind, ...)
+      t.eq({}, wire.provide(channel, 'fs', { ... }, kind).refused)
     end
-    provide('templates', { uri_template = TEMPLATE, name = 'fs__file', description = 'A file.', complete = { 'path' } })
+    provide(
+      'templates',
+      { uri_template = TEMPLATE, name = 'fs__file', description = 'A file.', complete = { 'path' } },
+      { uri_template = 'fs+notes://{+any}', name = 'fs__any', description = 'Any notes.' }
+    )
     provide('resources', { uri = 'fs+notes://today/.env', name = 'fs__notes', description = 'Notes.' })
     provide('prompts', {
       name = 'fs__explain',
@@ -102,6 +106,9 @@ describe('resources, prompts and completions of a mounted server', function()
       'fs+file://' .. project('.env'),
       'fs+file://' .. project('%2eenv'),
       'fs+notes://today/.env',
+      'fs+file://' .. project('.env/'),
+      'fs+notes://today/.env/',
+      'fs+notes://read?path=a/.env&raw=1',
     }) do
       local call = execute('resource', uri)
       t.eq('access_denied', code_of(call), uri)

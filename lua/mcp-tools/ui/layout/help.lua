@@ -127,11 +127,17 @@ function M.toggle(keys)
       M.close()
     end
   end)
+  local state ---@type 'swallowing'|'over'|nil
   own.keys = vim.on_key(function(_, typed)
-    if typed and typed ~= '' then
+    local is_typed = typed ~= nil and typed ~= ''
+    if is_typed and not state then
+      state = 'swallowing'
       close_later()
-      return SWALLOWS and '' or nil
+    elseif is_typed then
+      state = 'over' -- keys that follow at once are for the window behind
     end
+    -- What is not typed belongs to the key: of a mapping to a Lua function 0.11 gets digits and <CR> after it.
+    return SWALLOWS and state == 'swallowing' and '' or nil
   end)
   shown = own
   local gone = { 'WinLeave', 'WinClosed', 'BufLeave', 'VimResized' }

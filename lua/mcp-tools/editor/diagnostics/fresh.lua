@@ -54,13 +54,24 @@ local function can_pull(client, bufnr)
   return clients.supports(client, PULL, bufnr)
 end
 
---- Whether a client has never published although it had the chance, such as one that only formats or completes.
+--- Whether a client has never published about a file although it had the chance, such as one that only completes.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@return boolean
 local function is_mute(client, bufnr)
   local heard = notifications.of(client)
-  return heard.silent and not heard.spoke and not can_pull(client, bufnr)
+  local silent = heard.silent and not heard.spoke or heard.silent_about[uri_of(bufnr)] == true
+  return silent and not can_pull(client, bufnr)
+end
+
+--- Records that a client has published nothing about a text that it received.
+---@param client vim.lsp.Client
+---@param bufnr integer
+local function note_silent(client, bufnr)
+  local heard, uri = notifications.of(client), uri_of(bufnr)
+  if heard.sent[uri] and not heard.published[uri] then
+    heard.silent, heard.silent_about[uri] = true, true
+  end
 end
 
 --- Whether the last publish of a server is about the text that the buffer has now.
@@ -198,7 +209,7 @@ local function push(ctx, client, bufnr, over)
     then
       return 'yes'
     elseif not is_fresh(client, bufnr) and (silent >= ROUNDS or is_unheard()) then
-      heard.silent = heard.silent or heard.sent[uri] ~= nil
+      note_silent(client, bufnr)
       local text = '%s has published nothing since the change; what it published before is assumed to hold'
       return 'assumed', text:format(client.name)
     end
@@ -240,6 +251,20 @@ local function first_push(ctx, client, bufnr, over)
     return push(ctx, client, bufnr, over)
   end
   heard.silent = true
+end
+
+--- The clients that may report on a buffer: the mute ones only where there is no other and they have published before.
+---@param list vim.lsp.Client[]
+---@param bufnr integer
+---@return vim.lsp.Client[]
+local function speakers(list, bufnr)
+  local active = vim.tbl_filter(function(client)
+    return not is_mute(client, bufnr)
+  end, list)
+  return #active > 0 and active
+    or vim.tbl_filter(function(client)
+      return notifications.of(client).spoke
+    end, list)
 end
 
 --- Waits until servers have nothing more to say about other files than the one that was changed.
@@ -292,7 +317,7 @@ function M.wait(ctx, bufnr, list, ms)
       end
     end
     local late = {}
-    for _, client in ipairs(list) do
+    for _, client in ipairs(speakers(list, bufnr)) do
       if not vim.api.nvim_buf_is_loaded(bufnr) then
         return 'no', CLOSED
       elseif can_pull(client, bufnr) then
@@ -301,8 +326,11 @@ function M.wait(ctx, bufnr, list, ms)
         end
         note(pull(ctx, client, bufnr, over))
       elseif notifications.of(client).spoke then
-        note(push(ctx, client, bufnr, over))
-      elseif not is_mute(client, bufnr) then
+        local checked, reason = push(ctx, client, bufnr, over)
+        if checked ~= 'assumed' or not is_mute(client, bufnr) or #list == 1 then
+          note(checked, reason)
+        end
+      else
         table.insert(late, client)
       end
     end

@@ -45,6 +45,7 @@ local CLOSES = 500e6
 ---@field spoke boolean it has published something since
 ---@field published_at integer ns, when it last published about any file
 ---@field silent boolean it has published nothing about a text that it received (diagnostics/fresh.lua)
+---@field silent_about table<string, true> the same, by file URI
 ---@field unsettled integer? ns, until when it may not have looked at files that it was told of
 ---@field ready boolean set by ready.lua
 
@@ -88,7 +89,7 @@ local TAKE = {
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
     local version = type(params.version) == 'number' and params.version or nil
     local sent, now = of.sent[uri], vim.uv.hrtime()
-    of.spoke, of.published_at = true, now
+    of.spoke, of.published_at, of.silent_about[uri] = true, now, nil
     of.versioned = of.versioned or version ~= nil
     local is_empty = not version and type(params.diagnostics) == 'table' and #params.diagnostics == 0
     if not (is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSES) then
@@ -139,6 +140,7 @@ function M.of(client, late)
     asked = {},
     spoke = false,
     silent = false,
+    silent_about = {},
     versioned = false,
     ready = false,
   }

@@ -128,6 +128,23 @@ describe('diagnostics', function()
     t.ok(silent)
   end)
 
+  it('are not waited for from a client that publishes about other files only', function()
+    local other = vim.fn.bufadd(project.write('other.txt', 'one\n'))
+    vim.fn.bufload(other)
+    local s = server({ hoverProvider = true })
+    local elsewhere = double.start(bufnr, project.root, { hoverProvider = true }, {})
+    elsewhere:publish(other, nil, {})
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    for i = 1, 2 do
+      edit({ 'text ' .. i })
+      local version = vim.lsp.util.buf_versions[bufnr]
+      local begun, call = vim.uv.hrtime(), start('diagnostics_wait', { path = path })
+      s:publish(bufnr, version, {})
+      t.eq(true, result_of(call, 12000).settled)
+      t.ok(i == 1 or vim.uv.hrtime() - begun < 1.2e9, 'it was waited for again')
+    end
+  end)
+
   it('of clients that never publish are unknown, which is known at once', function()
     server({ hoverProvider = true })
     project.call('diagnostics_wait', { path = path })

@@ -552,6 +552,21 @@ describe('"always" for a tool that runs what its arguments say', function()
       end
     end
   end)
+
+  it('does not allow a test by an id, which may be of a file outside the project', function()
+    for name, args in pairs({
+      run = { tests = { outside .. '/test_x.py::test_x' } },
+      debug = { test = outside .. '/test_x.py::test_x' },
+    }) do
+      local b = bench()
+      b.tool({ always_for = require('mcp-tools.tools.runner.' .. name).always_for })
+      b.says('always')
+      t.eq('ran', (b.run({})))
+      b.says('deny')
+      t.eq('ran', (b.run({})))
+      t.eq('access_denied', (b.run(args)))
+    end
+  end)
 end)
 
 describe('a grant for a session', function()

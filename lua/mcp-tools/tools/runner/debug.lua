@@ -67,7 +67,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = control.TOOL_TIMEOUT,
-  always_for = { 'type', 'args' },
+  always_for = { 'type', 'test', 'args' },
   needs_approval = 'it runs a test, and with it code of the project, under the debugger',
   preview = function(args)
     local what, err = plan_of(args, project.root())

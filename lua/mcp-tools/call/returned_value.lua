@@ -39,7 +39,7 @@ local function after_collection(done)
         waiter.cycles = waiter.cycles + 1
       end
       while waiters[1] and waiters[1].cycles >= CYCLES do
-        table.remove(waiters, 1).done()
+        vim.schedule(table.remove(waiters, 1).done) -- one that throws must not stop the others
       end
     end
     if waiters[1] then

@@ -29,8 +29,10 @@ local M = {}
 
 ---@type table<string, { integration: mcp-tools.Integration, server: mcp-tools.integration.Server }> by URL
 local entries = {}
----@type table<string, mcp-tools.integration.Report> by URL
+---@type table<string, mcp-tools.integration.Report> by URL, of the bridge that runs now
 local reports = {}
+---@type table<string, true> URLs with which an earlier bridge has registered
+local registered = {}
 
 ---@return table<string, table> name → its options, of those that are on
 local function wanted()
@@ -57,7 +59,7 @@ local function tell()
     table.insert(servers, {
       url = url,
       headers = entry.server.headers,
-      registered = reports[url] ~= nil and reports[url].state == 'connected',
+      registered = registered[url] == true,
     })
   end
   pcall(vim.rpcnotify, channel, 'integrations', vim.json.encode({ url = endpoint.url, servers = servers }))
@@ -73,9 +75,9 @@ local function sync()
       entries[server.url] = { integration = integration, server = server }
     end
   end
-  for url in pairs(reports) do
+  for url in pairs(vim.tbl_extend('keep', reports, registered)) do
     if not entries[url] then
-      reports[url] = nil
+      reports[url], registered[url] = nil, nil
     end
   end
   tell()
@@ -88,12 +90,14 @@ local function bridge_changed()
   for _, report in ipairs(current.said.integrations or {}) do
     if entries[report.url] then
       reports[report.url] = report
+      local is_ours = report.state == 'connected' or report.state ~= 'others' and registered[report.url]
+      registered[report.url] = is_ours or nil
     end
   end
   local endpoint = current.endpoint()
   local now = endpoint and ('%s %s'):format(endpoint.url, current.said.channel or '') or nil
   if now ~= seen_bridge then
-    seen_bridge = now
+    seen_bridge, reports = now, {}
     sync()
   end
 end

@@ -90,6 +90,7 @@ describe('a server of OpenCode', function()
       return #told > count
     end)
     t.eq({ 2, true }, { last().channel, last().servers[1].registered })
+    t.eq('waiting', known().state, 'the new bridge has not reported yet')
     t.eq(count + 1, #told)
   end)
 

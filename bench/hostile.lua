@@ -46,12 +46,18 @@ end
 local function prompt(name, args)
   return function(done)
     local core = require('mcp-tools.core').get()
-    core.executor:execute(name, args, { kind = 'prompt', host = 'bench', listener = { done = done } })
+    local listener = {
+      done = function(_, call)
+        done(nil, call.outcome.error)
+      end,
+    }
+    core.executor:execute(name, args, { kind = 'prompt', host = 'bench', listener = listener })
   end
 end
 
---- Each case: a name, what is prepared before the watch begins, and what is watched until it calls its argument.
----@type { [1]: string, [2]: (fun(): fun(done: fun())) }[]
+--- Each case: a name, what is prepared before the watch begins, and what is watched until it calls its argument. All
+--- others than those with `refused`, the code of an error, have to succeed: else nothing would be measured.
+---@type { [1]: string, [2]: (fun(): fun(done: fun())), refused: string? }[]
 local CASES = {
   {
     'output: one long line, then a carriage return',
@@ -87,6 +93,7 @@ local CASES = {
       local path = write('strings.lua', ('local x = "%s"\n'):format(('a'):rep(240)))
       return tool('treesitter_query', { path = path, query = '((string) @x (#gsub! @x "a-a-a-a-a-b" ""))' })
     end,
+    refused = 'validation_error',
   },
   {
     'treesitter_query with 10 000 underscores',
@@ -327,7 +334,10 @@ function M.start()
         end
         ended = true
         vim.defer_fn(function()
-          local failure = type(err) == 'table' and ('%s: %s'):format(err.code, err.message) or nil
+          local code, failure = type(err) == 'table' and err.code or nil, nil
+          if code ~= case.refused then
+            failure = code and ('%s: %s'):format(code, err.message) or 'it was not refused'
+          end
           table.insert(found, { name = case[1], held = held.longest(), err = failure })
           vim.cmd('silent! %bwipeout!')
           vim.defer_fn(following, SETTLE)

@@ -78,7 +78,7 @@ local function settle(call, result, err)
       err = call.room(size)
       result = nil
     elseif payload and payload.raw then
-      result = nil -- made of the text for whoever wants it
+      result = nil -- decoded from the text when it is needed
     end
     if payload and not err then
       call:finish('finish', { value = result, payload = payload })

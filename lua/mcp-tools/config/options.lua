@@ -156,7 +156,7 @@ return {
     default = {},
     items = 'string',
     description = "Origin headers accepted besides the bridge's own loopback address, for programs that send one. "
-      .. 'A page in a browser cannot connect all the same: the bridge answers no CORS preflight.',
+      .. 'A page in a browser cannot connect even then: the bridge answers no CORS preflight.',
   },
   {
     path = 'bridge.log_level',
@@ -478,9 +478,9 @@ return {
     type = 'list',
     default = {},
     items = 'string',
-    description = 'Directories from which repositories may borrow objects, as `git clone --shared` and `--reference`'
-      .. ' make them do, such as { "~/src/linux" }. The tools refuse other repositories that borrow, because a stranger'
-      .. ' could show the history of any of yours so.',
+    description = 'Directories from which repositories may borrow objects (`git clone --shared` or `--reference`), such'
+      .. ' as { "~/src/linux" }. The tools refuse any other repository that borrows objects: a hostile one could expose'
+      .. ' the history of another repository.',
   },
   {
     path = 'python.modules',

@@ -129,7 +129,7 @@ function M.in_project(definition, root)
   return source.inside
 end
 
---- Does another server run it, so that its handler is not ours to vouch for?
+--- Does it belong to a mounted server, which runs it and describes it?
 ---@param definition { source: mcp-tools.Source? }
 ---@return boolean
 function M.is_mounted(definition)

@@ -48,8 +48,8 @@ local function is_bundled_group(name)
   return vim.uv.fs_stat(base) ~= nil or vim.uv.fs_stat(base .. '.lua') ~= nil
 end
 
---- What the option for its group says. Whoever makes a project names its files, and anybody may name a mount like a
---- bundled group: an "allow" that was not meant for them is ignored.
+--- What the option for its group says. The author of a project names its files, and a mount may have the name of a
+--- bundled group, so an "allow" that was not meant for them is ignored.
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
 ---@return mcp-tools.Decision?

@@ -38,7 +38,7 @@ end
 --- And by how this word ends.
 local ENDS = { 'path', 'file', 'dir', 'directory', 'folder', 'uri' }
 
---- Of a longer name the end is looked at.
+--- Only the end of a longer name is checked.
 local MAX_KEY = 64
 --- Of what cannot be judged, for the reason.
 local MAX_SHOWN = 200

@@ -1,6 +1,6 @@
---- Schemas of mounted servers: published as they came, for the server itself validates what it gets.
+--- Schemas of mounted servers: published as they came, because the server validates its arguments itself.
 ---
---- Only what every client requires of a tool is looked at: an object at the top, whose properties are a map.
+--- Only what every client requires of a tool is checked: an object at the top, whose properties are a map.
 
 local common = require('mcp-tools.registry.definition.common')
 local schema_faults = require('mcp-tools.schema.faults')
@@ -65,7 +65,7 @@ local function shaped_list(list, schema)
   return out
 end
 
---- Gives empty tables of a value from Lua the form that a schema says in plain words.
+--- Makes empty tables of a value from Lua objects where the schema directly says `type: object`.
 ---@param v any never changed
 ---@param schema any
 ---@return any

@@ -326,6 +326,11 @@ function M.run(ctx, from, to)
   if #moved.plans > 0 then
     moved.broken, moved.unchecked = broken_imports(ctx, moved)
   end
+  for _, each in ipairs(moved_buffers.of(from)) do
+    if not api.nvim_buf_is_loaded(each.bufnr) and not vim.bo[each.bufnr].buflisted then
+      pcall(api.nvim_buf_delete, each.bufnr, { force = true }) -- Neovim adds it for late diagnostics of the old path
+    end
+  end
   if loaded and loaded.new then
     source.drop(loaded)
   end

@@ -9,11 +9,33 @@
 local choices_of = require('mcp-tools.ui.approval.choices')
 local text = require('mcp-tools.ui.approval.text')
 local sanitize = require('mcp-tools.util.sanitize')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = { serial = true }
 
 --- Characters of all arguments, and the least that each one has; how many arguments a prompt can hold.
 local MAX_ARGS, MIN_ARG, MAX_NAMES = 400, 30, 100
+--- Bytes that are read of one argument: at least `MAX_ARGS` characters.
+local MAX_READ = 4 * MAX_ARGS
+
+--- A value in one line. Of its texts only the first bytes are read: a client may send millions.
+---@param value any
+---@return string
+---@return integer hidden bytes of texts that were not read
+local function inspected(value)
+  local left, hidden = MAX_READ, 0
+  local function process(item, path)
+    if path[#path] == vim.inspect.METATABLE then
+      return nil
+    elseif type(item) ~= 'string' then
+      return item
+    end
+    local kept = #item > left and utf8.cut(item, left):sub(1, -#'…' - 1) or item
+    left, hidden = left - #kept, hidden + #item - #kept
+    return kept
+  end
+  return sanitize.line(vim.inspect(value, { newline = ' ', indent = '', process = process })), hidden
+end
 
 --- An argument in one line; what is not shown is counted, so that nothing hides behind the end.
 ---@param name string
@@ -21,24 +43,32 @@ local MAX_ARGS, MIN_ARG, MAX_NAMES = 400, 30, 100
 ---@param share integer characters
 ---@return string
 local function argument(name, value, share)
-  local whole = sanitize.line(vim.inspect(value, { newline = ' ', indent = '' }))
+  local whole, hidden = inspected(value)
   local length = vim.fn.strcharlen(whole)
   if length > share then
     whole = ('%s… (%d of %d characters not shown)'):format(
       vim.fn.strcharpart(whole, 0, share),
-      length - share,
-      length
+      length + hidden - share,
+      length + hidden
     )
   end
   return ('%s = %s'):format(sanitize.line(name), whole)
 end
 
---- All arguments, each with its name.
+--- All arguments, each with its name. Those that the tool declares come first, so that no others push them out.
 ---@param args table
+---@param schema table of the tool
 ---@return string
-local function summary(args)
+local function summary(args, schema)
   local names = vim.tbl_map(tostring, vim.tbl_keys(args))
-  table.sort(names)
+  local declared = type(schema.properties) == 'table' and schema.properties or {}
+  table.sort(names, function(a, b)
+    local first, second = declared[a] ~= nil, declared[b] ~= nil
+    if first ~= second then
+      return first
+    end
+    return a < b
+  end)
   local share = math.max(MIN_ARG, math.floor(MAX_ARGS / math.max(1, #names)))
   local parts = {}
   for _, name in ipairs(vim.list_slice(names, 1, MAX_NAMES)) do
@@ -58,7 +88,7 @@ function M.show(question)
   local prompt = ('%s wants to run %s %s (%s)'):format(
     who,
     sanitize.line(call.name),
-    summary(question.args),
+    summary(question.args, (call.definition or {}).input_schema or {}),
     sanitize.line(question.reason)
   )
   local choices = choices_of(question)

@@ -264,6 +264,27 @@ describe('a picker', function()
     t.matches('text = "y+… %(%d+ of 305 characters not shown%)', prompt)
   end)
 
+  it('names the arguments that the tool has before any others, and reads no more of them than it shows', function()
+    local prompt
+    vim.ui.select = function(_, opts)
+      prompt = opts.prompt
+    end
+    local args = { z_path = 'a.txt', a = { text = ('\027'):rep(4e6) } }
+    for i = 1, 500 do
+      args['b' .. i] = i
+    end
+    local call = Call.new({ id = 'many', name = 'x', host = 'test' })
+    call.definition = { name = 'x', description = 'x', input_schema = { properties = { a = {}, z_path = {} } } }
+    local began = vim.uv.hrtime()
+    ask({ require('mcp-tools.ui.approval.select') }, nil, call, args)
+    t.wait(function()
+      return prompt
+    end)
+    t.ok(vim.uv.hrtime() - began < 500e6, 'it reads the whole text')
+    t.matches('z_path = "a.txt"', prompt)
+    t.matches('and 402 more arguments', prompt)
+  end)
+
   it('can deny with a reason', function()
     vim.ui.select = function(items, _, on_choice)
       on_choice(vim.iter(items):find(function(item)

@@ -190,6 +190,16 @@ describe('runner_run', function()
     t.eq(id, call('one', 'agent', 'runner_run', { cancel = id }).run_id)
   end)
 
+  it('takes no id of a test outside the project, whatever was approved', function()
+    write_python()
+    local outside = p.write(p.base .. '/outside/test_x.py', 'open("ran", "w")\n')
+    for _, id in ipairs({ outside, outside .. '::test_x', '../outside/test_x.py::test_x', 'tests/../../outside' }) do
+      p.fails('access_denied', 'is outside the project', 'runner_run', { tests = { id } })
+    end
+    assert(vim.uv.fs_symlink(p.base .. '/outside', p.root .. '/link'))
+    p.fails('access_denied', 'is outside the project', 'runner_run', { tests = { 'link/test_x.py' } })
+  end)
+
   it('says what is wrong', function()
     p.fails('not_found', 'nothing that runs tests is known here', 'runner_run', {})
     write_python()

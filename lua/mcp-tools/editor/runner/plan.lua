@@ -17,6 +17,7 @@ local project = require('mcp-tools.files.project')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local read_now = require('mcp-tools.files.read_now')
 local scripts = require('mcp-tools.editor.runner.scripts')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -37,10 +38,26 @@ local MAX_FILE = 2 * 1024 * 1024
 ---@field otherwise mcp-tools.runner.Plan? when neotest knows no such test
 ---@field target mcp-tools.runner.Target
 
+--- Why an id cannot be given to a runner. Ids are no paths to approval, so none may name a file outside the project.
+---@param test string
+---@param root string resolved
+---@return mcp-tools.Error?
+local function id_refusal(test, root)
+  if test:find('^[-@]') then -- `@file` is a file of options
+    return errors.new('validation_error', ('tests: %s is an option, not a test'):format(test))
+  end
+  local file = test:match('^(.-)::') or test
+  local path, bad = paths.resolve(file:sub(1, 1) == '/' and file or root .. '/' .. file)
+  if bad or not paths.inside(path, root) then
+    return errors.new('access_denied', ('tests: %s is outside the project; give path'):format(utf8.cut(test, 200)))
+  end
+end
+
 ---@param args table
+---@param root string resolved
 ---@return mcp-tools.runner.Target?
 ---@return mcp-tools.Error?
-local function target_of(args)
+local function target_of(args, root)
   local target = { tests = args.tests, extra = args.args or {}, line = args.line }
   if args.path or args.bufnr then
     local found, err = buffers.find(args)
@@ -64,8 +81,9 @@ local function target_of(args)
     return nil, errors.new('not_found', ('there is no file %s; unsaved ones cannot be run'):format(name))
   end
   for _, test in ipairs(args.tests or {}) do
-    if test:find('^[-@]') then -- `@file` is a file of options
-      return nil, errors.new('validation_error', ('tests: %s is an option, not a test'):format(test))
+    local refused = id_refusal(test, root)
+    if refused then
+      return nil, refused
     end
   end
   return target
@@ -224,7 +242,7 @@ end
 ---@return mcp-tools.Error? err
 function M.of(args, root)
   root = paths.real_root(root)
-  local target, err = target_of(args)
+  local target, err = target_of(args, root)
   if not target then
     return nil, err
   end

@@ -1,5 +1,6 @@
 --- Text of files: bytes as Neovim would read them into a buffer, lists of lines, and how lines are written.
 
+local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -96,15 +97,16 @@ end
 --- The bytes of a file as the text of its buffer, with "\n" between lines. Line breaks are CR LF where all of them are.
 ---@param bytes string
 ---@param bufnr? integer the buffer of the file, which has been read with this encoding and these line breaks
+---@param pause? fun() called between pieces of work
 ---@return string text
 ---@return mcp-tools.TextEnds ends
-function M.as_buffer(bytes, bufnr)
+function M.as_buffer(bytes, bufnr, pause)
   local text = M.decode(bytes, bufnr and vim.bo[bufnr].fileencoding)
   local ends = ends_in(text)
   if bufnr then
     ends.crlf = vim.bo[bufnr].fileformat == 'dos'
   end
-  return ends.crlf and (text:gsub('\r\n', '\n')) or text, ends
+  return ends.crlf and strings.replace_all(text, '\r\n', '\n', pause) or text, ends
 end
 
 --- A text with "\n" between lines. Line breaks are CR LF where all of them are.

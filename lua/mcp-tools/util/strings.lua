@@ -37,6 +37,48 @@ function M.each_ended(text, ending)
   end
 end
 
+--- Bytes that are looked at between two pauses.
+local CHUNK = 32 * 1024
+
+--- Counts the occurrences of a character.
+---@param text string
+---@param character string
+---@param pause fun() called between pieces of work
+---@return integer
+function M.count(text, character, pause)
+  local count = 0
+  for at = 1, #text, CHUNK do
+    count = count + select(2, text:sub(at, at + CHUNK - 1):gsub(vim.pesc(character), '%0'))
+    pause()
+  end
+  return count
+end
+
+--- Replaces every occurrence of one or two plain characters.
+---@param text string
+---@param from string
+---@param to string
+---@param pause? fun() called between pieces of work
+---@return string
+function M.replace_all(text, from, to, pause)
+  pause = pause or function() end
+  if not text:find(from, 1, true) then
+    return text
+  end
+  local parts, at = {}, 1
+  local pattern, with, first = vim.pesc(from), to:gsub('%%', '%%%%'), from:byte(1)
+  while at <= #text do
+    local last = at + CHUNK - 1
+    if text:byte(last) == first then
+      last = last + #from - 1 -- it may be cut
+    end
+    parts[#parts + 1] = text:sub(at, last):gsub(pattern, with)
+    at = last + 1
+    pause()
+  end
+  return table.concat(parts)
+end
+
 --- Returns the path of a directory with one slash at its end.
 ---@param path string
 ---@return string

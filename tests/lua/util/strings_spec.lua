@@ -35,6 +35,19 @@ describe('strings', function()
     t.eq(' one line ', strings.join_lines(' one line ', ' / '))
   end)
 
+  it('counts and replaces characters, also between two pieces of work', function()
+    local pauses = 0
+    local function pause()
+      pauses = pauses + 1
+    end
+    local text = ('a'):rep(32767) .. ('\r\n'):rep(40000) .. '\r\r\n%'
+    t.eq(40001, strings.count(text, '\n', pause))
+    t.eq((text:gsub('\r\n', '\n')), strings.replace_all(text, '\r\n', '\n', pause))
+    t.eq((text:gsub('\r\n', '%%%%')), strings.replace_all(text, '\r\n', '%%'))
+    t.eq(text, strings.replace_all(text, 'b', 'c', pause))
+    t.ok(pauses > 4)
+  end)
+
   it('takes time that grows with the length of a text', function()
     local begun = vim.uv.hrtime()
     local long, blank = ('a'):rep(200000), (' '):rep(200000)

@@ -69,11 +69,12 @@ function M.of(ctx, list, of_path)
   if left == 0 then
     return texts
   end
+  local read_bytes = {}
   ctx:await(function(done)
     for _, path in ipairs(on_disk) do
       read.read(path, M.MAX_FILE, function(bytes, err)
         if bytes and not file_text.is_binary(bytes) then
-          texts[path] = { text = file_text.as_buffer(bytes), unsaved = false }
+          read_bytes[path] = bytes
         elseif err and err.code == 'too_large' then
           texts[path] = false
         end
@@ -84,6 +85,10 @@ function M.of(ctx, list, of_path)
       end)
     end
   end)
+  for path, bytes in pairs(read_bytes) do
+    texts[path] = { text = file_text.as_buffer(bytes, nil, pause), unsaved = false }
+    pause()
+  end
   return texts
 end
 

@@ -321,18 +321,19 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param text string
 ---@param args string[] of ripgrep
+---@param pause fun()
 ---@return string? output
 ---@return mcp-tools.Error? err
 ---@return boolean? cut
-function Engine:run(ctx, text, args)
-  text = text:gsub('\r\n', '\n')
+function Engine:run(ctx, text, args, pause)
+  text = strings.replace_all(text, '\r\n', '\n', pause)
   local done
   if self.name == 'rg' then
     local command = vim.iter({ RG_TEXT, self.flags, args, '--regexp=' .. self.pattern, '-' }):flatten():totable()
     done = rg(ctx, command, { cwd = '/', stdin = text, limit = MAX_OUTPUT })
   else
     local command = vim.iter({ self.flags, '-e', self.pattern }):flatten():totable()
-    done = git_grep(ctx, command, (text:gsub('\27', '\1')))
+    done = git_grep(ctx, command, strings.replace_all(text, '\27', '\1', pause))
   end
   if done.ok or done.code == 1 and done.stderr == '' then
     return done.stdout, nil, done.cut
@@ -340,53 +341,72 @@ function Engine:run(ctx, text, args)
   return nil, error_of(done)
 end
 
---- Columns of the matches in a line that git has colored.
----@param line string
----@param add fun(col: integer, end_col: integer)
-local function colored(line, add)
-  local at, col = 1, 0
-  while true do
-    local first, last = line:find(GIT_MATCH, at, true)
-    if not first then
-      return
+--- Matches in a line that git has colored.
+---@param output string
+---@param at integer beginning of the text of the line
+---@param stop integer end of the line
+---@param first integer? the next match
+---@param add fun(col: integer, end_col: integer): boolean returns whether there are enough
+---@return integer? first the next match after the line
+local function colored(output, at, stop, first, add)
+  local col = 0
+  while first and first < stop do
+    local from = first + #GIT_MATCH
+    local to = output:find(GIT_END, from, true)
+    if not to or to > stop then
+      return nil -- the output was cut here
     end
     col = col + first - at
-    local stop, stopped = line:find(GIT_END, last + 1, true)
-    if not stop then
-      return
+    local end_col = col + to - from
+    if add(col, end_col) then
+      return nil
     end
-    add(col, col + stop - last - 1)
-    col, at = col + stop - last - 1, stopped + 1
+    col, at = end_col, to + #GIT_END
+    first = output:find(GIT_MATCH, at, true)
   end
+  return first
 end
 
---- Every place where a text matches; lines are matched one by one, without a CR at their end.
+--- The places where a text matches; lines are matched one by one, without a CR at their end.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param text string its lines end with "\n"
+---@param max integer maximum number of places
 ---@return mcp-tools.search.Spot[]? in order
 ---@return mcp-tools.Error? err
 ---@return boolean? cut there are more
-function Engine:matches(ctx, text)
-  local output, err, cut = self:run(ctx, text, { '--only-matching', '--column' })
+function Engine:matches(ctx, text, max)
+  local pause = time_slice.of(ctx)
+  local output, err, cut = self:run(ctx, text, { '--only-matching', '--column' }, pause)
   if not output then
     return nil, err
   end
-  local spots, pause = {}, time_slice.of(ctx)
-  for entry in strings.each_ended(output, '\n') do
-    local number, rest = entry:match('^(%d+):(.*)$')
-    local function add(col, end_col)
-      if end_col > col then
-        spots[#spots + 1] = { row = number - 1, col = col, end_col = end_col }
-      end
-      pause()
+  local spots, at = {}, 1
+  local row = 0
+  local function add(col, end_col)
+    if end_col > col then
+      spots[#spots + 1] = { row = row, col = col, end_col = end_col }
     end
-    if number and self.name == 'git' then
-      colored(rest, add)
-    elseif number then
-      local col, matched = rest:match('^(%d+):(.*)$')
-      add(col - 1, col - 1 + #matched)
-    end
+    pause()
+    return #spots >= max
   end
+  -- By position: to make strings of millions of lines with empty matches takes seconds.
+  local next_match = self.name == 'git' and output:find(GIT_MATCH, 1, true) or nil
+  while at <= #output and #spots < max and (next_match or self.name == 'rg') do
+    local stop = output:find('\n', at, true)
+    local text_at = output:match('^%d+:()', at)
+    local from = self.name == 'rg' and stop and output:match('^%d+:()', text_at)
+    if from and from < stop then
+      row = tonumber(output:sub(at, text_at - 2)) - 1
+      local col = tonumber(output:sub(text_at, from - 2)) - 1
+      add(col, col + stop - from)
+    elseif next_match and next_match < (stop or #output) and text_at then
+      row = tonumber(output:sub(at, text_at - 2)) - 1
+      next_match = colored(output, text_at, stop or #output, next_match, add)
+    end
+    at = (stop or #output) + 1
+    pause()
+  end
+  cut = cut or #spots >= max
   return spots, nil, cut
 end
 
@@ -409,11 +429,12 @@ function Engine:groups(ctx, text)
   for i = 0, 9 do
     parts[i + 1] = ('${%d}%s'):format(i, between)
   end
-  local output, err, cut = self:run(ctx, text, { '--only-matching', '--replace=' .. table.concat(parts) })
+  local pause = time_slice.of(ctx)
+  local output, err, cut = self:run(ctx, text, { '--only-matching', '--replace=' .. table.concat(parts) }, pause)
   if not output or cut then
     return nil, err or errors.new('too_large', 'query: what it matches is too large; narrow it with path')
   end
-  local list, pause = {}, time_slice.of(ctx)
+  local list = {}
   for entry in strings.each_ended(output, '\n') do
     local texts = vim.split(entry:match('^%d+:(.*)$') or '', between, { plain = true })
     if texts[1] ~= '' then
@@ -448,7 +469,7 @@ function M.open(ctx, query)
     -- PCRE of git knows only ASCII words and digits unless it is told.
     local engine = { name = name, pattern = name == 'git' and '(*UCP)' .. pattern or pattern, flags = flags }
     setmetatable(engine, Engine)
-    local _, err = engine:matches(ctx, '')
+    local _, err = engine:matches(ctx, '', 1)
     if not err then
       return engine
     elseif err.code ~= 'tool_error' then

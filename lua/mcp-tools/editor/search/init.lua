@@ -14,6 +14,7 @@ local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
 local paths = require('mcp-tools.files.paths')
 local sort = require('mcp-tools.util.sort')
+local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
@@ -88,10 +89,9 @@ local function add_by_engine(ctx, found, batch)
   for i, file in ipairs(batch) do
     local text = file.text:sub(-1) == '\n' and file.text or file.text .. '\n'
     texts[i], first_rows[i] = text, row
-    row = row + select(2, text:gsub('\n', '\n'))
-    pause()
+    row = row + strings.count(text, '\n', pause)
   end
-  local spots, err, cut = found.engine:matches(ctx, table.concat(texts))
+  local spots, err, cut = found.engine:matches(ctx, table.concat(texts), found.max - found.total)
   if not spots then
     return err
   end

@@ -92,8 +92,8 @@ function Matcher:each(text, found, pause)
   pause = pause or function() end
   local haystack = self.is_lower and text:lower() or text
   local needle = self.needle
-  local row, line_at, scanned = 0, 1, 1
-  local at = 1
+  local row, line_at, at = 0, 1, 1
+  local stop = text:find('\n', 1, true) -- the end of this line
   while true do
     local first, last = self.find(haystack, at, pause)
     if not first then
@@ -103,12 +103,9 @@ function Matcher:each(text, found, pause)
       or not (is_word(needle:byte(1)) and is_word(text:byte(first - 1)))
         and not (is_word(needle:byte(-1)) and is_word(text:byte(last + 1)))
     if whole then
-      while true do
-        local stop = text:find('\n', scanned, true)
-        if not stop or stop >= first then
-          break
-        end
-        row, line_at, scanned = row + 1, stop + 1, stop + 1
+      while stop and stop < first do
+        row, line_at = row + 1, stop + 1
+        stop = text:find('\n', line_at, true)
       end
       local col = first - line_at
       local enough = found({

@@ -31,7 +31,7 @@ local function matches(query, text, opts)
   return await(function(ctx)
     return vim.tbl_map(function(spot)
       return lines[spot.row + 1]:sub(spot.col + 1, spot.end_col)
-    end, assert(engine:matches(ctx, text .. '\n')))
+    end, assert(engine:matches(ctx, text .. '\n', math.huge)))
   end)
 end
 
@@ -80,6 +80,27 @@ for _, name in ipairs({ 'rg', 'git' }) do
       t.eq({ 'AB', 'ab' }, matches('ab', 'AB ab', { ignore_case = true }))
       t.eq({ 'post' }, matches('po.t', 'posts äpost post', { word = true }))
       t.eq(30000, #matches('aa*', ('a'):rep(30000))[1])
+    end)
+
+    it('is matched without a long block of the editor, and up to a number of places', function()
+      local function timed(query, text, max)
+        local engine, longest, last = open(query), 0, vim.uv.hrtime()
+        local timer = assert(vim.uv.new_timer())
+        timer:start(0, 1, function()
+          longest, last = math.max(longest, vim.uv.hrtime() - last), vim.uv.hrtime()
+        end)
+        local found = await(function(ctx)
+          local spots, _, cut = engine:matches(ctx, text, max)
+          return { spots = #spots, cut = cut == true }
+        end)
+        timer:close()
+        t.ok(longest < 1e9, ('%s blocks for %d ms'):format(query, longest / 1e6))
+        return found
+      end
+      t.eq({ spots = 0, cut = true }, timed('^$|zzz', ('\n'):rep(4e6), 100))
+      t.eq({ spots = 100, cut = true }, timed('.', (('a'):rep(80) .. '\n'):rep(30000), 100))
+      t.eq({ spots = 100, cut = true }, timed('a', ('a'):rep(2e6) .. '\n', 100))
+      t.eq({ spots = 2, cut = false }, timed('a', ('\r\n'):rep(1e6) .. 'aa\n', 100))
     end)
 
     it('that is wrong is refused with the reason', function()

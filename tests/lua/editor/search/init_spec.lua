@@ -26,6 +26,15 @@ describe('plain text', function()
     t.eq({}, plain('b\n\nc', 'b\nc'))
   end)
 
+  it('takes time that grows with the length of a text, however long its lines are', function()
+    local count, begun = 0, vim.uv.hrtime()
+    matcher.new({ query = 'a' }):each(('a'):rep(100000) .. ('b'):rep(3e6), function()
+      count = count + 1
+    end)
+    t.eq(100000, count)
+    t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
+  end)
+
   it('is found in any case, and as a word', function()
     t.eq({ 'Ab', 'aB' }, plain('ab', 'Ab aB', { ignore_case = true }))
     t.eq({ 'Ä', 'ä' }, plain('ä', 'Ä ä', { ignore_case = true }))

@@ -31,7 +31,8 @@ from tests.support.model import Model, Step
 from tests.support.nvim import ROOT, Home, Nvim, start
 from tests.support.results import text_of
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
+# The first one installs the agents.
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(240)]
 
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main"]
 TOOL, OTHER, VARIABLE = "nvim_hear", "nvim_test_progress", "NVIM_TOKEN"

@@ -16,7 +16,8 @@ from tests.support import agents, processes
 from tests.support import bridge as support
 from tests.support.nvim import Home, Nvim
 
-pytestmark = [pytest.mark.slow, pytest.mark.nvim("0.11")]
+# The first one installs the agents.
+pytestmark = [pytest.mark.slow, pytest.mark.nvim("0.11"), pytest.mark.timeout(240)]
 
 PATIENCE = 30
 """Seconds for OpenCode to start."""

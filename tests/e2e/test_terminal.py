@@ -143,7 +143,7 @@ async def test_approval_by_a_menu(served: Terminal) -> None:
         for keys in (("2",), ()):
             error = error_of(await answer(*keys))
             assert error["code"] == "access_denied"
-            assert "the person at the editor said no" in error["message"]
+            assert "the user at the editor said no" in error["message"]
     assert await served.nvim.lua("return _G.ran") == 1
 
 

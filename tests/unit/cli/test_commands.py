@@ -71,11 +71,12 @@ def test_a_shim_of_a_version_manager(
     script: str,
     found: str,
     tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A client that a desktop starts cannot run it, and so it gets what the shim would run."""
-    shim = tmp_path / "shims" / "python3"
+    shim = tmp_path_factory.mktemp("elsewhere") / "shims" / "python3"
     shim.parent.mkdir()
     shim.write_text("#!/bin/sh\n" + script.format(python=sys.executable, folder=tmp_path) + "\n")
     shim.chmod(0o755)

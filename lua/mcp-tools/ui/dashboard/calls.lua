@@ -51,11 +51,11 @@ return {
   keys = {
     {
       lhs = 'x',
-      description = 'cancel the call in flight under the cursor',
+      description = 'cancel the call in flight or stop the job under the cursor',
       footer = 'cancel',
-      item = { 'call' },
+      item = { 'call', 'job' },
       run = function(parts, item)
-        parts.run('cancel ' .. item.value)
+        parts.run((item.kind == 'job' and 'jobs stop ' or 'cancel ') .. item.value)
       end,
     },
   },

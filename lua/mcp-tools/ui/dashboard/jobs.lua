@@ -35,15 +35,4 @@ return {
     end
     rows:table(list, { right = { [2] = true } })
   end,
-  keys = {
-    {
-      lhs = 'x',
-      description = 'stop the job under the cursor',
-      footer = 'stop',
-      item = { 'job' },
-      run = function(parts, item)
-        parts.run('jobs stop ' .. item.value)
-      end,
-    },
-  },
 }

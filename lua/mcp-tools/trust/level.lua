@@ -41,7 +41,8 @@ function M.of(root, definition, verdict, fault)
   elseif not option and type(definition.needs_approval) == 'function' and heard(definition, root, verdict) then
     return 'untrusted', 'it depends on its arguments'
   end
-  local decision = option or rules.by_memory(call, verdict, NOTHING, nil, {}) or rules.by_definition(call, root)
+  local known = { level = verdict.level, changed = verdict.changed } -- a call that is always allowed is not the tool
+  local decision = option or rules.by_memory(call, known, NOTHING, nil, {}) or rules.by_definition(call, root)
   return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
 end
 

@@ -262,7 +262,8 @@ local function with_hunk(fn, stay)
 end
 
 ---@param wanted boolean
-local function rest(wanted)
+---@param reason string?
+local function rest(wanted, reason)
   local one = view
   if not one then
     return notify.info('nothing waits for review')
@@ -270,7 +271,7 @@ local function rest(wanted)
     return say('the review has just changed: look, then answer again')
   end
   take_typed()
-  local ok, why = one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected')
+  local ok, why = one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected', reason)
   if not ok then
     say(why)
   end
@@ -279,6 +280,19 @@ end
 ---@return boolean
 local function is_whole()
   return view ~= nil and view.review.whole
+end
+
+--- Whether every hunk of a review that is decided as a whole is on the screen.
+---@return boolean
+local function is_whole_seen()
+  for _, file in ipairs(view.review.files) do
+    for h in ipairs(file.hunks) do
+      if not layout().is_seen(file, h) then
+        return false
+      end
+    end
+  end
+  return true
 end
 
 ---@param wanted boolean is it to be as the agent proposes?
@@ -303,6 +317,9 @@ end
 --- It is to be as the agent proposes.
 function M.yes()
   if is_whole() then
+    if not inside and not is_whole_seen() then
+      return say('not all of it is on the screen: :McpTools review shows it')
+    end
     return rest(true)
   end
   with_hunk(verdict(true))
@@ -406,7 +423,8 @@ function M.undo()
   say(nil)
 end
 
---- Accepts every hunk that is on the screen; where some are not, shows the next one instead of accepting it.
+--- Accepts every hunk that is on the screen; where some are not, shows the next one instead of accepting it. A
+--- review that is decided as a whole is accepted only if all of it is on the screen.
 function M.accept_seen()
   local one = view
   if not one then
@@ -414,7 +432,11 @@ function M.accept_seen()
   elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
     return say('The review has just changed. Look at it, then answer again.')
   elseif is_whole() then
-    return rest(true)
+    if is_whole_seen() then
+      return rest(true)
+    end
+    M.enter()
+    return say('not all of it is on the screen: look at it, then y accepts all')
   end
   take_typed()
   local accept, review = verdict(true), one.review
@@ -437,8 +459,9 @@ function M.all()
 end
 
 --- Rejects all that is left.
-function M.none()
-  rest(false)
+---@param reason string? for the agent; dropped where the agent cannot receive one
+function M.none(reason)
+  rest(false, view and not view.review.no_reason and reason or nil)
 end
 
 --- Leaves the review; another one that waits comes first then.

@@ -13,27 +13,31 @@ NVIM := .deps/nvim-0.11/bin/nvim
 LUA := $(wildcard lua plugin scripts tests bench)
 # Python that is checked for style; programs without an extension are found through pyproject.toml.
 PY := $(wildcard bridge scripts tests bench rplugin lua)
-PROGRAMS := $(shell grep -lsE '^\#!.*python' $(wildcard scripts/*))
+PROGRAMS = $(shell grep -lsE '^\#!.*python' $(wildcard scripts/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs captures screenshots dist clean
+.PHONY: help python setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs captures screenshots dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Fetch what development needs into .deps/ (a second run takes a moment)
+# What the targets that start a script need before anything else.
+python:
+	@command -v $(PYTHON) >/dev/null || { echo 'Python 3.11 or newer is needed, and there is no python3 on PATH.' >&2; exit 1; }
+
+setup: python ## Fetch what development needs into .deps/ (a second run takes a moment)
 	@$(PYTHON) scripts/setup
 
-demo: ## Show an AI client working with a live Neovim
+demo: python ## Show an AI client working with a live Neovim
 	@$(PYTHON) scripts/with-runtime demo
 
-run: ## Start Neovim with the plugin from this checkout
+run: python ## Start Neovim with the plugin from this checkout
 	@$(PYTHON) scripts/with-runtime run
 
-trace: ## Draw the way of a real call through the files
+trace: python ## Draw the way of a real call through the files
 	@$(PYTHON) scripts/with-runtime trace $(ARGS)
 
-install: ## Create the plugin's own Python environment, as `:McpTools install` does
+install: python ## Create the plugin's own Python environment, as `:McpTools install` does
 	@$(PYTHON) scripts/install-env
 
 test: check ## Everything: the checks, then all tests on every Neovim that can be had

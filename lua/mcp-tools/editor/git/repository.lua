@@ -154,7 +154,9 @@ local function read_alternates(objects)
   end
   local lenders = {}
   for line in vim.gsplit(text, '\n', { plain = true }) do
-    if line ~= '' and line:sub(1, 1) ~= '#' then
+    if line:sub(1, 1) == '"' then
+      return nil, ('%s has a quoted path'):format(file) -- git would unquote it
+    elseif line ~= '' and line:sub(1, 1) ~= '#' then
       local path = absolute(line, objects)
       table.insert(lenders, uv.fs_realpath(path) or path)
     end

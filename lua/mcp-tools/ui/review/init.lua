@@ -333,10 +333,20 @@ function M.no()
   with_hunk(verdict(false))
 end
 
+--- Whether a reason cannot reach the agent; says so. Once the change is made, the agent has its answer.
+---@return boolean
+local function has_no_reason()
+  if view and (view.review.no_reason or view.review.applied) then
+    say('this agent cannot receive a reason: reject without one')
+    return true
+  end
+  return false
+end
+
 --- The same, and the agent is told why.
 function M.no_because()
-  if view and view.review.no_reason then
-    return say('this agent cannot receive a reason: n rejects without one')
+  if has_no_reason() then
+    return
   end
   with_hunk(function(review, file, hunk)
     local one = review.files[file].hunks[hunk]
@@ -459,9 +469,11 @@ function M.all()
 end
 
 --- Rejects all that is left.
----@param reason string? for the agent; dropped where the agent cannot receive one
+---@param reason string? for the agent
 function M.none(reason)
-  rest(false, view and not view.review.no_reason and reason or nil)
+  if not reason or not has_no_reason() then
+    rest(false, reason)
+  end
 end
 
 --- Leaves the review; another one that waits comes first then.

@@ -550,6 +550,8 @@ describe('"always" for a tool that runs what its arguments say', function()
       'plugin.call',
       'dap.run',
       'dap.evaluate',
+      'dap.set_breakpoint',
+      'dap.set_variable',
       'runner.run',
       'runner.debug',
     }) do
@@ -558,6 +560,18 @@ describe('"always" for a tool that runs what its arguments say', function()
       for _, argument in ipairs(definition.always_for) do
         t.ok(definition.args[argument], name .. ' ' .. argument)
       end
+    end
+  end)
+
+  it('allows breakpoints without an expression, and none that the program evaluates', function()
+    local b = bench()
+    b.tool({ always_for = require('mcp-tools.tools.dap.set_breakpoint').always_for })
+    b.says('always')
+    t.eq('ran', (b.run({ line = 1 })))
+    b.says('deny')
+    t.eq('ran', (b.run({ line = 2 })))
+    for _, name in ipairs({ 'condition', 'hit_condition', 'log_message' }) do
+      t.eq('access_denied', (b.run({ line = 1, [name] = 'run()' })))
     end
   end)
 

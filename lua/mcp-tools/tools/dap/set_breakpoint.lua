@@ -13,8 +13,9 @@ return {
     log_message = { type = 'string', description = 'Print this instead of stopping; {x} is replaced by its value' },
   }, breakpoints.FILE_ARGS),
   annotations = { read_only = false, destructive = false, idempotent = true },
+  always_for = { 'condition', 'hit_condition', 'log_message' }, -- which the program evaluates
   needs_approval = function(args)
-    if args.condition or args.log_message then
+    if args.condition or args.hit_condition or args.log_message then
       return 'it sets a breakpoint whose expression the program evaluates'
     end
     return 'it sets a breakpoint'

@@ -15,6 +15,7 @@ return {
     session_id = select.ARG,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
+  always_for = { 'name', 'value' },
   needs_approval = 'it changes a variable of the program under the debugger',
   preview = select.preview(select.stopped, function(args)
     return ('%s = %s'):format(args.name, args.value)

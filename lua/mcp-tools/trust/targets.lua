@@ -8,6 +8,7 @@ local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
+local trim = require('mcp-tools.util.trim')
 
 local uv = vim.uv
 
@@ -17,7 +18,7 @@ local M = {}
 ---| 'path'   # a path or file URI
 ---| 'maybe'  # a path, where the value looks like one
 ---| 'uri'    # a URI, or a path
----| 'url'    # a URI
+---| 'url'    # a URI, or a path where the value looks like one
 ---| 'buffer' # the number of a buffer
 
 --- Arguments that hold a path or a buffer, at any depth, by the last word of their names without its plural.
@@ -61,7 +62,7 @@ local WILD = '[%*%?%[{]'
 ---@return mcp-tools.NameKind?
 local function kind_of(key)
   local words = key:sub(-MAX_KEY):gsub('(%l)(%u)', '%1_%2'):lower()
-  local whole = words:gsub('%A*$', '') -- bounded: MAX_KEY
+  local whole = words:gsub('%A*$', ''):gsub('%A*list$', '') -- bounded: MAX_KEY (path_list)
   if not whole:find('fnames?$') then
     whole = whole:gsub('%A*names?$', '') -- bounded: MAX_KEY (file_name, dirname)
   end
@@ -276,12 +277,15 @@ local function add(targets, kind, value)
       list[#list + 1] = target_of_buffer(targets, value)
     end
   elseif type(value) == 'string' and value ~= '' then
+    if not targets.bundled and (value:find('^%s') or value:sub(-1):find('%s')) then
+      add(targets, kind, trim(value)) -- a server may remove the white space
+    end
     local scheme = (kind == 'uri' or kind == 'url') and value:match('^(%a[%w+.-]*):')
     local is_file = scheme and scheme:lower() == 'file'
     if kind == 'maybe' then
       is_file = not targets.bundled and looks_like_path(targets, value)
     elseif not scheme then
-      is_file = kind ~= 'url'
+      is_file = kind ~= 'url' or not targets.bundled and looks_like_path(targets, value)
     end
     if is_file then
       targets.bytes = targets.bytes + (#value <= MAX_GIVEN and #value or 0)

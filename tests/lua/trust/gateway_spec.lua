@@ -427,6 +427,9 @@ describe('an argument names a file', function()
     'log_file',
     'config_paths',
     'file2',
+    'path_list',
+    'fileList',
+    'path_or_url',
     'target',
     'location',
     'base_uri',
@@ -442,6 +445,14 @@ describe('an argument names a file', function()
   it('when it is a URL of a file', function()
     t.eq('deny', (judge(trusted, { url = 'file://' .. root .. '/.env' })))
     t.eq('allow', (judge(trusted, { url = 'https://example.com/.env' })))
+    t.eq('allow', (judge(trusted, { url = 'example.com/a.html' })))
+  end)
+
+  it('when there is white space around it, which the server may remove', function()
+    for name, value in pairs({ path = '.env ', source = '\n' .. root .. '/.env', url = ' file://' .. root .. '/.env' }) do
+      t.eq('deny', (judge(trusted, { [name] = value })), name)
+    end
+    t.eq('allow', (judge(trusted, { path = ' ', url = ' https://example.com ' })))
   end)
 
   it('only when its value looks like a path, where the name may mean anything', function()

@@ -142,6 +142,20 @@ describe('many calls of quickfix_set', function()
     t.matches('many files', needs({ action = 'append', list = 'quickfix', entries = entries(1, 101) }))
   end)
 
+  it('leave files in the lists of the user', function()
+    local path = project.write('both.txt', 'x\n')
+    call('quickfix_set', { entries = { { path = path, line = 1 } } })
+    vim.fn.setqflist({}, ' ', { items = { { filename = path, lnum = 1 } }, nr = '$' })
+    local mine = vim.fn.getqflist({ id = 0 }).id
+    for _ = 1, 3 do
+      call('quickfix_set', { entries = {} })
+    end
+    call('quickfix_set', { entries = {} })
+    vim.cmd(('silent %dchistory'):format(vim.fn.getqflist({ id = mine, nr = 0 }).nr))
+    vim.cmd('silent cc 1')
+    t.eq(path, api.nvim_buf_get_name(0))
+  end)
+
   it('do not append without end', function()
     local list = {}
     for i = 1, 1000 do

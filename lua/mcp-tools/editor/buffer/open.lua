@@ -10,6 +10,7 @@
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local errors = require('mcp-tools.errors')
+local in_lists = require('mcp-tools.editor.buffer.in_lists')
 local project = require('mcp-tools.files.project')
 local timer = require('mcp-tools.util.timer')
 local validate = require('mcp-tools.util.validate')
@@ -92,7 +93,10 @@ local function load_quietly(bufnr)
   vim.o.eventignore = ignored == '' and 'SpellFileMissing' or ignored .. ',SpellFileMissing'
   pcall(api.nvim_exec2, ('silent call bufload(%d)'):format(bufnr), {})
   vim.o.eventignore = ignored
+  local group = api.nvim_create_augroup('mcp-tools.loaded', { clear = false })
+  api.nvim_clear_autocmds({ group = group, buffer = bufnr }) -- it may have been loaded before
   api.nvim_create_autocmd('BufWinEnter', {
+    group = group,
     buffer = bufnr,
     once = true,
     desc = 'mcp-tools: what the user sees has a swap file and stays loaded',
@@ -203,8 +207,9 @@ function M.drop(bufnr)
       pcall(vim.lsp.semantic_tokens.stop, bufnr, client.id)
     end
   end
-  -- The user may have listed a file that was never loaded, such as an argument of `nvim`: it stays in their list.
-  pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted })
+  -- The user may have listed a file that was never loaded, such as an argument of `nvim`, or have a quickfix list that
+  -- leads to it.
+  pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted or in_lists.has(bufnr) })
 end
 
 ---@param lease mcp-tools.BufferLease

@@ -3,6 +3,7 @@
 --- A stack holds ten lists, and a new one pushes the oldest off. So only a few lists are ours, and the next one takes
 --- the place of the oldest of them. Neovim makes a buffer for each file of a list and keeps it; ours go with the list.
 
+local in_lists = require('mcp-tools.editor.buffer.in_lists')
 local quickfix = require('mcp-tools.editor.quickfix')
 
 local api = vim.api
@@ -77,7 +78,11 @@ end
 
 ---@param bufnr integer
 local function drop(bufnr)
-  if api.nvim_buf_is_valid(bufnr) and not api.nvim_buf_is_loaded(bufnr) and not vim.bo[bufnr].buflisted then
+  local is_unused = api.nvim_buf_is_valid(bufnr)
+    and not api.nvim_buf_is_loaded(bufnr)
+    and not vim.bo[bufnr].buflisted
+    and not in_lists.has(bufnr)
+  if is_unused then
     pcall(api.nvim_buf_delete, bufnr, { force = true })
   end
 end

@@ -67,6 +67,8 @@ class ToolError:
     errors: tuple[FieldError, ...] = ()
     required: dict[str, Any] | None = None
     """Capabilities that the client would have to declare."""
+    asked: bool = False
+    """Whether the user was asked and did not allow the call."""
 
 
 @dataclass(slots=True, weakref_slot=True)

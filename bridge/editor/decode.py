@@ -173,7 +173,8 @@ def _error(raw: Any) -> ToolError:
     # A newer plugin may know codes that this bridge does not.
     known = Code(code) if code in _CODES else Code.EXECUTION_ERROR
     faults = tuple(FieldError(clean(e["field"]), clean(e["message"])) for e in raw.get("errors") or ())
-    return ToolError(known, clean(raw["message"]), faults, _table(raw.get("required")) or None)
+    required = _table(raw.get("required")) or None
+    return ToolError(known, clean(raw["message"]), faults, required, raw.get("asked") is True)
 
 
 def _one_of(value: Any, allowed: set[str]) -> Any:

@@ -38,8 +38,12 @@ def refusal(error: ToolError) -> MCPError:
 
 
 def resource_refusal(context: Context, uri: str, error: ToolError) -> MCPError:
-    """Why a resource is not to be had. All misses look the same, so that nothing can be learnt from them."""
-    if error.code in _MISSES:
+    """Return why a resource cannot be read.
+
+    All misses look the same, so that a client learns nothing from them. A question that the user did not
+    answer with yes is reported: it is asked before anything is read, and the user may have given a reason.
+    """
+    if error.code in _MISSES and not error.asked:
         code = jsonrpc.INVALID_PARAMS if is_stateless(context) else jsonrpc.RESOURCE_NOT_FOUND
         return MCPError(code, "Resource not found", {"uri": uri})
     if error.code == Code.TOO_LARGE:

@@ -34,6 +34,7 @@ local M = {}
 ---@field message string
 ---@field errors? mcp-tools.Fault[]
 ---@field required? table with `capability_missing`: the capabilities that the client would have to declare
+---@field asked? true with `access_denied`: the user was asked
 ---@field retry_after_ms? number with `rate_limited`: when the client may be asked again
 
 ---@type table<mcp-tools.ErrorCode, mcp-tools.ErrorCode>

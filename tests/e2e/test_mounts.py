@@ -204,6 +204,23 @@ async def test_what_it_says_of_itself_does_not_count(mounted: Mounted) -> None:
         assert {tool.name[:4] for tool in (await client.list_tools()).tools} == {"py__"}
 
 
+async def test_a_client_learns_that_a_resource_was_not_approved(mounted: Mounted) -> None:
+    """It is not told that the resource does not exist; a rule that denies still looks like that."""
+    lua = mounted.bridge.nvim.lua
+    messages = {}
+    try:
+        async with connect(mounted.bridge, "sessions") as client:
+            for default in ("ask", "deny"):
+                await lua("mcp_tools.setup({ approval = { default = ... } })", default)
+                with pytest.raises(MCPError) as refused:
+                    await client.read_resource("py+test://static")
+                messages[default] = refused.value.error.message
+    finally:
+        await lua("mcp_tools.setup({ approval = { default = 'allow' } })")
+    assert "it needs approval" in messages["ask"]
+    assert messages["deny"] == "Resource not found"
+
+
 async def test_files_of_its_arguments_are_judged(mounted: Mounted) -> None:
     """A secret is denied and never reaches it."""
     denied = (await call(mounted.bridge, "py__read", {"path": ".env"}))["err"]

@@ -27,13 +27,19 @@ local NEXT = {
   failed = 'Go on without it, and tell the person.',
 }
 
+--- The outcomes of a question to the user.
+---@type table<mcp-tools.DenialNext, true>
+local ASKED = { refused = true, unanswered = true, changed = true }
+
 --- The error for the client.
 ---@param call mcp-tools.Call
 ---@param why string in words that are good for a stranger
 ---@param what mcp-tools.DenialNext
 ---@return mcp-tools.Error
 function M.error(call, why, what)
-  return errors.new('access_denied', ('%s was not run: %s. %s'):format(call.name, why, NEXT[what]))
+  local err = errors.new('access_denied', ('%s was not run: %s. %s'):format(call.name, why, NEXT[what]))
+  err.asked = ASKED[what]
+  return err
 end
 
 --- The error of a call that is denied without a question.

@@ -82,6 +82,22 @@ local function kept_port(identity)
   return read and read.value and is_port(read.value.port) and read.value.port or identity.port
 end
 
+--- Writes what has changed besides the token. Another editor of the project may have written meanwhile: its new token
+--- stays, and a port that it has served is served.
+---@param identity mcp-tools.bridge.Identity
+---@return boolean? ok, string? err
+local function update(identity)
+  local read = private_files.read(identity.path)
+  local stored = read and read.value or {}
+  if is_token(stored.token) and stored.token ~= identity.token then
+    return true
+  end
+  local merged = vim.tbl_extend('force', {}, identity) --[[@as mcp-tools.bridge.Identity]]
+  merged.kept_from = identity.kept_from == stored.kept_from and identity.kept_from or nil
+  merged.had_client = identity.had_client or stored.had_client == true or nil
+  return keep(merged, private_files.write, is_port(stored.port) and stored.port or identity.port)
+end
+
 --- Port and token of a project, made and stored when it has none yet.
 ---@param root string
 ---@param random? mcp-tools.bridge.Random source of the token; default: the system's
@@ -196,7 +212,7 @@ function M.served(identity, port)
     return
   end
   identity.kept_from = nil
-  local ok, err = keep(identity, private_files.write, kept_port(identity))
+  local ok, err = update(identity)
   if not ok then
     log.warn('it cannot be kept that port %d is ours: %s', port, err)
   end
@@ -209,7 +225,7 @@ function M.connected(identity)
     return
   end
   identity.had_client = true
-  local ok, err = keep(identity, private_files.write, kept_port(identity))
+  local ok, err = update(identity)
   if not ok then
     log.info('%s cannot be written: %s', identity.path, err)
   end

@@ -336,7 +336,8 @@ class Pump:
             before, was_missing = self._session, self._missing is not None
             if before is not None and before is not gone and not was_missing:
                 return before
-            now = self._look(before, known=known, wait=wait)
+            # Whoever had the lock before has waited already.
+            now = self._look(before, known=known, wait=wait and not was_missing)
             is_missing = isinstance(now, Missing)
             self._missing = now if isinstance(now, Missing) else None
             if is_missing and before is not None:

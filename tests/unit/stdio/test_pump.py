@@ -488,3 +488,25 @@ def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Calla
     nearer.close()
     for bridge in (again, other):
         bridge.end()
+
+
+def test_requests_wait_together_for_an_editor(
+    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are sent at once do not wait for the same editor one after the other."""
+    monkeypatch.setattr(pumps, "RESTART_SECONDS", 0.5)
+    bridge = FakeBridge(TOKEN, answered)
+    bridge.stream = lambda _: (404, "")
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    client.pump._find = lambda: Missing("it is starting", soon=True)
+    with client.pump._opening:  # all wait before the first one looks
+        bridge.end()
+        for id_ in range(1, 9):
+            client.ask(call(id_))
+        time.sleep(0.3)
+    begun = time.monotonic()
+    for id_ in range(1, 9):
+        client.answer(id_)
+    assert time.monotonic() - begun < 2.5

@@ -166,6 +166,10 @@ end
 function FolderWatch:look(path, pause, is_ignored, changes)
   local stat = uv.fs_stat(path)
   local folder, name = self:place(path)
+  local own = stat and stat.type == 'directory' and uv.fs_lstat(path)
+  if own and own.type == 'link' then -- it may lead out of the folder, or back to it
+    stat = nil
+  end
   if not stat then
     self:forget_below(path, changes, pause)
     if folder and folder.files[name] then

@@ -191,6 +191,17 @@ describe('files that others change', function()
     end
   end)
 
+  it('behind a link to a directory are not of the project', function()
+    local s = watching()
+    local outside = vim.fn.tempname()
+    vim.fn.mkdir(outside, 'p')
+    vim.fn.writefile({ 'text' }, outside .. '/a.txt')
+    assert(vim.uv.fs_symlink(outside, project.root .. '/linked'))
+    project.write('c.txt', 'text\n')
+    await(s, 'c.txt', MADE, 0)
+    t.eq({}, told(s, 'linked/a.txt', 0))
+  end)
+
   it('are looked at in a time that grows with their number alone', function()
     local FolderWatch = require('mcp-tools.editor.lsp.folder_watch')
     local function nothing() end

@@ -50,6 +50,7 @@ local SETTINGS = {
   'gpg.program=false',
   'gpg.ssh.program=false',
   'gpg.x509.program=false',
+  'grep.threads=0', -- as many as there are cores
   'log.showSignature=false',
   'safe.bareRepository=explicit',
   'status.submoduleSummary=false', -- runs git in there

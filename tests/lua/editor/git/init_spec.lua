@@ -279,6 +279,11 @@ describe('git', function()
     t.matches('git%.alternates', log(clone).fault)
   end)
 
+  it('starts no more threads than there are cores, whatever the configuration says', function()
+    system({ 'git', '-C', project.root, 'config', 'grep.threads', '10000000' })
+    t.ok(ask({ 'grep', '--untracked', '-F', '-e', 'no such text', '--', '.' }).quiet)
+  end)
+
   it('refuses a repository of another owner as git does', function()
     if vim.uv.getuid() ~= 0 then
       return -- only root can give files away

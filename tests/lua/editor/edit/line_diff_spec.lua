@@ -40,6 +40,26 @@ local function later(one, two)
   return spans
 end
 
+--- The second text, made of the first and a unified diff.
+local function patched(one, unified)
+  local out, row = {}, 1
+  for line in vim.gsplit(unified, '\n', { plain = true, trimempty = true }) do
+    local sign, first, count = line:sub(1, 1), line:match('^@@ %-(%d+),?(%d*) ')
+    if first then
+      local at = tonumber(first) + (count == '0' and 1 or 0)
+      vim.list_extend(out, one, row, at - 1)
+      row = at
+    else
+      if sign ~= '+' then
+        t.eq(one[row], line:sub(2))
+        row = row + 1
+      end
+      table.insert(out, sign ~= '-' and line:sub(2) or nil)
+    end
+  end
+  return table.concat(vim.list_extend(out, one, row, #one), '\n')
+end
+
 describe('the difference of two texts', function()
   math.randomseed(7)
 
@@ -50,6 +70,35 @@ describe('the difference of two texts', function()
       t.eq({ one, two, table.concat(two, '\n') }, { one, two, made(one, two, spans) })
       t.eq(spans, later(one, two))
     end
+  end)
+
+  it('makes the second text of the first as a unified diff', function()
+    for i = 1, 300 do
+      local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
+      t.eq(table.concat(two, '\n'), patched(one, line_diff.unified(one, two, i % 4)))
+    end
+    local one = numbered(30)
+    local two = vim.list_slice(one)
+    table.remove(two, 20)
+    two[10], two[4] = 'changed', 'changed'
+    local diff = (vim.text and vim.text.diff or vim.diff)
+    local expected = diff(table.concat(one, '\n') .. '\n', table.concat(two, '\n') .. '\n', { ctxlen = 3 })
+    t.eq(expected, line_diff.unified(one, two, 3))
+  end)
+
+  it('takes little longer to write than to find', function()
+    local one, two = numbered(140000), numbered(140000)
+    for i = 1, #two do
+      two[i] = 'changed ' .. i
+    end
+    local function time(fn)
+      collectgarbage()
+      local begun = os.clock()
+      fn(one, two, 3)
+      return os.clock() - begun
+    end
+    local found = time(line_diff.spans)
+    t.ok(time(line_diff.unified) < 12 * found)
   end)
 
   it('of a long text has every place that differs', function()

@@ -115,6 +115,22 @@ describe('file_write', function()
     t.eq({ 'one', 'two' }, api.nvim_buf_get_lines(value.bufnr, 0, -1, false))
   end)
 
+  it('does not overwrite what others write while it compares the checksum', function()
+    local path = project.write('a.txt', 'one\n')
+    local checksum = require('mcp-tools.editor.file.checksum')
+    local file = checksum.file
+    checksum.file = function(...)
+      local sum = file(...)
+      project.write('a.txt', 'written by others\n')
+      return sum
+    end
+    local args = { path = path, text = 'two\n', expected_sha256 = vim.fn.sha256('one\n') }
+    local ok, fault = pcall(refused, 'file_write', 'stale', 'has changed since', args)
+    checksum.file = file
+    t.ok(ok, fault)
+    t.eq({ 'written by others' }, vim.fn.readfile(path))
+  end)
+
   it('does not lose unsaved changes', function()
     local path = project.write('a.txt', 'one\n')
     vim.cmd('silent edit ' .. path)

@@ -115,17 +115,17 @@ end
 ---@param args table
 ---@param found mcp-tools.Target
 local function replace(ctx, args, found)
-  local err = unexpected(ctx, args, found)
-  if err then
-    return ctx(nil, err)
-  end
-  local loaded
-  loaded, err = target.await(ctx, { path = found.path }, { load = true })
+  -- What others write from now on changes the changedtick, or is found by the checksum.
+  local loaded, err = target.await(ctx, { path = found.path }, { load = true })
   if not loaded then
     return ctx(nil, err)
   end
   local bufnr = loaded.bufnr
   local tick = vim.api.nvim_buf_get_changedtick(bufnr)
+  err = unexpected(ctx, args, found)
+  if err then
+    return ctx(nil, err)
+  end
   local ends, kept = ends_for(args, file_text.kept_ends_of(bufnr))
   local edits = whole(vim.api.nvim_buf_line_count(bufnr), args)
   -- Neovim writes the byte order mark of a file that has one, whether or not the client has sent it.

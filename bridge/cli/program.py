@@ -67,12 +67,13 @@ def _on_path(name: str, root: Path) -> list[Path]:
     Left out are those of a project, and of environments, which are on PATH only while they are active.
     """
     names = [f"{name}.exe", f"{name}.cmd"] if os.name == "nt" else [name]
-    found = []
+    found, inside = [], os.path.realpath(root)
     for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
         folder = Path(entry)
-        if not folder.is_absolute() or (folder.parent / "pyvenv.cfg").exists():
+        # The functions of `os.path`, since those of `Path` raise for a directory that cannot be read.
+        if not folder.is_absolute() or os.path.exists(folder.parent / "pyvenv.cfg"):
             continue
-        if folder.resolve().is_relative_to(root.resolve()):
+        if Path(os.path.realpath(folder)).is_relative_to(inside):
             continue
         found += [path for each in names if os.access(path := folder / each, os.X_OK) and path.is_file()]
     return found

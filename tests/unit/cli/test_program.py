@@ -84,6 +84,16 @@ def test_a_program_of_a_project_or_an_environment_is_not_taken(
     assert entry(capsys)[0][1] == "-I"
 
 
+def test_directories_of_path_that_cannot_be_read_are_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as those of another user, which a container or `su` may leave in PATH."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    monkeypatch.setenv("PATH", f"/{'x' * 300}/bin:{loop}:/usr/bin:/bin")
+    assert entry(capsys)[0][-1] == "stdio"
+
+
 def test_a_project_gets_the_name_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

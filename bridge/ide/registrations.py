@@ -103,8 +103,9 @@ class Registration:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._until = 0.0
+        self._after = after
         self.look_soon()
-        self._task = self._loop.create_task(self._run(after))
+        self._task = self._loop.create_task(self._run())
 
     def look_soon(self) -> None:
         """Looks at the server at once, and from time to time for the next minutes."""
@@ -126,10 +127,14 @@ class Registration:
         if was_registered:
             with contextlib.suppress(_FaultError):
                 await self._ask("POST", f"/mcp/{NAME}/disconnect", {})
+        await self._earlier_end()  # a later registration waits for this one alone
 
-    async def _run(self, after: asyncio.Task[None] | None) -> None:
-        if after is not None:
-            await asyncio.wait({after})
+    async def _earlier_end(self) -> None:
+        if self._after is not None:
+            await asyncio.wait({self._after})
+
+    async def _run(self) -> None:
+        await self._earlier_end()
         while True:
             self._wake.clear()
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -28,6 +29,7 @@ class OpenCode:
         self.requests: list[tuple[str, str, dict[str, str], Any]] = []
         self.configs: list[dict[str, Any]] = []
         self.wrong: Callable[[], web.Response] | None = None
+        self.seconds = 0.0  # for a disconnect
         self.url = ""
         self._runner: web.AppRunner | None = None
 
@@ -51,6 +53,7 @@ class OpenCode:
         if self.wrong is not None:
             return self.wrong()
         if request.path.endswith("/disconnect"):
+            await asyncio.sleep(self.seconds)
             self.entries[request.path.split("/")[2]] = "disabled"
             return web.json_response(True)
         if request.method == "POST":
@@ -172,6 +175,22 @@ async def test_looking_for_a_server_stops(
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
     assert count == 1
+
+
+async def test_a_server_that_is_named_again_is_registered_after_its_disconnect(
+    bridge: Served, opencode: OpenCode
+) -> None:
+    """However often it comes and goes, it does not take its own entry for that of another program."""
+    want(bridge, opencode.url)
+    await becomes(bridge, "connected")
+    opencode.seconds = 0.5
+    for _ in range(3):
+        want(bridge)
+        want(bridge, opencode.url)
+        await asyncio.sleep(0.05)
+    await eventually(lambda: len(opencode.configs) == 2 and states(bridge)[0]["state"] == "connected")
+    told = [each["state"] for kind, data in bridge.editor.reports for each in data.get("servers", ())]
+    assert "others" not in told
 
 
 async def test_an_entry_of_another_program_stays(bridge: Served, opencode: OpenCode) -> None:

@@ -17,8 +17,8 @@ local MAX_NAMED = 3
 local known = {}
 ---@type table<string, integer|false> path → buffer, of the edits that were not reported yet
 local edited = {}
----@type string? who made them; nil when it was more than one
-local agent
+---@type table<string, true> names of the agents that made them
+local agents = {}
 local due ---@type mcp-tools.Timer?
 
 ---@param bufnr integer
@@ -29,8 +29,8 @@ end
 
 local function report()
   due = nil
-  local files = edited
-  edited = {}
+  local files, names_of_agents = edited, vim.tbl_keys(agents)
+  edited, agents = {}, {}
   local names, is_new = {}, false
   for path, bufnr in pairs(files) do
     if bufnr and is_modified(bufnr) then
@@ -50,7 +50,8 @@ local function report()
   end
   local what = count > 1 and ('%d files'):format(count) or named
   local left = count > 1 and named .. (#names > 1 and ' are' or ' is') or 'it is'
-  notify.info(('%s changed %s; %s unsaved'):format(sanitize.line(agent or 'an agent'), what, left))
+  local who = #names_of_agents == 1 and names_of_agents[1] or #names_of_agents > 1 and 'several agents' or 'an agent'
+  notify.info(('%s changed %s; %s unsaved'):format(sanitize.line(who), what, left))
 end
 
 --- Reports edits from now on.
@@ -73,7 +74,9 @@ function M.follow()
         return
       end
       edited[data.path] = data.bufnr or false
-      agent = data.client and data.client.name or nil
+      if data.client and data.client.name then
+        agents[data.client.name] = true
+      end
       if due then
         due:stop()
       end

@@ -49,6 +49,21 @@ describe('an edit that stays unsaved', function()
     end, 2000, 'the second notification')
   end)
 
+  it('is not attributed to one agent when several made edits', function()
+    local path = project.write('a.py', 'a\n')
+    vim.cmd('silent edit ' .. path)
+    vim.bo.modified = true
+    for _, name in ipairs({ 'first', 'second' }) do
+      local data = { path = path, bufnr = api.nvim_get_current_buf(), tool = 'buffer_edit', client = { name = name } }
+      api.nvim_exec_autocmds('User', { pattern = 'McpToolsEdit', data = data })
+    end
+    t.wait(function()
+      return #notifications.list > 0
+    end, 2000, 'the notification')
+    t.matches('several agents changed a.py', notifications.text())
+    vim.bo.modified = false
+  end)
+
   it('is not reported when it is written at once', function()
     local path = project.write('a.py', 'a\n')
     vim.cmd('silent edit ' .. path)

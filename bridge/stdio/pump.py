@@ -112,6 +112,7 @@ class Pump:
         self._opening = threading.Lock()
         self._session: Session | None = None
         self._missing: Missing | None = None  # why no editor could be reached when last looked for
+        self._missed_at = 0.0
         self._begun: bytes | None = None
         self._attending: threading.Thread | None = None
         self._wake = threading.Event()
@@ -164,7 +165,7 @@ class Pump:
             found = self._found()
             answer = found if isinstance(found, Missing) else self._open(found, line)
             if isinstance(answer, Missing):
-                self._missing = answer
+                self._missing, self._missed_at = answer, time.monotonic()
                 self._replace(None)
                 answer = _response(message["id"], offline.initialize(message.get("params")))
             self._put(answer)
@@ -332,14 +333,17 @@ class Pump:
             known: whether the bridge may still know that session.
             wait: for an editor whose bridge may be about to start.
         """
+        asked_at = time.monotonic()
         with self._opening:
+            if self._missing is not None and self._missed_at > asked_at:
+                return self._missing  # another thread has looked meanwhile
             before, was_missing = self._session, self._missing is not None
             if before is not None and before is not gone and not was_missing:
                 return before
-            # Whoever had the lock before has waited already.
-            now = self._look(before, known=known, wait=wait and not was_missing)
+            now = self._look(before, known=known, wait=wait)
             is_missing = isinstance(now, Missing)
             self._missing = now if isinstance(now, Missing) else None
+            self._missed_at = time.monotonic()
             if is_missing and before is not None:
                 before.abort_stream()
             if is_missing != was_missing or (now is not before and not is_missing):

@@ -510,3 +510,30 @@ def test_requests_wait_together_for_an_editor(
     for id_ in range(1, 9):
         client.answer(id_)
     assert time.monotonic() - begun < 2.5
+
+
+def test_requests_wait_together_for_a_bridge_that_does_not_answer(
+    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has forgotten the session and does not open another one."""
+    monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.5)
+    silent, over = threading.Event(), threading.Event()
+
+    def answer(message: Any) -> tuple[int, str]:
+        if silent.is_set() and message["method"] == "initialize":
+            over.wait(10)
+        return (404, "Not Found") if silent.is_set() else answered(message)
+
+    bridge = FakeBridge(TOKEN, answer)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    silent.set()
+    begun = time.monotonic()
+    for id_ in range(1, 9):
+        client.ask(call(id_))
+    for id_ in range(1, 9):
+        client.answer(id_)
+    assert time.monotonic() - begun < 2.5
+    over.set()
+    bridge.end()

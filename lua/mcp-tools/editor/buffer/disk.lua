@@ -104,8 +104,11 @@ end
 --- Lets Neovim take the file as read while the buffer keeps its lines: `:w` does not ask about the change on the disk
 --- any more.
 ---@param bufnr integer loaded
----@return string[]? lines of the file; nil when the buffer is gone
+---@return string[]? lines of the file; nil when the file or the buffer is gone
 function M.acknowledge(bufnr)
+  if not uv.fs_stat(api.nvim_buf_get_name(bufnr)) then
+    return nil
+  end
   local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local undoreload = vim.go.undoreload
   vim.go.undoreload = -1 -- the undo history stays, however long the text is

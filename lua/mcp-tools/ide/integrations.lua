@@ -85,7 +85,7 @@ end
 
 local seen_bridge ---@type string?
 
---- Takes the reports of the bridge; another bridge is told of the servers.
+--- Takes the reports of the bridge, and sends the servers to a new one.
 local function bridge_changed()
   for _, report in ipairs(current.said.integrations or {}) do
     if entries[report.url] then

@@ -168,7 +168,7 @@ function M.note_published(client, uri, version)
   of.published[uri] = { version = version, at = vim.uv.hrtime() }
 end
 
---- Records that a server was sent a text just now. Neovim 0.10 begins to count anew whenever a file is read again, so
+--- Records that a server was sent a text just now. Neovim 0.10 counts from the start whenever it reads a file again, so
 --- that the same number may belong to two texts.
 ---@param of mcp-tools.lsp.Heard
 ---@param uri string

@@ -362,7 +362,7 @@ class Pump:
             return answer
         opened = self._session
         if opened is None or opened is before:
-            return Missing("The editor refuses what this client began with; start the client again")
+            return Missing("The editor refuses what this client began with; start the client anew")
         self._tell(_notification("notifications/initialized"))
         return opened
 

@@ -82,8 +82,8 @@ end
 
 --- Writes a buffer at once. A file that others changed since it was read is `stale`.
 ---@param bufnr integer loaded
----@param opts? { overwrite: boolean?, keep_end: boolean? } `overwrite`: also what others wrote since; `keep_end`: no
----  line break is added at the end, whatever 'fixendofline' is
+---@param opts? { overwrite: boolean?, keep_end: boolean?, as_is: boolean? } `overwrite`: also what others wrote since;
+---  `keep_end`: no line break is added at the end, whatever 'fixendofline' is; `as_is`: no formatter changes the text
 ---@return mcp-tools.Error? err
 function M.now(bufnr, opts)
   opts = opts or {}
@@ -97,10 +97,17 @@ function M.now(bufnr, opts)
   if opts.keep_end or not options.buflisted and #vim.fn.win_findbuf(bufnr) == 0 then
     options.fixendofline = false
   end
+  local ignored = vim.go.eventignore
+  if opts.as_is then
+    vim.go.eventignore = ignored == '' and 'BufWritePre' or ignored .. ',BufWritePre'
+  end
   -- With `!`: what `:write` would ask about has been checked.
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
+  if opts.as_is then
+    vim.go.eventignore = ignored
+  end
   if api.nvim_buf_is_valid(bufnr) then
     vim.bo[bufnr].fixendofline = fixes
   end

@@ -171,7 +171,7 @@ local function undo_all(targets)
     if target.done and buffer_change.has_changed(target.done) then
       buffer_change.take_back(target.done)
       if target.written then
-        local err = save.now(target.bufnr, { overwrite = true, keep_end = true })
+        local err = save.now(target.bufnr, { overwrite = true, keep_end = true, as_is = true })
         if err then
           log.error('an edit of several files was taken back, but %s', err.message)
         end

@@ -288,6 +288,24 @@ describe('edits of several files', function()
     t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
   end)
 
+  it('are taken back as the files were, without a formatter that runs before each write', function()
+    local blocked = project.write('sub/c.txt', 'one\n')
+    local formatter = api.nvim_create_autocmd('BufWritePre', {
+      pattern = '*/b.txt',
+      callback = function(args)
+        api.nvim_buf_set_lines(args.buf, 0, 0, false, { 'formatted' })
+      end,
+    })
+    api.nvim_create_autocmd('BufWriteCmd', { pattern = '*/c.txt', command = 'throw "no"', once = true })
+    local function item(path)
+      return { path = path, edits = { { start_line = 0, start_col = 0, end_line = 0, end_col = 0, text = 'X' } } }
+    end
+    local before = disk_of(path_b)
+    local files = apply_all({ item(path_b), item(blocked) })
+    api.nvim_del_autocmd(formatter)
+    t.eq({ nil, before }, { files, disk_of(path_b) })
+  end)
+
   it('do not write over what others wrote, whether all are to be written or one', function()
     api.nvim_buf_set_lines(a, 1, 2, false, { 'mine' })
     project.write('a.txt', 'others\ntwo\n')

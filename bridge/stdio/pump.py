@@ -3,7 +3,8 @@
 The client's session outlives the editor. After a restart of the bridge it continues; with another editor it
 is opened again with the client's own `initialize`. While no editor can be reached the client is served by
 `offline.py`, and it is notified that its lists changed when an editor appears or goes away. A request is sent
-once; if its answer breaks off, the client gets an error, since the tool may have run.
+once; if its answer breaks off, the client gets an error, since the tool may have run. Lists are asked for
+again.
 """
 
 from __future__ import annotations
@@ -241,13 +242,13 @@ class Pump:
                         return self._answer(session, reply, asked)
                     reply.text()
                     known = False
-            except UnreachableError:
+            except (UnreachableError, BrokenError) as fault:
+                if isinstance(fault, BrokenError) and not _is_repeatable(message):
+                    return self._fail_all(asked, f"The connection to the editor broke; {UNCERTAIN}")
                 found = self._again(session, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
-            except BrokenError:
-                return self._fail_all(asked, f"The connection to the editor broke; {UNCERTAIN}")
         return self._fail_all(asked, "The editor's bridge cannot be kept; see :McpTools log")
 
     def _answer_offline(self, message: Any, missing: Missing) -> None:
@@ -467,6 +468,11 @@ class Pump:
     def _put(self, line: bytes) -> None:
         with self._writing:
             self._write(line)
+
+
+def _is_repeatable(message: Any) -> bool:
+    """Returns whether a request changes nothing: an editor that ends may break the answer to a list."""
+    return isinstance(message, dict) and offline.result(message.get("method")) is not None
 
 
 def _ids(message: Any) -> list[Any]:

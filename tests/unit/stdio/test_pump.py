@@ -38,6 +38,8 @@ CALL_STATUS = {
     "params": {"name": offline.STATUS_TOOL, "arguments": {}},
 }
 CHANGED = "notifications/tools/list_changed"
+BROKEN = 0
+"""In place of a status: the connection ends without an answer."""
 
 Answer = Callable[[Any], tuple[int, str]]
 
@@ -96,6 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.heard.append((self.path, dict(self.headers)))
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         status, text = self.server.answer(body)
+        if status == BROKEN:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
         self.say(status, text, "text/event-stream" if text.startswith("id:") else None)
 
     def do_DELETE(self) -> None:
@@ -297,6 +303,27 @@ def test_a_session_that_is_forgotten(clients: Callable[[str], Client]) -> None:
     bridge.stream = lambda _: (404, "Not Found")
     assert begun.acquire(timeout=5)
     client.hear("notifications/tools/list_changed")
+    bridge.end()
+
+
+def test_a_list_is_asked_for_again_when_its_answer_breaks(clients: Callable[[str], Client]) -> None:
+    """An editor that ends may break any answer; of a call of a tool it is unknown whether it ran."""
+    broken = {1, 2}
+
+    def answer(message: Any) -> tuple[int, str]:
+        if message.get("id") in broken:
+            broken.remove(message["id"])
+            return BROKEN, ""
+        return answered(message)
+
+    bridge = FakeBridge(TOKEN, answer)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    client.ask(call(1))
+    assert "result" in client.answer(1)
+    client.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "x", "arguments": {}}})
+    assert "unknown" in client.answer(2)["error"]["message"]
     bridge.end()
 
 

@@ -25,7 +25,7 @@ SETTLE_SECONDS = 0.1
 """Everybody has work left over from the last question: whoever is next is not to wait for it."""
 OVERVIEW_MS, HOVER_MS, REFERENCES, DIAGNOSTICS_MS = 20, 15, 2, 300
 BYTES = {
-    "overview": 500,
+    "overview": 800,
     "find": 400,
     "references": 2000,
     "hover": 300,

@@ -149,11 +149,8 @@ local function symbols_of(ctx, path, text, looks)
   end)
   if file and file.by == 'nothing' and not text.bufnr and extension_of(path) == looks.extension and looks.left > 0 then
     looks.left = looks.left - 1
-    local loaded = source.find(ctx, { path = path })
-    if loaded then
-      source.drop(loaded)
-      return loaded.file
-    end
+    local loaded = source.find(ctx, { path = path }) -- leased: the next question finds it loaded
+    return loaded and loaded.file or file
   end
   return file
 end

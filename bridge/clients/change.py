@@ -169,7 +169,7 @@ def forget(change: Change) -> None:
 
 
 def is_for_git(path: Path) -> bool:
-    """Returns whether git tracks the file or may add it: it lies in a repository that does not ignore it.
+    """Returns whether git tracks the file or may add it: it is in a repository that does not ignore it.
 
     The repository may be hostile: none of its programs runs, whatever its configuration says, and nothing is
     fetched.

@@ -1,7 +1,4 @@
 -- Everything that the documentation takes from the plugin's own tables, as JSON (`nvim -l`, run by gen_doc).
--- Receives: the checkout that it lies in. Sends: options, commands, bundled tools, highlight groups and texts of
--- errors on stdout.
--- Does not know about: how they are shown.
 
 local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
 vim.opt.runtimepath:prepend(root)
@@ -63,7 +60,6 @@ local function other(file)
   }
 end
 
-local messages = dofile(vim.fs.joinpath(root, 'scripts', '_messages.lua'))
 local bundled = require('mcp-tools.discovery.bundled_files')
 
 io.stdout:write(vim.json.encode({
@@ -72,7 +68,6 @@ io.stdout:write(vim.json.encode({
   tools = vim.tbl_map(tool, require('mcp-tools.discovery.bundled_files').of('tools')),
   resources = vim.tbl_map(other, bundled.of('resources')),
   prompts = vim.tbl_map(other, bundled.of('prompts')),
-  messages = messages.find(vim.fs.joinpath(root, 'lua', 'mcp-tools')),
   highlights = require('mcp-tools.ui.layout.highlights').list,
   prefix = require('mcp-tools.config').get('tool_prefix'),
 }))

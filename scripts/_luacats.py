@@ -1,9 +1,4 @@
-"""Reads the comments of Lua files: classes, fields, aliases and documented functions (LuaCATS).
-
-Receives: the text of a Lua file.
-Sends: records in the order of the file.
-Does not know about: what is made of them.
-"""
+"""Reads the comments of Lua files: classes, fields and documented functions (LuaCATS)."""
 
 from __future__ import annotations
 
@@ -52,7 +47,6 @@ class File:
 
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
-    aliases: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
 
 def split_type(text: str) -> tuple[str, str]:
@@ -120,11 +114,7 @@ def parse(text: str) -> File:
         names = [tag for tag, _ in tags]
         if "class" in names:
             file.classes.append(read_class(prose, tags, code))
-        elif "alias" in names:
-            alias = next(rest for tag, rest in tags if tag == "alias").split()[0]
-            values = [line[1:].partition("#")[::2] for line in comment if line.startswith("|")]
-            file.aliases[alias] = [(value.strip().strip("'"), about.strip()) for value, about in values]
-        elif function := read_function(prose, tags, code):
+        elif "alias" not in names and (function := read_function(prose, tags, code)):
             file.functions.append(function)
     return file
 

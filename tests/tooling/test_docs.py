@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bridge.errors import Code
 from tests.support import processes
 from tests.support.nvim import ROOT, Home, Nvim
 
@@ -99,6 +100,14 @@ def test_help_tags_are_built(nvim_program: Path, home: Home) -> None:
     tags = [line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()]
     assert len(tags) == len(set(tags))
     assert {"mcp-tools.txt", "mcp-tools", "mcp-tools-options", "mcp-tools.setup()", ":McpTools"} <= set(tags)
+
+
+def test_every_error_code_is_in_the_help() -> None:
+    """Lua, Python and the help have the same error codes."""
+    lua = (ROOT / "lua" / "mcp-tools" / "errors.lua").read_text()
+    listed = re.findall(r"^---\| '(\w+)'", lua, re.MULTILINE)
+    assert sorted(listed) == sorted(Code)
+    assert re.findall(r"\*mcp-tools-error-(\w+)\*", HELP.read_text()) == listed
 
 
 def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:

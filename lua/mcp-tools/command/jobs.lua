@@ -1,5 +1,6 @@
 --- `:McpTools jobs`: commands that clients have left running.
 
+local background = require('mcp-tools.editor.process.background')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -47,7 +48,7 @@ local function show()
         local job = list[api.nvim_win_get_cursor(0)[1]]
         if job then
           stop({ job })
-          job:on_news(3000, vim.schedule_wrap(draw))
+          background.on_news(job, 3000, vim.schedule_wrap(draw))
         end
       end,
     },

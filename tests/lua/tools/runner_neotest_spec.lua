@@ -51,23 +51,19 @@ describe(NEOTEST and 'neotest' or 'what stands for neotest', function()
     t.eq({ 3, true }, { p.ok('runner_run', { path = 'a.check' }).total, p.ok('runner_results').ok })
   end)
 
-  it('leaves to others what it does not know, and says so when there is nobody', function()
+  it('leaves Python to pytest, and reports tests that it does not know', function()
     vim.env.VIRTUAL_ENV = p.checkout .. '/.deps/venv'
     p.write('test_x.py', 'def test_x():\n    pass\n')
     local done = p.ok('runner_run', { path = 'test_x.py' })
     t.eq({ 'pytest', 1, true }, { done.runner, done.passed, done.ok })
+    t.eq('pytest', p.ok('runner_run', { tests = { 'test_x.py::test_x' } }).runner)
     done = p.ok('runner_run', { path = 'test_x.py', runner = 'neotest' })
     t.matches('neotest knows no test there', done.fault)
     t.eq(false, done.ok)
     p.write('x.other', '')
     t.matches('neotest knows no test there', p.ok('runner_run', { path = 'x.other' }).fault)
     local preview = require('mcp-tools.tools.runner.run').preview
-    t.matches(
-      '^neotest, .*file of .*x%.py\nor, when neotest knows no such test,.*%-m pytest',
-      preview({
-        path = 'test_x.py',
-      })
-    )
+    t.matches('^neotest, .*file of .*x%.other$', preview({ path = 'x.other' }))
   end)
 
   it('ends what takes too long, or is cancelled', function()

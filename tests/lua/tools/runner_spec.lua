@@ -37,35 +37,24 @@ describe('a script of package.json', function()
     p.write('a.test.js', JS)
   end)
 
-  it('is run when the person trusts the file, and its TAP is read', function()
+  it('is run when the user trusts the file, and places in its output are read', function()
     p.fails('access_denied', 'package%.json names what is to be run, and .*:trust', 'runner_run', {})
     trust('package.json')
     local done = p.ok('runner_run')
-    t.eq({ 'npm:test', false, 1, 2, 1, 4 }, {
-      done.runner,
-      done.ok,
-      done.passed,
-      done.failed,
-      done.skipped,
-      done.total,
-    })
-    t.eq({ 'fails', 'a.test.js', 5 }, { done.failures[1].id, done.failures[1].path, done.failures[1].line })
-    t.matches('1 !== 2', done.failures[1].message)
-    t.eq({ 'group > inner fails', 'a.test.js', 8, 'boom\nsecond' }, {
-      done.failures[2].id,
-      done.failures[2].path,
-      done.failures[2].line,
-      done.failures[2].message,
-    })
+    t.eq({ 'npm:test', false, 1, 'output' }, { done.runner, done.ok, done.exit_code, done.failures_from })
+    local lines = {}
+    for _, failure in ipairs(done.failures) do
+      lines[failure.line] = failure.path
+    end
+    t.eq({ 'a.test.js', 'a.test.js' }, { lines[5], lines[8] })
     p.write('b.test.js', "require('node:test').test('b', () => {});\n")
-    t.eq(4, p.ok('runner_run', { path = 'a.test.js' }).total)
+    t.matches('a%.test%.js', p.ok('runner_run', { path = 'a.test.js' }).command)
     p.write('sub/package.json', '{"scripts": {"test": "node --test"}}')
     p.write('sub/c.test.js', "require('node:test').test('c', () => {});\n")
     trust('sub/package.json')
-    t.eq({ 1, true }, { p.ok('runner_run', { path = 'sub/c.test.js' }).total, p.ok('runner_results').ok })
-    t.eq(1, p.ok('runner_run', { path = 'sub', runner = 'npm:test', args = { '--test-concurrency=1' } }).passed)
-    local one = p.ok('runner_run', { path = 'a.test.js', line = 8 })
-    t.eq({ 1, 'group > inner fails' }, { one.failed, one.failures[1].id })
+    t.eq(true, p.ok('runner_run', { path = 'sub/c.test.js' }).ok)
+    t.eq(true, p.ok('runner_results').ok)
+    t.eq(true, p.ok('runner_run', { path = 'sub', runner = 'npm:test', args = { '--test-concurrency=1' } }).ok)
     local other = p.ok('runner_run', { runner = 'npm:test:other' })
     t.eq(true, other.ok)
     t.matches('\nother\n$', other.output)
@@ -78,7 +67,7 @@ describe('a script of package.json', function()
     p.fails('validation_error', 'tests: are for pytest', 'runner_run', { runner = 'npm:test', tests = { 'a' } })
     p.write('package.json', '{"scripts": {"test": "ant-like"}}')
     trust('package.json')
-    p.fails('validation_error', 'how the script "ant%-like" runs one test', 'runner_run', {
+    p.fails('validation_error', 'runs no single test', 'runner_run', {
       path = 'a.test.js',
       line = 4,
     })
@@ -225,7 +214,8 @@ describe('runner_discover', function()
     p.write('conftest.py', 'open("ran", "w")\n')
     p.write('package.json', '{"scripts": {"test": "node --test", "build": "x"}}')
     p.write('Makefile', 'test check: dep ## Runs\n\ttouch ran\nVAR := x\n%.o: y\n')
-    p.write('a.test.ts', "describe('group', () => {\n  it('inner', () => {});\n});\nit('outer', () => {});\n")
+    p.write('a.test.ts', "it('outer', () => {});\n")
+    p.write('node_modules/x/x.test.js', '')
     p.write('a_spec.lua', '')
     local found = p.ok('runner_discover')
     t.eq(
@@ -244,7 +234,7 @@ describe('runner_discover', function()
       found.files[2].path,
       found.files[3].path,
     })
-    t.eq({ { id = 'group > inner', line = 2 }, { id = 'outer', line = 4 } }, found.files[1].tests)
+    t.eq(nil, found.files[1].tests)
     t.eq({ id = 'tests/test_half.py::TestHalf::test_wrong', line = 10 }, found.files[3].tests[2])
     t.eq(1, p.ok('runner_discover', { path = 'tests' }).total_files)
     t.eq(2, p.ok('runner_discover', { limit = 2 }).next_offset)

@@ -1,9 +1,5 @@
 --- neotest, the test runner of many languages: the only file that knows its module.
 ---
---- Receives: which tests are wanted.
---- Sends: results, or why there are none.
---- Does not know about: other runners, tools.
----
 --- neotest hands its client to consumers that are named when it is set up. Ours is not, so that nobody has to
 --- configure it; the client is taken from the consumer `run`, which has it from neotest. What counts of neotest is
 --- little, so that tests can bring a second one: `neotest.run.get_tree_from_args`, a closure over `client`; of that
@@ -16,7 +12,7 @@ local paths = require('mcp-tools.files.paths')
 local M = {}
 
 --- The fault when there is nothing to be run.
-M.UNKNOWN = 'neotest knows no test there; give runner=pytest, npm:<script> or make:<target>'
+local UNKNOWN = 'neotest knows no test there; give runner=pytest, npm:<script> or make:<target>'
 
 --- No closure has more.
 local MAX_UPVALUES = 60
@@ -128,7 +124,7 @@ function M.run(client, target, cb)
   nio.run(function()
     local list = trees(client, target)
     if #list == 0 then
-      fault = M.UNKNOWN
+      fault = UNKNOWN
     end
     for _, each in ipairs(list) do
       if stopped then

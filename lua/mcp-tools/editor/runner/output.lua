@@ -1,14 +1,8 @@
---- What a run of tests printed, read for results, and made ready to be given.
----
---- Receives: a run, what its program printed, results that are known otherwise.
---- Sends: results and output in the run: plain text, without secrets.
---- Does not know about: how it was run.
+--- What a run of tests printed, read for failures, and made ready for an answer: plain text, without secrets.
 
 local paths = require('mcp-tools.files.paths')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
-local problem_matcher = require('mcp-tools.editor.runner.problem_matcher')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
-local tap = require('mcp-tools.editor.runner.tap')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
@@ -50,6 +44,62 @@ local function finder(run)
   end
 end
 
+--- Lines from the end that are looked at, and places that are taken.
+local MAX_LINES, MAX_PLACES = 5000, 100
+
+local FORMS = {
+  '^%s*File "([^"]+)", line (%d+)()',
+  '^%s*at .*%(([^()]+):(%d+):%d+%)()',
+  '^%s*at ([^()%s]+):(%d+):%d+()',
+  '^%s*([^%s:()]+):(%d+):%d*:?%s*()',
+  '^%s*([^%s:()]+):(%d+):%s+()',
+}
+
+---@param line string
+---@return string? path, string? number, string text
+local function place_of(line)
+  for _, form in ipairs(FORMS) do
+    local path, number, after = line:match(form)
+    if path then
+      return path, number, line:sub(after)
+    end
+  end
+  return nil, nil, ''
+end
+
+--- Failures by their places.
+---@param text string
+---@param find fun(path: string): string? the file of the project that it names
+---@param pause fun()
+---@return mcp-tools.runner.Failure[]
+local function failures_in(text, find, pause)
+  local lines, list, seen, known = vim.split(text, '\n', { plain = true }), {}, {}, {}
+  for i = math.max(1, #lines - MAX_LINES), #lines do
+    local path, number, message = place_of(lines[i])
+    if path and #path <= 4096 then
+      if known[path] == nil then
+        known[path] = find((path:gsub('^file://', ''))) or false
+      end
+      local key = ('%s:%s'):format(path, number)
+      if known[path] and not seen[key] then
+        seen[key] = true
+        table.insert(list, {
+          id = key,
+          kind = 'error',
+          path = known[path],
+          line = tonumber(number),
+          message = message:find('%S') and message or trim(lines[i]),
+        })
+        if #list >= MAX_PLACES then
+          break
+        end
+      end
+    end
+    pause()
+  end
+  return list
+end
+
 --- Reads what was printed. In a coroutine.
 ---@param ctx mcp-tools.Task
 ---@param run mcp-tools.runner.Run
@@ -57,13 +107,9 @@ end
 ---@param done mcp-tools.process.Result
 function M.read(ctx, run, results, done)
   local pause, find = time_slice.of(ctx), finder(run)
-  if not results and tap.is_tap(done.stdout) then
-    results = tap.results(redacted_text.plain(ctx, done.stdout), function(path)
-      return find(path) ~= nil
-    end, pause)
-  elseif not results and run.exit_code ~= 0 then
+  if not results and run.exit_code ~= 0 then
     local text = done.stdout:sub(-MAX_READ) .. '\n' .. done.stderr
-    local failures = problem_matcher.failures(redacted_text.plain(ctx, text), find, pause)
+    local failures = failures_in(redacted_text.plain(ctx, text), find, pause)
     if #failures > 0 then
       run.from_output = true
       results = { failures = failures }

@@ -1,16 +1,11 @@
 --- Which tests are to be run, and by what: decided without running anything.
 ---
---- Receives: arguments of a tool; the root of the project.
---- Sends: a plan, which approval shows and a run follows; or an error value that says what to give.
---- Does not know about: how it is run, what comes of it.
----
---- What a file of the project names to be run (a script, a target) is only run when the person trusts that file.
+--- What a file of the project names to be run (a script, a target) is only run when the user trusts that file.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
-local names = require('mcp-tools.editor.runner.names')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')
@@ -35,7 +30,6 @@ local MAX_FILE = 2 * 1024 * 1024
 ---@class mcp-tools.runner.Plan
 ---@field runner string
 ---@field command mcp-tools.shell.Command? nil: neotest decides
----@field otherwise mcp-tools.runner.Plan? when neotest knows no such test
 ---@field target mcp-tools.runner.Target
 
 --- Why an id cannot be given to a runner. Ids are no paths to approval, so none may name a file outside the project.
@@ -99,16 +93,12 @@ end
 
 --- The test that the line of a target is in.
 ---@param target mcp-tools.runner.Target
----@return mcp-tools.runner.Test?
----@return mcp-tools.Error?
+---@return string? name
+---@return mcp-tools.Error? err
 local function nearest(target)
-  local language = names.language(target.path)
   local line = target.line or cursor_line(target.bufnr)
   if not line then
     return nil, errors.new('validation_error', 'line: needed, as the file is in no window')
-  elseif not language then
-    return nil,
-      errors.new('validation_error', 'scope: nearest is known for Python, JavaScript and TypeScript; give file')
   end
   local lines
   if target.bufnr then
@@ -116,11 +106,11 @@ local function nearest(target)
   else
     lines = vim.split(read_now(target.path, MAX_FILE) or '', '\n', { plain = true })
   end
-  local test = names.nearest(lines, line, language)
-  if not test then
-    return nil, errors.new('not_found', ('line: no test begins at or above line %d'):format(line))
+  local name
+  for _, test in ipairs(pytest.tests(lines)) do
+    name = test.line <= line and test.name or name
   end
-  return test
+  return name, not name and errors.new('not_found', ('line: no test begins at or above line %d'):format(line)) or nil
 end
 
 --- A path as an argument: none that a program takes for an option, or for a file of options.
@@ -143,11 +133,11 @@ local function by_pytest(target, root)
     tests = { below(target.path, root) }
   end
   if target.scope == 'nearest' then
-    local test, err = nearest(target)
-    if not test then
+    local name, err = nearest(target)
+    if not name then
       return nil, err
     end
-    tests = { tests[1] .. '::' .. test.name }
+    tests = { tests[1] .. '::' .. name }
   end
   local argv, env = pytest.command(root, tests, target.extra)
   return { argv = argv, cwd = root, env = env, shown = command.line(argv) }
@@ -164,16 +154,12 @@ local function by_script(target, root, script)
     return nil, err
   elseif target.tests then
     return nil, errors.new('validation_error', 'tests: are for pytest and neotest; give path, or args')
-  end
-  local test
-  if target.scope == 'nearest' then
-    test, err = nearest(target)
-    if not test then
-      return nil, err
-    end
+  elseif target.scope == 'nearest' then
+    local text = 'scope: a script runs no single test; give scope=file, and args that select the test'
+    return nil, errors.new('validation_error', text)
   end
   local file = target.path ~= found.folder and target.path and below(target.path, found.folder) or nil
-  return scripts.command(found, script, file, test and test.own, target.extra)
+  return scripts.command(found, script, file, target.extra)
 end
 
 ---@param target mcp-tools.runner.Target
@@ -188,16 +174,27 @@ local function by_make(target, root, name)
   return scripts.make(root, name, target.extra)
 end
 
---- What runs tests here beside neotest, the first that fits, when nobody has said what.
+--- Extensions of JavaScript and TypeScript.
+local IS_SCRIPT = {}
+for extension in ('js mjs cjs jsx ts mts cts tsx'):gmatch('%S+') do
+  IS_SCRIPT[extension] = true
+end
+
+--- The first that fits of what runs tests here, when the call does not say what.
 ---@param target mcp-tools.runner.Target
 ---@param root string
 ---@return string? runner
 ---@return mcp-tools.Error? err
 local function choose(target, root)
-  local extension = target.path and target.path:match('%.(%w+)$')
-  if extension == 'py' or target.tests then
+  local named = target.path or target.tests and target.tests[1]:match('^[^:]*')
+  local extension = named and named:match('%.(%w+)$')
+  if extension == 'py' then
     return 'pytest'
-  elseif extension and names.language(target.path) then
+  elseif neotest.client() then
+    return 'neotest'
+  elseif target.tests then
+    return 'pytest'
+  elseif IS_SCRIPT[extension] then
     return 'npm:test'
   elseif target.path and extension then
     local text = 'path: it is not known what tests a .%s file; give runner (runner_discover lists them)'
@@ -222,7 +219,12 @@ end
 local function by(target, runner, root)
   local kind, name = runner:match('^(%w+):?(.*)$')
   local what, err
-  if runner == 'pytest' then
+  if runner == 'neotest' then
+    if not neotest.client() then
+      return nil, errors.new('not_found', 'runner: neotest is not set up in this editor')
+    end
+    return { runner = runner, target = target }
+  elseif runner == 'pytest' then
     what, err = by_pytest(target, root)
   elseif kind == 'npm' then
     what, err = by_script(target, root, name ~= '' and name or 'test')
@@ -246,25 +248,14 @@ function M.of(args, root)
   if not target then
     return nil, err
   end
-  local has_neotest = (args.runner or 'neotest') == 'neotest' and neotest.client() ~= nil
-  if args.runner == 'neotest' then
-    if not has_neotest then
-      return nil, errors.new('not_found', 'runner: neotest is not set up in this editor')
-    end
-    return { runner = 'neotest', target = target }
-  end
-  local plan
   local runner = args.runner
   if not runner then
     runner, err = choose(target, root)
   end
-  if runner then
-    plan, err = by(target, runner, root)
+  if not runner then
+    return nil, err
   end
-  if has_neotest then
-    return { runner = 'neotest', target = target, otherwise = plan }
-  end
-  return plan, err
+  return by(target, runner, root)
 end
 
 --- What is going to be run, for who has to agree.
@@ -281,9 +272,7 @@ function M.preview(args, root)
   end
   local target = plan.target
   local what = target.tests and table.concat(target.tests, '\n') or target.path or 'all tests of ' .. root
-  local text = ('neotest, whose adapter makes the command:\n%s of %s'):format(target.scope, what)
-  local other = plan.otherwise
-  return other and ('%s\nor, when neotest knows no such test,\n%s'):format(text, command.preview(other.command)) or text
+  return ('neotest, whose adapter makes the command:\n%s of %s'):format(target.scope, what)
 end
 
 return M

@@ -1,8 +1,4 @@
---- pytest: its command, and what its tests came to.
----
---- Receives: which tests are wanted; what the plugin beside this file has written.
---- Sends: a list of arguments; results.
---- Does not know about: how it is run, who asks.
+--- pytest: its command, its tests by the text of their files, and what they came to.
 
 local paths = require('mcp-tools.files.paths')
 local read_now = require('mcp-tools.files.read_now')
@@ -57,6 +53,44 @@ function M.used_in(root)
       end
     end
   end
+end
+
+---@class mcp-tools.runner.Test
+---@field name string classes and function, with "::" between
+---@field line integer
+---@field is_group boolean a class
+
+--- Tests and classes in the order of the lines, without running anything.
+---@param lines string[]
+---@param pause? fun()
+---@return mcp-tools.runner.Test[]
+function M.tests(lines, pause)
+  local open, found = {}, {}
+  for number, line in ipairs(lines) do
+    local indent, class = line:match('^(%s*)class%s+([%w_]+)')
+    local name = class
+    if not name then
+      indent, name = line:match('^(%s*)def%s+(test[%w_]*)%s*%(')
+    end
+    if not name then
+      indent, name = line:match('^(%s*)async%s+def%s+(test[%w_]*)%s*%(')
+    end
+    if name then
+      while open[#open] and open[#open].indent >= #indent do
+        table.remove(open)
+      end
+      local parent = open[#open]
+      name = parent and parent.name .. '::' .. name or name
+      table.insert(found, { name = name, line = number, is_group = class ~= nil })
+      if class then
+        table.insert(open, { name = name, indent = #indent })
+      end
+    end
+    if pause then
+      pause()
+    end
+  end
+  return found
 end
 
 --- The Python that the project uses: of the environment that is active, of one that lies in it, or any.

@@ -1,8 +1,4 @@
 --- Report of a run of tests that fits: failures with details, else without, else counts per file.
----
---- Receives: a run; which of its failures are wanted.
---- Sends: the fields of the answer, which say what was left out.
---- Does not know about: which tool it is for.
 
 local access = require('mcp-tools.files.access')
 

@@ -1,17 +1,13 @@
---- Runs of tests: started, waited for, ended early, kept for a while.
----
---- Receives: plans.
---- Sends: what became of each, once it has ended; the quickfix list.
---- Does not know about: calls, answers of tools. A run outlives the call that has started it, unless that ends it.
+--- Runs of tests: started, waited for, ended early, kept for a while. A run outlives the call that has started it,
+--- unless that ends it.
 
-local errors = require('mcp-tools.errors')
+local background = require('mcp-tools.editor.process.background')
 local log = require('mcp-tools.log')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local output = require('mcp-tools.editor.runner.output')
-local owners = require('mcp-tools.util.owner')
 local process = require('mcp-tools.editor.process')
 local pytest = require('mcp-tools.editor.runner.pytest')
-local quickfix = require('mcp-tools.editor.runner.quickfix')
+local quickfix_stack = require('mcp-tools.editor.quickfix.stack')
 local read = require('mcp-tools.files.read')
 local task = require('mcp-tools.util.task')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -19,19 +15,15 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- Runs that can still be asked about; one that goes on is always kept.
-local MAX_KEPT = 20
---- At a time.
-M.MAX_RUNNING = 4
 --- Of what a run prints, its end.
 local MAX_OUTPUT = 1024 * 1024
 --- Of the events of pytest: some hundred thousand tests.
 local MAX_EVENTS = 64 * 1024 * 1024
+--- Title and kind of our quickfix list.
+local QUICKFIX = 'mcp-tools: tests'
 
----@class mcp-tools.runner.Run
----@field id string
+---@class mcp-tools.runner.Run: mcp-tools.process.Work
 ---@field root string
----@field owner mcp-tools.Owner
 ---@field plan mcp-tools.runner.Plan
 ---@field state 'running'|'done'|'cancelled'|'timed_out'
 ---@field started_at integer ns
@@ -43,13 +35,17 @@ local MAX_EVENTS = 64 * 1024 * 1024
 ---@field quickfix integer? entries that it wrote
 ---@field private stop fun()?
 ---@field private ended_by string?
----@field private listeners table<fun(), true>
-local Run = {}
-Run.__index = Run
 
----@type mcp-tools.runner.Run[] oldest first
-local runs = {}
-local count = 0
+--- Those that have ended can still be asked about.
+local runs = background.new({
+  prefix = 'run',
+  max_running = 4,
+  max_ended = 20,
+  busy = '%d runs go on already; wait for them, or end one (cancel)',
+})
+
+--- Why no run can be started now.
+M.refusal = runs.refusal
 
 --- What pytest has told.
 ---@param ctx mcp-tools.Task
@@ -122,39 +118,35 @@ local function run_neotest(ctx, run, opts)
     end)
   end)
   limit:stop()
-  if not results and fault == neotest.UNKNOWN and run.plan.otherwise and not run.ended_by then
-    run.plan = run.plan.otherwise
-    return run_command(ctx, run, opts)
-  elseif not results then
+  if not results then
     run.fault = fault
     return
   end
   output.finish(ctx, run, results)
 end
 
+--- Fills the quickfix list with the failures of a run, and does not open it.
 ---@param run mcp-tools.runner.Run
-local function ended(run)
-  run.state = run.ended_by or 'done'
-  run.stop = nil
-  run.duration_ms = math.floor((vim.uv.hrtime() - run.started_at) / 1e6)
-  for listener in pairs(vim.tbl_extend('force', {}, run.listeners)) do
-    listener()
+---@return integer? entries nil: it was left as it is
+local function fill_quickfix(run)
+  local items = {}
+  for _, failure in ipairs(run.results.failures) do
+    if failure.path then
+      local message = failure.message:match('[^\n]*')
+      table.insert(items, {
+        filename = failure.path,
+        lnum = failure.line or 1,
+        type = 'E',
+        text = run.from_output and message or ('%s: %s'):format(failure.id, message),
+      })
+    end
   end
-  while #runs > MAX_KEPT and runs[1].state ~= 'running' do
-    table.remove(runs, 1)
+  if #items == 0 and not quickfix_stack.has_own({}, QUICKFIX) then
+    return nil
   end
-end
-
---- Why no run can be started now.
----@return mcp-tools.Error?
-function M.refusal()
-  local running = 0
-  for _, run in ipairs(runs) do
-    running = running + (run.state == 'running' and 1 or 0)
-  end
-  if running >= M.MAX_RUNNING then
-    return errors.new('busy', ('%d runs go on already; wait for them, or end one (cancel)'):format(running))
-  end
+  local title = ('%s (%s)'):format(QUICKFIX, run.plan.runner)
+  quickfix_stack.new({}, { title = title, items = items }, QUICKFIX, 1)
+  return #items
 end
 
 --- Starts a run.
@@ -164,21 +156,16 @@ end
 ---@return mcp-tools.runner.Run?
 ---@return mcp-tools.Error? err
 function M.start(plan, opts)
-  local busy = M.refusal()
-  if busy then
-    return nil, busy
-  end
-  count = count + 1
-  local run = setmetatable({
-    id = 'run' .. count,
+  local run = {
     root = opts.root,
-    owner = opts.owner,
     plan = plan,
     state = 'running',
     started_at = vim.uv.hrtime(),
-    listeners = {},
-  }, Run)
-  table.insert(runs, run)
+  }
+  local busy = runs.add(run, opts.owner)
+  if busy then
+    return nil, busy
+  end
   task.run({ root = opts.root }, function(ctx)
     if plan.command then
       run_command(ctx, run, opts)
@@ -186,14 +173,17 @@ function M.start(plan, opts)
       run_neotest(ctx, run, opts)
     end
     if opts.quickfix and run.results then
-      run.quickfix = quickfix.fill(run)
+      run.quickfix = fill_quickfix(run)
     end
   end, function(ok, thrown)
     if not ok then
       log.error('a run of tests failed: %s', thrown)
       run.fault = run.fault or 'what it came to cannot be read (:McpTools log)'
     end
-    ended(run)
+    run.state = run.ended_by or 'done'
+    run.stop = nil
+    run.duration_ms = math.floor((vim.uv.hrtime() - run.started_at) / 1e6)
+    runs.finish(run)
   end)
   return run
 end
@@ -203,46 +193,19 @@ end
 ---@param id string?
 ---@return mcp-tools.runner.Run?
 function M.get(call, id)
-  for i = #runs, 1, -1 do
-    if owners.is_related(runs[i].owner, call) and (id == nil or runs[i].id == id) then
-      return runs[i]
-    end
-  end
+  local list = runs.of(call)
+  return id and runs.get(call, id) or not id and list[#list] or nil
 end
 
 --- Ends it early.
-function Run:cancel()
-  if self.state == 'running' then
-    self.ended_by = self.ended_by or 'cancelled'
-    if self.stop then
-      self.stop()
+---@param run mcp-tools.runner.Run
+function M.cancel(run)
+  if not run.is_over then
+    run.ended_by = run.ended_by or 'cancelled'
+    if run.stop then
+      run.stop()
     end
   end
-end
-
---- Calls `cb` when it has ended or the time has passed.
----@param ms integer? no limit when left out
----@param cb fun()
----@return fun() forget
-function Run:on_end(ms, cb)
-  local limit, finish
-  local function forget()
-    self.listeners[finish] = nil
-    if limit then
-      limit:stop()
-    end
-  end
-  function finish()
-    forget()
-    cb()
-  end
-  if self.state ~= 'running' or ms == 0 then
-    cb()
-    return forget
-  end
-  limit = ms and timer.after(ms, finish)
-  self.listeners[finish] = true
-  return forget
 end
 
 return M

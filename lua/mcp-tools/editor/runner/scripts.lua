@@ -1,14 +1,10 @@
---- Scripts of package.json and targets of a Makefile, as commands; only of files that the person trusts.
----
---- Receives: folders of the project, names.
---- Sends: what could run tests; commands, or why they must not be run.
---- Does not know about: who asks.
+--- Scripts of package.json and targets of a Makefile. Only those of files that the user trusts become commands.
 
 local access = require('mcp-tools.files.access')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local read_now = require('mcp-tools.files.read_now')
-local targets = require('mcp-tools.editor.runner.targets')
+local trim = require('mcp-tools.util.trim')
 local trusted = require('mcp-tools.files.trusted')
 
 local M = {}
@@ -26,16 +22,58 @@ local MANAGERS = {
   { 'package-lock.json', { 'npm', 'run' }, '--' },
 }
 
---- Programs in a script → how they say what became of each test, and how one test is named.
-local REPORTERS = {
-  { 'node .*%-%-test', '--test-reporter=tap', '--test-name-pattern=%s' },
-  { 'vitest', '--reporter=tap-flat', '--testNamePattern=%s' },
-  { 'mocha', '--reporter=tap', '--grep=%s' },
-  { 'jest', nil, '--testNamePattern=%s' },
-}
-
 --- What npm itself writes into a new package.json.
 local NO_TESTS = 'no test specified'
+
+--- In the order in which make looks for them.
+M.MAKEFILES = { 'GNUmakefile', 'makefile', 'Makefile' }
+
+--- Maximum number of targets of a Makefile.
+local MAX_TARGETS = 500
+
+--- What is said of a target behind `##`.
+---@param rest string
+---@return string?
+local function description_of(rest)
+  local text = rest:match('##(.*)$')
+  return text and trim(text)
+end
+
+--- Targets, in the order in which they stand; without patterns, files with a path and names with variables.
+---@param text string of a Makefile
+---@return { name: string, description: string? }[]
+function M.targets(text)
+  local list, seen = {}, {}
+  for line in vim.gsplit(text, '\n', { plain = true }) do
+    local names, rest = line:match('^([%w_][%w_%-. ]*)::?(.*)$')
+    if names and not rest:find('^=') then
+      for name in names:gmatch('%S+') do
+        if not seen[name] and #list < MAX_TARGETS then
+          seen[name] = true
+          table.insert(list, { name = name, description = description_of(rest) })
+        end
+      end
+    end
+  end
+  return list
+end
+
+--- Scripts by name.
+---@param text string of a package.json
+---@return table<string, string>? scripts nil when it is no such file
+function M.scripts(text)
+  local ok, value = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
+  if not ok or type(value) ~= 'table' then
+    return nil
+  end
+  local scripts = {}
+  for name, script in pairs(type(value.scripts) == 'table' and value.scripts or {}) do
+    if type(name) == 'string' and type(script) == 'string' then
+      scripts[name] = script
+    end
+  end
+  return scripts
+end
 
 ---@class mcp-tools.runner.Package
 ---@field folder string
@@ -65,7 +103,7 @@ function M.package(from, root)
     local path = folder .. '/package.json'
     local text = text_of(path, root)
     if text then
-      local scripts = targets.scripts(text)
+      local scripts = M.scripts(text)
       if not scripts then
         return nil, errors.new('tool_error', ('%s cannot be read: it is not JSON'):format(path))
       end
@@ -86,24 +124,15 @@ local function distrusted(path)
   end
 end
 
---- A text that stands for itself in a regular expression.
----@param text string
----@return string
-local function literal(text)
-  return (text:gsub('[%^%$%.%*%+%?%(%)%[%]{}|\\]', '\\%0'))
-end
-
 --- A script with what it is to test.
 ---@param package mcp-tools.runner.Package
 ---@param name string of the script
 ---@param file string? relative to the package
----@param test string? name of one test
 ---@param extra string[]
 ---@return mcp-tools.shell.Command?
 ---@return mcp-tools.Error?
-function M.command(package, name, file, test, extra)
-  local script = package.scripts[name]
-  if not script then
+function M.command(package, name, file, extra)
+  if not package.scripts[name] then
     local known = vim.tbl_keys(package.scripts)
     table.sort(known)
     local text = 'runner: %s has no script "%s" (there are: %s)'
@@ -123,24 +152,7 @@ function M.command(package, name, file, test, extra)
     end
   end
   table.insert(argv, name)
-  local options, is_simple = {}, not script:find('[;&|]')
-  for _, reporter in ipairs(is_simple and REPORTERS or {}) do
-    if script:find(reporter[1]) then
-      if reporter[2] and not script:find('reporter', 1, true) then
-        table.insert(options, reporter[2])
-      end
-      if test then
-        table.insert(options, (reporter[3]:gsub('%%s', (literal(test):gsub('%%', '%%%%')))))
-        test = nil
-      end
-      break
-    end
-  end
-  if test then
-    local text = 'scope: it is not known how the script "%s" runs one test; give scope=file'
-    return nil, errors.new('validation_error', text:format(script))
-  end
-  vim.list_extend(vim.list_extend(options, extra), { file })
+  local options = vim.list_extend(vim.list_slice(extra), { file })
   if #options > 0 then
     vim.list_extend(vim.list_extend(argv, { separator }), options)
   end
@@ -152,7 +164,7 @@ end
 ---@return string? path
 ---@return string? text
 local function makefile(root)
-  for _, name in ipairs(targets.MAKEFILES) do
+  for _, name in ipairs(M.MAKEFILES) do
     local text = text_of(root .. '/' .. name, root)
     if text then
       return root .. '/' .. name, text
@@ -187,13 +199,10 @@ function M.make(root, name, extra)
   if not path then
     return nil, errors.new('not_found', 'runner: there is no Makefile in the root of the project')
   end
-  local known = false
-  for _, target in
-    ipairs(targets.make(text --[[@as string]]))
-  do
-    known = known or target.name == name
-  end
-  if not known then
+  local is_known = vim.iter(M.targets(text --[[@as string]])):any(function(target)
+    return target.name == name
+  end)
+  if not is_known then
     return nil, errors.new('not_found', ('runner: %s has no target "%s"; workflow_list names them'):format(path, name))
   end
   local err = strays(extra) or distrusted(path)
@@ -236,7 +245,7 @@ function M.runners(root)
   local path, text = makefile(root)
   not_trusted = path and trusted.read(path) == nil or nil
   for _, target in
-    ipairs(path and targets.make(text --[[@as string]]) or {})
+    ipairs(path and M.targets(text --[[@as string]]) or {})
   do
     if #list >= 2 * MAX_RUNNERS then
       break

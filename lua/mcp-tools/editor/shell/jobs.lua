@@ -1,80 +1,35 @@
---- Jobs: programs that go on when the call that started them has ended, until they are stopped or the editor ends.
----
---- Receives: commands; who asks for which job.
---- Sends: jobs, their output from an offset on, their end.
---- Does not know about: arguments of tools, what output means.
+--- Jobs: commands that go on when the call that started them has ended, until they are stopped or the editor ends.
 
-local errors = require('mcp-tools.errors')
+local background = require('mcp-tools.editor.process.background')
 local output = require('mcp-tools.editor.process.output')
-local owners = require('mcp-tools.util.owner')
 local process = require('mcp-tools.editor.process')
-local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- At a time, of all clients together.
-M.MAX_RUNNING = 16
 --- Of each job so many bytes are kept, its last.
 local MAX_OUTPUT = 1024 * 1024
---- Jobs that have ended and can still be read.
-local MAX_ENDED = 32
 --- Jobs have no time limit; a program needs one: 30 days.
 local FOREVER = 30 * 24 * 3600 * 1000
 
----@class mcp-tools.shell.Job
----@field id string
----@field owner mcp-tools.Owner
+---@class mcp-tools.shell.Job: mcp-tools.process.Work
 ---@field command mcp-tools.shell.Command
 ---@field started_at integer s
 ---@field bytes integer of output so far
 ---@field result mcp-tools.process.Result? when it has ended
 ---@field private kept mcp-tools.process.Output
 ---@field private handle { kill: fun(self) }
----@field private listeners table<fun(), true>
 local Job = {}
 Job.__index = Job
 
----@type mcp-tools.shell.Job[] oldest first
-local jobs = {}
-local count = 0
+--- Of all clients together. Those that have ended can still be read.
+local jobs = background.new({
+  prefix = 'job',
+  max_running = 16,
+  max_ended = 32,
+  busy = '%d jobs run already; stop one (action stop), or have the user stop one (:McpTools jobs)',
+})
 
----@return integer
-local function running()
-  local n = 0
-  for _, job in ipairs(jobs) do
-    n = n + (job.result and 0 or 1)
-  end
-  return n
-end
-
---- The oldest of those that have ended give way.
-local function forget()
-  local ended = #jobs - running()
-  for i = 1, #jobs do
-    if ended <= MAX_ENDED then
-      return
-    elseif jobs[i] and jobs[i].result then
-      table.remove(jobs, i)
-      return forget()
-    end
-  end
-end
-
----@param job mcp-tools.shell.Job
-local function tell(job)
-  for listener in pairs(vim.deepcopy(job.listeners)) do
-    listener()
-  end
-end
-
---- Why no job can be started now.
----@return mcp-tools.Error?
-function M.refusal()
-  if running() >= M.MAX_RUNNING then
-    local text = '%d jobs run already; stop one (action stop), or have the user stop one (:McpTools jobs)'
-    return errors.new('busy', text:format(M.MAX_RUNNING))
-  end
-end
+M.refusal, M.all, M.of, M.get = jobs.refusal, jobs.all, jobs.of, jobs.get
 
 --- Starts a job.
 ---@param command mcp-tools.shell.Command
@@ -82,21 +37,16 @@ end
 ---@return mcp-tools.shell.Job?
 ---@return mcp-tools.Error? err
 function M.start(command, owner)
-  local err = M.refusal()
-  if err then
-    return nil, err
-  end
-  count = count + 1
   local job = setmetatable({
-    id = 'job' .. count,
-    owner = owner,
     command = command,
     started_at = os.time(),
     bytes = 0,
     kept = output.new(MAX_OUTPUT, 'tail'),
-    listeners = {},
   }, Job)
-  table.insert(jobs, job)
+  local err = jobs.add(job, owner)
+  if err then
+    return nil, err
+  end
   job.handle = process.run(command.argv, {
     cwd = command.cwd,
     env = command.env,
@@ -106,40 +56,14 @@ function M.start(command, owner)
     on_output = function(_, text)
       job.bytes = job.bytes + #text
       job.kept:add(text)
-      tell(job)
+      background.notify(job)
     end,
   }, function(result)
     result.stdout, result.stderr = '', '' -- both are kept, in the order in which they came
     job.result = result
-    tell(job)
-    forget()
+    jobs.finish(job)
   end)
   return job
-end
-
---- All jobs, of whoever has started them, oldest first.
----@return mcp-tools.shell.Job[]
-function M.all()
-  return vim.list_slice(jobs)
-end
-
---- The jobs that a call may see, oldest first: those of its session, and of clients of the same name.
----@param call table a call or its ctx
----@return mcp-tools.shell.Job[]
-function M.of(call)
-  return vim.tbl_filter(function(job)
-    return owners.is_related(job.owner, call)
-  end, jobs)
-end
-
---- One of them.
----@param call table a call or its ctx
----@param id string?
----@return mcp-tools.shell.Job?
-function M.get(call, id)
-  return vim.iter(M.of(call)):find(function(job)
-    return job.id == id
-  end)
 end
 
 ---@class mcp-tools.shell.Piece
@@ -179,31 +103,6 @@ function Job:read(since, max)
     next_offset = offset + #piece,
     skipped = since and offset > since and offset - since or nil,
   }
-end
-
---- Calls `cb` when there is news of the job or the time has passed; at once when it has ended.
----@param ms integer
----@param cb fun()
----@return fun() forget
-function Job:on_news(ms, cb)
-  local limit
-  local function finish()
-    self.listeners[finish] = nil
-    if limit then
-      limit:stop()
-    end
-    cb()
-  end
-  if self.result or ms == 0 then
-    cb()
-    return function() end
-  end
-  limit = timer.after(ms, finish)
-  self.listeners[finish] = true
-  return function()
-    self.listeners[finish] = nil
-    limit:stop()
-  end
 end
 
 --- Ends it with all that it started; the end is told as news.

@@ -1,11 +1,12 @@
 --- Tests, and what can run them.
 
 local access = require('mcp-tools.files.access')
-local discover = require('mcp-tools.editor.runner.discover')
 local errors = require('mcp-tools.errors')
+local file_names = require('mcp-tools.editor.file.names')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local pytest = require('mcp-tools.editor.runner.pytest')
+local read = require('mcp-tools.files.read')
 local redact = require('mcp-tools.files.redact')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -13,6 +14,20 @@ local utf8 = require('mcp-tools.util.utf8')
 
 --- More tests come as counts per file.
 local MAX_TESTS = 400
+--- Maximum size of a file whose text is looked at, in bytes.
+local MAX_FILE = 1024 * 1024
+--- Names of test files of other languages than Python.
+local TEST_NAMES = {
+  '%.test%.[cm]?[jt]sx?$',
+  '%.spec%.[cm]?[jt]sx?$',
+  '__tests__/.*%.[cm]?[jt]sx?$',
+  '_spec%.lua$',
+  '_test%.go$',
+  '_test%.rb$',
+  '_spec%.rb$',
+}
+--- Directories of others' code, which are listed where there is no git.
+local FOREIGN = { '/node_modules/', '/%.?venv/', '/target/' }
 --- Bytes of a script that are shown.
 local MAX_COMMAND = 500
 
@@ -34,11 +49,67 @@ local function runners(root)
   return list
 end
 
+---@param name string below a directory
+---@return boolean
+local function is_test_file(name)
+  name = '/' .. name
+  local function fits(pattern)
+    return name:find(pattern) ~= nil
+  end
+  return (pytest.is_test_file(vim.fs.basename(name)) or vim.iter(TEST_NAMES):any(fits))
+    and not vim.iter(FOREIGN):any(fits)
+end
+
+--- Files with tests, by their names.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param path string resolved file or directory
+---@return string[] paths absolute, sorted
+---@return boolean cut there may be more
+local function test_files(ctx, path)
+  local stat = vim.uv.fs_stat(path)
+  if stat and stat.type == 'file' then
+    return { path }, false
+  end
+  local names, _, is_cut = file_names.list(ctx, path, {})
+  local list, pause = {}, time_slice.of(ctx)
+  for _, name in ipairs(names) do
+    if is_test_file(name) then
+      table.insert(list, path .. '/' .. name)
+    end
+    pause()
+  end
+  return list, is_cut
+end
+
+--- Tests of a file of Python; nil for other files, and those that must not be read.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param path string absolute
+---@return { id: string, line: integer }[]? tests
+---@return string? why it is withheld
+local function tests_of(ctx, path)
+  local resolved, why = access.path(path, ctx.root)
+  if not resolved then
+    return nil, why
+  end
+  local text = path:find('%.py$') and ctx:await(function(done)
+    read.read(resolved, MAX_FILE, done)
+  end)
+  if not text then
+    return nil
+  end
+  local tests, shown = {}, utf8.repair(access.shown(resolved, ctx.root))
+  for _, test in ipairs(pytest.tests(vim.split(text, '\n', { plain = true }), time_slice.of(ctx))) do
+    if not test.is_group then
+      table.insert(tests, { id = ('%s::%s'):format(shown, utf8.repair(test.name)), line = test.line })
+    end
+  end
+  return tests
+end
+
 return {
   name = 'runner_discover',
   description = 'What can run tests here (ids for runner of runner_run), and the tests by the text of their files: id'
-    .. ' and line in Python, JavaScript and TypeScript, other files by name. Nothing is run. Too many come as counts'
-    .. ' per file; then give path.',
+    .. ' and line in Python, other files by name. Nothing is run. Too many come as counts per file; then give path.',
   args = {
     path = { type = 'string', description = 'Only this file or folder' },
     limit = { type = 'integer', description = 'At most so many files', default = 100, minimum = 1, maximum = 1000 },
@@ -60,10 +131,10 @@ return {
       end
     end
     redact.refresh(time_slice.of(ctx))
-    local files, is_cut = discover.files(ctx, path)
+    local files, is_cut = test_files(ctx, path)
     local list, total = {}, 0
     for i = args.offset + 1, math.min(#files, args.offset + args.limit) do
-      local tests, withheld = discover.tests(ctx, files[i])
+      local tests, withheld = tests_of(ctx, files[i])
       local entry = { path = utf8.repair(access.shown(files[i], root)), withheld = withheld }
       if tests then
         entry.tests, entry.count = tests, #tests

@@ -1,5 +1,6 @@
 --- What a run of tests has come to so far.
 
+local background = require('mcp-tools.editor.process.background')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local report = require('mcp-tools.editor.runner.report')
@@ -30,9 +31,7 @@ return {
       return ctx(nil, errors.new('not_found', what .. '; runner_run starts one'))
     end
     local ms = args.wait_ms > 0 and deadline.bound(ctx, args.wait_ms) or 0
-    ctx:await(function(done)
-      ctx:on_cancel(run:on_end(ms, done))
-    end)
+    background.await(ctx, run, ms)
     return report.of(run, args)
   end,
 }

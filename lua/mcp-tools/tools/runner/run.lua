@@ -1,5 +1,6 @@
 --- Runs tests.
 
+local background = require('mcp-tools.editor.process.background')
 local errors = require('mcp-tools.errors')
 local live = require('mcp-tools.editor.shell.live')
 local owners = require('mcp-tools.util.owner')
@@ -16,23 +17,14 @@ local MAX_TIMEOUT = 3600000
 local END_MS = 5000
 
 ---@param ctx mcp-tools.Ctx
----@param run mcp-tools.runner.Run
----@param ms integer?
-local function await(ctx, run, ms)
-  ctx:await(function(done)
-    ctx:on_cancel(run:on_end(ms, done))
-  end)
-end
-
----@param ctx mcp-tools.Ctx
 ---@param args table
 local function cancel(ctx, args)
   local run = runs.get(ctx, args.cancel)
   if not run then
     return ctx(nil, errors.new('not_found', ('cancel: there is no run %s'):format(utf8.cut(args.cancel, 200))))
   end
-  run:cancel()
-  await(ctx, run, END_MS)
+  runs.cancel(run)
+  background.await(ctx, run, END_MS)
   return report.of(run, { limit = args.limit, offset = 0 })
 end
 
@@ -115,9 +107,9 @@ return {
     local not_seen = unsaved(ctx.root)
     if not args.background then
       ctx:on_cancel(function()
-        run:cancel()
+        runs.cancel(run)
       end)
-      await(ctx, run)
+      background.await(ctx, run)
     end
     local result = report.of(run, { limit = args.limit, offset = 0 })
     result.unsaved = not_seen

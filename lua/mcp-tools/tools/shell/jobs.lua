@@ -1,5 +1,6 @@
 --- Commands that go on: started, listed, read, stopped.
 
+local background = require('mcp-tools.editor.process.background')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
@@ -24,16 +25,6 @@ local function about(job)
     fault = result and not result.code and not result.ended_by and result.fault or nil,
     bytes = job.bytes,
   }
-end
-
---- Waits for news of a job.
----@param ctx mcp-tools.Ctx
----@param job mcp-tools.shell.Job
----@param ms integer
-local function wait(ctx, job, ms)
-  ctx:await(function(done)
-    ctx:on_cancel(job:on_news(ms, done))
-  end)
 end
 
 local ACTIONS = {}
@@ -63,7 +54,7 @@ end
 function ACTIONS.read(ctx, args, job)
   local seen = args.since or (args.action == 'start' and 0 or nil)
   if args.wait_ms > 0 and (seen == nil or seen >= job.bytes) then
-    wait(ctx, job, args.wait_ms)
+    background.await(ctx, job, args.wait_ms)
   end
   printed_secrets.learn(ctx, job.command.cwd)
   local piece = job:read(seen, args.max_bytes)
@@ -79,7 +70,7 @@ function ACTIONS.stop(ctx, args, job)
   local deadline = vim.uv.hrtime() + STOP_MS * 1e6
   job:stop()
   while not job.result and vim.uv.hrtime() < deadline do
-    wait(ctx, job, 500)
+    background.await(ctx, job, 500)
   end
   return ACTIONS.read(ctx, vim.tbl_extend('force', args, { wait_ms = 0 }), job)
 end

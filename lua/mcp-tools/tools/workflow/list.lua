@@ -1,6 +1,162 @@
 --- What a project keeps for its agents and people to do: command files, and targets of make.
 
-local workflows = require('mcp-tools.editor.runner.workflows')
+local access = require('mcp-tools.files.access')
+local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.files.read')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
+local scripts = require('mcp-tools.editor.runner.scripts')
+local trim = require('mcp-tools.util.trim')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Folders below `.claude` and `.agents`, and what is in them.
+local FOLDERS = { commands = 'command', workflows = 'command', skills = 'skill', agents = 'agent' }
+local HOMES = { '.claude', '.agents' }
+local MAX_FILE, MAX_TEXT = 256 * 1024, 300
+--- Folders within folders, and files of all of them.
+local MAX_DEPTH, MAX_FILES = 4, 1000
+
+---@class mcp-tools.Workflow
+---@field kind 'command'|'skill'|'agent'|'make'|'npm'
+---@field name string
+---@field path string
+---@field description string?
+
+---@param ctx mcp-tools.Ctx
+---@param path string absolute
+---@param withheld { path: string, why: string }[]
+---@return string?
+local function text_of(ctx, path, withheld)
+  if not vim.uv.fs_stat(path) then
+    return nil
+  end
+  local resolved, why = access.path(path, ctx.root)
+  if not resolved then
+    table.insert(withheld, { path = access.shown(path, ctx.root), why = why })
+    return nil
+  end
+  local text = ctx:await(function(done)
+    read.read(resolved, MAX_FILE, done)
+  end)
+  return text and (redacted_text.file(ctx, text)) or nil
+end
+
+--- What is said of a command file: in its head, else its first line.
+---@param text string
+---@return string?
+local function description_of(text)
+  local head, rest = text:match('^%-%-%-\r?\n(.-)\n%-%-%-\r?\n(.*)$')
+  local said = ('\n' .. (head or '')):match('\ndescription:%s*([^\n]+)')
+  said = said and said:gsub('^["\']', ''):gsub('["\']%s*$', '') or (rest or text):match('%S[^\n]*')
+  return said and utf8.cut(trim((said:gsub('^#+%s*', ''))), MAX_TEXT)
+end
+
+--- Entries of a folder.
+---@param ctx mcp-tools.Ctx
+---@param folder string
+---@return { name: string, type: string }[]
+local function entries_of(ctx, folder)
+  return ctx:await(function(done)
+    vim.uv.fs_scandir(folder, function(_, handle)
+      local list = {}
+      while handle do
+        local name, kind = vim.uv.fs_scandir_next(handle)
+        if not name then
+          break
+        end
+        table.insert(list, { name = name, type = kind })
+      end
+      vim.schedule(function()
+        done(list)
+      end)
+    end)
+  end)
+end
+
+---@param ctx mcp-tools.Ctx
+---@param folder string
+---@param depth integer
+---@param found string[] files in it
+local function collect(ctx, folder, depth, found)
+  local entries = entries_of(ctx, folder)
+  table.sort(entries, function(a, b)
+    return a.name < b.name
+  end)
+  for _, entry in ipairs(entries) do
+    local path = folder .. '/' .. entry.name
+    if #found >= MAX_FILES then
+      return
+    elseif entry.type == 'directory' and depth < MAX_DEPTH then
+      collect(ctx, path, depth + 1, found)
+    elseif entry.type ~= 'directory' and entry.name:find('%.md$') then
+      table.insert(found, path)
+    end
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param list mcp-tools.Workflow[]
+---@param withheld table[]
+---@param folder string
+---@param kind string
+local function add_files(ctx, list, withheld, folder, kind)
+  local resolved, why = access.path(folder, ctx.root)
+  if not resolved then -- a link: what it leads to has names, too
+    if vim.uv.fs_stat(folder) then
+      table.insert(withheld, { path = access.shown(folder, ctx.root), why = why })
+    end
+    return
+  end
+  local found = {}
+  collect(ctx, folder, 1, found)
+  for _, path in ipairs(found) do
+    local name = path:sub(#folder + 2):gsub('%.md$', '')
+    local is_wanted = kind ~= 'skill' or name:find('SKILL$') ~= nil
+    local text = is_wanted and text_of(ctx, path, withheld)
+    if text then
+      table.insert(list, {
+        kind = kind,
+        name = utf8.repair(kind == 'skill' and name:gsub('/?SKILL$', '') or name:gsub('/', ':')),
+        path = utf8.repair(access.shown(path, ctx.root)),
+        description = description_of(text),
+      })
+    end
+  end
+end
+
+--- All of them. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@return mcp-tools.Workflow[] workflows
+---@return { path: string, why: string }[] withheld
+local function all_workflows(ctx)
+  local root, list, withheld = paths.real_root(ctx.root), {}, {}
+  for _, home in ipairs(HOMES) do
+    for _, folder in ipairs({ 'commands', 'workflows', 'skills', 'agents' }) do
+      add_files(ctx, list, withheld, ('%s/%s/%s'):format(root, home, folder), FOLDERS[folder])
+    end
+  end
+  for _, name in ipairs(scripts.MAKEFILES) do
+    local text = text_of(ctx, root .. '/' .. name, withheld)
+    if text then
+      for _, target in ipairs(scripts.targets(text)) do
+        table.insert(list, { kind = 'make', name = target.name, path = name, description = target.description })
+      end
+      break
+    end
+  end
+  local package = text_of(ctx, root .. '/package.json', withheld)
+  local by_name = package and scripts.scripts(package) or {}
+  local names = vim.tbl_keys(by_name)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    table.insert(list, {
+      kind = 'npm',
+      name = name,
+      path = 'package.json',
+      description = utf8.cut(by_name[name], MAX_TEXT),
+    })
+  end
+  return list, withheld
+end
 
 return {
   name = 'workflow_list',
@@ -13,7 +169,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local all, withheld = workflows.all(ctx)
+    local all, withheld = all_workflows(ctx)
     local last = args.offset + args.limit
     return {
       workflows = vim.list_slice(all, args.offset + 1, math.min(#all, last)),

@@ -1,0 +1,133 @@
+--- Work that outlives the call that has started it, such as a job or a run of tests: found again by its owner, waited
+--- for, and kept for a while after its end.
+
+local errors = require('mcp-tools.errors')
+local owners = require('mcp-tools.util.owner')
+local timer = require('mcp-tools.util.timer')
+
+local M = {}
+
+---@class mcp-tools.process.Work
+---@field id string
+---@field owner mcp-tools.Owner
+---@field is_over boolean
+---@field listeners table<fun(), true>
+
+--- Tells those who wait for it.
+---@param work mcp-tools.process.Work
+function M.notify(work)
+  for listener in pairs(vim.tbl_extend('force', {}, work.listeners)) do
+    listener()
+  end
+end
+
+--- Calls `cb` at the next news of it, or when the time has passed; at once when it is over.
+---@param work mcp-tools.process.Work
+---@param ms integer? no limit when left out
+---@param cb fun()
+---@return fun() forget
+function M.on_news(work, ms, cb)
+  local limit, finish
+  local function forget()
+    work.listeners[finish] = nil
+    if limit then
+      limit:stop()
+    end
+  end
+  function finish()
+    forget()
+    cb()
+  end
+  if work.is_over or ms == 0 then
+    cb()
+    return function() end
+  end
+  limit = ms and timer.after(ms, finish)
+  work.listeners[finish] = true
+  return forget
+end
+
+--- Waits for news of it. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param work mcp-tools.process.Work
+---@param ms integer?
+function M.await(ctx, work, ms)
+  ctx:await(function(done)
+    ctx:on_cancel(M.on_news(work, ms, done))
+  end)
+end
+
+--- A list of work of one kind, with bounds.
+---@param opts { prefix: string, max_running: integer, max_ended: integer, busy: string }
+function M.new(opts)
+  ---@type mcp-tools.process.Work[] oldest first
+  local all, count, list = {}, 0, {}
+
+  local function running()
+    return #vim.tbl_filter(function(work)
+      return not work.is_over
+    end, all)
+  end
+
+  --- Why none can be started now.
+  ---@return mcp-tools.Error?
+  function list.refusal()
+    return running() >= opts.max_running and errors.new('busy', opts.busy:format(opts.max_running)) or nil
+  end
+
+  --- Adds one that is starting.
+  ---@param work table
+  ---@param owner mcp-tools.Owner
+  ---@return mcp-tools.Error? err
+  function list.add(work, owner)
+    local err = list.refusal()
+    if err then
+      return err
+    end
+    count = count + 1
+    work.id, work.owner, work.is_over, work.listeners = opts.prefix .. count, owner, false, {}
+    table.insert(all, work)
+  end
+
+  --- It is over. The oldest of those give way.
+  ---@param work mcp-tools.process.Work
+  function list.finish(work)
+    work.is_over = true
+    M.notify(work)
+    local left = #all - running() - opts.max_ended
+    all = vim.tbl_filter(function(each)
+      local is_kept = not each.is_over or left <= 0
+      left = left - (is_kept and 0 or 1)
+      return is_kept
+    end, all)
+  end
+
+  --- All of them, oldest first.
+  ---@return any[]
+  function list.all()
+    return vim.list_slice(all)
+  end
+
+  --- Those that a call may see, oldest first: of its session, and of clients of the same name.
+  ---@param call table a call or its ctx
+  ---@return any[]
+  function list.of(call)
+    return vim.tbl_filter(function(work)
+      return owners.is_related(work.owner, call)
+    end, all)
+  end
+
+  --- One of them.
+  ---@param call table a call or its ctx
+  ---@param id string?
+  ---@return any?
+  function list.get(call, id)
+    return vim.iter(list.of(call)):find(function(work)
+      return work.id == id
+    end)
+  end
+
+  return list
+end
+
+return M

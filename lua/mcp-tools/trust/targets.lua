@@ -261,6 +261,10 @@ end
 ---@param kind mcp-tools.NameKind
 ---@param value any
 local function add(targets, kind, value)
+  if kind == 'buffer' and type(value) == 'string' then -- its name, or its number as a text
+    value = tonumber(value) or value
+    kind = type(value) == 'string' and 'maybe' or kind
+  end
   local key = kind .. ' ' .. tostring(value)
   if targets.seen[key] then
     return
@@ -304,22 +308,6 @@ local function too_much(targets)
   end
 end
 
---- What stands right below a name that means files: lists, in lists, too.
----@param targets mcp-tools.CallTargets
----@param kind mcp-tools.NameKind
----@param list table
-local function add_all(targets, kind, list)
-  for _, item in ipairs(list) do
-    if too_much(targets) then
-      return
-    elseif type(item) == 'table' then
-      add_all(targets, kind, item)
-    else
-      add(targets, kind, item)
-    end
-  end
-end
-
 --- A key that is a path or URI itself, by its look: tools take maps from files to what is done with them. One that may
 --- be any name counts when there is such a file, or when it would be sensitive.
 ---@param key string
@@ -358,25 +346,31 @@ local function kinds_of(targets, key)
   return known
 end
 
+--- Values inside an object below a name that means files, such as `path = { value = … }`, whatever their own names are.
+---@type table<mcp-tools.NameKind, mcp-tools.NameKind>
+local BELOW = { path = 'maybe', maybe = 'maybe', uri = 'url', url = 'url', buffer = 'buffer' }
+
 ---@param targets mcp-tools.CallTargets
 ---@param value table
----@param above? mcp-tools.NameKind what the name of this table says
-local function collect(targets, value, above)
+---@param above? mcp-tools.NameKind what the names above this table say
+---@param keys? mcp-tools.NameKind what they say of its keys
+local function collect(targets, value, above, keys)
   for key, item in pairs(value) do
     if too_much(targets) then
       return
     end
-    local kinds = kinds_of(targets, key)
-    local named = type(key) == 'string' and (above ~= 'buffer' and above or kinds.itself)
-    if named then
-      add(targets, named, key)
-    end
-    local kind = kinds.kind
-    if type(item) == 'table' then
-      if kind then
-        add_all(targets, kind, item)
+    local kind, keys_below = above, BELOW[above] -- an item of a list
+    if type(key) == 'string' then
+      local kinds = kinds_of(targets, key)
+      local named = kinds.itself or keys ~= 'buffer' and keys
+      if named then
+        add(targets, named, key)
       end
-      collect(targets, item, kind)
+      kind = kinds.kind or BELOW[above]
+      keys_below = kind
+    end
+    if type(item) == 'table' then
+      collect(targets, item, kind, keys_below)
     elseif kind then
       add(targets, kind, item)
     end

@@ -482,7 +482,46 @@ describe('an argument names a file', function()
     t.eq('allow', (judge(trusted, { source = ('#!/bin/sh\ncd ../x && ls ../../y\n'):rep(1000) })))
   end)
 
+  it('when it is an object, by every string in it', function()
+    local file = root .. '/.env'
+    for _, value in ipairs({
+      { value = '.env' },
+      { value = file },
+      { kind = 'file', ref = { list = { 'in.txt', { id = file } } } },
+      { buffer = '.env' },
+      { profile = '.env' },
+      { value = root .. '/x\n/../.env' },
+      { { value = file } },
+      { { { value = { '.env' } } } },
+    }) do
+      for _, name in ipairs({ 'path', 'files', 'source' }) do
+        t.eq('deny', (judge(trusted, { [name] = value })), vim.inspect({ [name] = value }))
+      end
+    end
+    t.eq('deny', (judge(trusted, { uri = { href = 'file://' .. file } })))
+    t.eq('deny', (judge(trusted, { url = { href = file } })))
+    t.eq('allow', (judge(trusted, { url = { href = 'https://example.com/.env' } })))
+    config.reset()
+    local reader = { source = { origin = 'registered' }, annotations = { read_only = true } }
+    t.eq('ask', (judge(reader, { path = { value = outside .. '/out.txt' } })))
+    local text = ('local x = "/etc/passwd"\n'):rep(10000)
+    t.eq('allow', (judge(reader, { files = { { path = root .. '/in.txt', content = text, mode = 'w' } } })))
+  end)
+
+  it('when it is a buffer by its name, its number as text, or in an object', function()
+    vim.cmd.edit(root .. '/.env')
+    local bufnr = vim.api.nvim_get_current_buf()
+    vim.cmd.edit(root .. '/in.txt')
+    local spellings = { root .. '/.env', '.env', tostring(bufnr), { id = bufnr }, { { ref = { id = bufnr } } } }
+    for _, value in ipairs(spellings) do
+      t.eq('deny', (judge(trusted, { buffer = value })), vim.inspect(value))
+    end
+    t.eq('allow', (judge(trusted, { buffers = { { id = vim.api.nvim_get_current_buf() } } })))
+    vim.cmd('%bwipeout!')
+  end)
+
   it('and is denied when its path cannot be resolved', function()
     t.eq('deny', (judge(trusted, { repo_path = '/' .. ('x'):rep(1000) })))
+    t.eq('deny', (judge(trusted, { repo_path = { value = root .. '/' .. ('x/'):rep(2000) .. '../.env' } })))
   end)
 end)

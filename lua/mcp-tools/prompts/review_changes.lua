@@ -1,7 +1,7 @@
 --- Prompt: review changes.
 
 local git_changes = require('mcp-tools.editor.git.changes')
-local path_completion = require('mcp-tools.editor.file.completion')
+local path_completion = require('mcp-tools.files.completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local trim = require('mcp-tools.util.trim')

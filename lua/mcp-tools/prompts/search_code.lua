@@ -1,6 +1,6 @@
 --- Prompt: search the code.
 
-local path_completion = require('mcp-tools.editor.file.completion')
+local path_completion = require('mcp-tools.files.completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local matches_text = require('mcp-tools.editor.search.matches_text')

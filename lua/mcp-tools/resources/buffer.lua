@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local path_completion = require('mcp-tools.editor.file.completion')
+local path_completion = require('mcp-tools.files.completion')
 local mime = require('mcp-tools.files.mime')
 local watch = require('mcp-tools.editor.watch')
 

@@ -1,6 +1,6 @@
 --- Files of the project, as they are on disk.
 
-local path_completion = require('mcp-tools.editor.file.completion')
+local path_completion = require('mcp-tools.files.completion')
 local read_file = require('mcp-tools.files.read')
 local mime = require('mcp-tools.files.mime')
 local watch = require('mcp-tools.editor.watch')

@@ -1,7 +1,7 @@
 --- Diagnostics of one file.
 
 local buffers = require('mcp-tools.editor.buffer')
-local path_completion = require('mcp-tools.editor.file.completion')
+local path_completion = require('mcp-tools.files.completion')
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
 local watch = require('mcp-tools.editor.watch')

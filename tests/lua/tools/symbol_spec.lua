@@ -234,16 +234,16 @@ describe('a change of a symbol', function()
     local args = { symbol = 'M.close', path = 'lua/m.lua', body = 'function M.close() end' }
     t.matches('%-function M.close%(path%)', project.previewed(definition, args))
     vim.cmd.edit('lua/m.lua')
-    local in_text = require('mcp-tools.editor.symbol.in_text')
-    local ask = in_text.ask
-    in_text.ask = function(source, filetype, cb, now) -- by now the symbol would have another range
-      ask(source, filetype, function(file)
-        file.tree[2].range[3] = 11
-        cb(file)
+    local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
+    local ask = by_syntax.ask
+    by_syntax.ask = function(source, filetype, cb, now) -- by now the symbol would have another range
+      ask(source, filetype, function(tree, ...)
+        tree[2].range[3] = 11
+        cb(tree, ...)
       end, now)
     end
     local _, err = call('symbol_replace', args)
-    in_text.ask = ask
+    by_syntax.ask = ask
     t.eq(nil, err)
     t.matches(
       '\nfunction M.close%(%) end\n\nreturn M$',

@@ -8,7 +8,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
-local path_completion = require('mcp-tools.editor.file.completion')
+local path_completion = require('mcp-tools.files.completion')
 local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 

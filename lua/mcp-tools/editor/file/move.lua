@@ -16,11 +16,11 @@ local lsp = require('mcp-tools.editor.lsp')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local moved_imports = require('mcp-tools.editor.file.moved_imports')
 local moved_buffers = require('mcp-tools.editor.file.moved_buffers')
-local names = require('mcp-tools.editor.file.names')
+local names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
 local sensitive = require('mcp-tools.files.sensitive')
-local source = require('mcp-tools.editor.symbol.source')
+local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
@@ -284,7 +284,7 @@ function M.run(ctx, from, to)
   local is_folder = (uv.fs_stat(from) or {}).type == 'directory'
   local loaded
   if not is_folder then
-    loaded = source.open(ctx, { path = from }) -- so that its server runs
+    loaded = lsp.target(ctx, { path = from }) -- so that its server runs
     if loaded then
       lsp.clients(ctx, loaded.bufnr)
     end
@@ -308,7 +308,7 @@ function M.run(ctx, from, to)
       take_back(moved, done)
     end)
     if loaded then
-      source.drop(loaded)
+      target.drop(loaded)
     end
     return nil, stays and errors.new(err.code, err.message .. stays) or err
   end
@@ -332,7 +332,7 @@ function M.run(ctx, from, to)
     end
   end
   if loaded and loaded.new then
-    source.drop(loaded)
+    target.drop(loaded)
   end
   return moved
 end

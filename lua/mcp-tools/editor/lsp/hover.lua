@@ -68,7 +68,7 @@ local function defined(ctx, client, answer)
   if not items[1] then
     return nil
   end
-  local found = locations.find(ctx, { items[1] }, true)[1]
+  local found = locations.find(ctx, { items[1] }, { without_text = true })[1]
   return ('%s:%d'):format(found.path, found.line)
 end
 

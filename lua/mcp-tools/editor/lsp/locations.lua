@@ -1,13 +1,10 @@
 --- Places that servers name, as answers: the path of a file once, then `line: text` for each.
----
---- Receives: `Location` and `LocationLink` lists of the protocol.
---- Sends: places with their text, from buffers or the disk; of files that may not be read only where.
---- Does not know about: what was asked.
+--- Of files that may not be read, the places come without their text.
 
 local access = require('mcp-tools.files.access')
-local characters = require('mcp-tools.editor.position')
 local buffers = require('mcp-tools.editor.buffer')
 local file_text = require('mcp-tools.files.text')
+local matches_text = require('mcp-tools.editor.search.matches_text')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local read = require('mcp-tools.files.read')
@@ -15,14 +12,11 @@ local redact = require('mcp-tools.files.redact')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
-local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
 --- A larger file has no line that is worth showing.
 local MAX_FILE = 8 * 1024 * 1024
---- Characters of a line that are shown.
-local MAX_LINE = 200
 --- Files that are read at a time.
 local AT_ONCE = 32
 --- An answer with the text of the lines; beyond it come numbers, then counts per file, then the total alone. Bytes.
@@ -77,29 +71,12 @@ local function file_of(uri)
   return (paths.resolve(vim.uri_to_fname(uri)))
 end
 
----@param bytes string
----@param rows table<integer, true> from 0
----@return table<integer, string>
-local function pick(bytes, rows)
-  local lines, row, at, last = {}, 0, 1, -1
-  for each in pairs(rows) do
-    last = math.max(last, each)
-  end
-  while row <= last and at <= #bytes + 1 do
-    local stop = bytes:find('\n', at, true) or #bytes + 1
-    if rows[row] then
-      lines[row] = (bytes:sub(at, stop - 1):gsub('\r$', ''))
-    end
-    row, at = row + 1, stop + 1
-  end
-  return lines
-end
-
 --- Lines of files, as the editor has them or the disk.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param wanted table<string, table<integer, true>> resolved path → rows from 0
+---@param on_text? fun(path: string, text: string) called with the text of each file that is not open
 ---@return table<string, table<integer, string>> lines
-function M.lines(ctx, wanted)
+local function lines_of(ctx, wanted, on_text)
   local lines, files = {}, {}
   local pause, of_path = time_slice.of(ctx), buffers.of_paths()
   for path, rows in pairs(wanted) do
@@ -115,12 +92,18 @@ function M.lines(ctx, wanted)
     pause()
   end
   for first = 1, #files, AT_ONCE do
-    local last = math.min(first + AT_ONCE - 1, #files)
+    local last, texts = math.min(first + AT_ONCE - 1, #files), {}
     ctx:await(function(done)
       local left = last - first + 1
       for i = first, last do
         read.read(files[i], MAX_FILE, function(bytes)
-          lines[files[i]] = bytes and pick(file_text.decode(bytes), wanted[files[i]]) or {}
+          local path, text = files[i], bytes and file_text.decode(bytes) or ''
+          local row_of = matches_text.rows(text)
+          lines[path] = {}
+          for row in vim.spairs(wanted[path]) do
+            lines[path][row] = row_of(row)
+          end
+          texts[path] = on_text and bytes and text or nil
           left = left - 1
           if left == 0 then
             done()
@@ -128,23 +111,22 @@ function M.lines(ctx, wanted)
         end)
       end
     end)
+    for path, text in pairs(texts) do
+      on_text(path, text)
+    end
   end
   return lines
-end
-
----@param text string
----@return string
-local function shown(text)
-  return redact.quoted(characters.cut(utf8.repair(trim(text)), MAX_LINE))
 end
 
 --- Places with their lines, by path and line.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param items mcp-tools.lsp.Item[]
----@param without_text? boolean
+---@param opts? { without_text: boolean?, on_text: fun(path: string, text: string)? } `on_text`: called with the text of
+---  each file that is not open
 ---@return mcp-tools.lsp.Found[]
 ---@return { path: string, why: string }[]? withheld
-function M.find(ctx, items, without_text)
+function M.find(ctx, items, opts)
+  opts = opts or {}
   local wanted, files, allowed, withheld = {}, {}, {}, {}
   local pause, refusal = time_slice.of(ctx), target.path_refusals(ctx)
   for _, item in ipairs(items) do
@@ -167,8 +149,8 @@ function M.find(ctx, items, without_text)
     end
     pause()
   end
-  local lines = M.lines(ctx, wanted)
-  if not without_text then
+  local lines = lines_of(ctx, wanted, opts.on_text)
+  if not opts.without_text then
     redact.refresh(pause)
   end
   local found = {}
@@ -183,7 +165,7 @@ function M.find(ctx, items, without_text)
       column = position.to_client(raw, from.character, item.encoding),
       end_line = to.line + 1,
       end_column = position.to_client(here[to.line], to.character, item.encoding),
-      text = not without_text and raw and shown(raw) or nil,
+      text = not opts.without_text and raw and matches_text.shown(trim(raw)) or nil,
       raw = raw,
       data = item.data,
     }

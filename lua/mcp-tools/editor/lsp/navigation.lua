@@ -61,16 +61,22 @@ function M.name(spot)
 end
 
 ---@param answers { incomplete: string? }[]
----@return string?
-local function incomplete(answers)
+---@return string? why the first that is not whole is a part
+local function reason_of(answers)
   for _, answer in ipairs(answers) do
     if answer.incomplete then
-      return answer.incomplete .. ', so this may be a part'
+      return answer.incomplete
     end
   end
 end
 
-M.incomplete = incomplete
+--- Says that answers may be a part.
+---@param answers { incomplete: string? }[]
+---@return string?
+function M.incomplete(answers)
+  local reason = reason_of(answers)
+  return reason and reason .. ', so this may be a part'
+end
 
 ---@param each mcp-tools.lsp.Found
 local function place_of(each)
@@ -105,7 +111,7 @@ function M.few(ctx, args, method, what)
     total = #items,
     places = vim.tbl_map(place_of, found),
     withheld = withheld,
-    incomplete = incomplete(answers),
+    incomplete = M.incomplete(answers),
   }
 end
 
@@ -143,6 +149,34 @@ function M.word(spot)
   return spot.text:sub(byte - first):match('^[%w_\128-\255]*')
 end
 
+--- Finds where the name at a place is used.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param spot mcp-tools.lsp.Spot
+---@param include_declaration boolean
+---@return mcp-tools.lsp.Item[]? items
+---@return mcp-tools.Error? err
+---@return { by: string, incomplete: string? }? info `by`: the servers
+function M.usages(ctx, spot, include_declaration)
+  local at = lsp.place(spot.bufnr, spot.line, spot.column, { context = { includeDeclaration = include_declaration } })
+  local over = vim.uv.hrtime() + DOUBT
+  while true do
+    local names = {}
+    local answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/references', function(client)
+      table.insert(names, client.name)
+      return at(client)
+    end, { every = true })
+    if not answers then
+      return nil, err
+    end
+    local items = locations.items(answers)
+    local doubt = vim.uv.hrtime() < over and watched_files.lacks(ctx, M.word(spot), uris_of(items))
+    if not doubt then
+      return items, nil, { by = table.concat(names, ', '), incomplete = reason_of(answers) }
+    end
+    wait.pause(ctx, 200)
+  end
+end
+
 --- Where the name at a place is used.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
@@ -150,25 +184,13 @@ end
 ---@return mcp-tools.Error? err
 function M.references(ctx, args)
   local spot, err = M.spot(ctx, args)
-  if not spot then
+  local items, info
+  if spot then
+    items, err, info = M.usages(ctx, spot, args.include_declaration)
+  end
+  if not spot or not items then
     return nil, err
   end
-  local params = lsp.place(spot.bufnr, spot.line, spot.column, {
-    context = { includeDeclaration = args.include_declaration },
-  })
-  local answers, items
-  local over = vim.uv.hrtime() + DOUBT
-  repeat
-    answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/references', params, { every = true })
-    if not answers then
-      return nil, err
-    end
-    items = locations.items(answers)
-    local doubt = vim.uv.hrtime() < over and watched_files.lacks(ctx, M.word(spot), uris_of(items))
-    if doubt then
-      wait.pause(ctx, 200)
-    end
-  until not doubt
   items = only(items, args.files, ctx.root)
   local found, withheld = locations.find(ctx, items)
   local answer = locations.answer(found, {
@@ -179,7 +201,7 @@ function M.references(ctx, args)
   if #items == 0 then
     answer.note = ('nothing uses what stands at %s; line and column must be on a name'):format(M.name(spot))
   end
-  answer.withheld, answer.incomplete = withheld, incomplete(answers)
+  answer.withheld, answer.incomplete = withheld, M.incomplete({ info })
   return answer
 end
 
@@ -288,7 +310,7 @@ function M.hierarchy(ctx, args, kind)
   if not tops then
     return nil, flat --[[@as mcp-tools.Error]]
   end
-  local found = locations.find(ctx, flat, true)
+  local found = locations.find(ctx, flat, { without_text = true })
   for _, each in ipairs(found) do
     each.data.found = each
   end

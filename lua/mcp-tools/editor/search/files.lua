@@ -6,7 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
-local file_names = require('mcp-tools.editor.file.names')
+local file_names = require('mcp-tools.editor.search.names')
 local glob = require('mcp-tools.files.glob')
 local paths = require('mcp-tools.files.paths')
 local time_slice = require('mcp-tools.util.time_slice')

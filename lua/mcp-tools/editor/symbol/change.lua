@@ -9,14 +9,14 @@ local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
-local extent = require('mcp-tools.editor.symbol.extent')
-local in_text = require('mcp-tools.editor.symbol.in_text')
+local find = require('mcp-tools.editor.symbol.find')
+local lru = require('mcp-tools.util.lru')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
-local resolve = require('mcp-tools.editor.symbol.resolve')
-local source = require('mcp-tools.editor.symbol.source')
+local symbol = require('mcp-tools.editor.symbol')
+local symbol_edits = require('mcp-tools.editor.symbol.edits')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
 local treesitter = require('mcp-tools.editor.treesitter')
 local unified_diff = require('mcp-tools.editor.result.unified_diff')
@@ -36,8 +36,6 @@ local PASSING = { busy = true, timeout = true, cancelled = true }
 --- Where the symbol is not known yet.
 local SEARCHING = 'The difference is shown here once the symbol has been found.'
 
---- Differences that are kept.
-local MAX_SHOWN = 32
 --- Maximum length of a new text, in characters.
 M.MAX_TEXT = 500000
 
@@ -96,7 +94,7 @@ local function place_of(lines, file, node, filetype, root)
     ends[each.end_line - 1] = true
   end
   local opts = { root = root, filetype = filetype, name_row = node.at[1], ends = ends }
-  return extent.of(lines, range_of(lines, node), opts)
+  return symbol_edits.extent(lines, range_of(lines, node), opts)
 end
 
 --- Parses a text for the extent of a definition in it.
@@ -132,7 +130,7 @@ end
 ---@return mcp-tools.PickedSymbol?
 ---@return mcp-tools.Error? err
 function M.find(ctx, args)
-  local found, err = resolve.find(ctx, args)
+  local found, err = find.one(ctx, args)
   if not found then
     return nil, err
   end
@@ -143,9 +141,10 @@ function M.find(ctx, args)
   return found
 end
 
---- What the user was shown is what runs, as long as the text is the same.
----@type table<string, { text: string, edits: mcp-tools.Edit[] }>
-local shown, shown_count = {}, 0
+--- What the user was shown is what runs, as long as the text is the same: { text, edits }.
+local shown = lru(32)
+--- Where symbols without a path are that a question has shown.
+local places = lru(32)
 
 ---@param target mcp-tools.Target
 ---@param args table
@@ -158,20 +157,6 @@ local function key_of(target, args)
     args.text or '',
     args.where or '',
   }, '\0')
-end
-
---- Keeps edits for the question that shows them.
----@param target mcp-tools.SymbolSource
----@param args table
----@param edits mcp-tools.Edit[]
----@param text string that they are for
-local function remember(target, args, edits, text)
-  local key = key_of(target, args)
-  if not shown[key] and shown_count >= MAX_SHOWN then
-    shown, shown_count = {}, 0
-  end
-  shown_count = shown_count + (shown[key] and 0 or 1)
-  shown[key] = { text = text, edits = edits }
 end
 
 --- Reports whether a text has a word, and behind it the keyword that the old definition has before its name.
@@ -211,7 +196,7 @@ local function defines(lines, node, place, body, list, filetype, cb)
     return cb(false)
   end
   local function holds(text, first, last, done)
-    in_text.of_text(text, filetype, function(file)
+    symbol.of_text(text, filetype, function(file)
       done(nodes.each(file.tree, function(each)
         local is_it = (name_path.word(each.name) or each.name) == name
         return is_it and each.at[1] >= first and each.at[1] <= last
@@ -237,10 +222,6 @@ local function undefined(path)
   return errors.new('validation_error', text:format(path))
 end
 
---- Where symbols without a path are that a question has shown.
----@type table<string, string>
-local places = {}
-
 --- Returns the edits of a symbol's file.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param found mcp-tools.PickedSymbol
@@ -253,12 +234,12 @@ function M.edits(ctx, found, args, make)
   local bufnr = found.source.bufnr
   local lines, filetype = api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   local text = table.concat(lines, '\n') .. '\n'
-  local before = shown[key_of(found.source, args)]
+  local before = shown:get(key_of(found.source, args))
   if before and before.text == text then
     return before.edits, nil, text
   end
-  local known = not args.path and not args.bufnr and places[args.symbol]
-  places[args.symbol] = nil
+  local known = not args.path and not args.bufnr and places:get(args.symbol)
+  places:set(args.symbol, nil)
   if known and known ~= found.source.path then
     return nil, errors.new('stale', ('symbol: %s is in another file than was shown; call again'):format(found.path))
   end
@@ -317,7 +298,7 @@ end
 ---@param make mcp-tools.SymbolEdits
 ---@param again fun(err: mcp-tools.Error?)
 local function prepare(args, make, again)
-  places[args.symbol] = nil
+  places:set(args.symbol, nil)
   background.run(function(ctx)
     local found, err = M.find(ctx, args)
     if not found then
@@ -326,10 +307,10 @@ local function prepare(args, make, again)
     local edits, text
     edits, err, text = M.edits(ctx, found, args, make)
     if edits then
-      remember(found.source, args, edits, text --[[@as string]])
-      places[args.symbol] = not args.path and not args.bufnr and found.source.path or nil
+      shown:set(key_of(found.source, args), { text = text, edits = edits })
+      places:set(args.symbol, not args.path and not args.bufnr and found.source.path or nil)
     end
-    source.drop(found.source)
+    find.close(found.source)
     return err
   end, function(err)
     if not (err and PASSING[err.code]) then
@@ -362,9 +343,9 @@ function M.preview(args, make, again)
     return nil, err
   end
   local target
-  if args.path or args.bufnr or places[args.symbol] then
-    target, err =
-      buffers.find({ path = args.path or not args.bufnr and places[args.symbol] or nil, bufnr = args.bufnr })
+  local place = args.path or not args.bufnr and places:get(args.symbol) or nil
+  if place or args.bufnr then
+    target, err = buffers.find({ path = place, bufnr = args.bufnr })
     if not target then
       return nil, err
     elseif not target.bufnr and target.path and not vim.uv.fs_stat(target.path) then
@@ -375,7 +356,7 @@ function M.preview(args, make, again)
       return nil, err
     end
   end
-  local record = target and shown[key_of(target, args)]
+  local record = target and shown:get(key_of(target, args))
   local lines = record and lines_of(target, record)
   if not record or not lines or record.text ~= table.concat(lines, '\n') .. '\n' then
     if again then

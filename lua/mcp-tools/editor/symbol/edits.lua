@@ -1,12 +1,67 @@
---- Edits that replace, insert beside or delete a symbol.
+--- The extent of a definition in a text, and edits that replace, insert beside or delete it.
 ---
---- Receives: the lines of a file, where a symbol stands in them.
---- Sends: edits with positions from 0, columns in bytes.
---- Does not know about: buffers, how the symbol was found.
+--- Decorators, `export`, `template` and comments come from the syntax tree. Without a tree only line comments are
+--- recognized; any other line directly above is a doubt, and the edit is refused instead of guessed.
 
 local strings = require('mcp-tools.util.strings')
 
 local M = {}
+
+---@class mcp-tools.TextRange rows and bytes from 0
+---@field row integer
+---@field col integer
+---@field end_row integer
+---@field end_col integer
+
+---@class mcp-tools.SymbolPlace
+---@field levels mcp-tools.TextRange[] the definition, then what holds it alone: a statement, decorators, `export`
+---@field statement integer the level of its statement: `const f = …` holds `f = …`
+---@field whole mcp-tools.TextRange the last level
+---@field top integer first row with the comments above
+---@field name_row integer row of the name
+---@field doubt integer? row above that may belong to it
+
+--- Nodes that hold one definition and what modifies it, with the field that holds the definition.
+local WRAPPERS = {
+  decorated_definition = 'definition',
+  export_statement = 'declaration',
+  template_declaration = false,
+  ambient_declaration = false,
+}
+--- Nodes that are a part of a definition when they hold one alone.
+local STATEMENTS = {
+  lexical_declaration = true,
+  variable_declaration = true,
+  type_declaration = true,
+  const_declaration = true,
+  var_declaration = true,
+  expression_statement = true,
+}
+--- Siblings directly above a definition that belong to it.
+local ATTACHED = { 'comment', 'decorator', 'annotation', '^attribute' }
+--- How a line comment begins, by filetype.
+---@type table<string, string>
+local LINE_COMMENTS = {}
+for comment, filetypes in pairs({
+  ['#'] = 'python sh bash zsh fish ruby perl elixir r julia tcl nim crystal',
+  ['//'] = 'c cpp objc cuda cs java kotlin scala groovy swift dart zig go rust php'
+    .. ' javascript javascriptreact typescript typescriptreact',
+  ['--'] = 'lua haskell sql ada elm',
+  [';'] = 'lisp scheme clojure racket',
+  ['%'] = 'erlang matlab',
+  ['"'] = 'vim',
+}) do
+  for filetype in filetypes:gmatch('%S+') do
+    LINE_COMMENTS[filetype] = comment
+  end
+end
+--- A comment at the top of a file with these is about the file.
+local HEADERS = { '^#!', 'copyright', 'licen[cs]e', 'spdx' }
+
+---@param line string?
+local function is_blank(line)
+  return line == nil or not line:find('%S')
+end
 
 ---@param line string?
 ---@return string
@@ -14,9 +69,229 @@ local function indent_of(line)
   return line and line:match('^%s*') or ''
 end
 
----@param line string?
-local function is_blank(line)
-  return line ~= nil and not line:find('%S')
+--- Removes the white space at both ends of a range.
+---@param lines string[]
+---@param at mcp-tools.TextRange
+---@return mcp-tools.TextRange
+local function trimmed(lines, at)
+  local row, col, end_row, end_col = at.row, at.col, at.end_row, at.end_col
+  while row < end_row and not (lines[row + 1] or ''):find('%S', col + 1) do
+    row, col = row + 1, 0
+  end
+  col = ((lines[row + 1] or ''):find('%S', col + 1) or col + 1) - 1
+  while end_row > row and is_blank(lines[end_row + 1]:sub(1, end_col)) do
+    end_row, end_col = end_row - 1, math.huge
+  end
+  end_col = #((lines[end_row + 1] or ''):sub(1, end_col):match('^.*%S') or '')
+  return { row = row, col = col, end_row = end_row, end_col = end_col }
+end
+
+---@param lines string[]
+---@param node TSNode
+---@return mcp-tools.TextRange
+local function range_of(lines, node)
+  local row, col, end_row, end_col = node:range()
+  if end_col == 0 and end_row > row then
+    end_row, end_col = end_row - 1, math.huge
+  end
+  return { row = row, col = col, end_row = end_row, end_col = math.min(end_col, #(lines[end_row + 1] or '')) }
+end
+
+--- Returns the node of a definition: it begins where the definition does, and ends on the same row.
+---@param lines string[]
+---@param root TSNode
+---@param at mcp-tools.TextRange
+---@return TSNode?
+local function node_at(lines, root, at)
+  local node = root:named_descendant_for_range(at.row, at.col, at.end_row, at.end_col)
+  if not node or node:type() == 'ERROR' then
+    return nil
+  end
+  local found = range_of(lines, node)
+  local begins = found.row == at.row and found.col == at.col
+  for row = at.end_row + 1, begins and found.end_row or -1 do
+    begins = begins and is_blank(lines[row + 1])
+  end
+  return begins and node or nil
+end
+
+--- Returns the definition that a wrapper or a statement holds alone.
+---@param node TSNode
+---@return TSNode
+local function inner_of(node)
+  while true do
+    local kind, child = node:type(), nil
+    local field, count = WRAPPERS[kind], node:named_child_count()
+    if field then
+      child = node:field(field)[1]
+    elseif field == false or STATEMENTS[kind] and count == 1 then
+      child = node:named_child(count - 1)
+    end
+    if not child then
+      return node
+    end
+    node = child
+  end
+end
+
+--- Returns a definition and the nodes that hold it alone, from the inside.
+---@param node TSNode
+---@return TSNode[]
+---@return integer statement the last of them that is no wrapper
+local function levels_of(node)
+  local list, statement, parent = { node }, 1, node:parent()
+  while parent do
+    local kind = parent:type()
+    local is_statement = STATEMENTS[kind] and parent:named_child_count() == 1
+    if WRAPPERS[kind] == nil and not is_statement then
+      break
+    end
+    table.insert(list, parent)
+    statement = is_statement and #list or statement
+    parent = parent:parent()
+  end
+  return list, statement
+end
+
+--- Returns the sibling before a node, or before what begins with it.
+---@param node TSNode
+---@return TSNode?
+local function before(node)
+  local sibling, parent = node:prev_sibling(), node:parent()
+  while not sibling and parent do
+    local row, col = node:start()
+    local parent_row, parent_col = parent:start()
+    if row ~= parent_row or col ~= parent_col then
+      break
+    end
+    node = parent
+    sibling, parent = node:prev_sibling(), node:parent()
+  end
+  return sibling
+end
+
+---@param kind string
+local function is_attached(kind)
+  for _, form in ipairs(ATTACHED) do
+    if kind:find(form) then
+      return true
+    end
+  end
+  return false
+end
+
+---@param lines string[]
+---@param node TSNode
+---@return integer row
+local function top_of(lines, node)
+  local top, sibling = node:start(), before(node)
+  while sibling and is_attached(sibling:type()) do
+    local at = range_of(lines, sibling)
+    if at.end_row ~= top - 1 or not is_blank(lines[at.row + 1]:sub(1, at.col)) then
+      break
+    end
+    top, sibling = at.row, before(sibling)
+  end
+  return top
+end
+
+--- A comment about the file stays where it is.
+---@param lines string[]
+---@param top integer
+---@param row integer of the definition
+---@return integer top
+local function below_header(lines, top, row)
+  for i = 1, top == 0 and row or 0 do
+    for _, form in ipairs(HEADERS) do
+      if lines[i]:lower():find(form) and (i == 1 or form ~= HEADERS[1]) then
+        return row
+      end
+    end
+  end
+  return top
+end
+
+--- Returns the row on which the block comment begins that ends on a row, if it has lines of its own.
+---@param lines string[]
+---@param last integer from 0
+---@param indent string
+---@return integer? row
+local function block_start(lines, last, indent)
+  if not lines[last + 1]:find('%*/%s*$') then
+    return nil
+  end
+  local row = last
+  while row >= 0 and not lines[row + 1]:find('/*', 1, true) do
+    row = row - 1
+  end
+  local text = table.concat(lines, '\n', math.max(row, 0) + 1, last + 1)
+  if row < 0 or not text:find('^%s*/%*') or indent_of(lines[row + 1]) ~= indent then
+    return nil
+  elseif text:find('*/', 1, true) ~= #text:match('^.*%S') - 1 then
+    return nil
+  end
+  -- One that is open further up reaches down to here.
+  for above = row, 1, -1 do
+    local opened, closed = lines[above]:match('^.*()/%*'), lines[above]:match('^.*()%*/')
+    if opened or closed then
+      return (closed or 0) > (opened or 0) and row or nil
+    end
+  end
+  return row
+end
+
+--- Without a tree: comments, up to a row that cannot belong to the definition.
+---@param lines string[]
+---@param at mcp-tools.TextRange
+---@param filetype string
+---@param ends table<integer, true> rows on which neighbors end
+---@return integer top
+---@return integer? doubt
+local function above(lines, at, filetype, ends)
+  local line = lines[at.row + 1] or ''
+  if not is_blank(line:sub(1, at.col)) then
+    return at.row, at.row
+  end
+  local indent, comment, top = indent_of(line), LINE_COMMENTS[filetype], at.row
+  while comment and top > 0 do
+    local text = lines[top]
+    if indent_of(text) == indent and vim.startswith(text:sub(#indent + 1), comment) then
+      top = top - 1
+    else
+      local first = comment == '//' and block_start(lines, top - 1, indent)
+      if not first then
+        break
+      end
+      top = first
+    end
+  end
+  local next_line = lines[top]
+  local is_free = top == 0 or is_blank(next_line) or #indent_of(next_line) < #indent or ends[top - 1]
+  return top, not is_free and top - 1 or nil
+end
+
+--- Returns the extent of a definition.
+---@param lines string[]
+---@param at mcp-tools.TextRange the range as the server or the syntax tree has it
+---@param opts { root: TSNode?, filetype: string, name_row: integer, ends: table<integer, true> }
+---@return mcp-tools.SymbolPlace
+function M.extent(lines, at, opts)
+  at = trimmed(lines, at)
+  local node = opts.root and node_at(lines, opts.root, at)
+  local place
+  if node then
+    local list, statement = levels_of(inner_of(node))
+    local levels = vim.tbl_map(function(level)
+      return range_of(lines, level)
+    end, list)
+    place = { levels = levels, statement = statement, whole = levels[#levels], top = top_of(lines, list[#list]) }
+  else
+    local top, doubt = above(lines, at, opts.filetype, opts.ends)
+    place = { levels = { at }, statement = 1, whole = at, top = top, doubt = doubt }
+  end
+  place.top = below_header(lines, place.top, place.whole.row)
+  place.name_row = opts.name_row
+  return place
 end
 
 ---@param text string
@@ -134,7 +409,7 @@ end
 ---@return boolean at_edge nothing comes behind them
 local function blanks(lines, row, step)
   local count = 0
-  while is_blank(lines[row + 1]) do
+  while lines[row + 1] and is_blank(lines[row + 1]) do
     count, row = count + 1, row + step
   end
   return count, lines[row + 1] == nil
@@ -197,16 +472,16 @@ function M.delete(lines, place)
   elseif head:find('%S') or tail:find('^[;,%s]*[^;,%s/#%-]') then
     return nil, ('line %d has other code'):format(head:find('%S') and at.row + 1 or at.end_row + 1)
   end
-  local above, at_top = blanks(lines, top - 1, -1)
-  local below, at_end = blanks(lines, at.end_row + 1, 1)
+  local before_it, at_top = blanks(lines, top - 1, -1)
+  local after_it, at_end = blanks(lines, at.end_row + 1, 1)
   local first, last = top, at.end_row
-  local opener = not at_top and #indent_of(lines[top - above]) < #indent_of(lines[at.row + 1])
+  local opener = not at_top and #indent_of(lines[top - before_it]) < #indent_of(lines[at.row + 1])
   if at_end then
-    first = top - above
-  elseif at_top or opener and above == 0 or below > 0 and below <= above then
-    last = last + below
-  elseif above > 0 and above < below then
-    first = top - above
+    first = top - before_it
+  elseif at_top or opener and before_it == 0 or after_it > 0 and after_it <= before_it then
+    last = last + after_it
+  elseif before_it > 0 and before_it < after_it then
+    first = top - before_it
   end
   return edit(first, 0, last + 1, 0, '')
 end

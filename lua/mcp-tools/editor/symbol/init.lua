@@ -1,20 +1,17 @@
 --- Symbols of files: by the language server, else the syntax tree; the answer says which.
 ---
---- Receives: a loaded buffer, or the text of a file that is not open; names such as `Class/method`.
---- Sends: trees of symbols, or the one that a name means.
---- Does not know about: tools, who may read the file.
----
----   symbol.find(bufnr, 'Ledger/post_entry', function(found, err) … end)     -- found.line, found.end_line, found.by
+---   symbol.find(bufnr, 'Ledger/post_entry', function(node, err) … end)      -- node.line, node.end_line
 ---   local file = symbol.await(ctx, bufnr)                                   -- file.tree, file.by, file.changedtick
 
 local buffers = require('mcp-tools.editor.buffer')
+local by_server = require('mcp-tools.editor.symbol.by_server')
+local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local errors = require('mcp-tools.errors')
-local from_server = require('mcp-tools.editor.symbol.from_server')
-local in_text = require('mcp-tools.editor.symbol.in_text')
+local lru = require('mcp-tools.util.lru')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
-local position = require('mcp-tools.editor.lsp.position')
 local time_slice = require('mcp-tools.util.time_slice')
+local treesitter = require('mcp-tools.editor.treesitter')
 
 local api = vim.api
 
@@ -33,32 +30,55 @@ local M = {}
 local TRIES = 3
 --- Where a person waits; a server that takes longer is busy with something else, ms.
 M.PERSON_MS = 2000
---- Files whose symbols are kept.
-local MAX_KEPT = 64
-
----@type table<integer, mcp-tools.SymbolFile> by buffer
-local kept = {}
+--- Symbols of buffers by their number, and of texts that are in no buffer by filetype and text.
+local buffer_cache, text_cache = lru(64), lru(64)
+--- Maximum length of a text whose symbols are kept, in bytes.
+local MAX_KEPT_TEXT = 256 * 1024
 
 ---@param bufnr integer
 ---@return mcp-tools.SymbolFile?
 local function known(bufnr)
-  local file = kept[bufnr]
-  if
-    file
+  local file = buffer_cache:get(bufnr)
+  local is_current = file
     and file.changedtick == api.nvim_buf_get_changedtick(bufnr)
-    and file.servers == from_server.servers(bufnr)
-  then
-    return file
-  end
+    and file.servers == by_server.servers(bufnr)
+  return is_current and file or nil
 end
 
----@param bufnr integer
----@param file mcp-tools.SymbolFile
-local function keep(bufnr, file)
-  if not kept[bufnr] and vim.tbl_count(kept) >= MAX_KEPT then
-    kept = {}
+--- Symbols by the syntax tree. `cb` is called on the main loop, perhaps before this returns.
+---@param source integer|string
+---@param filetype string
+---@param cb fun(file: mcp-tools.SymbolFile)
+---@param now? boolean in one go, before this returns, for small texts
+local function ask_syntax(source, filetype, cb, now)
+  by_syntax.ask(source, filetype, function(tree, lang, why)
+    if tree then
+      return time_slice.run(function(pause)
+        cb({ tree = nodes.prune(tree, pause), by = 'treesitter', name = lang })
+      end, now)
+    end
+    cb({ tree = {}, by = 'nothing', why = why })
+  end, now)
+end
+
+--- Symbols of a text that is in no buffer. `cb` is called on the main loop, perhaps before this returns.
+---@param lines string[]
+---@param filetype string
+---@param cb fun(file: mcp-tools.SymbolFile)
+---@param now? boolean in one go, before this returns, for small texts
+function M.of_text(lines, filetype, cb, now)
+  local text, lang = table.concat(lines, '\n') .. '\n', treesitter.language(filetype)
+  local key = #text <= MAX_KEPT_TEXT and table.concat({ filetype, lang or '', text }, '\0')
+  local before = key and text_cache:get(key)
+  if before then
+    return cb(before)
   end
-  kept[bufnr] = file
+  ask_syntax(text, filetype, function(file)
+    if key and (file.by == 'treesitter' or not lang) then -- else the parser has failed, this time
+      text_cache:set(key, file)
+    end
+    cb(file)
+  end, now)
 end
 
 --- Returns what knows the symbols of a file.
@@ -111,13 +131,13 @@ function M.of_buffer(bufnr, cb, opts, try)
       cancel = M.of_buffer(bufnr, cb, { within = opts.within }, (try or 1) + 1)
       return
     end
-    found.changedtick, found.servers = tick, from_server.servers(bufnr)
+    found.changedtick, found.servers = tick, by_server.servers(bufnr)
     if not found.failed then -- the server is asked again next time
-      keep(bufnr, found)
+      buffer_cache:set(bufnr, found)
     end
     cb(found)
   end
-  local stop = from_server.ask(bufnr, opts.fresh == true, function(tree, server, why)
+  local stop = by_server.ask(bufnr, opts.fresh == true, function(tree, server, why)
     if not api.nvim_buf_is_loaded(bufnr) then
       return finish()
     elseif tree and (#tree > 0 or api.nvim_buf_line_count(bufnr) < 2) then
@@ -125,7 +145,7 @@ function M.of_buffer(bufnr, cb, opts, try)
         finish({ tree = nodes.prune(tree, pause), by = 'server', name = server })
       end)
     end
-    in_text.ask(bufnr, vim.bo[bufnr].filetype, function(found)
+    ask_syntax(bufnr, vim.bo[bufnr].filetype, function(found)
       if tree and #found.tree == 0 then
         found = { tree = {}, by = 'server', name = server }
       end
@@ -166,51 +186,18 @@ function M.of_source(ctx, source)
     return M.await(ctx, source.bufnr, { within = M.PERSON_MS })
   end
   return ctx:await(function(done)
-    in_text.of_text(source.lines, source.filetype or '', done)
+    M.of_text(source.lines, source.filetype or '', done)
   end)
-end
-
----@class mcp-tools.FoundSymbol
----@field path string the whole name path
----@field kind string
----@field line integer from 1
----@field end_line integer
----@field by string
----@field node mcp-tools.SymbolNode
----@field file mcp-tools.SymbolFile
-
----@param bufnr integer
----@param file mcp-tools.SymbolFile
----@param path mcp-tools.NamePath
----@param argument string
----@return mcp-tools.FoundSymbol?
----@return mcp-tools.Error? err
-local function pick(bufnr, file, path, argument)
-  local node, err = M.one(file, path, argument, buffers.shown(bufnr))
-  if not node then
-    return nil, err
-  end
-  return {
-    path = name_path.of(node, file.tree),
-    kind = node.kind,
-    line = node.line,
-    end_line = node.end_line,
-    by = M.by(file),
-    node = node,
-    file = file,
-  }
 end
 
 --- The one symbol of a buffer that a name means. `cb` is called on the main loop, perhaps before this returns.
 ---@param bufnr integer loaded
 ---@param name string `name`, `Class/method`, `/Class`, `name[2]`
----@param cb fun(found: mcp-tools.FoundSymbol?, err: mcp-tools.Error?)
----@param opts? { argument: string?, fresh: boolean? } `argument`: what the name is called in errors, `symbol`
+---@param cb fun(node: mcp-tools.SymbolNode?, err: mcp-tools.Error?)
+---@param opts? { fresh: boolean? }
 ---@return fun() cancel
 function M.find(bufnr, name, cb, opts)
-  bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
-  local argument = opts and opts.argument or 'symbol'
-  local path, bad = name_path.parse(name, argument)
+  local path, bad = name_path.parse(name, 'symbol')
   if not path then
     cb(nil, bad)
     return function() end
@@ -219,21 +206,8 @@ function M.find(bufnr, name, cb, opts)
     if not file then
       return cb(nil, err)
     end
-    cb(pick(bufnr, file, path, argument))
+    cb(M.one(file, path, 'symbol', buffers.shown(bufnr)))
   end, opts)
-end
-
---- The bytes of a symbol in its buffer: row and column of its start and its end, from 0.
----@param bufnr integer
----@param node mcp-tools.SymbolNode
----@return integer row, integer col, integer end_row, integer end_col
-function M.range(bufnr, node)
-  local function byte(row, units)
-    local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-    return position.byte(line, units, node.units)
-  end
-  local row, col, end_row, end_col = unpack(node.range)
-  return row, byte(row, col), end_row, byte(end_row, end_col)
 end
 
 return M

@@ -1,8 +1,6 @@
---- Symbols of a file as a tree: what a file defines, each with what stands in it.
----
---- Receives: symbols with ranges, in any order; names of kinds.
---- Sends: the tree, without parameters and locals; kinds by name.
---- Does not know about: where symbols come from, how they are shown.
+--- Symbols of a file as a tree.
+
+local sort = require('mcp-tools.util.sort')
 
 local M = {}
 
@@ -19,9 +17,6 @@ local M = {}
 
 --- Kinds that syntax trees have beside those of the protocol.
 M.MORE_KINDS = { 'impl', 'macro', 'protocol', 'record', 'section', 'trait', 'type', 'union' }
-
---- Symbols between two looks at the clock.
-local STEP = 100
 
 ---@param list string[]
 ---@return table<string, true>
@@ -61,37 +56,6 @@ local function before(a, b)
   return false
 end
 
---- Sorts as the text is; most lists are in order already, and `table.sort` cannot pause.
----@param list mcp-tools.SymbolNode[]
----@param pause fun()
----@return mcp-tools.SymbolNode[]
-local function in_order(list, pause)
-  local sorted = true
-  for i = 2, #list do
-    sorted = sorted and not before(list[i], list[i - 1])
-  end
-  local width = sorted and #list or 1
-  while width < #list do
-    local merged = {}
-    for first = 1, #list, 2 * width do
-      local a, b = first, math.min(first + width, #list + 1)
-      local a_end, b_end = b, math.min(first + 2 * width, #list + 1)
-      for at = first, b_end - 1 do
-        if b >= b_end or a < a_end and not before(list[b], list[a]) then
-          merged[at], a = list[a], a + 1
-        else
-          merged[at], b = list[b], b + 1
-        end
-        if at % STEP == 0 then
-          pause()
-        end
-      end
-    end
-    list, width = merged, 2 * width
-  end
-  return list
-end
-
 local function no_pause() end
 
 --- Leaves out parameters, locals and what has no name; tells methods from functions.
@@ -102,7 +66,7 @@ local function no_pause() end
 function M.prune(list, pause, parent)
   local out = {}
   pause = pause or no_pause
-  list = in_order(list, pause) -- some servers sort by name
+  list = sort(list, before, pause) -- some servers sort by name
   for _, node in ipairs(list) do
     local inner = parent and CODE[parent.kind]
     if node.kind ~= 'type_parameter' and not is_made_up(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
@@ -131,7 +95,7 @@ end
 ---@return mcp-tools.SymbolNode[]
 function M.nest(list, pause)
   pause = pause or no_pause
-  list = in_order(list, pause)
+  list = sort(list, before, pause)
   local top, open = {}, {}
   for _, node in ipairs(list) do
     while #open > 0 and not holds(open[#open], node) do

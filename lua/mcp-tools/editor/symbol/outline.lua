@@ -162,4 +162,18 @@ function M.rows(tree, lines_of, opts)
   return out
 end
 
+--- Returns what all symbols of an answer were found by, so that it is told once.
+---@param list { by: string? }[]
+---@return string? by nil: not the same for all
+function M.common_by(list)
+  local by
+  for _, each in ipairs(list) do
+    if by and each.by and each.by ~= by then
+      return nil
+    end
+    by = by or each.by
+  end
+  return by
+end
+
 return M

@@ -1,20 +1,27 @@
---- Overviews: outlines of one file, several, or a folder, as one answer that stays within bounds.
----
---- Receives: paths, the ctx of a `run` tool.
---- Sends: text.
---- Does not know about: where symbols come from.
+--- Overviews: outlines of one file, several, or a directory, as one answer that stays within bounds.
 
 local access = require('mcp-tools.files.access')
+local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local errors = require('mcp-tools.errors')
+local find = require('mcp-tools.editor.symbol.find')
 local fit = require('mcp-tools.editor.result.fit')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
 local search_files = require('mcp-tools.editor.search.files')
-local source = require('mcp-tools.editor.symbol.source')
 local symbol = require('mcp-tools.editor.symbol')
+local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
+
+--- Ways to outline a file, from the longest to the shortest.
+---@type { without: string?, opts: mcp-tools.OutlineOpts }[]
+local WAYS = {
+  { opts = {} },
+  { without = 'variables and fields', opts = { small = false } },
+  { without = 'variables, fields and source lines', opts = { small = false, signatures = false } },
+  { without = 'more than the top level', opts = { depth = 1, small = false, signatures = false } },
+}
 
 ---@class mcp-tools.Overview
 ---@field shown string
@@ -22,28 +29,20 @@ local M = {}
 ---@field why string? there is none
 ---@field unknown string? the filetype, when nothing knows its symbols
 ---@field count integer
----@field rows fun(opts: { depth: integer?, small: boolean?, signatures: boolean? }): string[]
+---@field rows string[][] for each of `WAYS`
 
-local KINDS = {
-  full = {},
-  plain = { small = false },
-  bare = { small = false, signatures = false },
-  top = { depth = 1, small = false, signatures = false },
-}
-
+--- Outlines a loaded file as its text is now: it may be unloaded before the answer is put together.
 ---@param each mcp-tools.SymbolSource
 ---@param pause fun() called between pieces of work
 ---@return mcp-tools.Overview
 local function overview_of(each, pause)
-  local bufnr, count = each.bufnr, 0
+  local bufnr, count, rows = each.bufnr, 0, {}
   local filetype, tick = vim.bo[bufnr].filetype, vim.api.nvim_buf_get_changedtick(bufnr)
   nodes.each(each.file.tree, function()
     count = count + 1
   end)
-  local made = {}
-  -- As the text is now: what was loaded for this goes before the answer is put together.
-  for key, opts in pairs(KINDS) do
-    made[key] = outline.rows(each.file.tree, source.lines_of(bufnr), opts)
+  for i, way in ipairs(WAYS) do
+    rows[i] = outline.rows(each.file.tree, find.lines_of(bufnr), way.opts)
     pause()
     if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
       return { shown = each.shown, why = 'it changes while it is looked at', count = 0, rows = {} }
@@ -54,53 +53,118 @@ local function overview_of(each, pause)
     by = symbol.by(each.file),
     unknown = each.file.by == 'nothing' and filetype or nil,
     count = count,
-    rows = made,
+    rows = rows,
   }
 end
 
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
----@param serverless mcp-tools.Serverless
+---@param serverless table<string, true>
 ---@return mcp-tools.Overview
 local function of_path(ctx, path, serverless)
-  local each, err = source.find(ctx, { path = path }, serverless)
+  local each, err = find.open(ctx, { path = path }, serverless)
   if not each then
     local why = err and err.message or 'it cannot be read'
     return { shown = access.shown(path, ctx.root), why = why, count = 0, rows = {} }
   end
   local made = overview_of(each, time_slice.of(ctx))
-  source.drop(each)
+  find.close(each)
   return made
 end
 
---- How symbols were found, once where it is the same for all.
----@param list mcp-tools.Overview[]
----@return string? by
-local function common_by(list)
-  local by
-  for _, each in ipairs(list) do
-    if by and each.by and each.by ~= by then
-      return nil
-    end
-    by = by or each.by
+---@param head string
+---@param body fun(way: integer): string
+---@param rest mcp-tools.Variant[] shorter ones
+---@param narrow string
+---@return string
+local function answer(head, body, rest, narrow)
+  local variants = {}
+  for i, way in ipairs(WAYS) do
+    variants[i] = {
+      without = way.without,
+      text = function()
+        return head .. '\n' .. body(i)
+      end,
+    }
   end
-  return by
+  return fit.longest(vim.list_extend(variants, rest), narrow)
+end
+
+---@param each mcp-tools.SymbolSource
+---@param ctx mcp-tools.Ctx
+---@param by string? told in the first line
+---@return string?
+---@return mcp-tools.Error? err
+local function answer_of_one(ctx, each, by)
+  local one = overview_of(each, time_slice.of(ctx))
+  if one.why then
+    return nil, errors.new('busy', ('%s: %s; try again'):format(each.shown, one.why))
+  end
+  local head = ('%s, %d lines%s'):format(
+    each.shown,
+    vim.api.nvim_buf_line_count(each.bufnr),
+    by and (' (by %s)'):format(by) or ''
+  )
+  local text = answer(head, function(way)
+    return #one.rows[way] > 0 and table.concat(one.rows[way], '\n') or 'no symbols'
+  end, {
+    {
+      without = 'names',
+      text = function()
+        return ('%s\n%d symbols'):format(head, one.count)
+      end,
+    },
+  }, 'find single ones with symbol_find')
+  return each.file.why and ('%s\n(%s)'):format(text, each.file.why) or text
+end
+
+--- The overview of one buffer or file.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer? }
+---@return string?
+---@return mcp-tools.Error? err
+function M.of_one(ctx, args)
+  local each, err = find.open(ctx, args)
+  if not each then
+    return nil, err
+  end
+  return answer_of_one(ctx, each, symbol.by(each.file))
+end
+
+--- The same by the syntax tree alone.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer? }
+---@return string?
+---@return mcp-tools.Error? err
+function M.by_syntax(ctx, args)
+  local each, err = target.await(ctx, args, { load = true, current = true })
+  if not each then
+    return nil, err
+  end
+  local tree, _, why = ctx:await(function(done)
+    by_syntax.ask(each.bufnr, vim.bo[each.bufnr].filetype, done)
+  end)
+  if not tree or not vim.api.nvim_buf_is_loaded(each.bufnr) then
+    return nil, errors.new('not_found', ('%s: %s'):format(each.shown, why or 'gone'))
+  end
+  local file = { tree = nodes.prune(tree, time_slice.of(ctx)), by = 'treesitter' }
+  return answer_of_one(ctx, vim.tbl_extend('force', each, { file = file }))
 end
 
 ---@param list mcp-tools.Overview[]
----@param kind 'full'|'plain'|'bare'|'top'|nil nil: counts alone
+---@param way integer? nil: counts alone
 ---@param by string? said above already
 ---@return string
-local function text_of(list, kind, by)
+local function text_of(list, way, by)
   local out = {}
   for _, each in ipairs(list) do
     local tail = each.why and (': ' .. each.why) or ''
     if each.by and each.by ~= by then
       tail = tail .. (' (by %s)'):format(each.by)
     end
-    if kind then
+    if way then
       table.insert(out, each.shown .. tail)
-      for _, row in ipairs(each.rows[kind] or {}) do
+      for _, row in ipairs(each.rows[way] or {}) do
         table.insert(out, '  ' .. row)
       end
     else
@@ -112,76 +176,29 @@ end
 
 ---@param list mcp-tools.Overview[]
 ---@param head string
----@param narrow string
 ---@return string
-function M.answer(list, head, narrow)
-  local by = common_by(list)
-  local total = 0
+local function answer_of_many(list, head)
+  local by, total = outline.common_by(list), 0
   for _, each in ipairs(list) do
     total = total + each.count
   end
   head = head .. (by and (' (by %s)'):format(by) or '')
-  local function variant(kind, without)
-    return {
-      without = without,
+  return answer(head, function(way)
+    return text_of(list, way, by)
+  end, {
+    {
+      without = 'names, so counts per file',
       text = function()
-        return head .. '\n' .. text_of(list, kind, by)
+        return head .. '\n' .. text_of(list, nil, by)
       end,
-    }
-  end
-  return fit.longest({
-    variant('full'),
-    variant('plain', 'variables and fields'),
-    variant('bare', 'variables, fields and source lines'),
-    variant('top', 'more than the top level'),
-    variant(nil, 'names, so counts per file'),
+    },
     {
       without = 'files to be named',
       text = function()
         return ('%s\n%d symbols'):format(head, total)
       end,
     },
-  }, narrow)
-end
-
---- The overview of one buffer or file.
----@param ctx mcp-tools.Ctx in a coroutine
----@param args { path: string?, bufnr: integer? }
----@return string?
----@return mcp-tools.Error? err
-function M.of_one(ctx, args)
-  local each, err = source.find(ctx, args)
-  if not each then
-    return nil, err
-  end
-  local one = overview_of(each, time_slice.of(ctx))
-  if one.why then
-    return nil, errors.new('busy', ('%s: %s; try again'):format(each.shown, one.why))
-  end
-  local head = ('%s, %d lines'):format(each.shown, vim.api.nvim_buf_line_count(each.bufnr))
-  head = head .. (one.by and (' (by %s)'):format(one.by) or '')
-  local function variant(kind, without)
-    return {
-      without = without,
-      text = function()
-        local rows = one.rows[kind]
-        return head .. '\n' .. (#rows > 0 and table.concat(rows, '\n') or 'no symbols')
-      end,
-    }
-  end
-  local text = fit.longest({
-    variant('full'),
-    variant('plain', 'variables and fields'),
-    variant('bare', 'variables, fields and source lines'),
-    variant('top', 'more than the top level'),
-    {
-      without = 'names',
-      text = function()
-        return ('%s\n%d symbols'):format(head, one.count)
-      end,
-    },
-  }, 'find single ones with symbol_find')
-  return each.file.why and ('%s\n(%s)'):format(text, each.file.why) or text
+  }, 'narrow it with path, globs or limit')
 end
 
 --- The overview of a folder or of several files.
@@ -241,7 +258,7 @@ function M.of_many(ctx, list, opts)
     head = rest:format(head, unknown, table.concat(names, ', '))
   end
   local told = search_files.told(withheld)
-  return M.answer(made, head .. (told and '; ' .. told or ''), 'narrow it with path, globs or limit')
+  return answer_of_many(made, head .. (told and '; ' .. told or ''))
 end
 
 return M

@@ -1,47 +1,29 @@
---- Where a symbol is used, and in which other symbol: by its language server, else wherever the word stands.
----
---- Receives: a symbol of a loaded buffer; the ctx of a `run` tool.
---- Sends: places with their lines and what is around them; which of the two it was.
---- Does not know about: how they are shown.
+--- Where a symbol is used, and in which other symbol: by its language server, else wherever the word is.
 
-local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local file_type = require('mcp-tools.editor.file.filetype')
-local in_text = require('mcp-tools.editor.symbol.in_text')
-local lsp = require('mcp-tools.editor.lsp')
+local file_type = require('mcp-tools.files.filetype')
+local find = require('mcp-tools.editor.symbol.find')
+local fit = require('mcp-tools.editor.result.fit')
+local locations = require('mcp-tools.editor.lsp.locations')
 local name_path = require('mcp-tools.editor.symbol.name_path')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local nodes = require('mcp-tools.editor.symbol.nodes')
-local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local search = require('mcp-tools.editor.search')
-local matches_text = require('mcp-tools.editor.search.matches_text')
-local source = require('mcp-tools.editor.symbol.source')
 local symbol = require('mcp-tools.editor.symbol')
-local target = require('mcp-tools.editor.buffer.target')
-local contents = require('mcp-tools.editor.buffer.contents')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
-local METHOD = 'textDocument/references'
 --- Files that are loaded so that their server names what is around a place.
 local MAX_LOADED = 10
 
----@class mcp-tools.Reference
----@field row integer from 0
----@field col integer from 0, in `units`
----@field units mcp-tools.lsp.Encoding
-
 ---@class mcp-tools.ReferenceRow one line
----@field row integer from 0
----@field column integer from 1, in characters, of the first on it
----@field count integer
----@field text string? the line
+---@field line integer
+---@field text string?
 ---@field around string? name path
 
 ---@class mcp-tools.ReferenceFile
----@field path string resolved
 ---@field shown string
 ---@field count integer
 ---@field rows mcp-tools.ReferenceRow[]
@@ -51,58 +33,24 @@ local MAX_LOADED = 10
 ---@field files mcp-tools.ReferenceFile[]
 ---@field total integer
 ---@field by string
----@field guessed boolean the word stands there; nobody says that the symbol is meant
+---@field guessed boolean the word is there; nobody says that the symbol is meant
 ---@field incomplete string?
 
---- By the server.
----@param ctx mcp-tools.Ctx
+--- The place of a symbol's name.
 ---@param picked mcp-tools.PickedSymbol
----@return table<string, mcp-tools.Reference[]>? by resolved path
----@return mcp-tools.Error? err
----@return string? incomplete
----@return string? by
-local function by_server(ctx, picked)
-  local node = picked.node
-  local line = vim.api.nvim_buf_get_lines(picked.source.bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
-  -- Some count the keyword to the name's place.
-  local at = position.byte(line, node.at[2], node.units)
-  local first = line:find(name_path.word(node.name) or node.name, at + 1, true)
-  at = first and first - 1 or at
-  local col = position.units(line, at, node.units)
-  local asked = {}
-  local function params(client)
-    table.insert(asked, client.name)
-    return {
-      textDocument = { uri = vim.uri_from_bufnr(picked.source.bufnr) },
-      position = { line = node.at[1], character = position.units(line, at, client.offset_encoding) },
-      context = { includeDeclaration = false },
-    }
-  end
-  local result, err, info = lsp.request(ctx, picked.source.bufnr, METHOD, params)
-  if err then
-    return nil, err
-  end
-  local found, path_of, pause = {}, {}, time_slice.of(ctx)
-  for _, item in ipairs(result or {}) do
-    pause()
-    if item.uri:find('^file:') then
-      path_of[item.uri] = path_of[item.uri] or paths.resolve(vim.uri_to_fname(item.uri))
-      local path, from = path_of[item.uri], item.range.start
-      local is_itself = path == picked.source.path and from.line == node.at[1] and from.character == col
-      if not is_itself then
-        found[path] = found[path] or {}
-        local units = info and info.client.offset_encoding or 'utf-16'
-        table.insert(found[path], { row = from.line, col = from.character, units = units })
-      end
-    end
-  end
-  return found, nil, info and info.incomplete, info and info.client.name or table.concat(asked, ', ')
+---@return mcp-tools.lsp.Spot
+local function spot_of(picked)
+  local node, bufnr = picked.node, picked.source.bufnr
+  local line = vim.api.nvim_buf_get_lines(bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
+  local byte = position.byte(line, node.at[2], node.units)
+  local first = line:find(name_path.word(node.name) or node.name, byte + 1, true) -- some count the keyword to the name
+  local column = position.units(line, first and first - 1 or byte, 'utf-32') + 1
+  return { bufnr = bufnr, path = picked.source.shown, line = node.at[1] + 1, column = column, text = line }
 end
 
---- By the word.
 ---@param ctx mcp-tools.Ctx
 ---@param picked mcp-tools.PickedSymbol
----@return table<string, mcp-tools.Reference[]>? by resolved path
+---@return mcp-tools.lsp.Item[]?
 ---@return mcp-tools.Error? err
 local function by_word(ctx, picked)
   local word = name_path.word(picked.node.name)
@@ -111,129 +59,179 @@ local function by_word(ctx, picked)
     return nil, errors.new('not_found', text:format(picked.path))
   end
   local found, err = search.find(ctx, { query = word, word = true }, {})
-  if not found then
-    return nil, err
-  end
-  local out = {}
-  for _, file in ipairs(found.files) do
+  local items = {}
+  for _, file in ipairs(found and found.files or {}) do
+    local uri = vim.uri_from_fname(file.path)
     for _, match in ipairs(file.matches) do
-      local own = file.path == picked.source.path and match.row == picked.node.at[1]
-      if not own then
-        out[file.path] = out[file.path] or {}
-        table.insert(out[file.path], { row = match.row, col = match.col, units = 'utf-8' })
-      end
+      local at = { line = match.row, character = match.col }
+      table.insert(items, { uri = uri, range = { start = at, ['end'] = at }, encoding = 'utf-8' })
     end
   end
-  return out
+  return found and items, err
 end
 
 ---@param path string
----@return string
+---@return string?
 local function extension_of(path)
-  return path:match('%.([^./]+)$') or ''
+  return path:match('%.([^./]+)$')
 end
 
 --- Returns the symbols of a file that uses another one.
 ---@param ctx mcp-tools.Ctx
 ---@param path string
----@param text mcp-tools.Text
----@param looks { of_text: function, left: integer, extension: string? } `left`: how many files may still be loaded
+---@param text string? nil: the file is open
+---@param loads { extension: string?, left: integer } files that may be loaded for their symbols
 ---@return mcp-tools.SymbolFile?
-local function symbols_of(ctx, path, text, looks)
+local function symbols_of(ctx, path, text, loads)
+  if not text then
+    local source = find.open(ctx, { path = path })
+    return source and source.file
+  end
   local file = ctx:await(function(done)
-    if text.bufnr then
-      ctx:on_cancel(symbol.of_buffer(text.bufnr, done))
-    else
-      looks.of_text(vim.split(text.text, '\n', { plain = true }), file_type.of(path), done)
-    end
+    symbol.of_text(vim.split(text, '\n', { plain = true }), file_type.of(path), done)
   end)
-  if file and file.by == 'nothing' and not text.bufnr and extension_of(path) == looks.extension and looks.left > 0 then
-    looks.left = looks.left - 1
-    local loaded = source.find(ctx, { path = path }) -- leased: the next question finds it loaded
-    return loaded and loaded.file or file
+  if file.by == 'nothing' and loads.left > 0 and loads.extension and extension_of(path) == loads.extension then
+    loads.left = loads.left - 1
+    local source = find.open(ctx, { path = path }) -- leased: the next question finds it loaded
+    return source and source.file or file
   end
   return file
-end
-
---- Adds the lines of a file and the symbols around them.
----@param file mcp-tools.ReferenceFile
----@param list mcp-tools.Reference[]
----@param text mcp-tools.Text?
----@param symbols mcp-tools.SymbolFile?
----@param pause fun()
-local function fill(file, list, text, symbols, pause)
-  table.sort(list, function(a, b)
-    return a.row == b.row and a.col < b.col or a.row < b.row
-  end)
-  local row_of, names = matches_text.rows(text and text.text or ''), {}
-  for _, each in ipairs(list) do
-    local last = file.rows[#file.rows]
-    if last and last.row == each.row then
-      last.count = last.count + 1
-    else
-      pause()
-      local line = text and row_of(each.row)
-      local around = symbols and nodes.around(symbols.tree, each.row + 1)
-      if around and not names[around] then
-        names[around] = name_path.of(around, symbols.tree)
-      end
-      table.insert(file.rows, {
-        row = each.row,
-        column = position.to_client(line, each.col, each.units),
-        count = 1,
-        text = line,
-        around = around and names[around] or nil,
-      })
-    end
-  end
 end
 
 --- Finds what uses a symbol.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param picked mcp-tools.PickedSymbol
+---@param except? { first: integer, last: integer } lines of its own file that do not count
 ---@return mcp-tools.References?
 ---@return mcp-tools.Error? err
-function M.find(ctx, picked)
-  local found, err, incomplete, by = by_server(ctx, picked)
-  local guessed = false
-  if not found and err and err.code == 'not_found' then
+function M.find(ctx, picked, except)
+  local spot, own, guessed = spot_of(picked), picked.source.path, false
+  local items, err, info = navigation.usages(ctx, spot, false)
+  if not items and err and err.code == 'not_found' then
     guessed = true
-    found, err = by_word(ctx, picked)
+    items, err = by_word(ctx, picked)
   end
-  if not found then
+  if not items then
     return nil, err
   end
-  local made = { files = {}, total = 0, guessed = guessed, by = by or 'the word alone', incomplete = incomplete }
-  local readable, pause, refusal = {}, time_slice.of(ctx), target.path_refusals(ctx)
-  for path, list in pairs(found) do
-    pause()
-    local refused, why = refusal(path)
-    local file = { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = why }
-    table.insert(made.files, file)
-    made.total = made.total + #list
-    if not refused then
-      table.insert(readable, path)
-    end
+  local texts = {} ---@type table<string, string>
+  local places, withheld = locations.find(ctx, items, {
+    on_text = function(path, text)
+      texts[path] = text
+    end,
+  })
+  local why = {}
+  for _, each in ipairs(withheld or {}) do
+    why[each.path] = each.why
   end
-  table.sort(made.files, function(a, b)
-    return a.shown < b.shown
-  end)
-  local read, of_path = {}, buffers.of_paths()
-  for first = 1, #readable, contents.AT_ONCE do
-    local part = contents.of(ctx, vim.list_slice(readable, first, first + contents.AT_ONCE - 1), of_path)
-    for path, text in pairs(part) do
-      read[path] = text
+  local loads = { extension = not guessed and own and extension_of(own) or nil, left = MAX_LOADED }
+  local made = {
+    files = {},
+    total = 0,
+    guessed = guessed,
+    by = info and info.by or 'the word alone',
+    incomplete = info and info.incomplete,
+  }
+  local function is_left_out(each)
+    if not each.file or each.file ~= own then
+      return not each.file
     end
+    return each.line == spot.line and (guessed or each.column == spot.column)
+      or except and except.first <= each.line and each.line <= except.last
   end
-  pause = time_slice.of(ctx) -- what was waited for is no work
-  local extension = not guessed and picked.source.path and extension_of(picked.source.path) or nil
-  local looks = { of_text = in_text.of_texts(), left = MAX_LOADED, extension = extension }
-  for _, file in ipairs(made.files) do
-    local text = not file.why and read[file.path] or nil
-    fill(file, found[file.path], text, text and symbols_of(ctx, file.path, text, looks), pause)
+  local pause, file, symbols, names = time_slice.of(ctx), nil, nil, {}
+  for _, each in ipairs(places) do
     pause()
+    if not is_left_out(each) then
+      if not file or file.shown ~= each.path then
+        file = { shown = each.path, count = 0, rows = {}, why = why[each.path] }
+        table.insert(made.files, file)
+        symbols = not file.why and each.raw and symbols_of(ctx, each.file, texts[each.file], loads) or nil
+        texts[each.file] = nil
+      end
+      file.count, made.total = file.count + 1, made.total + 1
+      local last = file.rows[#file.rows]
+      if not last or last.line ~= each.line then
+        local around = symbols and nodes.around(symbols.tree, each.line)
+        if around and not names[around] then
+          names[around] = name_path.of(around, symbols.tree)
+        end
+        table.insert(file.rows, { line = each.line, text = each.text, around = around and names[around] or nil })
+      end
+    end
   end
   return made
+end
+
+---@param found mcp-tools.References
+---@param opts { limit: integer, offset: integer }
+---@param with_text boolean
+---@return string[]
+local function rows_of(found, opts, with_text)
+  local out, skipped, last = {}, 0, opts.offset + opts.limit
+  for _, file in ipairs(found.files) do
+    local is_named, around = false, nil
+    for _, row in ipairs(file.rows) do
+      if skipped >= opts.offset and skipped < last then
+        if not is_named then
+          table.insert(out, file.shown .. (file.why and (' (lines withheld: %s)'):format(file.why) or ''))
+          is_named = true
+        end
+        local name = row.around and row.around ~= around and (' ' .. row.around) or ''
+        around = row.around
+        table.insert(out, ('  %d%s%s'):format(row.line, name, with_text and row.text and ': ' .. row.text or ''))
+      end
+      skipped = skipped + 1
+    end
+  end
+  return out
+end
+
+--- Puts references into words: the path of a file once, then `line around: text` for each line.
+---@param found mcp-tools.References
+---@param name string path of the symbol
+---@param opts { limit: integer, offset: integer }
+---@return string
+function M.text(found, name, opts)
+  local lines = 0
+  for _, file in ipairs(found.files) do
+    lines = lines + #file.rows
+  end
+  local head = ('%d references to %s in %d files (by %s)'):format(found.total, name, #found.files, found.by)
+  if found.guessed then
+    head = head .. '; no language server says what is meant: others of that name, strings and comments are among them'
+  elseif found.incomplete then
+    head = ('%s; %s, so there may be more'):format(head, found.incomplete)
+  end
+  local last = math.min(opts.offset + opts.limit, lines)
+  if opts.offset > 0 or last < lines then
+    head = ('%s; lines %d-%d of %d'):format(head, math.min(opts.offset + 1, last), last, lines)
+    head = head .. (last < lines and (', offset=%d goes on'):format(last) or '')
+  end
+  local function variant(without, list_of)
+    return {
+      without = without,
+      text = function()
+        return table.concat(vim.list_extend({ head }, list_of()), '\n')
+      end,
+    }
+  end
+  return fit.longest({
+    variant(nil, function()
+      return rows_of(found, opts, true)
+    end),
+    variant('the text of the lines', function()
+      return rows_of(found, opts, false)
+    end),
+    variant('lines, so counts per file', function()
+      return vim.tbl_map(function(file)
+        return ('%s: %d'):format(file.shown, file.count)
+      end, found.files)
+    end),
+    variant('files to be named, so the total', function()
+      return {}
+    end),
+  }, 'narrow it with limit and offset')
 end
 
 return M

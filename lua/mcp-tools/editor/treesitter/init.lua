@@ -1,8 +1,4 @@
---- Syntax trees by treesitter, parsed in slices, so that large files do not hold up the editor.
----
---- Receives: a loaded buffer, or text with the name of its filetype.
---- Sends: the tree of its main language, or why there is none.
---- Does not know about: symbols, queries, who asks.
+--- Syntax trees by treesitter, parsed in slices, so that large files do not block the main thread.
 
 local M = {}
 
@@ -21,6 +17,11 @@ local TURN = 4e6
 --- that nothing stops.
 M.MAX_CHILDREN = 2000
 
+--- The runtime path is searched again for a missing parser after this time, ns.
+local MISSING = 10e9
+---@type table<string, integer> language without a parser → ns
+local missing = {}
+
 --- The language of a filetype, where a parser is installed.
 ---@param filetype string
 ---@return string? lang
@@ -30,8 +31,10 @@ function M.language(filetype)
     return nil, 'its filetype is not known'
   end
   local lang = vim.treesitter.language.get_lang(filetype) or filetype
-  local ok, loaded = pcall(vim.treesitter.language.add, lang)
+  local is_missing = missing[lang] and vim.uv.hrtime() - missing[lang] < MISSING
+  local ok, loaded = pcall(is_missing and error or vim.treesitter.language.add, lang)
   if not ok or NEW and not loaded then
+    missing[lang] = is_missing and missing[lang] or vim.uv.hrtime()
     return nil, ('no treesitter parser for %s is installed'):format(lang)
   end
   return lang

@@ -1,18 +1,11 @@
---- Inspection of syntax trees: what is around a place, what a query captures, what a file defines.
----
---- Receives: arguments of tools, the ctx of a `run` tool.
---- Sends: text that stays within bounds, or an error value.
---- Does not know about: language servers.
+--- Inspection of syntax trees: what is around a place, what a query captures. Queries that would block the main thread
+--- are refused.
 
-local cost = require('mcp-tools.editor.treesitter.cost')
 local errors = require('mcp-tools.errors')
 local fit = require('mcp-tools.editor.result.fit')
-local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
-local nodes = require('mcp-tools.editor.symbol.nodes')
-local outline = require('mcp-tools.editor.symbol.outline')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
-local source = require('mcp-tools.editor.symbol.source')
+local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local treesitter = require('mcp-tools.editor.treesitter')
 local utf8 = require('mcp-tools.util.utf8')
@@ -35,11 +28,11 @@ end
 --- The file that arguments name, with its tree.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
----@return mcp-tools.SymbolSource?
+---@return mcp-tools.Target?
 ---@return TSNode|mcp-tools.Error root_or_err
 ---@return string? lang
 local function tree_of(ctx, args)
-  local file, err = source.open(ctx, args)
+  local file, err = target.await(ctx, args, { load = true, current = true })
   if not file then
     return nil, err --[[@as mcp-tools.Error]]
   end
@@ -146,49 +139,84 @@ function M.scope(ctx, args)
   return file.shown .. '\n' .. table.concat(rows, '\n')
 end
 
---- The outline by the tree alone.
----@param ctx mcp-tools.Ctx in a coroutine
----@param args { path: string?, bufnr: integer? }
+--- Two quantifiers beside or in each other are tried in every way, in one go that nothing stops. A few `?` alone do no
+--- harm.
+local MAX_REPEATED, MAX_OPTIONAL = 1, 10
+--- Levels of a tree; nodes of a query, and those in each other. One step that nothing stops tries all of them with each
+--- other: at 20000 levels, or 100 nodes, that takes seconds. No code of people is as deep.
+local MAX_NODES, MAX_NESTED = 30, 8
+local MAX_DEPTH = 1000
+--- Bytes of a node that is looked into: no language has ten nodes for each byte, and most nodes are small.
+local MIN_BYTES = MAX_DEPTH / 10
+
+--- Why a query may take for ever.
+---@param query string
 ---@return string?
----@return mcp-tools.Error? err
-function M.outline(ctx, args)
-  local file, err = source.open(ctx, args)
-  if not file then
-    return nil, err
+local function excess_of(query)
+  local bare = query:gsub('\\.', ''):gsub('"[^"\n]*"', '"'):gsub(';[^\n]*', ''):gsub('#[%w_.-]+[?!]?', '')
+  local _, repeated = bare:gsub('[*+]', '')
+  local _, optional = bare:gsub('%?', '')
+  if repeated > MAX_REPEATED or repeated > 0 and optional > 0 then
+    return 'more than one *, + or ? takes for ever on long lists of nodes'
+  elseif optional > MAX_OPTIONAL then
+    return ('more than %d ? take for ever on long lists of nodes'):format(MAX_OPTIONAL)
   end
-  local filetype, tick = vim.bo[file.bufnr].filetype, api.nvim_buf_get_changedtick(file.bufnr)
-  local tree, _, why = ctx:await(function(done)
-    from_syntax.ask(file.bufnr, filetype, done)
+  local count, nested, most = 0, 0, 0
+  bare = bare:gsub('%(%s*_', '(')
+  for word in bare:gmatch('[%w_.@#-]+') do
+    count = count + (word:find('^_+$') and 1 or 0)
+  end
+  for sign in bare:gmatch('[()"]') do
+    nested = nested + (sign == '(' and 1 or sign == ')' and -1 or 0)
+    count, most = count + (sign == ')' and 0 or 1), math.max(most, nested)
+  end
+  if count > MAX_NODES or most > MAX_NESTED then
+    return ('more than %d nodes, or %d in each other, take too long'):format(MAX_NODES, MAX_NESTED)
+  end
+end
+
+--- Predicates that take time proportional to the text of a node. Others run patterns or code of plugins, in one step
+--- that nothing stops.
+local PREDICATES = { 'eq', 'any-of', 'contains', 'has-parent', 'has-ancestor' }
+
+--- Returns the first predicate or directive of a query that is not allowed.
+---@param query vim.treesitter.Query
+---@return string? name
+local function forbidden_in(query)
+  for _, predicates in pairs(query.info.patterns) do
+    for _, predicate in ipairs(predicates) do
+      local name = tostring(predicate[1])
+      local plain = name:match('^(.*)%?$') or ''
+      plain = plain:gsub('^not%-', '')
+      if not vim.list_contains(PREDICATES, plain) and not vim.list_contains(PREDICATES, (plain:gsub('^any%-', ''))) then
+        return name
+      end
+    end
+  end
+end
+
+--- Has a tree more levels than a query can be run on?
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param root TSNode
+---@param is_old fun(): boolean has the text changed? Then nothing more is looked at
+---@return boolean
+local function is_too_deep(ctx, root, is_old)
+  local levels = { root:iter_children() }
+  ctx:await(function(done)
+    treesitter.walk(function()
+      if #levels == 0 or #levels > MAX_DEPTH or ctx:cancelled() or is_old() then
+        return false
+      end
+      local child = levels[#levels]()
+      if child and child:byte_length() >= MIN_BYTES then
+        levels[#levels + 1] = child:iter_children()
+      elseif not child then
+        levels[#levels] = nil
+      end
+      return true
+    end, done)
   end)
-  if not tree or not api.nvim_buf_is_loaded(file.bufnr) then
-    return nil, errors.new('not_found', ('%s: %s'):format(file.shown, why or 'gone'))
-  end
-  local pause = time_slice.of(ctx)
-  tree = nodes.prune(tree, pause)
-  local function variant(opts, without)
-    return {
-      without = without,
-      text = function()
-        pause()
-        if changed(file.bufnr, tick) then
-          return ''
-        end
-        local rows = outline.rows(tree, source.lines_of(file.bufnr), opts)
-        local head = ('%s, %d lines'):format(file.shown, api.nvim_buf_line_count(file.bufnr))
-        return head .. '\n' .. (#rows > 0 and table.concat(rows, '\n') or 'no symbols')
-      end,
-    }
-  end
-  local text = fit.longest({
-    variant({}),
-    variant({ small = false }, 'variables and fields'),
-    variant({ small = false, signatures = false }, 'variables, fields and source lines'),
-    variant({ small = false, depth = 1, signatures = false }, 'more than the top level'),
-  }, 'find single ones with symbol_find')
-  if changed(file.bufnr, tick) then
-    return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
-  end
-  return text
+  return #levels > MAX_DEPTH
 end
 
 --- What a query captures.
@@ -202,7 +230,7 @@ function M.query(ctx, args)
   if not file then
     return nil, root --[[@as mcp-tools.Error]]
   end
-  local excess = cost.excess(args.query)
+  local excess = excess_of(args.query)
   if excess then
     return nil, errors.new('validation_error', ('query: %s; ask for the parts one by one'):format(excess))
   end
@@ -211,10 +239,10 @@ function M.query(ctx, args)
     local why = tostring(query):gsub('^.-:%d+: ', '')
     return nil, errors.new('validation_error', ('query: it does not fit the grammar of %s: %s'):format(lang, why))
   end
-  local forbidden = cost.forbidden(query)
+  local forbidden = forbidden_in(query)
   if forbidden then
     local text = 'query: #%s is not allowed; allowed are #%s? and their not- and any- forms'
-    return nil, errors.new('validation_error', text:format(forbidden, table.concat(cost.PREDICATES, '?, #')))
+    return nil, errors.new('validation_error', text:format(forbidden, table.concat(PREDICATES, '?, #')))
   end
   redact.refresh(time_slice.of(ctx))
   local tick = api.nvim_buf_get_changedtick(file.bufnr)
@@ -227,9 +255,9 @@ function M.query(ctx, args)
   if is_wide then
     local text = '%s: a syntax error makes its tree too wide to search; treesitter_scope shows what is around a place'
     return nil, errors.new('tool_error', text:format(file.shown))
-  elseif cost.is_too_deep(ctx, root, is_old) then
+  elseif is_too_deep(ctx, root, is_old) then
     local text = '%s: its tree has more than %d levels; treesitter_scope shows what is around a place'
-    return nil, errors.new('tool_error', text:format(file.shown, cost.MAX_DEPTH))
+    return nil, errors.new('tool_error', text:format(file.shown, MAX_DEPTH))
   elseif is_old() then
     return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
   end

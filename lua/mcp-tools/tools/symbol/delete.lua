@@ -4,35 +4,9 @@ local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 local errors = require('mcp-tools.errors')
 local references = require('mcp-tools.editor.symbol.references')
-local references_text = require('mcp-tools.editor.symbol.references_text')
 
 --- Lines of users that are listed.
 local MAX_LISTED = 50
-
---- What uses the symbol but itself.
----@param found mcp-tools.References
----@param path string?
----@param first integer row
----@param last integer row
-local function without_own(found, path, first, last)
-  found.total = 0
-  for _, file in ipairs(found.files) do
-    file.rows = vim.tbl_filter(function(row)
-      return file.path ~= path or row.row < first or row.row > last
-    end, file.rows)
-    file.count = 0
-    for _, row in ipairs(file.rows) do
-      file.count = file.count + row.count
-    end
-    if file.why then
-      file.count = math.max(file.count, 1)
-    end
-    found.total = found.total + file.count
-  end
-  found.files = vim.tbl_filter(function(file)
-    return file.count > 0
-  end, found.files)
-end
 
 return {
   name = 'symbol_delete',
@@ -57,18 +31,16 @@ return {
     if not list then
       return ctx(nil, err)
     end
-    local first, last = list[1].start_line, list[1].end_line - 1
-    users, err = references.find(ctx, found)
+    users, err = references.find(ctx, found, { first = list[1].start_line + 1, last = list[1].end_line })
     if not users then
       return ctx(nil, err)
     elseif users.incomplete then
       local text = 'whether %s is used cannot be told: %s; nothing was deleted, try again'
       return ctx(nil, errors.new('busy', text:format(found.path, users.incomplete)))
     end
-    without_own(users, found.source.path, first, last)
     if users.total > 0 then
       local text = '%s is in use, so it was not deleted; change these places first\n%s'
-      local listed = references_text.of(users, found.path, { limit = MAX_LISTED, offset = 0 })
+      local listed = references.text(users, found.path, { limit = MAX_LISTED, offset = 0 })
       return ctx(nil, errors.new('tool_error', text:format(found.path, listed)))
     end
     return ctx(change.apply(ctx, found, list, args))

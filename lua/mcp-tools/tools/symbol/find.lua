@@ -1,12 +1,115 @@
 --- Symbols of the project, a folder or a file by name.
 
-local in_file = require('mcp-tools.editor.symbol.in_file')
+local find = require('mcp-tools.editor.symbol.find')
+local fit = require('mcp-tools.editor.result.fit')
 local kinds = require('mcp-tools.editor.lsp.kinds')
-local listing = require('mcp-tools.editor.symbol.listing')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
-local project = require('mcp-tools.editor.symbol.project')
+local outline = require('mcp-tools.editor.symbol.outline')
 local search_files = require('mcp-tools.editor.search.files')
+local symbol = require('mcp-tools.editor.symbol')
+local utf8 = require('mcp-tools.util.utf8')
+
+---@class mcp-tools.SymbolListing
+---@field shown string
+---@field by string
+---@field count integer
+---@field rows { head: string, body: string }[]
+
+---@param hits mcp-tools.Hits
+---@param node mcp-tools.SymbolNode
+---@param line_of fun(number: integer): string?
+---@param body boolean
+local function entry(hits, node, line_of, body)
+  local name = name_path.of(node, hits.file.tree)
+  local source = not body and outline.is_called(node) and outline.signature(node, line_of) or ''
+  return {
+    head = ('  %s [%s] %s%s'):format(name, node.kind, outline.lines(node), source ~= '' and ': ' .. source or ''),
+    body = body and (utf8.repair(table.concat(hits.lines_of(node.line, node.end_line), '\n'))) or '',
+  }
+end
+
+--- As much as is asked for, as it is now.
+---@param hits mcp-tools.Hits[]
+---@param opts { limit: integer, offset: integer, body: boolean? }
+---@return mcp-tools.SymbolListing[]
+local function listed(hits, opts)
+  local list, at = {}, 0
+  for _, each in ipairs(hits) do
+    local listing = { shown = each.shown, by = symbol.by(each.file), count = #each.nodes, rows = {} }
+    local line_of = outline.line_reader(each.lines_of)
+    for _, node in ipairs(each.nodes) do
+      at = at + 1
+      if at > opts.offset and at <= opts.offset + opts.limit then
+        table.insert(listing.rows, entry(each, node, line_of, opts.body == true))
+      end
+    end
+    table.insert(list, listing)
+  end
+  return list
+end
+
+---@param list mcp-tools.SymbolListing[]
+---@param total integer
+---@param opts { limit: integer, offset: integer, body: boolean? }
+---@param notes string[]
+---@return string
+local function text_of(list, total, opts, notes)
+  local by = outline.common_by(list)
+  local head = ('%d symbols%s'):format(total, by and (' (by %s)'):format(by) or '')
+  local last = math.min(opts.offset + opts.limit, total)
+  if opts.offset > 0 or last < total then
+    head = ('%s; %d-%d shown'):format(head, math.min(opts.offset + 1, last), last)
+    head = head .. (last < total and (', offset=%d goes on'):format(last) or '')
+  end
+  head = table.concat({ head, unpack(notes) }, '; ')
+  local function rows(body)
+    local out = { head }
+    for _, each in ipairs(list) do
+      if #each.rows > 0 then
+        table.insert(out, each.shown .. (by and '' or (' (by %s)'):format(each.by)))
+      end
+      for _, row in ipairs(each.rows) do
+        table.insert(out, row.head)
+        if body then
+          table.insert(out, row.body)
+        end
+      end
+    end
+    return table.concat(out, '\n')
+  end
+  local variants = {}
+  if opts.body then
+    table.insert(variants, {
+      text = function()
+        return rows(true)
+      end,
+    })
+  end
+  table.insert(variants, {
+    without = opts.body and 'bodies; symbol_read gives one' or nil,
+    text = function()
+      return rows(false)
+    end,
+  })
+  table.insert(variants, {
+    without = 'names, so counts per file',
+    text = function()
+      local out = { head }
+      for _, each in ipairs(list) do
+        table.insert(out, ('%s: %d'):format(each.shown, each.count))
+      end
+      return table.concat(out, '\n')
+    end,
+  })
+  table.insert(variants, {
+    without = 'files to be named, so the total',
+    text = function()
+      return head
+    end,
+  })
+  return fit.longest(variants, 'narrow it with path, kinds or limit')
+end
 
 return {
   name = 'symbol_find',
@@ -48,9 +151,9 @@ return {
       end
     end
     if place and place.folder then
-      found, err = project.find(ctx, path, place, args)
+      found, err = find.in_directory(ctx, path, place, args)
     else
-      found, err = in_file.find(ctx, path, args)
+      found, err = find.in_file(ctx, path, args)
     end
     if not found then
       return ctx(nil, err)
@@ -63,13 +166,13 @@ return {
       table.insert(notes, ('%d more files with that word were not looked at'):format(found.passed))
     end
     if found.total == 0 and found.files then
-      table.insert(notes, project.looked(found))
+      table.insert(notes, find.looked(found))
     end
     if found.near then
       table.insert(notes, 'there is ' .. found.near)
     end
-    local list = listing.of(found.hits, args)
-    project.drop(found)
-    return listing.text(list, found.total, args, notes)
+    local list = listed(found.hits, args)
+    find.close_all(found)
+    return text_of(list, found.total, args, notes)
   end,
 }

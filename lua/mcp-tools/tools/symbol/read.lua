@@ -1,6 +1,6 @@
 --- The text of one symbol.
 
-local resolve = require('mcp-tools.editor.symbol.resolve')
+local find = require('mcp-tools.editor.symbol.find')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Bytes; a longer symbol is cut at a line.
@@ -21,7 +21,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local found, err = resolve.find(ctx, args)
+    local found, err = find.one(ctx, args)
     if not found then
       return ctx(nil, err)
     end

@@ -1,10 +1,7 @@
 --- Where one symbol is used.
 
-local redact = require('mcp-tools.files.redact')
+local find = require('mcp-tools.editor.symbol.find')
 local references = require('mcp-tools.editor.symbol.references')
-local references_text = require('mcp-tools.editor.symbol.references_text')
-local resolve = require('mcp-tools.editor.symbol.resolve')
-local time_slice = require('mcp-tools.util.time_slice')
 
 return {
   name = 'symbol_references',
@@ -22,7 +19,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, args)
-    local found, err = resolve.find(ctx, args)
+    local found, err = find.one(ctx, args)
     local list
     if found then
       list, err = references.find(ctx, found)
@@ -30,7 +27,6 @@ return {
     if not found or not list then
       return ctx(nil, err)
     end
-    redact.refresh(time_slice.of(ctx))
-    return references_text.of(list, found.path, args)
+    return references.text(list, found.path, args)
   end,
 }

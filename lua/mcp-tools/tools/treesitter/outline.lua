@@ -1,6 +1,6 @@
 --- What a file defines, by its syntax tree alone.
 
-local inspect = require('mcp-tools.editor.treesitter.inspect')
+local overview = require('mcp-tools.editor.symbol.overview')
 
 return {
   name = 'treesitter_outline',
@@ -14,6 +14,6 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    return ctx(inspect.outline(ctx, args))
+    return ctx(overview.by_syntax(ctx, args))
   end,
 }

@@ -1,6 +1,5 @@
 -- Symbols of files that give none: long lines, buffers that go, texts that nobody wrote by hand.
 
-local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
@@ -49,7 +48,7 @@ describe('symbols of a text with syntax errors', function()
       timer:start(0, 1, function()
         longest, last = math.max(longest, vim.uv.hrtime() - last), vim.uv.hrtime()
       end)
-      in_text.of_text(vim.split(text, '\n'), filetype, function(found)
+      symbol.of_text(vim.split(text, '\n'), filetype, function(found)
         file = found
       end)
       t.wait(function()
@@ -69,7 +68,7 @@ describe('symbols of a text with syntax errors', function()
     end
     for _, lines in ipairs({ { ('> '):rep(300) }, { ('>'):rep(300) }, { ('- '):rep(300) .. 'x' }, nested }) do
       local file
-      in_text.of_text(lines, 'markdown', function(found)
+      symbol.of_text(lines, 'markdown', function(found)
         file = found
       end, true)
       t.eq('nothing', file.by)
@@ -77,7 +76,7 @@ describe('symbols of a text with syntax errors', function()
       t.eq({}, require('mcp-tools.ui.layout.syntax').groups(lines, 'markdown'))
     end
     local file
-    in_text.of_text({ '# Title', ('-'):rep(500), ('> '):rep(20) .. 'text' }, 'markdown', function(found)
+    symbol.of_text({ '# Title', ('-'):rep(500), ('> '):rep(20) .. 'text' }, 'markdown', function(found)
       file = found
     end, true)
     t.eq('Title', file.tree[1].name)
@@ -85,7 +84,7 @@ describe('symbols of a text with syntax errors', function()
 
   it('are found where the errors are few', function()
     local file
-    in_text.of_text({ 'function a() end', ')', 'function b() end' }, 'lua', function(found)
+    symbol.of_text({ 'function a() end', ')', 'function b() end' }, 'lua', function(found)
       file = found
     end, true)
     t.eq('treesitter', file.by)

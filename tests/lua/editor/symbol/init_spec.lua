@@ -1,8 +1,7 @@
 local double = require('syntax_double')
 local edits = require('mcp-tools.editor.symbol.edits')
-local extent = require('mcp-tools.editor.symbol.extent')
-local file_type = require('mcp-tools.editor.file.filetype')
-local in_text = require('mcp-tools.editor.symbol.in_text')
+local file_type = require('mcp-tools.files.filetype')
+local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
@@ -17,7 +16,7 @@ end
 --- The outline of a text that is in no buffer.
 local function outline_of(text, filetype)
   local lines, file = split(text), nil
-  in_text.of_text(lines, filetype, function(found)
+  symbol.of_text(lines, filetype, function(found)
     file = found
   end)
   t.wait(function()
@@ -202,7 +201,7 @@ describe('symbols of a text', function()
       return found and found.line, err
     end
     local function asked()
-      return t.calls(in_text, 'ask', function()
+      return t.calls(by_syntax, 'ask', function()
         t.ok(line_of('one'))
       end)
     end
@@ -226,7 +225,7 @@ describe('symbols of a text', function()
     ticks:start(0, 1, function()
       turns = turns + 1
     end)
-    in_text.of_text(lines, 'c', function(found)
+    symbol.of_text(lines, 'c', function(found)
       file = found
     end)
     t.eq(nil, file)
@@ -272,7 +271,7 @@ describe('an edit of a symbol', function()
     if given then
       file = { tree = nodes.prune(served(given.symbols)) }
     else
-      in_text.of_text(lines, filetype, function(found)
+      symbol.of_text(lines, filetype, function(found)
         file = found
       end, true)
       root = vim.treesitter.get_string_parser(text .. '\n', filetype):parse()[1]:root()
@@ -285,7 +284,7 @@ describe('an edit of a symbol', function()
       ends[each.end_line - 1] = true
     end
     local name_row = given and given.name_row or node.at[1]
-    local place = extent.of(lines, at, { root = root, filetype = filetype, name_row = name_row, ends = ends })
+    local place = edits.extent(lines, at, { root = root, filetype = filetype, name_row = name_row, ends = ends })
     local list, why = make(lines, place)
     if not list then
       return nil, why
@@ -504,9 +503,9 @@ end)
 describe('texts one after the other', function()
   it('have parsers looked for once by filetype', function()
     local function all()
-      local of, left = in_text.of_texts(), 20
+      local left = 20
       for i = 1, 20 do
-        of({ 'text ' .. i }, 'nosuchlanguage', function()
+        symbol.of_text({ 'text ' .. i }, 'nosuchlanguage', function()
           left = left - 1
         end)
       end
@@ -514,7 +513,6 @@ describe('texts one after the other', function()
         return left == 0
       end)
     end
-    all() -- known from now on
     t.eq(1, t.calls(vim.treesitter.language, 'add', all))
   end)
 

@@ -1,23 +1,19 @@
---- Symbols of the project by name: language servers say in which files, else those that hold the word are looked at.
----
---- Receives: a name path, a place; the ctx of a `run` tool.
---- Sends: the symbols that are meant, with the buffers or texts that they stand in.
---- Does not know about: how they are shown.
+--- Finding symbols by name: in a file, in a directory, or the one of the project that a call's arguments mean.
 
 local access = require('mcp-tools.files.access')
 local clients = require('mcp-tools.editor.lsp.clients')
-local file_type = require('mcp-tools.editor.file.filetype')
-local in_text = require('mcp-tools.editor.symbol.in_text')
+local errors = require('mcp-tools.errors')
+local file_type = require('mcp-tools.files.filetype')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
 local search_files = require('mcp-tools.editor.search.files')
-local source = require('mcp-tools.editor.symbol.source')
 local symbol = require('mcp-tools.editor.symbol')
+local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
@@ -26,6 +22,46 @@ local METHOD = 'workspace/symbol'
 local MAX_FILES = 100
 --- Files without a running server that are loaded, so that theirs starts; of more of them the text is looked at.
 local MAX_LOADED = 20
+
+---@class mcp-tools.SymbolSource: mcp-tools.Target
+---@field bufnr integer
+---@field file mcp-tools.SymbolFile
+
+--- Loads a file where nobody sees it, if it is not open, and finds its symbols.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer? } neither: the current file
+---@param serverless? table<string, true> filetypes without a server, for calls that open many files; it is added to
+---@return mcp-tools.SymbolSource?
+---@return mcp-tools.Error? err
+function M.open(ctx, args, serverless)
+  local source, err = target.await(ctx, args, { load = true, current = true })
+  if not source then
+    return nil, err
+  end
+  local filetype = vim.bo[source.bufnr].filetype
+  local file
+  file, err = symbol.await(ctx, source.bufnr, {
+    fresh = source.new and not (serverless and serverless[filetype]),
+  })
+  if not file then
+    return nil, err
+  elseif serverless and file.by ~= 'server' then
+    serverless[filetype] = true
+  end
+  return vim.tbl_extend('force', source, { file = file })
+end
+
+--- Unloads what was loaded for a call alone.
+M.close = target.drop
+
+--- Reads lines of a buffer.
+---@param bufnr integer
+---@return mcp-tools.LinesOf
+function M.lines_of(bufnr)
+  return function(first, last)
+    return vim.api.nvim_buf_get_lines(bufnr, first - 1, last, false)
+  end
+end
 
 ---@class mcp-tools.Hits symbols of one file
 ---@field shown string
@@ -120,13 +156,11 @@ end
 --- The symbols of a file that is not loaded, by its text.
 ---@param ctx mcp-tools.Ctx
 ---@param file mcp-tools.search.File
----@param filetype string
----@param symbols_of function of `in_text.of_texts`
 ---@return mcp-tools.Hits
-local function of_text(ctx, file, filetype, symbols_of)
-  local lines = vim.split(file.text, '\n', { plain = true })
+local function of_text(ctx, file)
+  local lines, filetype = vim.split(file.text, '\n', { plain = true }), filetype_of(file)
   local symbols = ctx:await(function(done)
-    symbols_of(lines, filetype, done)
+    symbol.of_text(lines, filetype, done)
   end)
   local function lines_of(first, last)
     return vim.list_slice(lines, first, last)
@@ -134,24 +168,47 @@ local function of_text(ctx, file, filetype, symbols_of)
   return { shown = file.shown, lines_of = lines_of, filetype = filetype, file = symbols, nodes = {} }
 end
 
----@param ctx mcp-tools.Ctx
----@param path string
----@param serverless mcp-tools.Serverless
----@return mcp-tools.Hits?
-local function of_path(ctx, path, serverless)
-  local each = source.find(ctx, { path = path }, serverless)
-  if not each then
-    return nil
-  end
+---@param source mcp-tools.SymbolSource
+---@return mcp-tools.Hits
+local function of_source(source)
   return {
-    shown = each.shown,
-    bufnr = each.bufnr,
-    lines_of = source.lines_of(each.bufnr),
-    filetype = vim.bo[each.bufnr].filetype,
-    file = each.file,
+    shown = source.shown,
+    bufnr = source.bufnr,
+    lines_of = M.lines_of(source.bufnr),
+    filetype = vim.bo[source.bufnr].filetype,
+    file = source.file,
     nodes = {},
-    source = each,
+    source = source,
   }
+end
+
+---@param file mcp-tools.SymbolFile
+---@param path mcp-tools.NamePath
+---@param opts { substring: boolean?, kinds: string[]? }
+---@return mcp-tools.SymbolNode[]
+local function matching(file, path, opts)
+  return vim.tbl_filter(function(node)
+    return not opts.kinds or vim.list_contains(opts.kinds, node.kind)
+  end, name_path.all(file.tree, path, opts.substring))
+end
+
+--- Finds symbols of one file. It stays loaded.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param path mcp-tools.NamePath
+---@param args { path: string?, bufnr: integer?, substring: boolean?, kinds: string[]? }
+---@return mcp-tools.ProjectSymbols?
+---@return mcp-tools.Error? err
+function M.in_file(ctx, path, args)
+  local source, err = M.open(ctx, args)
+  if not source then
+    return nil, err
+  elseif source.file.by == 'nothing' then
+    return nil, select(2, symbol.one(source.file, path, 'symbol', source.shown))
+  end
+  local hits = of_source(source)
+  hits.nodes, hits.source = matching(source.file, path, args), nil
+  local near = #hits.nodes == 0 and name_path.near(source.file.tree, path)
+  return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, passed = 0, near = near or nil }
 end
 
 ---@param name string
@@ -172,14 +229,14 @@ local function holds_all(text, path)
   return true
 end
 
---- Finds symbols below a place. What was loaded for it stays until `drop`.
+--- Finds symbols below a directory. What was loaded for it stays until `close_all`.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param path mcp-tools.NamePath
 ---@param place mcp-tools.search.Place
 ---@param opts { substring: boolean?, kinds: string[]? }
 ---@return mcp-tools.ProjectSymbols?
 ---@return mcp-tools.Error? err
-function M.find(ctx, path, place, opts)
+function M.in_directory(ctx, path, place, opts)
   local word = word_of(path.parts[#path.parts].name)
   local asked, incomplete = ask_servers(ctx, word)
   local text, err = search.find(
@@ -232,14 +289,14 @@ function M.find(ctx, path, place, opts)
     by = {},
     unknown = {},
   }
-  local symbols_of = in_text.of_texts()
   for i = 1, math.min(#list, MAX_FILES) do
     local file = texts[list[i]]
     local hits
     if file and not few and not file.bufnr then
-      hits = of_text(ctx, file, filetype_of(file), symbols_of)
+      hits = of_text(ctx, file)
     else
-      hits = of_path(ctx, list[i], serverless)
+      local source = M.open(ctx, { path = list[i] }, serverless)
+      hits = source and of_source(source)
     end
     if hits then
       local by = symbol.by(hits.file)
@@ -248,16 +305,12 @@ function M.find(ctx, path, place, opts)
       else
         made.unknown[hits.filetype] = (made.unknown[hits.filetype] or 0) + 1
       end
-      for _, node in ipairs(name_path.all(hits.file.tree, path, opts.substring)) do
-        if not opts.kinds or vim.list_contains(opts.kinds, node.kind) then
-          table.insert(hits.nodes, node)
-        end
-      end
+      hits.nodes = matching(hits.file, path, opts)
       made.total = made.total + #hits.nodes
       if #hits.nodes > 0 then
         table.insert(made.hits, hits)
       elseif hits.source then
-        source.drop(hits.source)
+        M.close(hits.source)
       end
     end
     pause()
@@ -265,14 +318,11 @@ function M.find(ctx, path, place, opts)
   return made
 end
 
---- What was loaded for a call alone goes with it.
+--- Unloads what was loaded for a search.
 ---@param found mcp-tools.ProjectSymbols
----@param but? integer a buffer that stays
-function M.drop(found, but)
+function M.close_all(found)
   for _, hits in ipairs(found.hits) do
-    if hits.source and hits.bufnr ~= but then
-      source.drop(hits.source)
-    end
+    M.close(hits.source)
   end
 end
 
@@ -295,11 +345,11 @@ function M.looked(found)
   return text
 end
 
---- Where a symbol is, for errors that list several.
+--- Lists symbols for an error.
 ---@param ctx mcp-tools.Ctx
 ---@param found mcp-tools.ProjectSymbols
 ---@return string
-function M.told(ctx, found)
+local function listed(ctx, found)
   local list = {}
   for _, hits in ipairs(found.hits) do
     for _, node in ipairs(hits.nodes) do
@@ -311,6 +361,67 @@ function M.told(ctx, found)
   end
   local more = found.total > #list and (' and %d more'):format(found.total - #list) or ''
   return table.concat(list, ', ') .. more
+end
+
+---@class mcp-tools.PickedSymbol
+---@field source mcp-tools.SymbolSource
+---@field node mcp-tools.SymbolNode
+---@field path string its name path
+---@field by string
+
+---@param ctx mcp-tools.Ctx
+---@param path mcp-tools.NamePath
+---@return mcp-tools.SymbolSource? source the file of the only symbol of the project that is meant
+---@return mcp-tools.Error? err
+local function only_source(ctx, path)
+  local place, err = search_files.place(ctx, nil)
+  local found
+  if place then
+    found, err = M.in_directory(ctx, path, place, {})
+  end
+  if not found then
+    return nil, err
+  elseif found.total == 1 then
+    local hits = found.hits[1]
+    if hits.source then
+      return hits.source
+    end
+    return M.open(ctx, { path = vim.fs.joinpath(ctx.root, hits.shown) })
+  end
+  M.close_all(found)
+  if found.total == 0 and found.incomplete then
+    return nil, errors.new('busy', ('symbol: %q was not found, but %s; try again'):format(path.given, found.incomplete))
+  elseif found.total == 0 then
+    local text = 'symbol: there is no %q in the project; %s; symbol_find with substring finds parts of names'
+    return nil, errors.new('not_found', text:format(path.given, M.looked(found)))
+  end
+  local text = 'symbol: %q means %d symbols: %s; give path, and the whole name path of one'
+  return nil, errors.new('validation_error', text:format(path.given, found.total, listed(ctx, found)))
+end
+
+--- Finds the one symbol that arguments mean, in a file or wherever in the project it is. Its file stays loaded.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { symbol: string, path: string?, bufnr: integer? }
+---@return mcp-tools.PickedSymbol?
+---@return mcp-tools.Error? err it lists what comes near
+function M.one(ctx, args)
+  local path, err = name_path.parse(args.symbol, 'symbol')
+  if not path then
+    return nil, err
+  end
+  local source, node
+  if args.path or args.bufnr then
+    source, err = M.open(ctx, args)
+  else
+    source, err = only_source(ctx, path)
+  end
+  if source then
+    node, err = symbol.one(source.file, path, 'symbol', source.shown)
+  end
+  if not source or not node then
+    return nil, err
+  end
+  return { source = source, node = node, path = name_path.of(node, source.file.tree), by = symbol.by(source.file) }
 end
 
 return M

@@ -16,7 +16,7 @@ PY := $(wildcard bridge scripts tests bench rplugin lua)
 PROGRAMS = $(shell grep -lsE '^\#!.*python' $(wildcard scripts/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs captures screenshots dist clean
+.PHONY: help python setup demo run trace install test test-quick test-nightly check check-python check-lua check-docs bench endure fuzz format docs captures screenshots dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,11 +40,16 @@ trace: python ## Draw the way of a real call through the files
 install: python ## Create the plugin's own Python environment, as `:McpTools install` does
 	@$(PYTHON) scripts/install-env
 
-test: check ## Everything: the checks, then all tests on every Neovim that can be had
+test: check ## The checks and all tests but the nightly ones
 	@$(PYTEST) $(ARGS)
 
 test-quick: setup ## Some of every kind of test, on one Neovim, in about a minute
 	@$(PYTEST) --quick $(ARGS)
+
+test-nightly: setup ## Packages, installations from nothing, older conformance, endurance, other plugins
+	@$(BIN)/python -m tests.support.plugins
+	@$(PYTEST) -m nightly $(ARGS)
+	@$(BIN)/python bench/endurance.py --minutes 10
 
 check: check-python check-lua check-docs ## Style, types, lint, generated documentation
 

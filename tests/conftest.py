@@ -3,8 +3,9 @@
 Async style: pytest-asyncio in auto mode. `async def test_…` and async fixtures just work, each test on its
 own event loop; those that share a bridge share the session's loop as well (`pytestmark` in them says so).
 
-A test that uses `nvim_version` (directly, or through `nvim_program` or `spawn_nvim`) runs once per Neovim:
-on every one that is installed, with `--quick` on the required one. `@pytest.mark.nvim("0.11")` narrows that.
+A test that uses `nvim_version` (directly, or through `nvim_program` or `spawn_nvim`) runs on the required
+Neovim. With `@pytest.mark.every_nvim` it runs on each supported one: for what depends on the version.
+`@pytest.mark.nvim("0.12")` names others.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="one Neovim, and no test that is marked slow")
+    parser.addoption("--every-nvim", action="store_true", help="every test on each supported Neovim")
     parser.addoption("--update-captures", action="store_true", help="keep what screens show now")
 
 
@@ -94,9 +96,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "nvim_version" not in metafunc.fixturenames:
         return
-    marker = metafunc.definition.get_closest_marker("nvim")
-    minors = marker.args if marker else tuple(nvims.SOURCES)
-    if metafunc.config.getoption("--quick"):
+    config, named = metafunc.config, metafunc.definition.get_closest_marker("nvim")
+    every = config.getoption("--every-nvim") or metafunc.definition.get_closest_marker("every_nvim")
+    minors = named.args if named else tuple(nvims.SOURCES) if every else (nvims.REQUIRED,)
+    if config.getoption("--quick"):
         minors = [minor for minor in minors if minor == nvims.REQUIRED]
     missing = nvims.read()["missing"]
     metafunc.parametrize(

@@ -25,10 +25,16 @@ RUNS = {
 }
 
 
-# The suites are about the bridge, which is the same for every Neovim.
-@pytest.mark.nvim("0.11")
 @pytest.mark.slow
-@pytest.mark.parametrize("run", ["0.1.16", "2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param("0.1.16", marks=pytest.mark.nightly),
+        pytest.param("2025-06-18", marks=pytest.mark.nightly),
+        "2025-11-25",
+        "2026-07-28",
+    ],
+)
 async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
     """Every check of every scenario passes, except those of expected-failures.yml, which all fail."""
     program, args, listing = RUNS[run]

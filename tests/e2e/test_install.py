@@ -57,7 +57,7 @@ async def echoes(nvim: Nvim) -> None:
         assert text_of(await client.call_tool("nvim_test_echo", {"text": "hi"})) == "hi"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
 def test_make_install(tmp_path: Path, uv: bool) -> None:
@@ -77,7 +77,6 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 @pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
 async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -> None:
     """One line names `:McpTools install`; that shows its progress, then the bridge starts from what it built.
@@ -120,7 +119,6 @@ async def test_built_meanwhile(spawn_nvim: Spawn, home: Home) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_damaged(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
     """With the right stamp and without its packages: the bridge says what mends its environment; it does."""
     place = environment.pretend(home, environment.lock_hash(), flags="-S")  # no site-packages

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import bridge as support
-from tests.support import environment, processes
+from tests.support import environment, plugins, processes
 from tests.support.bridge import connect
 from tests.support.nvim import ROOT, Home, Nvim
 from tests.support.results import text_of
@@ -113,7 +113,7 @@ async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) 
     assert shown == start / "mcp-tools.nvim" / "doc" / "mcp-tools.txt"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.nvim("0.12")
 async def test_vim_pack(spawn_nvim: Spawn, home: Home, published: str) -> None:
     """The README's example for `vim.pack` installs, builds and starts, all in one start of the editor."""
@@ -124,7 +124,7 @@ async def test_vim_pack(spawn_nvim: Spawn, home: Home, published: str) -> None:
     assert "Run :McpTools install" not in "".join(await nvim.lua("return told"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.nvim("0.12")
 async def test_vim_pack_and_quit(spawn_nvim: Spawn, home: Home, published: str, tmp_path: Path) -> None:
     """An editor that quits does not end its build step; the next one says so, and starts when it is done."""
@@ -149,8 +149,7 @@ async def test_vim_pack_and_quit(spawn_nvim: Spawn, home: Home, published: str, 
     assert (built / environment.STAMP).exists()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif("LAZY_PATH" not in os.environ, reason="LAZY_PATH names no checkout of lazy.nvim")
+@pytest.mark.nightly
 async def test_lazy(
     spawn_nvim: Spawn, nvim_program: Path, home: Home, tmp_path: Path, published: str
 ) -> None:
@@ -159,7 +158,7 @@ async def test_lazy(
         f"'{SOURCE.removeprefix('https://github.com/')}'", f"url = '{published}'"
     )
     init = (
-        f"{ALONE}vim.opt.runtimepath:prepend([[{os.environ['LAZY_PATH']}]])\n"
+        f"{ALONE}vim.opt.runtimepath:prepend([[{plugins.path('lazy.nvim')}]])\n"
         f"local spec = (function()\n{spec}\nend)()\n"
         "require('lazy').setup({ spec }, { rocks = { enabled = false } })\n"
     )

@@ -153,7 +153,7 @@ def test_licences() -> None:
     assert [name for name, kind in kinds.items() if re.sub(free, "", kind).strip(" ANDOR()")] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(180)  # packages are fetched where no cache has them
 def test_dist(tmp_path: Path) -> None:
     """Built twice it is the same; installed, its programs serve an editor that has the rock alone."""

@@ -1,0 +1,75 @@
+"""Other people's Neovim plugins that nightly tests run with: `python -m tests.support.plugins` fetches them.
+
+They are put into `.deps/plugins/NAME` at the pinned commits. An existing checkout is used as it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from . import processes
+from .nvim import ROOT
+
+FOLDER = ROOT / ".deps" / "plugins"
+TIMEOUT = 120  # seconds for one plugin
+PINNED = {
+    "avante.nvim": ("yetone", "a9334315e05ac750985c7d0b391e360e36e0278e"),
+    "claudecode.nvim": ("coder", "2390c6e45c4789072c293ac69de051d169668b29"),
+    "codecompanion.nvim": ("olimorris", "f1afd02537c68b3dd6e0d41d4adda5ef538e0473"),
+    "lazy.nvim": ("folke", "306a05526ada86a7b30af95c5cc81ffba93fef97"),
+    "mcphub.nvim": ("ravitemer", "7cd5db330f41b7bae02b2d6202218a061c3ebc1f"),
+    "neotest": ("nvim-neotest", "1c529a1ef9c82e8131e872368415cecc2bb86ea2"),
+    "nvim-dap": ("mfussenegger", "9e848e09a697ee95302a3ef2dd43fd6eb709e570"),
+    "nvim-nio": ("nvim-neotest", "21f5324bfac14e22ba26553caf69ec76ae8a7662"),
+    "opencode.nvim": ("NickvanDyke", "cb8660e08fb6ecc248f267ff0f45d5be5075c586"),
+    "plenary.nvim": ("nvim-lua", "b9fd5226c2f76c951fc8ed5923d85e4de065e509"),
+    "sidekick.nvim": ("folke", "8ad0ede3ff9065878a853e4b037ba6ac88231fb0"),
+}
+"""Owner on GitHub and commit of each."""
+
+
+def path(*names: str) -> str:
+    """The checkouts, joined by colons; skips the test where one is missing."""
+    for name in names:
+        if not (FOLDER / name).is_dir():
+            reason = FOLDER / f"{name}.reason"
+            why = reason.read_text() if reason.exists() else "run `make test-nightly`, which fetches it"
+            pytest.skip(f"no checkout of {name}: {why}")
+    return ":".join(str(FOLDER / name) for name in names)
+
+
+def fetch(name: str) -> str | None:
+    """Fetch one plugin unless it is there; returns why that failed."""
+    target, (owner, commit) = FOLDER / name, PINNED[name]
+    if target.is_dir():
+        return None
+    partial, address = FOLDER / f"{name}.partial", f"https://github.com/{owner}/{name}"
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        processes.run(["git", "init", "--quiet", partial], check=True)
+        for command in (f"fetch --quiet --depth=1 {address} {commit}", "checkout --quiet FETCH_HEAD"):
+            processes.run(["git", "-C", partial, *command.split()], timeout=TIMEOUT, check=True)
+    except subprocess.CalledProcessError as error:
+        return str(error.stderr).strip() or str(error)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    partial.rename(target)
+    return None
+
+
+def main() -> None:
+    """Fetch all; say which are missing, and why."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in PINNED:
+        reason = FOLDER / f"{name}.reason"
+        reason.unlink(missing_ok=True)
+        if why := fetch(name):
+            reason.write_text(why)
+            print(f"{name} cannot be fetched, its tests are skipped: {why}")
+
+
+if __name__ == "__main__":
+    main()

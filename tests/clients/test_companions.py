@@ -26,7 +26,6 @@ from tests.support.terminal import Terminal
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.nvim("0.11"),
     pytest.mark.timeout(240),  # the first one installs the agents
     pytest.mark.skipif(terminals.hindrance() is not None, reason=str(terminals.hindrance())),
 ]

@@ -17,7 +17,7 @@ from tests.support import bridge as support
 from tests.support.nvim import Home, Nvim
 
 # The first one installs the agents.
-pytestmark = [pytest.mark.slow, pytest.mark.nvim("0.11"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 PATIENCE = 30
 """Seconds for OpenCode to start."""

@@ -43,9 +43,9 @@ def captures(request: pytest.FixtureRequest, nvim_version: str) -> Captures:
     return Captures(HERE, nvim_version, request.config.getoption("--update-captures"))
 
 
-@pytest.fixture(params=["sessions", "stateless", pytest.param("sse", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sessions", "stateless"])
 def transport(request: pytest.FixtureRequest) -> Transport:
-    """How the client talks to the bridge. SSE is sessions wrapped otherwise; test_calls.py always has it."""
+    """How the client talks to the bridge. SSE carries the same sessions; test_calls.py covers it."""
     chosen: Transport = request.param
     return chosen
 

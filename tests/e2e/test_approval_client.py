@@ -18,9 +18,7 @@ from tests.support.results import error_of, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-in_sessions = pytest.mark.parametrize(
-    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
-)
+in_sessions = pytest.mark.parametrize("transport", ["sessions"], indirect=True)
 
 # `risky` asks for approval; `curious` asks for a name as well when it runs; `brief` has 300 ms.
 INIT = """
@@ -163,9 +161,7 @@ async def test_the_client_asks(asking: Bridge, transport: Transport) -> None:
     await idle(asking)
 
 
-@pytest.mark.parametrize(
-    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
-)
+@pytest.mark.parametrize("transport", ["sessions"], indirect=True)
 async def test_a_yes_for_the_session(asking: Bridge, transport: Transport) -> None:
     """It holds for that session alone."""
     person, other = Person(says("session")), Person(says("deny"))
@@ -289,9 +285,7 @@ async def test_an_allowed_tool_that_holds_up_the_editor(asking: Bridge) -> None:
         assert text_of(await client.call_tool("nvim_heavy", {})) == "it ran"
 
 
-@pytest.mark.parametrize(
-    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
-)
+@pytest.mark.parametrize("transport", ["sessions"], indirect=True)
 @pytest.mark.parametrize("how", ["cancel", "close"])
 async def test_a_client_that_goes_while_asked(asking: Bridge, transport: Transport, how: str) -> None:
     """Its call is cancelled, or refused by what it leaves: nothing runs, no question stays."""
@@ -404,9 +398,7 @@ async def test_the_client_answers_first(both: Bridge, transport: Transport) -> N
         await both.nvim.wait_for("return Windows() == 1")
 
 
-@pytest.mark.parametrize(
-    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
-)
+@pytest.mark.parametrize("transport", ["sessions"], indirect=True)
 async def test_a_client_that_refuses_to_ask(both: Bridge, transport: Transport) -> None:
     """The editor goes on alone; with nobody left it is a no."""
     refusal = types.ErrorData(code=-1, message="not now")

@@ -17,7 +17,10 @@ from tests.support.nvim import Home
 from tests.support.results import error_of, text_of
 from tests.support.terminal import Terminal
 
-pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+pytestmark = [
+    pytest.mark.every_nvim,
+    pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
+]
 
 INIT = f"""
 _G.mcp_tools = require('mcp-tools')

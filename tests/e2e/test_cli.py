@@ -500,7 +500,6 @@ async def test_connecting_a_client(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_skill_for_a_client(shell: Shell) -> None:
     """Shown with the entry, written with it, and gone with it; what it tells an agent to run does run."""
     home = shell.bridge.nvim.home.make("home")

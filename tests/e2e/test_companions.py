@@ -228,7 +228,6 @@ async def test_an_agent_is_there_again_after_the_bridge_was(
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_bridge_that_ends_welcomes_nobody(start_bridge: Start, folder: Path) -> None:
     """Some agents are back at once, and do not notice when that connection ends as well."""
     bridge = await start(start_bridge, folder, "made_up_websocket")
@@ -344,7 +343,6 @@ async def test_what_a_dead_editor_left_is_taken_away(
     assert len(list((folder / "ide").iterdir())) == 1
 
 
-@pytest.mark.nvim("0.11")
 async def test_one_proposal_too_many_is_told_so(start_bridge: Start, home: Home, tmp_path: Path) -> None:
     """The agent hears that it is busy, and not that it was rejected; once one is decided, there is room."""
     bridge = await start_bridge(setup=SETUP.format("claude"))

@@ -14,7 +14,7 @@ from mcp import Client
 from tests.support.bridge import Bridge, connect
 from tests.support.results import text_of
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+pytestmark = [pytest.mark.asyncio, pytest.mark.every_nvim, pytest.mark.slow]
 
 SPECS = Path(__file__).resolve().parents[1] / "lua"
 BROKEN = {"execution_error", "not_serializable", "invalid_output", "editor_blocked"}

@@ -32,9 +32,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 REGISTER = f"dofile([[{ROOT / 'tests' / 'e2e' / 'host_resources.lua'}]])"
 MIB = 1024 * 1024
-in_sessions = pytest.mark.parametrize(
-    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
-)
+in_sessions = pytest.mark.parametrize("transport", ["sessions"], indirect=True)
 
 
 @pytest_asyncio.fixture(loop_scope="module")

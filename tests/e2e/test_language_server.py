@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.nvim import Nvim
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.every_nvim, pytest.mark.slow]
 
 SERVER = Path(sys.executable).with_name("jedi-language-server")
 TEXT = '''LIMIT = 3

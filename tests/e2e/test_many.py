@@ -17,7 +17,7 @@ from tests.support.bridge import Bridge, connect, ready
 from tests.support.nvim import ROOT, Home, Nvim
 from tests.support.results import text_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.nvim("0.11")]
+pytestmark = [pytest.mark.slow]
 
 EDITORS, CLIENTS, CALLS = 10, 2, 15
 INIT = """

@@ -26,7 +26,7 @@ from tests.support.shared import Keep
 from .test_mounts import CALL, call, until
 
 # The bridge does all of it; the editor's part is that of every Neovim.
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nvim("0.11")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 SHOWN = """
 vim.cmd(...)

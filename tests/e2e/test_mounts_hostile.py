@@ -20,7 +20,7 @@ from tests.support.results import error_of, text_of
 from tests.support.shared import Keep
 
 # The bridge bounds it; the editor's part is that of every Neovim.
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nvim("0.11")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 SERVER = str(SERVERS / "hostile_server.py")
 

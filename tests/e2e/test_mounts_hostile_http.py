@@ -19,7 +19,7 @@ from tests.support.results import error_of, text_of
 from tests.support.shared import Keep
 
 # The bridge bounds it; the editor's part is that of every Neovim.
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nvim("0.11")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 GO = {"name": "go", "inputSchema": {"type": "object", "properties": {}}}
 LARGE = b"E" * 40_000_000

@@ -21,7 +21,7 @@ from tests.support.shared import Keep
 from .test_mounts import call
 
 # The bridge does all of it; the editor's part is that of every Neovim.
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nvim("0.11")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 SERVER = str(mounts.SERVERS / "modern_server.py")
 

@@ -20,7 +20,7 @@ from tests.support.shared import Keep
 from .test_mounts import CALL, call
 
 # The bridge does all of it; the editor's part is that of every Neovim.
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nvim("0.11")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 TYPESCRIPT = mounts.SERVERS / "typescript_server.mjs"
 EVERYTHING = node.MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"

@@ -27,7 +27,6 @@ async def read(raw: Raw, uri: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_projects_are_apart(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path) -> None:
     """No URI reaches into the other project, whatever it says, and no session id opens the other door."""
     bridges, roots = [], []
@@ -71,7 +70,6 @@ AGAIN = {
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 @pytest.mark.parametrize("away", AWAY)
 async def test_clients_go_on(
     start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path, away: str

@@ -115,7 +115,6 @@ async def test_a_bridge_beside_the_client(
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_client_beyond_a_forwarded_port(start_bridge: Start) -> None:
     """Any loopback port will do for a client over HTTP; a name of another machine is refused."""
     bridge = await start_bridge(init=ROOT_TOOLS)
@@ -178,7 +177,6 @@ async def test_urls_that_are_none(
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_the_command_beside_the_editor(start_bridge: Start) -> None:
     """`ssh HOST mcp-tools stdio --root DIR`: a bare shell in another folder, without port or token."""
     bridge = await start_bridge(init=ROOT_TOOLS)

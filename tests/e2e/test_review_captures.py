@@ -16,6 +16,7 @@ from tests.support.nvim import Home
 from tests.support.terminal import Terminal
 
 pytestmark = [
+    pytest.mark.every_nvim,
     pytest.mark.slow,
     pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
 ]

@@ -56,7 +56,6 @@ async def test_killed_mid_call(bridge: Bridge, raw: Raw) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_channel_is_lost(bridge: Bridge, raw: Raw) -> None:
     """Bridge and editor live but no longer hear each other: the call ends on both sides, all goes on anew."""
     old = await bridge.pid()
@@ -82,7 +81,6 @@ end
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_killed_between_calls(bridge: Bridge) -> None:
     """A client of the official SDK with an open stream notices nothing."""
     async with connect(bridge, "sessions") as client:
@@ -99,7 +97,6 @@ def text(result: Any) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_session_ids_after_a_restart(bridge: Bridge, raw: Raw) -> None:
     """Old ids go on, forged ones are 404, deleted ones stay 404."""
     kept = raw.session
@@ -164,7 +161,6 @@ async def own_process(nvim: Nvim, port: int) -> AsyncIterator[tuple[Bridge, asyn
         await process.wait()
 
 
-@pytest.mark.nvim("0.11")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 async def test_told_to_end_with_open_streams(

@@ -100,6 +100,7 @@ HELD: dict[str, tuple[Callable[[Bridge], Awaitable[None]], str]] = {
 
 
 @shares
+@pytest.mark.every_nvim
 @pytest.mark.parametrize(
     "how", [how if how == "pending key" else pytest.param(how, marks=pytest.mark.slow) for how in HELD]
 )
@@ -121,6 +122,7 @@ async def test_waits_for_a_key(held: Bridge, held_client: Raw, how: str) -> None
 
 
 @shares
+@pytest.mark.every_nvim
 async def test_is_freed_in_time(held: Bridge, held_client: Raw) -> None:
     """A person who presses the key within two seconds loses nothing: the call runs."""
     await pending_key(held)

@@ -66,7 +66,6 @@ async def look(raw: Raw) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_client_that_never_answers(start: Callable[..., Awaitable[Bridge]]) -> None:
     """After `limits.answer` the tool hears `timeout`, the client that it need not answer any more."""
     bridge = await start("{ limits = { answer = 1000 } }")
@@ -84,7 +83,6 @@ async def test_a_client_that_never_answers(start: Callable[..., Awaitable[Bridge
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_client_that_is_gone(start: Callable[..., Awaitable[Bridge]]) -> None:
     """Without a connection and silent for the grace: the tool hears `client_gone`."""
     bridge = await start("{ limits = { orphan_grace = 1000 } }")
@@ -98,7 +96,6 @@ async def test_a_client_that_is_gone(start: Callable[..., Awaitable[Bridge]]) ->
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_session_that_was_let_go_of(start: Callable[..., Awaitable[Bridge]]) -> None:
     """Revived by its id it is the client that it was, with files."""
     bridge = await start("{ limits = { sessions = 1 } }")
@@ -118,7 +115,6 @@ async def test_a_session_that_was_let_go_of(start: Callable[..., Awaitable[Bridg
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_the_bridge_is_killed(start: Callable[..., Awaitable[Bridge]]) -> None:
     """An official client goes on with its session, and tools with its files, even after a broken read."""
     bridge = await start()

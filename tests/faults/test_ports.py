@@ -17,8 +17,6 @@ from tests.support.homes import wanted_port
 from tests.support.nvim import Nvim
 from tests.support.raw import Raw, text_of, within
 
-pytestmark = pytest.mark.nvim("0.11")
-
 Spawn = Callable[..., Awaitable[Nvim]]
 
 TAKEN_OVER = 5_000

@@ -19,8 +19,6 @@ from tests.support.leaks import descendants
 from tests.support.nvim import Nvim
 from tests.support.raw import Raw, text_of, within
 
-pytestmark = pytest.mark.nvim("0.11")
-
 Spawn = Callable[..., Awaitable[Nvim]]
 
 # Said: what a person sees. Told: what callbacks heard, in order.

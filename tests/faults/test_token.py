@@ -58,7 +58,6 @@ async def test_no_process_shows_it(bridge: Bridge) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_new_token(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
     """One that comes with the answer to `hello` replaces the one of stdin, and shows as little."""
     port = free_port()
@@ -85,7 +84,6 @@ def wrapper(path: Path, text: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 async def test_a_wrapper_hands_it_on(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path) -> None:
     """A script that runs the bridge as its child gives it the stdin that it has."""
     bridge = await start_bridge(wrapper(tmp_path / "wrapper", f"{sys.executable} -m bridge"))
@@ -93,7 +91,6 @@ async def test_a_wrapper_hands_it_on(start_bridge: Callable[..., Awaitable[Bridg
 
 
 @pytest.mark.slow
-@pytest.mark.nvim("0.11")
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"], ids=["empty", "closed"])
 async def test_a_wrapper_without_stdin(spawn_nvim: Spawn, tmp_path: Path, stdin: str) -> None:
     """What is missing is said, with what the program must do."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.raw import Raw
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.fuzz, pytest.mark.nvim("0.11")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.fuzz]
 
 shared = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

@@ -1,3 +1,4 @@
+-- every Neovim
 -- What the start of an editor loads, counted in modules: what a person waits for grows with them.
 
 local t = require('helpers')

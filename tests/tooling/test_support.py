@@ -20,6 +20,7 @@ from tests.support.rpc import RpcError
 Spawn = Callable[..., Awaitable[Nvim]]
 
 
+@pytest.mark.every_nvim
 async def test_spawned_neovim_is_the_one_asked_for(spawn_nvim: Spawn, nvim_version: str) -> None:
     """A spawned Neovim has the version of this run and the checkout on its runtimepath."""
     nvim = await spawn_nvim(init_lua="vim.g.seen = 'init'")

@@ -1,3 +1,4 @@
+-- slow
 local notifications = require('notifications')
 local t = require('helpers')
 local attachment = require('mcp-tools.bridge.attachment')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local t = require('helpers')
 local Process = require('mcp-tools.bridge.process')
 local log = require('mcp-tools.log')

@@ -1,3 +1,4 @@
+-- slow
 local notifications = require('notifications')
 local t = require('helpers')
 local Supervisor = require('mcp-tools.bridge.supervisor')

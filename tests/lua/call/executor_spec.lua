@@ -1,3 +1,4 @@
+-- every Neovim
 local Executor = require('mcp-tools.call.executor')
 local Registry = require('mcp-tools.registry.store')
 local t = require('helpers')

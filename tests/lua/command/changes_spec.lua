@@ -1,3 +1,4 @@
+-- every Neovim
 -- luacheck: globals vim.ui
 local command = require('mcp-tools.command')
 local changes = require('mcp-tools.editor.edit.changes')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local notifications = require('notifications')
 local t = require('helpers')
 local config = require('mcp-tools.config')

@@ -1,3 +1,4 @@
+-- every Neovim
 local project = require('editor_project')
 local t = require('helpers')
 local watch = require('mcp-tools.editor.watch')

@@ -1,3 +1,4 @@
+-- slow
 -- What a repository keeps is sensitive, whatever the repository is called and whichever way it is asked for.
 
 local config = require('mcp-tools.config')

@@ -1,3 +1,4 @@
+-- every Neovim
 local config = require('mcp-tools.config')
 local glob = require('mcp-tools.files.glob')
 local paths = require('mcp-tools.files.paths')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- Companions of an editor, with made-up agents in the place of real ones and a made-up bridge: through the verbs of the
 -- wire, and by the files that lie on the disk.
 

@@ -1,3 +1,4 @@
+-- every Neovim
 -- `:McpTools send` and `:McpTools terminal`, with a made-up bridge and a made-up agent in the terminal.
 
 local agents = require('companion_sessions')

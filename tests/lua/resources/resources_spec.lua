@@ -1,3 +1,4 @@
+-- slow
 local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')

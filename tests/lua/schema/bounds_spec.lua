@@ -1,3 +1,4 @@
+-- slow
 -- What a check may cost, whatever the client sends and whatever the schema's author wrote: time, length of what is
 -- told.
 

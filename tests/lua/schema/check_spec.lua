@@ -1,3 +1,4 @@
+-- every Neovim
 -- The schema check beyond the official suite: faults of schemas, words of errors, unions, empty tables.
 
 local schema = require('mcp-tools.schema')

@@ -1,3 +1,4 @@
+-- slow
 -- What holds for every schema and value, and what a check may cost.
 
 local schema = require('mcp-tools.schema')

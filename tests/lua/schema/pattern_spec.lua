@@ -1,3 +1,4 @@
+-- every Neovim
 -- ECMAScript patterns through vim.regex: exact, whatever the person's options and whatever the text holds.
 
 local pattern = require('mcp-tools.schema.pattern')

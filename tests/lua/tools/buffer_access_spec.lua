@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- What tools that read a buffer refuse, however it is named and wherever the cursor is.
 
 local Call = require('mcp-tools.call.call')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')

@@ -1,3 +1,4 @@
+-- every Neovim
 -- buffer_write, buffer_diff, buffer_close, and reading by symbol.
 
 local config = require('mcp-tools.config')

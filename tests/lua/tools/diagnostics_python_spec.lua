@@ -1,2 +1,3 @@
+-- slow, every Neovim
 require('lsp_cases.diagnostics')('python')
 it('ends', require('lsp_project').close)

@@ -1,2 +1,3 @@
+-- slow, every Neovim
 require('lsp_cases.diagnostics')('typescript')
 it('ends', require('lsp_project').close)

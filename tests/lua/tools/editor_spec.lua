@@ -1,3 +1,4 @@
+-- every Neovim
 local calls = require('tool_calls')
 local config = require('mcp-tools.config')
 local project = require('editor_project')

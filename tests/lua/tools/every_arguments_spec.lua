@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- Holds for every bundled tool: what does not fit its schema is a `validation_error`. Where nothing is to be had the
 -- answer is an error that is told, or empty. It never throws.
 

@@ -1,3 +1,4 @@
+-- slow
 -- Holds for every bundled tool: a number that nobody means, however large, is an answer or an error. The editor is not
 -- held by it, and nothing throws.
 

@@ -1,3 +1,4 @@
+-- slow
 -- Holds for every bundled tool, resource and prompt: no line of a sensitive file gets through, however it is asked for,
 -- and wherever else in the editor it is quoted.
 

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- Holds for every bundled tool: the person does not notice that it ran. Window, cursor, view, mode, registers,
 -- alternate file, search, jumps and the rest are afterwards what they were.
 

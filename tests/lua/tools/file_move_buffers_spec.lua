@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- What becomes of texts and buffers when their file is moved, with language servers that do what the test says.
 
 local Double = require('lsp_double')

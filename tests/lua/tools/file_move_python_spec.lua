@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- What a move of a Python module across packages leaves of its imports.
 
 local config = require('mcp-tools.config')

@@ -1,3 +1,4 @@
+-- slow
 local project = require('editor_project')
 local search_programs = require('search_programs')
 local t = require('helpers')

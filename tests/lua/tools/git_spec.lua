@@ -1,3 +1,4 @@
+-- slow
 local p = require('tools_project')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 require('lsp_cases.tools')('python')
 require('lsp_cases.actions')('python')
 require('lsp_cases.rename')('python')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 require('lsp_cases.tools')('typescript')
 require('lsp_cases.actions')('typescript')
 require('lsp_cases.rename')('typescript')

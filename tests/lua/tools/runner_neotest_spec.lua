@@ -1,3 +1,4 @@
+-- slow
 local p = require('tools_project')
 local seam = require('neotest_seam')
 local t = require('helpers')

@@ -1,3 +1,4 @@
+-- slow
 local p = require('tools_project')
 local runner_project = require('runner_project')
 local t = require('helpers')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 require('symbol_servers')({
   kind = 'python',
   name = 'basedpyright',

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local project = require('editor_project')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local activity = require('mcp-tools.ui.activity')
 local core = require('mcp-tools.core')
 local current = require('mcp-tools.bridge.current')

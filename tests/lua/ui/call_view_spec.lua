@@ -1,3 +1,4 @@
+-- every Neovim
 local call_view = require('mcp-tools.ui.call_view')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- every Neovim
 local change_marks = require('mcp-tools.ui.change_marks')
 local changes = require('mcp-tools.editor.edit.changes')
 local command = require('mcp-tools.command')

@@ -1,3 +1,4 @@
+-- every Neovim
 local Answers = require('mcp-tools.ui.interview.answers')
 local Call = require('mcp-tools.call.call')
 local Question = require('mcp-tools.ui.approval.question')

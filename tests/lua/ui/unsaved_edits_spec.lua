@@ -1,3 +1,4 @@
+-- every Neovim
 -- What the user is told of edits that are not on the disk.
 
 local notifications = require('notifications')

@@ -1,3 +1,4 @@
+-- every Neovim
 local canonical_json = require('mcp-tools.util.canonical_json')
 
 describe('canonical JSON', function()

@@ -1,3 +1,4 @@
+-- every Neovim
 local t = require('helpers')
 
 --- The module as it is where nothing is compiled.

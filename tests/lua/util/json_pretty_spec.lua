@@ -1,3 +1,4 @@
+-- every Neovim
 local pretty = require('mcp-tools.util.json_pretty')
 local t = require('helpers')
 

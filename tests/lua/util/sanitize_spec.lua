@@ -1,3 +1,4 @@
+-- every Neovim
 local t = require('helpers')
 local sanitize = require('mcp-tools.util.sanitize')
 

@@ -1,3 +1,4 @@
+-- every Neovim
 local t = require('helpers')
 local utf8 = require('mcp-tools.util.utf8')
 

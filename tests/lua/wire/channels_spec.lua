@@ -1,3 +1,4 @@
+-- every Neovim
 local t = require('helpers')
 local channels = require('mcp-tools.wire.channels')
 local core = require('mcp-tools.core')

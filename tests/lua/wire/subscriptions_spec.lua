@@ -1,3 +1,4 @@
+-- every Neovim
 local Registry = require('mcp-tools.registry.store')
 local Subscriptions = require('mcp-tools.wire.subscriptions')
 local resolver = require('mcp-tools.call.resolver')

@@ -1,3 +1,4 @@
+-- every Neovim
 local disk = require('mcp-tools.editor.buffer.disk')
 local project = require('editor_project')
 local t = require('helpers')

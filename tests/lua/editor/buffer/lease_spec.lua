@@ -1,3 +1,4 @@
+-- every Neovim
 -- Buffers that are loaded for calls, and when they are unloaded.
 
 local open = require('mcp-tools.editor.buffer.open')

@@ -1,3 +1,4 @@
+-- every Neovim
 -- A call that is cancelled while it loads a file leaves no buffer behind, at whatever moment.
 
 local config = require('mcp-tools.config')

@@ -1,3 +1,4 @@
+-- every Neovim
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('editor_project')
 local t = require('helpers')

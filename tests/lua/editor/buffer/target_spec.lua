@@ -1,3 +1,4 @@
+-- every Neovim
 -- Which buffer or file a call's arguments name, and whether the call may use it.
 
 local Call = require('mcp-tools.call.call')

@@ -1,3 +1,4 @@
+-- every Neovim
 local t = require('helpers')
 local whole_text = require('mcp-tools.editor.buffer.whole_text')
 

@@ -1,3 +1,4 @@
+-- every Neovim
 local context = require('mcp-tools.editor.context')
 local project = require('editor_project')
 local t = require('helpers')

@@ -1,3 +1,4 @@
+-- every Neovim
 local snapshot = require('mcp-tools.editor.diagnostics.snapshot')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- every Neovim
 local changes = require('mcp-tools.editor.edit.changes')
 local project = require('editor_project')
 local revert = require('mcp-tools.editor.edit.revert')

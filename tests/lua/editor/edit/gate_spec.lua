@@ -1,3 +1,4 @@
+-- every Neovim
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local mcp_tools = require('mcp-tools')

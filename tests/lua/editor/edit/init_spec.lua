@@ -1,3 +1,4 @@
+-- every Neovim
 local baseline = require('mcp-tools.editor.edit.baseline')
 local edit = require('mcp-tools.editor.edit')
 local project = require('editor_project')

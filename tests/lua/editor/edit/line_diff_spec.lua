@@ -1,3 +1,4 @@
+-- every Neovim
 local line_diff = require('mcp-tools.editor.edit.line_diff')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- every Neovim
 local search_replace = require('mcp-tools.editor.edit.search_replace')
 local t = require('helpers')
 local text_edits = require('mcp-tools.editor.edit.text_edits')

@@ -1,3 +1,4 @@
+-- every Neovim
 local text_edits = require('mcp-tools.editor.edit.text_edits')
 local t = require('helpers')
 

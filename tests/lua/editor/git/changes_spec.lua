@@ -1,3 +1,4 @@
+-- slow
 local project = require('editor_project')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- slow
 local git = require('mcp-tools.editor.git')
 local project = require('editor_project')
 local t = require('helpers')

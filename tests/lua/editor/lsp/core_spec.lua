@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local clients = require('mcp-tools.editor.lsp.clients')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.lsp.position')

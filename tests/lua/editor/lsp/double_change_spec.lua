@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local clients = require('mcp-tools.editor.lsp.clients')
 local double = require('lsp_double')
 local double_project = require('double_project')

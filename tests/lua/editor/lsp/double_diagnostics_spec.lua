@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- Diagnostics by a server that does what a test says: whether they are of the text that the buffer has now.
 
 local double = require('lsp_double')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local double = require('lsp_double')
 local double_project = require('double_project')
 local project = require('lsp_project')

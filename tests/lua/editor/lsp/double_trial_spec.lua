@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- What a person sees beforehand of a change that a language server makes.
 
 local double = require('lsp_double')

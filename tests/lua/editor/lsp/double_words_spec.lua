@@ -1,3 +1,4 @@
+-- slow, every Neovim
 -- What servers say, as answers quote it.
 
 local double = require('lsp_double')

@@ -1,3 +1,4 @@
+-- every Neovim
 -- Where a symbol without a line is.
 
 local double_project = require('double_project')

@@ -1,3 +1,4 @@
+-- every Neovim
 -- Waiting for what servers do, when the condition is at fault.
 
 local mcp_tools = require('mcp-tools')

@@ -1,3 +1,4 @@
+-- every Neovim
 local t = require('helpers')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 

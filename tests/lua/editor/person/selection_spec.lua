@@ -1,3 +1,4 @@
+-- every Neovim
 local selection = require('mcp-tools.editor.person.selection')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local calls = require('mcp-tools.call.call')
 local process = require('mcp-tools.editor.process')
 local t = require('helpers')

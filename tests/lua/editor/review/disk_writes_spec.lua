@@ -1,3 +1,4 @@
+-- every Neovim
 local disk_writes = require('mcp-tools.editor.review.disk_writes')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')

@@ -1,3 +1,4 @@
+-- every Neovim
 local review = require('mcp-tools.editor.review')
 local project = require('editor_project')
 local t = require('helpers')

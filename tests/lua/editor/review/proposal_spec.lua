@@ -1,3 +1,4 @@
+-- every Neovim
 local Proposal = require('mcp-tools.editor.review.proposal')
 local prepare = require('mcp-tools.editor.review.prepare')
 local hunks = require('mcp-tools.editor.review.hunks')

@@ -1,3 +1,4 @@
+-- every Neovim
 -- Symbols of files that give none: long lines, buffers that go, texts that nobody wrote by hand.
 
 local name_path = require('mcp-tools.editor.symbol.name_path')

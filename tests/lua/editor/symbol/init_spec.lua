@@ -1,3 +1,4 @@
+-- every Neovim
 local double = require('syntax_double')
 local edits = require('mcp-tools.editor.symbol.edits')
 local file_type = require('mcp-tools.files.filetype')

@@ -1,3 +1,4 @@
+-- every Neovim
 -- Trees of symbols, made in pieces.
 
 local nodes = require('mcp-tools.editor.symbol.nodes')

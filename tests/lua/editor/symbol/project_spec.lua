@@ -1,3 +1,4 @@
+-- slow
 -- Symbols of the project, by a server that is told and asked what a test says.
 
 local double = require('lsp_double')

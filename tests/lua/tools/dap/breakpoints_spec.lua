@@ -1,3 +1,4 @@
+-- slow
 -- Breakpoints through the tools: where they are, whether they are bound, and that they go.
 
 local dap = require('dap_project')

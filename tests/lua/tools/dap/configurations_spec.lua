@@ -1,3 +1,4 @@
+-- slow
 -- What can be run, and how a run begins: configurations, trust, approval, adapters that are not there.
 
 local core = require('mcp-tools.core')

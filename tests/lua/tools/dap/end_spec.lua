@@ -1,3 +1,4 @@
+-- slow
 -- How a program ends under the tools: exit code, exceptions, output that is kept.
 
 local dap = require('dap_project')

@@ -1,3 +1,4 @@
+-- slow
 -- What the person notices of a session that tools have going: nothing but what they do themselves.
 
 local dap = require('dap_project')

@@ -1,3 +1,4 @@
+-- slow
 -- Tests under the debugger.
 
 local config = require('mcp-tools.config')

@@ -1,3 +1,4 @@
+-- slow
 -- A program that runs under the tools: waits, pauses, cancelled calls, sessions of its own.
 
 local dap = require('dap_project')

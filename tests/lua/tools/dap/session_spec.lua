@@ -1,3 +1,4 @@
+-- slow
 -- A whole debug session through the tools, as a model has it.
 
 local dap = require('dap_project')

@@ -1,3 +1,4 @@
+-- slow
 -- What is told of variables: names and values apart, bounded, without secrets.
 
 local dap = require('dap_project')

@@ -1,3 +1,4 @@
+-- slow, every Neovim
 local Executor = require('mcp-tools.call.executor')
 local Gateway = require('mcp-tools.trust.gateway')
 local Ledger = require('mcp-tools.trust.ledger')

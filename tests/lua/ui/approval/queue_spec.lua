@@ -1,3 +1,4 @@
+-- every Neovim
 -- luacheck: globals vim.ui.select vim.ui.input (made to be replaced)
 local Call = require('mcp-tools.call.call')
 local Question = require('mcp-tools.ui.approval.question')

@@ -1,3 +1,4 @@
+-- every Neovim
 local t = require('helpers')
 local text = require('mcp-tools.ui.approval.text')
 

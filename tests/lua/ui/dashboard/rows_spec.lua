@@ -1,3 +1,4 @@
+-- every Neovim
 -- What a narrow dashboard does with long texts: names give way, details go on in the next row.
 local t = require('helpers')
 local Rows = require('mcp-tools.ui.layout.rows')

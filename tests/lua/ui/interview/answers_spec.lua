@@ -1,3 +1,4 @@
+-- every Neovim
 local answers = require('mcp-tools.ui.interview.answers')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- every Neovim
 local config = require('mcp-tools.config')
 local interview = require('mcp-tools.ui.interview')
 local mcp_tools = require('mcp-tools')

@@ -1,3 +1,4 @@
+-- every Neovim
 local diff = require('mcp-tools.ui.layout.diff')
 local plain = require('mcp-tools.ui.layout.plain')
 local t = require('helpers')

@@ -1,3 +1,4 @@
+-- every Neovim
 local help = require('mcp-tools.ui.layout.help')
 local t = require('helpers')
 

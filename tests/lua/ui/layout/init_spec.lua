@@ -1,3 +1,4 @@
+-- every Neovim
 local layout = require('mcp-tools.ui.layout')
 local t = require('helpers')
 

@@ -1,3 +1,4 @@
+-- every Neovim
 local float = require('mcp-tools.ui.layout.float.window')
 local keepers = require('mcp-tools.ui.layout.float.keeper')
 local log = require('mcp-tools.log')

@@ -1,3 +1,4 @@
+-- every Neovim
 local placement = require('mcp-tools.ui.layout.float.placement')
 local t = require('helpers')
 

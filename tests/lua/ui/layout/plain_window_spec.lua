@@ -1,3 +1,4 @@
+-- every Neovim
 local float = require('mcp-tools.ui.layout.float.window')
 local layout = require('mcp-tools.ui.layout')
 local page = require('mcp-tools.ui.layout.page')

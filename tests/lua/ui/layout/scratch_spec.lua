@@ -1,3 +1,4 @@
+-- every Neovim
 local scratch = require('mcp-tools.ui.layout.scratch')
 local t = require('helpers')
 

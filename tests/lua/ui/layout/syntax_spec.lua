@@ -1,3 +1,4 @@
+-- every Neovim
 local syntax = require('mcp-tools.ui.layout.syntax')
 local t = require('helpers')
 

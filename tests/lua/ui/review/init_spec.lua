@@ -1,3 +1,4 @@
+-- every Neovim
 local command = require('mcp-tools.command')
 local marks = require('mcp-tools.ui.review.marks')
 local project = require('editor_project')

@@ -1,3 +1,4 @@
+-- every Neovim
 local command = require('mcp-tools.command')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')

@@ -1,17 +1,16 @@
 --- The compiler: turns a schema into one Lua function per subschema.
 ---
---- Receives: a schema without faults and the targets of its references.
---- Sends: `check(value, report?) → boolean`. Without a report it stops at the first fault and allocates nothing; with
---- one it goes on and notes every fault. A schema is checked in the order "one of the named values" → "type" → the
---- rest, and later ones are not asked when an earlier one said no: their answers would only repeat it.
---- Does not know about: where schemas come from, defaults, tools.
+--- `check(value, report?)` returns whether the value fits. Without a report it stops at the first fault and allocates
+--- nothing; with one it notes every fault. The order is "one of the named values", "type", the rest; when an earlier
+--- one fails, later ones are skipped, because they would only repeat it.
 ---
---- Schemas that lead back to themselves, and patterns, can ask for more work than there is time for. So a run counts
---- its steps, and `give_up` ends it: it raises, and `run` catches that, nothing else does.
+--- Recursive schemas and patterns can ask for more work than there is time for. So a run counts its steps, and
+--- `give_up` ends it by an error, which only `run` catches.
 
-local every = require('mcp-tools.schema.every')
+local checks = require('mcp-tools.schema.checks')
+local combine = require('mcp-tools.schema.logic')
 local keywords = require('mcp-tools.schema.keywords')
-local pattern = require('mcp-tools.schema.pattern')
+local regex = require('mcp-tools.util.regex')
 local value = require('mcp-tools.schema.value')
 
 local M = {}
@@ -19,12 +18,11 @@ local M = {}
 ---@alias mcp-tools.schema.Check fun(value: any, report?: mcp-tools.schema.Report): boolean
 
 ---@class mcp-tools.schema.Compiler
----@field refs mcp-tools.schema.Refs
+---@field target table<table, table|boolean> schema with a `$ref` → the schema it refers to
 ---@field done table<table, mcp-tools.schema.Check>
 ---@field depth integer how many references deep the run is
----@field steps integer that the run has taken: parts of the value times the schemas they were held against
+---@field steps integer that the run has taken: parts of the value times the schemas they were checked against
 ---@field tries integer steps of the patterns
----@field tried table<string, boolean> pattern and text → does it match?
 ---@field most integer steps that a run may take
 ---@field report mcp-tools.schema.Report? of the run
 local Compiler = {}
@@ -34,22 +32,14 @@ Compiler.__index = Compiler
 ---@class mcp-tools.schema.GaveUp: mcp-tools.Fault
 local GaveUp = {}
 
---- A value nested deeper than this through references is a circle of Lua tables, not data.
+--- A value nested deeper than this through references is a cycle of Lua tables, not data.
 local MAX_DEPTH = 200
 --- About 0.1 s. A list of a million numbers takes one step each.
 local MAX_STEPS = 2000000
---- About 15 ms.
+--- Of patterns; at most 0.1 s.
 local MAX_TRIES = 4500000
---- Results of a match that takes as many are remembered until the value has been told what is wrong with it.
-local MANY_TRIES = 100000
-
---- The keyword groups, each in its file; each is fun(compiler, schema): Check|nil.
-local GROUPS = {
-  require('mcp-tools.schema.scalars'),
-  require('mcp-tools.schema.arrays'),
-  require('mcp-tools.schema.objects'),
-  require('mcp-tools.schema.logic'),
-}
+--- References in a row that are followed to find out what a branch of a union is.
+local MAX_HOPS = 16
 
 local function always()
   return true
@@ -159,7 +149,7 @@ local function joined(first, rest)
   if #first + #rest == 1 then
     return first[1] or rest[1]
   end
-  local n_first, others = #first, every(rest)
+  local n_first, others = #first, checks.every(rest)
   return function(v, report)
     for i = 1, n_first do
       if not first[i](v, report) then
@@ -170,7 +160,7 @@ local function joined(first, rest)
   end
 end
 
---- Ends the run: whether the value fits cannot be told in reasonable time.
+--- Ends the run: it cannot be decided in reasonable time whether the value fits.
 ---@param message string
 function Compiler:give_up(message)
   local field = self.report and self.report:path() or '(root)'
@@ -204,27 +194,21 @@ function Compiler:run(report, fn, a, b, c)
   return false, { field = result.field, message = result.message }
 end
 
---- Whether a text matches a pattern; nil when that pattern cannot be tried.
+--- Makes a function that matches texts against a pattern; nil when the pattern cannot be translated.
 ---@param source string
 ---@return (fun(text: string): boolean)?
 function Compiler:matcher(source)
-  local compiled = pattern.compile(source)
-  if not compiled then
+  local translated = regex.translate(source, regex.move)
+  if not translated then
     return nil
   end
+  local compiled, steps = vim.regex(translated.vim .. '\\C'), translated.steps
   return function(text)
-    local tries, tried = compiled.steps(#text), self.tried
-    self.tries = self.tries + tries
+    self.tries = self.tries + steps * #text
     if self.tries > MAX_TRIES then
       self:give_up('has more text than can be tried against the pattern ' .. source)
-    elseif tries < MANY_TRIES then
-      return compiled.matches(text)
     end
-    local key = source .. '\0' .. text
-    if tried[key] == nil then
-      tried[key] = compiled.matches(text)
-    end
-    return tried[key]
+    return compiled:match_str(regex.move(text)) ~= nil
   end
 end
 
@@ -255,29 +239,25 @@ function Compiler:check(schema)
     return self.done[schema]
   end
   local rest = {}
-  local target = self.refs.target[schema]
+  local target = self.target[schema]
   if target ~= nil then
     rest[1] = self:reference(target)
   end
-  for _, group in ipairs(GROUPS) do
-    rest[#rest + 1] = group(self, schema)
-  end
+  checks.add_all(self, schema, rest)
+  combine(self, schema, rest)
   local first = gates(schema)
   local check = #first + #rest == 0 and always or joined(first, rest)
   self.done[schema] = check
   return check
 end
 
---- References after each other that are followed to find out what a branch of a union is.
-local MAX_HOPS = 16
-
 --- The schema a schema stands for: the target of a bare reference, else itself.
 ---@param schema table|boolean
 ---@return table|boolean
 function Compiler:resolved(schema)
   local hops = 0
-  while type(schema) == 'table' and self.refs.target[schema] ~= nil and not schema.properties and hops < MAX_HOPS do
-    schema = self.refs.target[schema]
+  while type(schema) == 'table' and self.target[schema] ~= nil and not schema.properties and hops < MAX_HOPS do
+    schema = self.target[schema]
     hops = hops + 1
   end
   return schema
@@ -290,13 +270,10 @@ function Compiler:begin(opts)
   value.strict = opts ~= nil and opts.strict == true
 end
 
----@param refs mcp-tools.schema.Refs
+---@param target table<table, table|boolean> schema with a `$ref` → the schema it refers to
 ---@return mcp-tools.schema.Compiler
-function M.new(refs)
-  return setmetatable(
-    { refs = refs, done = {}, depth = 0, steps = 0, tries = 0, tried = {}, most = MAX_STEPS },
-    Compiler
-  )
+function M.new(target)
+  return setmetatable({ target = target, done = {}, depth = 0, steps = 0, tries = 0, most = MAX_STEPS }, Compiler)
 end
 
 return M

@@ -1,14 +1,9 @@
---- The lint of schemas: what is wrong with a schema itself.
+--- The faults of a schema itself: values of the wrong form, keywords the check does not support, references that lead
+--- nowhere, what is not JSON, more of it than a client could take.
 ---
---- Receives: a schema as its author wrote it.
---- Sends: every fault as `{field, message}`: values of the wrong form, keywords the check does not support, things
---- that are not JSON, more of it than a client could take.
---- Does not know about: references (refs.lua finds those that lead nowhere), values, tools. This is the door: it needs
---- nothing of what compiles and checks.
+--- Loaded at start-up; it must not require the compiler.
 
-local extent = require('mcp-tools.schema.extent')
 local keywords = require('mcp-tools.schema.keywords')
-local suggest = require('mcp-tools.util.suggest')
 local utf8 = require('mcp-tools.util.utf8')
 local value = require('mcp-tools.schema.value')
 
@@ -17,12 +12,9 @@ local M = {}
 local NIL = vim.NIL
 local join = keywords.join
 
---- What stands inside a definition is written inside a list inside a message, and 100 levels are what every client
---- parses.
+--- A definition is sent inside a list inside a message, and every client parses 100 levels.
 local MAX_DEPTH = 96
---- Levels that are looked through at all; not far beyond Lua's own stack ends.
-local MAX_SEARCHED = 900
---- More would take the editor longer to look through than a person waits, and be longer than what models read.
+--- Takes longer to look through than a user waits, and is more than models read.
 local MAX_PARTS = 20000
 
 local function is_list(v)
@@ -49,21 +41,6 @@ local function all_strings(list)
   end
   return true
 end
-
---- What other languages call the types.
-local ALIASES = {
-  int = 'integer',
-  float = 'number',
-  double = 'number',
-  str = 'string',
-  bool = 'boolean',
-  list = 'array',
-  dict = 'object',
-  map = 'object',
-  table = 'object',
-  ['nil'] = 'null',
-  none = 'null',
-}
 
 --- Why a value does not fit the form of its keyword; nil when it does. Maps and lists of schemas are looked into by
 --- the walk, here only whether they are maps and lists.
@@ -126,36 +103,34 @@ local form = {
         return 'must be a type (a string) or a list of types'
       end
       if not keywords.is_type[name] then
-        local near = ALIASES[name:lower()] or suggest(name, keywords.types)
-        return ('%q is not a type%s (types: %s)'):format(
-          name,
-          near and (', did you mean "%s"?'):format(near) or '',
-          table.concat(keywords.types, ', ')
-        )
+        return ('%q is not a type (types: %s)'):format(name, table.concat(keywords.types, ', '))
       end
     end
   end,
 }
 
---- Finds the first thing in a value that JSON cannot carry.
+--- Finds the first thing in a value that JSON cannot carry, or that is too large.
 ---@param v any
 ---@param path string
----@param above table<table, true|false> true: `v` is inside of it; false: nothing was found in it
----@param level integer
+---@param above table<table, true> tables that `v` is inside of
+---@param count { depth: integer, parts: integer } parts: looked at so far; shared tables are written out twice
 ---@return string? path, string? message
-local function not_json(v, path, above, level)
+local function not_json(v, path, above, count)
   local kind = type(v)
-  if kind == 'number' then
+  count.parts = count.parts + 1
+  if count.parts > MAX_PARTS then
+    return '', ('has more than %d parts when it is written out'):format(MAX_PARTS)
+  elseif kind == 'number' then
     if v ~= v or v == math.huge or v == -math.huge then
       return path, 'must be a finite number'
     end
   elseif kind == 'table' then
-    if above[v] ~= nil then
-      return above[v] and path or nil, 'contains itself; use $ref'
-    elseif level > MAX_SEARCHED then
-      return '', ('is nested more than %d levels deep; at most %d can be published'):format(level - 1, MAX_DEPTH)
+    if above[v] then
+      return path, 'contains itself; use $ref'
+    elseif count.depth == MAX_DEPTH then
+      return '', ('is nested more than %d levels deep'):format(MAX_DEPTH)
     end
-    above[v] = true
+    above[v], count.depth = true, count.depth + 1
     local list = v[1] ~= nil
     for key, item in pairs(v) do
       if type(key) ~= (list and 'number' or 'string') then
@@ -163,30 +138,18 @@ local function not_json(v, path, above, level)
       elseif not list and utf8.invalid_at(key) then
         return path, 'has a name that is not UTF-8'
       end
-      local at, message = not_json(item, join(path, key), above, level + 1)
+      local at, message = not_json(item, join(path, key), above, count)
       if at then
         return at, message
       end
     end
-    above[v] = false
+    above[v], count.depth = nil, count.depth - 1
   elseif kind == 'string' then
     if utf8.invalid_at(v) then
       return path, 'is not UTF-8'
     end
   elseif v ~= NIL and kind ~= 'boolean' then
     return path, ('is a %s, not data'):format(kind)
-  end
-end
-
---- What is too large about a value that is data otherwise.
----@param v any
----@return string?
-local function too_large(v)
-  local size = extent(v)
-  if size.depth > MAX_DEPTH then
-    return ('is nested %s levels deep; at most %d can be published'):format(size.depth, MAX_DEPTH)
-  elseif size.parts > MAX_PARTS then
-    return ('has %.0f parts when it is written out; at most %d can be published'):format(size.parts, MAX_PARTS)
   end
 end
 
@@ -204,6 +167,8 @@ local function inspect(schema, path, out)
     local shape = keywords.shapes[keyword]
     if keywords.unsupported[keyword] then
       out[#out + 1] = { field = at, message = keywords.unsupported[keyword] }
+    elseif keyword == '$id' and path ~= '' then
+      out[#out + 1] = { field = at, message = 'not supported below the top; use $ref = "#/…"' }
     elseif shape then
       local message = form[shape](v)
       if message then
@@ -222,18 +187,114 @@ local function inspect(schema, path, out)
   end)
 end
 
+-- References -------------------------------------------------------------------------------------------------------
+
+--- The schema that a reference refers to.
+---@param root table
+---@param reference string
+---@return table|boolean|nil target
+---@return string? message
+local function follow(root, reference)
+  if reference ~= '#' and reference:sub(1, 2) ~= '#/' then
+    return nil, ('%q is not supported; only references that begin with "#/" are'):format(reference)
+  end
+  local at = root
+  for step in vim.uri_decode(reference:sub(2)):gmatch('/([^/]*)') do
+    if type(at) ~= 'table' then
+      break
+    end
+    step = step:gsub('~1', '/'):gsub('~0', '~')
+    local number = at[1] ~= nil and step:match('^%d+$') and tonumber(step)
+    at = at[number and number + 1 or step]
+  end
+  if at == nil or type(at) ~= 'table' and type(at) ~= 'boolean' then
+    return nil, ('%q leads nowhere'):format(reference)
+  end
+  return at
+end
+
+--- Calls `fn` once for each schema within a schema, itself included.
+---@param schema any
+---@param path string
+---@param seen table<table, true>
+---@param fn fun(schema: table, path: string)
+local function each_schema(schema, path, seen, fn)
+  if type(schema) == 'table' and not seen[schema] then
+    seen[schema] = true
+    fn(schema, path)
+    keywords.children(schema, path, function(child, at)
+      each_schema(child, at, seen, fn)
+    end)
+  end
+end
+
+--- Where each reference of a schema without faults leads.
+---@param schema table|boolean
+---@return table<table, table|boolean>
+function M.targets(schema)
+  local out = {}
+  each_schema(schema, '', {}, function(part)
+    out[part] = part['$ref'] and follow(schema, part['$ref'])
+  end)
+  return out
+end
+
+--- Keywords whose schemas are about the same value.
+local IN_PLACE = { allOf = true, anyOf = true, oneOf = true, ['not'] = true, ['if'] = true }
+IN_PLACE['then'], IN_PLACE['else'], IN_PLACE.dependentSchemas = true, true, true
+local MAX_CHAIN = 100
+
+--- Whether a schema leads back to itself without going into the value, so that no check would end.
+local function is_endless(schema, root, known, level)
+  if type(schema) ~= 'table' or known[schema] == 'finite' then
+    return false
+  elseif known[schema] == 'open' or level > MAX_CHAIN then
+    return true
+  end
+  known[schema] = 'open'
+  local found = schema['$ref'] ~= nil and is_endless(follow(root, schema['$ref']), root, known, level + 1)
+  keywords.children(schema, '', function(child, _, keyword)
+    found = found or IN_PLACE[keyword] ~= nil and is_endless(child, root, known, level + 1)
+  end)
+  known[schema] = 'finite'
+  return found
+end
+
+---@param schema table whose other keywords are without faults
+---@param out mcp-tools.Fault[]
+local function inspect_references(schema, out)
+  local seen, places, known = {}, {}, {}
+  each_schema(schema, '', seen, function(part, path)
+    if part['$ref'] then
+      table.insert(places, { part = part, field = join(path, '$ref') })
+    end
+  end)
+  for _, place in ipairs(places) do
+    local target, message = follow(schema, place.part['$ref'])
+    if type(target) == 'table' and not seen[target] then
+      message = ('%q leads to no schema'):format(place.part['$ref'])
+    end
+    out[#out + 1] = message and { field = place.field, message = message }
+  end
+  for _, place in ipairs(#out == 0 and places or {}) do
+    if is_endless(place.part, schema, known, 1) then
+      local message = ('refers to itself without end, or through more than %d references'):format(MAX_CHAIN)
+      out[#out + 1] = { field = place.field, message = message }
+    end
+  end
+end
+
+M.each_schema = each_schema
+
 --- Why a value is not data that JSON can carry.
 ---@param v any
 ---@return mcp-tools.Fault?
 function M.data(v)
-  local at, message = not_json(v, '', {}, 1)
-  if not at then
-    at, message = '', too_large(v)
-  end
-  return message and { field = at == '' and '(root)' or at, message = message } or nil
+  local at, message = not_json(v, '', {}, { depth = 0, parts = 0 })
+  return at and { field = at == '' and '(root)' or at, message = message } or nil
 end
 
---- Every fault of a schema, sorted by where it stands.
+--- Every fault of a schema, sorted by its place.
 ---@param schema any
 ---@return mcp-tools.Fault[]
 function M.find(schema)
@@ -247,6 +308,9 @@ function M.find(schema)
   end
   local out = {}
   inspect(schema, '', out)
+  if #out == 0 and type(schema) == 'table' then
+    inspect_references(schema, out)
+  end
   for _, fault in ipairs(out) do
     fault.field = fault.field == '' and '(root)' or fault.field
   end

@@ -1,16 +1,13 @@
---- JSON Schema, draft 2020-12: a validator, compiled once, asked for every call.
+--- JSON Schema, draft 2020-12: compiled once, at the first use.
 ---
---- Receives: a schema as a Lua table; then values (null is `vim.NIL`, an empty object has `vim.empty_dict()`'s
---- metatable, a plain empty table can be either).
---- Sends: a validator, or the faults of the schema itself; for a value: right or wrong, with every fault.
---- Does not know about: tools, clients, calls.
+--- A value can come from Lua, where a plain empty table is an array or an object, or from JSON (`strict`), where it is
+--- an array unless it has `vim.empty_dict()`'s metatable; null is `vim.NIL`.
 ---
---- Not supported, and refused: `$dynamicRef`, `unevaluated*`, references to other documents. Annotations: `format`,
---- `content*` and every unknown keyword. Patterns that do not translate exactly let every text pass and are named
---- in `validator.unchecked`. A value that cannot be checked in reasonable time is refused, with that fault.
+--- `unevaluated*`, `$dynamicRef`, nested `$id` and references other than `#/…` are faults of a schema. `format`,
+--- `content*` and unknown keywords are annotations. `validator.unchecked` names patterns that cannot be translated:
+--- they let every text pass. A value that cannot be checked in reasonable time is refused.
 ---
---- Requires inside functions are start-up cost: a schema is taken in while the editor starts, and compiled when it is
---- first used.
+--- Requires inside functions are start-up cost: schemas are registered while the editor starts.
 
 local faults = require('mcp-tools.schema.faults')
 local keywords = require('mcp-tools.schema.keywords')
@@ -23,34 +20,26 @@ local M = {}
 ---@field keyword string
 ---@field why string
 
----@class mcp-tools.schema.Machine what is made of a schema at its first use
----@field compiler mcp-tools.schema.Compiler
----@field shaper mcp-tools.schema.Plans
----@field filler mcp-tools.schema.Plans
----@field check mcp-tools.schema.Check? of the whole
-
 ---@class mcp-tools.Validator
 ---@field schema table|boolean
 ---@field unchecked mcp-tools.Unchecked[]
----@field private refs mcp-tools.schema.Refs
----@field private made mcp-tools.schema.Machine?
+---@field private compiler mcp-tools.schema.Compiler?
+---@field private filler mcp-tools.schema.Filler
 local Validator = {}
 Validator.__index = Validator
 
----@return mcp-tools.schema.Machine
-function Validator:machine()
-  local made = self.made
-  if not made then
-    local compiler = require('mcp-tools.schema.compile').new(self.refs)
-    local shaper = require('mcp-tools.schema.shape')(compiler)
-    made = {
-      compiler = compiler,
-      shaper = shaper,
-      filler = require('mcp-tools.schema.fill')(compiler, shaper),
-    }
-    self.made = made
+--- Prepares a run. Each function below begins with it.
+---@private
+---@param opts? { strict?: boolean, steps?: integer }
+---@return mcp-tools.schema.Compiler
+function Validator:begin(opts)
+  local compiler = self.compiler
+  if not compiler then
+    compiler = require('mcp-tools.schema.compile').new(faults.targets(self.schema))
+    self.compiler, self.filler = compiler, require('mcp-tools.schema.fill').new(compiler)
   end
-  return made
+  compiler:begin(opts)
+  return compiler
 end
 
 --- All that is wrong with a value that does not fit.
@@ -77,20 +66,13 @@ end
 ---@return boolean ok
 ---@return mcp-tools.Fault[]? errors all of them, when not ok
 function Validator:check(v, opts)
-  local made = self.made or self:machine()
-  local check = made.check
-  if not check then
-    check = made.compiler:check(self.schema)
-    made.check = check
-  end
-  local compiler = made.compiler
-  compiler:begin(opts)
+  local compiler = self:begin(opts)
+  local check = compiler:check(self.schema)
   local finished, result = compiler:run(nil, check, v)
-  local found = not (finished and result) and faults_of(compiler, check, v, not finished and result or nil) or nil
-  if next(compiler.tried) then
-    compiler.tried = {}
+  if finished and result then
+    return true
   end
-  return not found, found
+  return false, faults_of(compiler, check, v, not finished and result or nil)
 end
 
 --- Fills in defaults and drops nulls that mean "not given", in place, at every level.
@@ -102,9 +84,8 @@ function Validator:fill(v, opts)
   if type(v) ~= 'table' then
     return v
   end
-  local made = self.made or self:machine()
-  made.compiler:begin(opts)
-  local finished, fault = made.compiler:run(nil, made.filler.run, made.filler, self.schema, v)
+  local compiler = self:begin(opts)
+  local finished, fault = compiler:run(nil, self.filler.fill, self.filler, self.schema, v)
   if finished then
     return v
   end
@@ -120,60 +101,39 @@ function Validator:shape(v, part)
   if not value.is_ambiguous(v) then
     return v
   end
-  local made, copy = self.made or self:machine(), value.copy(v)
-  made.compiler:begin()
-  made.compiler:run(nil, made.shaper.run, made.shaper, part or self.schema, copy)
+  local compiler, copy = self:begin(), value.copy(v)
+  compiler:run(nil, self.filler.shape, self.filler, part or self.schema, copy)
   return copy
 end
 
---- Calls `fn` for each schema within a schema, itself included.
-local function each_schema(schema, path, fn)
-  if type(schema) == 'table' then
-    fn(schema, path)
-    keywords.children(schema, path, function(child, at)
-      each_schema(child, at, fn)
-    end)
-  end
-end
+--- Keywords beside which it is plain whether a default fits, without compiling.
+local PLAIN = { type = true, default = true, title = true, description = true, examples = true }
 
---- Keywords beside which it is plain to see whether a default fits.
-local PLAIN = {}
-for _, keyword in ipairs({ 'type', 'default', 'title', 'description', 'examples', 'minimum', 'maximum', 'enum' }) do
-  PLAIN[keyword] = true
-end
-
---- Whether a default fits for all that can be seen without compiling.
 local function plainly_fits(schema)
-  local default, kind = schema.default, schema.type
   for keyword in pairs(schema) do
     if not PLAIN[keyword] then
       return false
     end
   end
-  if type(default) == 'number' and (default < (schema.minimum or default) or default > (schema.maximum or default)) then
-    return false
-  elseif type(default) == 'table' or schema.enum and not vim.list_contains(schema.enum, default) then
-    return false
-  end
-  return kind == value.kind(default) or kind == 'integer' and value.is_integer(default)
+  local default, kind = schema.default, value.kind(schema.default)
+  return type(default) ~= 'table' and (schema.type == kind or schema.type == 'integer' and value.is_integer(default))
 end
 
 --- Why a default does not fit its own schema.
+---@private
 ---@return string?
 function Validator:misfit(schema)
-  if schema.default == nil or schema.default == vim.NIL or plainly_fits(schema) then
+  local default = schema.default
+  if default == nil or default == vim.NIL or plainly_fits(schema) then
     return nil
   end
-  local made = self:machine()
-  local compiler = made.compiler
+  local compiler = self:begin()
   local check = compiler:check(schema)
-  local function fits()
-    return check(made.shaper:run(schema, value.copy(schema.default)))
-  end
-  compiler:begin()
-  local finished, result = compiler:run(nil, fits)
+  local finished, result = compiler:run(nil, function()
+    return check(self.filler:shape(schema, value.copy(default)))
+  end)
   if not (finished and result) then
-    return faults_of(compiler, check, schema.default, not finished and result or nil)[1].message
+    return faults_of(compiler, check, default, not finished and result or nil)[1].message
   end
 end
 
@@ -181,7 +141,7 @@ end
 ---@return mcp-tools.Fault[]
 function Validator:misfits()
   local out = {}
-  each_schema(self.schema, '', function(schema, path)
+  faults.each_schema(self.schema, '', {}, function(schema, path)
     local why = self:misfit(schema)
     if why then
       local message = ('does not fit its own schema (%s); it is not filled in'):format(why)
@@ -191,17 +151,17 @@ function Validator:misfits()
   return out
 end
 
---- Patterns that cannot be tried.
+--- Patterns that cannot be translated.
 ---@return mcp-tools.Unchecked[]
 local function unchecked_of(schema)
   local out = {}
   local function try(source, path, keyword)
-    local compiled, why = require('mcp-tools.schema.pattern').compile(source)
-    if not compiled then
+    local translated, why = require('mcp-tools.util.regex').translate(source)
+    if not translated then
       out[#out + 1] = { path = path, keyword = keyword, why = why }
     end
   end
-  each_schema(schema, '', function(part, path)
+  faults.each_schema(schema, '', {}, function(part, path)
     if part.pattern then
       try(part.pattern, keywords.join(path, 'pattern'), 'pattern')
     end
@@ -215,29 +175,11 @@ local function unchecked_of(schema)
   return out
 end
 
----@return boolean
-local function has_references(schema)
-  local found = false
-  each_schema(schema, '', function(part)
-    found = found or part['$ref'] ~= nil
-  end)
-  return found
-end
-
---- Makes a validator of a schema whose own form has been checked already.
+--- Makes a validator of a schema that has no faults (faults.lua).
 ---@param sound table|boolean never changed, and not to be changed after
----@return mcp-tools.Validator?
----@return mcp-tools.Fault[]? faults of its references
+---@return mcp-tools.Validator
 function M.compile_sound(sound)
-  local refs = { target = {} } ---@type mcp-tools.schema.Refs?
-  if has_references(sound) then
-    local found
-    refs, found = require('mcp-tools.schema.refs').resolve(sound)
-    if not refs then
-      return nil, found
-    end
-  end
-  return setmetatable({ schema = sound, refs = refs, unchecked = unchecked_of(sound) }, Validator)
+  return setmetatable({ schema = sound, unchecked = unchecked_of(sound) }, Validator)
 end
 
 --- Makes a validator.

@@ -1,8 +1,4 @@
---- The keywords of JSON Schema draft 2020-12 that the check knows: what their values must be, where schemas stand.
----
---- Receives: nothing; it is a table to be read.
---- Sends: `shapes` (form of each keyword's value), `children(schema)` (every schema directly inside another).
---- Does not know about: values, closures, references.
+--- The keywords of JSON Schema draft 2020-12 that the check knows: what their values must be, where schemas are.
 ---
 --- Source: https://json-schema.org/draft/2020-12/json-schema-core, …/json-schema-validation
 

@@ -1,10 +1,134 @@
 --- Keywords that combine schemas: `allOf`, `anyOf`, `oneOf`, `not`, `if`.
 ---
---- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
---- Does not know about: how a union's faults are worded (union.lua).
+--- When no branch of a union fits, the fault is that of the branch that was meant: the only one for this type of value,
+--- or the one named by a discriminator, a property that has a fixed value in each branch.
 
-local every = require('mcp-tools.schema.every')
-local new_union = require('mcp-tools.schema.union')
+local every = require('mcp-tools.schema.checks').every
+local keywords = require('mcp-tools.schema.keywords')
+local value = require('mcp-tools.schema.value')
+
+-- Faults of unions -------------------------------------------------------------------------------------------------
+
+--- Whether a branch is for values of this type.
+local function is_for(branch, v)
+  if type(branch) == 'boolean' then
+    return branch
+  end
+  local types = keywords.types_of(branch)
+  return not types
+    or vim.list_contains(types, value.kind(v))
+    or vim.list_contains(types, 'integer') and value.is_integer(v)
+    or vim.list_contains(types, 'object') and value.is_object(v)
+end
+
+--- The plain values that a schema lists; nil when it lists none or also tables.
+---@return any[]?
+local function named(compiler, schema)
+  schema = schema ~= nil and compiler:resolved(schema)
+  if type(schema) ~= 'table' then
+    return nil
+  end
+  local list = schema.const ~= nil and { schema.const } or schema.enum
+  for _, item in ipairs(list or {}) do
+    if type(item) == 'table' then
+      return nil
+    end
+  end
+  return list
+end
+
+--- Which branch each value of a property stands for; nil when the property does not tell the branches apart.
+---@return table<any, integer>? by_value
+---@return any[]? allowed
+local function branches_by(compiler, branches, property)
+  local by_value, allowed = {}, {}
+  for i, branch in ipairs(branches) do
+    local list = named(compiler, (branch.properties or {})[property])
+    if not list then
+      return nil
+    end
+    for _, item in ipairs(list) do
+      if by_value[item] then
+        return nil
+      end
+      by_value[item] = i
+      allowed[#allowed + 1] = item
+    end
+  end
+  return by_value, allowed
+end
+
+--- The property whose value tells the branches apart: a required one before others, then by name.
+---@return string? property, table<any, integer>? by_value, any[]? allowed
+local function discriminator(compiler, branches)
+  local required = {}
+  for _, branch in ipairs(branches) do
+    if type(branch) ~= 'table' then
+      return nil
+    end
+    required = branch.required or {}
+  end
+  local names = value.names(branches[1].properties or {})
+  for _, wanted in ipairs({ true, false }) do
+    for _, name in ipairs(names) do
+      if vim.list_contains(required, name) == wanted then
+        local by_value, allowed = branches_by(compiler, branches, name)
+        if by_value then
+          return name, by_value, allowed
+        end
+      end
+    end
+  end
+end
+
+--- Reports why a value fits no branch.
+---@param compiler mcp-tools.schema.Compiler
+---@param list (table|boolean)[]
+---@param checks mcp-tools.schema.Check[] of the branches
+---@param v any
+---@param report mcp-tools.schema.Report
+local function explain(compiler, list, checks, v, report)
+  if report.full then
+    return
+  end
+  local indexes, branches, types, names = {}, {}, {}, {}
+  for i, schema in ipairs(list) do
+    local branch = compiler:resolved(schema)
+    local values = names and named(compiler, branch)
+    names = values and vim.list_extend(names, values)
+    for _, name in ipairs(type(branch) == 'table' and keywords.types_of(branch) or {}) do
+      if not vim.list_contains(types, name) then
+        types[#types + 1] = name
+      end
+    end
+    if is_for(branch, v) then
+      indexes[#indexes + 1], branches[#branches + 1] = i, branch
+    end
+  end
+  if names then
+    return report:add('must be one of ' .. value.show_list(names))
+  elseif #indexes == 0 then
+    return report:add(('must be %s, got %s'):format(table.concat(types, ' or '), value.describe(v)))
+  elseif #indexes == 1 then
+    checks[indexes[1]](v, report)
+    return
+  end
+  local property, by_value, allowed
+  if value.is_object(v) then
+    property, by_value, allowed = discriminator(compiler, branches)
+  end
+  local given = property and v[property]
+  if not property then
+    report:add(('fits none of %d alternatives'):format(#list))
+  elseif by_value[given] then
+    checks[indexes[by_value[given]]](v, report)
+  else
+    local words = given == nil and 'is required, one of ' or 'must be one of '
+    report:add(words .. value.show_list(allowed), property)
+  end
+end
+
+-- Checks -----------------------------------------------------------------------------------------------------------
 
 local function checks_of(compiler, list)
   local out = {}
@@ -25,7 +149,6 @@ end
 
 local function any_of(compiler, schema)
   local checks = checks_of(compiler, schema.anyOf)
-  local union = new_union(compiler, schema.anyOf)
   return function(v, report)
     compiler:spend(#checks)
     for i = 1, #checks do
@@ -34,7 +157,7 @@ local function any_of(compiler, schema)
       end
     end
     if report then
-      union:explain(checks, v, report)
+      explain(compiler, schema.anyOf, checks, v, report)
     end
     return false
   end
@@ -42,7 +165,6 @@ end
 
 local function one_of(compiler, schema)
   local checks = checks_of(compiler, schema.oneOf)
-  local union = new_union(compiler, schema.oneOf)
   return function(v, report)
     compiler:spend(#checks)
     local first
@@ -58,7 +180,7 @@ local function one_of(compiler, schema)
       end
     end
     if not first and report then
-      union:explain(checks, v, report)
+      explain(compiler, schema.oneOf, checks, v, report)
     end
     return first ~= nil
   end
@@ -97,16 +219,11 @@ end
 
 ---@param compiler mcp-tools.schema.Compiler
 ---@param schema table
----@return mcp-tools.schema.Check?
-return function(compiler, schema)
-  local checks = {}
-  checks[#checks + 1] = schema.allOf and all_of(compiler, schema)
-  checks[#checks + 1] = schema.anyOf and any_of(compiler, schema)
-  checks[#checks + 1] = schema.oneOf and one_of(compiler, schema)
-  checks[#checks + 1] = schema['not'] ~= nil and none_of(compiler, schema) or nil
-  checks[#checks + 1] = schema['if'] ~= nil and condition(compiler, schema) or nil
-  if #checks < 2 then
-    return checks[1]
-  end
-  return every(checks)
+---@param rest mcp-tools.schema.Check[] they are added to it
+return function(compiler, schema, rest)
+  rest[#rest + 1] = schema.allOf and all_of(compiler, schema) or nil
+  rest[#rest + 1] = schema.anyOf and any_of(compiler, schema) or nil
+  rest[#rest + 1] = schema.oneOf and one_of(compiler, schema) or nil
+  rest[#rest + 1] = schema['not'] ~= nil and none_of(compiler, schema) or nil
+  rest[#rest + 1] = schema['if'] ~= nil and condition(compiler, schema) or nil
 end

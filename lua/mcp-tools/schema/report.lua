@@ -1,17 +1,11 @@
---- The list of errors of a value: what is wrong with it, and where.
----
---- Receives: faults from the compiled checks, in a second pass that only a value with faults pays for.
---- Sends: a list of `{field, message}` without duplicates. Whatever a client sends: of bounded length, and with bounded
---- texts.
---- Does not know about: schemas, keywords.
+--- The faults of a value, collected in a second pass: a list of `{field, message}` without duplicates, of bounded
+--- length and with bounded texts, whatever a client sends.
 
 local join = require('mcp-tools.schema.keywords').join
 local utf8 = require('mcp-tools.util.utf8')
 
 --- More faults than this are counted, not listed; and no longer looked for when as many again were counted.
 local MAX_ERRORS = 100
---- Of a branch that is only tried: enough to say what it misses.
-local MAX_TRIED = 3
 --- Bytes of one name in a path, of a path, and of a message.
 local MAX_NAME, MAX_PATH, MAX_MESSAGE = 80, 250, 4096
 
@@ -21,25 +15,13 @@ local MAX_NAME, MAX_PATH, MAX_MESSAGE = 80, 250, 4096
 ---@field errors mcp-tools.Fault[]
 ---@field seen table<string, true>
 ---@field left_out integer
----@field max integer
 ---@field full boolean nothing more is looked for
----@field trials integer how many unions are being tried around this place
 local Report = {}
 Report.__index = Report
 
----@param max? integer
 ---@return mcp-tools.schema.Report
-function Report.new(max)
-  return setmetatable({
-    keys = {},
-    depth = 0,
-    errors = {},
-    seen = {},
-    left_out = 0,
-    max = max or MAX_ERRORS,
-    full = false,
-    trials = 0,
-  }, Report)
+function Report.new()
+  return setmetatable({ keys = {}, depth = 0, errors = {}, seen = {}, left_out = 0, full = false }, Report)
 end
 
 --- Goes into a property or item.
@@ -93,23 +75,12 @@ function Report:put(field, message)
     return
   end
   self.seen[id] = true
-  if #self.errors < self.max then
+  if #self.errors < MAX_ERRORS then
     self.errors[#self.errors + 1] = { field = field, message = utf8.cut(message, MAX_MESSAGE) }
   else
     self.left_out = self.left_out + 1
-    self.full = self.left_out >= self.max
+    self.full = self.left_out >= MAX_ERRORS
   end
-end
-
---- An empty report about the same place, for the few faults that say why one alternative does not fit.
----@return mcp-tools.schema.Report
-function Report:branch()
-  local branch = Report.new(MAX_TRIED)
-  for i = 1, self.depth do
-    branch.keys[i] = self.keys[i]
-  end
-  branch.depth, branch.trials = self.depth, self.trials + 1
-  return branch
 end
 
 --- All faults, in the order they were found.

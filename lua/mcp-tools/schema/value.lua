@@ -1,9 +1,7 @@
 --- JSON values as Lua holds them: which kind one is, whether two are equal, how one is shown.
 ---
---- Receives: values off the wire (null is `vim.NIL`, an empty object carries `vim.empty_dict()`'s metatable) or from
---- Lua (where an empty table can be either).
---- Sends: answers, never changed values.
---- Does not know about: schemas.
+--- Null is `vim.NIL`. An empty object from JSON has `vim.empty_dict()`'s metatable; from Lua, an empty table can be an
+--- array or an object.
 
 local utf8 = require('mcp-tools.util.utf8')
 

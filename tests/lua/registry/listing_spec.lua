@@ -50,7 +50,7 @@ describe('a schema that is nested too deep', function()
       input_schema = nested(60),
     })
     t.eq(false, ok)
-    t.matches("tool 'deep': input_schema: is nested 121 levels deep; at most 96 can be published", tostring(err))
+    t.matches("tool 'deep': input_schema: is nested more than 96 levels deep", tostring(err))
     t.ok(listed('tools').nvim_fine)
     t.eq(nil, listed('tools').nvim_deep)
   end)

@@ -81,7 +81,7 @@ describe('a client that sends', function()
       return validator:check(validator:fill(value, { strict = true }), { strict = true })
     end)
     t.eq(101, #faults)
-    t.matches('^fits none of 3 alternatives: %(1%) ', faults[1].message)
+    t.eq('fits none of 3 alternatives', faults[1].message)
   end)
 
   it('names of megabytes gets them cut, in faults and in the log', function()
@@ -142,10 +142,6 @@ describe('a client that sends', function()
     for _ = 1, 95 do
       value = { child = value }
     end
-    local _, fault = in_time(function()
-      return validator:fill(value)
-    end)
-    t.matches('is too large to be checked', fault.message)
     local ok, faults = in_time(function()
       return validator:check(value)
     end)
@@ -220,7 +216,7 @@ describe('a pattern', function()
     type = 'object',
     properties = {
       slow = { type = 'string', pattern = 'a{0,100}a{0,100}b' },
-      flat = { type = 'string', pattern = '^[a-z]{1,30000}[a-z]*b' },
+      flat = { type = 'string', pattern = '^[a-z]{1,30000}b' },
       line = { type = 'string', pattern = '^[^\\n]+$' },
       none = { ['not'] = { pattern = 'a{0,100}a{0,100}b' } },
     },
@@ -236,7 +232,7 @@ describe('a pattern', function()
     t.eq({ { field = 'slow', message = 'must match the pattern a{0,100}a{0,100}b' } }, faults)
   end)
 
-  for field, text in pairs({ slow = ('a'):rep(10000), flat = ('a'):rep(100000), none = ('a'):rep(10000) }) do
+  for field, text in pairs({ slow = ('a'):rep(10000), flat = ('a'):rep(200000), none = ('a'):rep(10000) }) do
     it('on more text refuses it and is named: ' .. field, function()
       local ok, faults = in_time(function()
         return validator:check({ [field] = text })
@@ -267,7 +263,7 @@ describe('a pattern', function()
   end)
 end)
 
-describe('a definition is refused with the figure', function()
+describe('a schema that asks for too much work', function()
   --- 30 definitions, each of which refers to the next one twice.
   local function doubled(make)
     local defs = { d30 = { type = 'string' } }
@@ -279,27 +275,30 @@ describe('a definition is refused with the figure', function()
   end
 
   for _, keyword in ipairs({ 'allOf', 'anyOf', 'oneOf' }) do
-    it('when references double it 30 times: ' .. keyword, function()
-      local _, err = in_time(function()
-        return tool(doubled(function(a, b)
-          return { [keyword] = { a, b } }
-        end))
+    it('refuses the call when references double it 30 times: ' .. keyword, function()
+      local validator = compile(doubled(function(a, b)
+        return { [keyword] = { a, b } }
+      end))
+      local ok, faults = in_time(function()
+        return validator:check({ p = keyword == 'anyOf' and 1 or 'x' })
       end)
-      t.matches('stands for %d+ schemas when references are written out; at most 5000', err)
+      t.eq(false, ok)
+      t.matches('is too large', faults[1].message)
     end)
   end
 
-  it('when defaults double it', function()
-    local _, err = in_time(function()
-      return tool(doubled(function(a, b)
-        a.default, b.default = vim.empty_dict(), vim.empty_dict()
-        return { type = 'object', properties = { a = a, b = b } }
-      end))
+  it('refuses the call when defaults double it', function()
+    local validator = compile(doubled(function(a, b)
+      a.default, b.default = vim.empty_dict(), vim.empty_dict()
+      return { type = 'object', properties = { a = a, b = b } }
+    end))
+    local _, fault = in_time(function()
+      return validator:fill({ p = vim.empty_dict() })
     end)
-    t.matches('leads to %d+ defaults within each other; at most 5000', err)
+    t.matches('is too large', fault.message)
   end)
 
-  it('when defaults within each other do in every order, at the call', function()
+  it('refuses the call when defaults contain each other in every order', function()
     local properties = {}
     for i = 1, 12 do
       properties['p' .. i] = { ['$ref'] = '#', default = vim.empty_dict() }
@@ -310,7 +309,9 @@ describe('a definition is refused with the figure', function()
     end)
     t.matches('is too large', fault.message)
   end)
+end)
 
+describe('a definition is refused', function()
   it('when one table of it stands in two places, 30 times over', function()
     local shared = { type = 'string' }
     for _ = 1, 30 do
@@ -319,11 +320,11 @@ describe('a definition is refused with the figure', function()
     local _, err = in_time(function()
       return tool(shared)
     end)
-    t.matches('input_schema: has %d+ parts when it is written out; at most 20000 can be published', err)
+    t.matches('input_schema: has more than 20000 parts when it is written out', err)
     local _, again = in_time(function()
       return definition.normalise({ name = 'x', description = 'd', execute = print, args = { p = shared } })
     end)
-    t.matches('args: has %d+ parts', again)
+    t.matches('args: has more than 20000 parts', again)
   end)
 
   it('when references follow each other without end in sight', function()
@@ -334,7 +335,7 @@ describe('a definition is refused with the figure', function()
     local _, err = in_time(function()
       return tool({ type = 'object', properties = { p = { ['$ref'] = '#/$defs/d0' } }, ['$defs'] = defs })
     end)
-    t.matches('leads through more than 200 references', err)
+    t.matches('through more than %d+ references', err)
   end)
 
   it('when it is deeper than Lua can follow', function()
@@ -346,7 +347,7 @@ describe('a definition is refused with the figure', function()
     local _, err = in_time(function()
       return tool(deep)
     end)
-    t.matches('is nested more than %d+ levels deep', err)
+    t.matches('is nested more than 96 levels deep', err)
   end)
 
   it('and the bounds leave room for what people write', function()

@@ -155,9 +155,9 @@ describe('unions', function()
       t.eq({ '(root): must be one of "a", "b"' }, errors_of({ [keyword] = { { const = 'a' }, { const = 'b' } } }, 'c'))
     end)
 
-    it(keyword .. ' without any sign says what each alternative misses', function()
+    it(keyword .. ' without any sign says how many alternatives there are', function()
       local lines = errors_of({ [keyword] = { { required = { 'a' } }, { required = { 'b' } } } }, { c = 1 })
-      t.eq({ '(root): fits none of 2 alternatives: (1) a is required (2) b is required' }, lines)
+      t.eq({ '(root): fits none of 2 alternatives' }, lines)
     end)
   end
 
@@ -188,8 +188,7 @@ describe('faults of a schema', function()
       {
         'properties.a.type: must be a type (a string) or a list of types',
         'properties.b.enum: must be a list',
-        'properties.c.type: "int" is not a type, did you mean "integer"? (types: array, boolean, integer, null, '
-          .. 'number, object, string)',
+        'properties.c.type: "int" is not a type (types: array, boolean, integer, null, number, object, string)',
         'required: must be a list of names',
       },
       faults_of({
@@ -202,7 +201,11 @@ describe('faults of a schema', function()
   it('name what is not supported', function()
     t.matches('unevaluatedProperties: not supported', faults_of({ unevaluatedProperties = false })[1])
     t.matches('%$dynamicRef: not supported', faults_of({ items = { ['$dynamicRef'] = '#x' } })[1])
-    t.matches('outside of this schema', faults_of({ ['$ref'] = 'https://example.com/s.json' })[1])
+    for _, reference in ipairs({ 'https://example.com/s.json', '#anchor', 'other.json#/a' }) do
+      t.matches('is not supported', faults_of({ ['$ref'] = reference })[1])
+    end
+    t.matches('a.%$id: not supported', faults_of({ properties = { a = { ['$id'] = 'a.json' } } })[1])
+    compile({ ['$id'] = 'https://example.com/s.json', properties = { ['$id'] = { type = 'string' } } })
   end)
 
   it('name references that lead nowhere or in a circle', function()
@@ -213,18 +216,16 @@ describe('faults of a schema', function()
     t.matches('refers to itself without end', faults_of({ allOf = { { ['$ref'] = '#' } } })[1])
   end)
 
-  it('name references to what is no schema', function()
-    for fault, value in pairs({
-      ['properties: must map names to schemas'] = { properties = 'none' },
-      ['%(root%): must be a schema, not a list'] = { { type = 'string' } },
-      ['items.pattern: must be a string'] = { items = { pattern = 1 } },
-    }) do
-      local _, faults = schema.compile({ properties = { a = { ['$ref'] = '#/shapes/a' } }, shapes = { a = value } })
+  it('name references to places that hold no schema', function()
+    for _, target in ipairs({ '#/shapes/a', '#/properties', '#/default' }) do
+      local _, faults = schema.compile({
+        properties = { a = { ['$ref'] = target } },
+        shapes = { a = { type = 'string' } },
+        default = { a = 1 },
+      })
       t.eq('properties.a.$ref', faults and faults[1].field)
-      t.matches('^"#/shapes/a" leads to no schema: ' .. fault, faults[1].message)
+      t.matches('leads to no schema$', faults[1].message)
     end
-    local sound = { properties = { a = { ['$ref'] = '#/shapes/a' } }, shapes = { a = { type = 'string' } } }
-    t.eq({ true, false }, { schema.check(sound, { a = 'x' }), (schema.check(sound, { a = 1 })) })
   end)
 
   it('name what is not data', function()

@@ -58,35 +58,33 @@ describe('fill', function()
     t.eq({ { field = 'must', message = 'must be string, got null' } }, errors)
   end)
 
-  it('reaches through references, allOf, items and the branch of a union', function()
+  it('reaches through references and items', function()
     local node = {
       ['$defs'] = {
         node = { type = 'object', properties = { size = { default = 1 }, next = { ['$ref'] = '#/$defs/node' } } },
       },
-      allOf = { { ['$ref'] = '#/$defs/node' }, { properties = { extra = { default = true } } } },
-      properties = {
-        shape = {
-          oneOf = {
-            {
-              type = 'object',
-              properties = { kind = { const = 'a' }, p = { default = 'pa' } },
-              required = { 'kind', 'p' },
-            },
-            {
-              type = 'object',
-              properties = { kind = { const = 'b' }, p = { default = 'pb' } },
-              required = { 'kind', 'p' },
-            },
-          },
-        },
-      },
+      properties = { tree = { ['$ref'] = '#/$defs/node' }, list = { items = { ['$ref'] = '#/$defs/node' } } },
     }
-    t.eq({
-      size = 1,
-      extra = true,
-      next = { size = 1, next = { size = 1 } },
-      shape = { kind = 'b', p = 'pb' },
-    }, compile(node):fill({ next = { next = vim.empty_dict() }, shape = { kind = 'b' } }))
+    t.eq(
+      { tree = { size = 1, next = { size = 1 } }, list = { { size = 1, a = 0 } } },
+      compile(node):fill({ tree = { next = vim.empty_dict() }, list = { { a = 0 } } })
+    )
+  end)
+
+  it('fills other properties', function()
+    local validator = compile({
+      properties = { a = true },
+      additionalProperties = { properties = { m = { default = 2 } } },
+    })
+    t.eq({ a = { b = 0 }, y = { m = 2, b = 0 } }, validator:fill({ a = { b = 0 }, y = { b = 0 } }))
+  end)
+
+  it('leaves values inside unions as they are', function()
+    local branch = { type = 'object', properties = { kind = { const = 'b' }, p = { default = 'x' } } }
+    local value = { shape = { kind = 'b' } }
+    local validator = compile({ properties = { shape = { oneOf = { branch, { type = 'null' } } } } })
+    t.eq({ shape = { kind = 'b' } }, validator:fill(value))
+    t.ok(validator:check(value))
   end)
 
   it('ends with a default that is its own parent', function()
@@ -98,14 +96,6 @@ describe('fill', function()
     local value = {}
     value.child = value
     t.eq(1, compile({ properties = { child = { ['$ref'] = '#' }, n = { default = 1 } } }):fill(value).n)
-  end)
-
-  it('fills properties by the form of their names, and those that are left', function()
-    local validator = compile({
-      patternProperties = { ['^x'] = { properties = { n = { default = 1 } } } },
-      additionalProperties = { properties = { m = { default = 2 } } },
-    })
-    t.eq({ x1 = { n = 1, a = 0 }, y1 = { m = 2, a = 0 } }, validator:fill({ x1 = { a = 0 }, y1 = { a = 0 } }))
   end)
 
   it('takes an empty array off the wire for what it is', function()

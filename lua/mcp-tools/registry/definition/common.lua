@@ -97,42 +97,18 @@ function M.given(def)
   return out
 end
 
---- The nearest of some names, as a hint; nil when none is near.
----@param word string
----@param candidates string[]
----@return string? near
----@return integer? edits
-function M.suggest(word, candidates)
-  return require('mcp-tools.util.suggest')(word, candidates) -- start-up cost: of mistakes alone
-end
-
---- What a word must be a slip of: it is so near to it that nothing else can have been meant.
----@param word string
----@param candidates string[]
----@return string?
-function M.slip(word, candidates)
-  if #word < 3 then
-    return nil
-  end
-  local near, edits = M.suggest(word, candidates)
-  return near and edits <= (#word < 5 and 1 or 2) and near or nil
-end
-
---- Notes a name that nobody knows.
+--- Notes an unknown name. One close to a known name is a typo: `need_approval` must not be ignored silently.
 ---@param out mcp-tools.Findings
----@param field string where it stands
+---@param field string its place
 ---@param name any
----@param text string what it is
 ---@param candidates string[]
----@param places? table<string, string> candidates that stand elsewhere → where
-function M.unknown(out, field, name, text, candidates, places)
-  local slip = M.slip(tostring(name), candidates)
-  if slip then -- short, so that it fits into a message
-    return M.note(out.typos, field, ('did you mean %s?'):format(places and places[slip] or slip))
+function M.unknown(out, field, name, candidates)
+  name = tostring(name)
+  local near, edits = require('mcp-tools.util.suggest')(name, candidates) -- start-up cost: of mistakes alone
+  if near and #name > 2 and edits <= (#name < 5 and 1 or 2) then
+    return M.note(out.typos, field, ('did you mean %s?'):format(near))
   end
-  local near = M.suggest(tostring(name), candidates)
-  local hint = near and (', did you mean %s?'):format(places and places[near] or near) or ''
-  M.note(out.lint, field, text .. hint)
+  M.note(out.lint, field, 'unknown field')
 end
 
 --- Looks at every field by its rule.
@@ -140,8 +116,7 @@ end
 ---@param rules table<string, fun(v: any): string?>
 ---@param required string[]
 ---@param out mcp-tools.Findings
----@param places? table<string, string> names that belong elsewhere → where
-function M.check_fields(def, rules, required, out, places)
+function M.check_fields(def, rules, required, out)
   for _, field in ipairs(required) do
     if def[field] == nil then
       M.note(out.faults, field, 'is required')
@@ -155,8 +130,7 @@ function M.check_fields(def, rules, required, out, places)
         M.note(out.faults, field, message)
       end
     else
-      local candidates = vim.list_extend(vim.tbl_keys(rules), vim.tbl_keys(places or {}))
-      M.unknown(out, tostring(field), field, 'unknown field', candidates, places)
+      M.unknown(out, tostring(field), field, vim.tbl_keys(rules))
     end
   end
   if type(def.description) == 'string' and #def.description > MAX_DESCRIPTION then

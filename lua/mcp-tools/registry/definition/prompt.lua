@@ -71,7 +71,7 @@ local function take_arg(name, arg, field, out)
     if message then
       common.note(out.faults, field .. '.' .. key, message)
     elseif not rule then
-      common.unknown(out, field .. '.' .. tostring(key), key, 'unknown field', vim.tbl_keys(ARG_RULES))
+      common.unknown(out, field .. '.' .. tostring(key), key, vim.tbl_keys(ARG_RULES))
     end
   end
   return {

@@ -101,7 +101,7 @@ end
 ---@param copy table
 ---@param notes mcp-tools.Publishing
 local function shape_values(copy, notes)
-  -- A validator for this alone: the schema is changed under it. Where its references are at fault there is none.
+  -- A validator for this alone: the schema is changed under it.
   -- Required here as start-up cost: most schemas hold no such value.
   local validator = #notes.ambiguous > 0 and require('mcp-tools.schema').compile_sound(copy)
   for _, place in ipairs(validator and notes.ambiguous or {}) do

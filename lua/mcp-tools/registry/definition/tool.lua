@@ -9,7 +9,6 @@ local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
 local tool_fields = require('mcp-tools.registry.definition.tool_fields')
 local publish_schema = require('mcp-tools.registry.definition.publish_schema')
-local keyword_typos = require('mcp-tools.registry.definition.keyword_typos')
 local keywords = require('mcp-tools.schema.keywords')
 local schema = require('mcp-tools.schema')
 local schema_faults = require('mcp-tools.schema.faults')
@@ -100,17 +99,10 @@ local function take_schema(intake, field, raw, is_bundled)
     return nil
   end
   local published, repairs = publish_schema(raw)
-  local validator, faults = schema.compile_sound(published)
-  if not validator then
-    add_all(intake.faults, field, faults or {})
-    return nil
-  end
+  local validator = schema.compile_sound(published)
   add_all(intake.repairs, field, repairs)
   if not is_bundled then
     add_all(intake.lint, field, validator:misfits())
-    keyword_typos(raw, function(path, message)
-      add_all(intake.typos, field, { { field = path, message = message } })
-    end)
   end
   for _, gap in ipairs(validator.unchecked) do
     table.insert(intake.unchecked, { path = place(field, gap.path), keyword = gap.keyword, why = gap.why })

@@ -20,12 +20,6 @@ M.HINTS = {
   open_world = 'openWorldHint',
 }
 
---- The hints stand in `annotations`, and are often written beside it.
-local PLACES = {}
-for name in pairs(M.HINTS) do
-  PLACES[name] = ('annotations = { %s = … }'):format(name)
-end
-
 --- What each field must be: a function that says why a value is wrong.
 ---@type table<string, fun(v: any): string?>
 local RULES = {
@@ -85,7 +79,7 @@ local function check_annotations(annotations, out)
         common.note(out.faults, field, message)
       end
     else
-      common.unknown(out, field, key, 'unknown, not published', vim.tbl_keys(M.HINTS))
+      common.unknown(out, field, key, vim.tbl_keys(M.HINTS))
     end
   end
 end
@@ -96,7 +90,7 @@ end
 ---@return mcp-tools.Findings
 function M.check(def, mounted)
   local out = common.findings()
-  common.check_fields(def, mounted and MOUNTED_RULES or RULES, { 'name', 'description' }, out, PLACES)
+  common.check_fields(def, mounted and MOUNTED_RULES or RULES, { 'name', 'description' }, out)
   check_name(def.name, out)
   if def.args ~= nil and def.input_schema ~= nil then
     common.note(out.faults, 'input_schema', 'stands beside args; give one of the two')

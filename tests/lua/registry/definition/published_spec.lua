@@ -105,9 +105,9 @@ describe('publishing', function()
     ['$id'] = 'urn:example:whole',
     ['$comment'] = 'kept',
     type = 'object',
-    ['$defs'] = { leaf = { ['$anchor'] = 'leaf', type = { 'string', 'null' }, examples = { 'a' }, format = 'uri' } },
+    ['$defs'] = { leaf = { type = { 'string', 'null' }, examples = { 'a' }, format = 'uri' } },
     properties = {
-      a = { ['$ref'] = '#leaf' },
+      a = { ['$ref'] = '#/$defs/leaf' },
       n = { type = 'number', multipleOf = 0.5, exclusiveMinimum = 0, default = 1.5 },
       x = { const = NIL, deprecated = true, ['x-ui'] = { order = 3, tags = { 'b', 'c' } } },
       t = { prefixItems = { { type = 'string' }, true }, items = false, type = 'array' },

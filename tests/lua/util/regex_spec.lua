@@ -1,3 +1,4 @@
+-- every Neovim
 -- Regular expressions as Vim patterns: the same answers, whatever the user's options and whatever the text holds.
 
 local regex = require('mcp-tools.util.regex')

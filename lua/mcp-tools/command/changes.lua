@@ -10,7 +10,7 @@ local revert = require('mcp-tools.editor.edit.revert')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local trim = require('mcp-tools.util.trim')
-local unified_diff = require('mcp-tools.editor.result.unified_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 
 local api = vim.api
 
@@ -76,7 +76,7 @@ end
 local function diff(change, opts)
   local name = shown(change)
   local names = { old = change.is_new and '/dev/null' or 'a/' .. name, new = 'b/' .. name }
-  local text = unified_diff.of(change.before, changes.after(change), names)
+  local text = text_diff.unified(change.before, changes.after(change), names)
   opts = vim.tbl_extend('error', opts or {}, { title = name, filetype = 'diff', spans = diff_view.spans })
   scratch.show('change', sanitize.lines(text), opts)
 end

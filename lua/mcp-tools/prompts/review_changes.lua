@@ -5,7 +5,7 @@ local path_completion = require('mcp-tools.files.completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local trim = require('mcp-tools.util.trim')
-local unsaved = require('mcp-tools.editor.buffer.unsaved')
+local buffers = require('mcp-tools.editor.buffer')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of a list that are shown.
@@ -51,7 +51,7 @@ return {
     local about = {}
     add(about, 'Not tracked by git, and not in the diff', changes.untracked)
     add(about, 'Changed, but not shown because they hold secrets', changes.withheld)
-    add(about, 'With unsaved changes in the editor, which the diff does not have', unsaved(ctx.root) or {})
+    add(about, 'With unsaved changes in the editor, which the diff does not have', buffers.unsaved(ctx.root) or {})
     if changes.cut then
       table.insert(about, 'The diff is cut; ask for a part of it by the argument path.')
     end

@@ -91,7 +91,7 @@ end
 --- An agent is there, and may write files by itself.
 local function look_after_files()
   vim.schedule(function()
-    require('mcp-tools.editor.review.disk_writes').start() -- start-up cost
+    require('mcp-tools.editor.companion.disk_writes').start() -- start-up cost
   end)
 end
 

@@ -595,7 +595,7 @@ describe('a proposal', function()
   end)
 
   it('that was accepted for a buffer with changes is asked about once', function()
-    local disk_writes = require('mcp-tools.editor.review.disk_writes')
+    local disk_writes = require('mcp-tools.editor.companion.disk_writes')
     review.shown_by({
       is_attended = function()
         return true

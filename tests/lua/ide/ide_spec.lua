@@ -322,12 +322,12 @@ describe('a session', function()
   end)
 
   it('has files that it writes looked after, though it has asked for nothing', function()
-    require('mcp-tools.editor.review.disk_writes').stop()
+    require('mcp-tools.editor.companion.disk_writes').stop()
     opened('made_up_http')
     t.wait(function()
       return vim.fn.exists('#mcp-tools.review.disk#BufReadPost') == 1
     end)
-    require('mcp-tools.editor.review.disk_writes').stop()
+    require('mcp-tools.editor.companion.disk_writes').stop()
   end)
 
   it('is heard of from the own bridge alone, and of companions that are on', function()

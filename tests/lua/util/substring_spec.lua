@@ -29,7 +29,7 @@ describe('text in text', function()
   it('is no burden to an edit and to a search', function()
     local needle, text = ('a'):rep(400000) .. 'b', ('a'):rep(3000000)
     local began = vim.uv.hrtime()
-    local _, err = require('mcp-tools.editor.edit.search_replace').edits(
+    local _, err = require('mcp-tools.editor.text.search_replace').edits(
       { text },
       { { search = needle, replace = '' } },
       { brief = true }

@@ -1,20 +1,106 @@
---- Contents of files as the editor has them: of a buffer that is open, else of the disk, several at a time.
----
---- Receives: resolved paths that have been judged; the ctx of a `run` tool.
---- Sends: text, and the buffer that it is of.
---- Does not know about: what is looked for, who may read it.
+--- Texts: of a buffer, of a file on the disk as its buffer would have it, or of files as the editor has them.
 
+local ahead = require('mcp-tools.files.ahead')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local file_text = require('mcp-tools.files.text')
+local garbage = require('mcp-tools.util.garbage')
+local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
-local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 local api = vim.api
 
 local M = {}
+
+--- Lines that are copied in one go.
+local PIECE = 2000
+--- The text changes while it is copied: begun anew so many times, then it is copied in one go.
+local MAX_TRIES = 3
+
+---@param bufnr integer
+---@param ending string
+---@param pause fun()
+---@return string? text nil: it has changed, or is gone
+local function in_pieces(bufnr, ending, pause)
+  local tick, count, parts = api.nvim_buf_get_changedtick(bufnr), api.nvim_buf_line_count(bufnr), {}
+  for first = 0, count - 1, PIECE do
+    local lines = api.nvim_buf_get_lines(bufnr, first, math.min(first + PIECE, count), false)
+    lines[#lines + 1] = '' -- the last line ends, too
+    parts[#parts + 1] = table.concat(lines, ending)
+    if first + PIECE < count then
+      pause()
+      if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
+        return nil
+      end
+    end
+  end
+  return garbage.without(table.concat, parts)
+end
+
+--- The text of a buffer, each line with its ending. It is that of now: nothing else runs before the return.
+---@param bufnr integer loaded
+---@param pause fun() called between pieces of work
+---@param ending? string of lines; "\n" when left out
+---@return string? text nil: the buffer is gone
+function M.of_buffer(bufnr, pause, ending)
+  ending = ending or '\n'
+  for _ = 1, MAX_TRIES do
+    if not api.nvim_buf_is_loaded(bufnr) then
+      return nil
+    end
+    local text = in_pieces(bufnr, ending, pause)
+    if text then
+      return text
+    end
+  end
+  return api.nvim_buf_is_loaded(bufnr) and in_pieces(bufnr, ending, function() end) or nil
+end
+
+--- A file's bytes as the text of its buffer, with a line break at the end.
+---@param bytes string
+---@param bufnr? integer the buffer of the file
+---@return string text
+---@return mcp-tools.TextEnds ends of the bytes
+local function with_last_break(bytes, bufnr)
+  local text, ends = file_text.as_buffer(bytes, bufnr)
+  return ends.last and text or text .. '\n', ends
+end
+
+--- Reads the text for a call. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param path string resolved
+---@param bufnr? integer
+---@return string? text every line ends with a line break; an empty file is one empty line, as in a buffer
+---@return mcp-tools.Error? err
+function M.on_disk(ctx, path, bufnr)
+  local bytes, err = ctx:await(function(done)
+    read.read(path, open.MAX_BYTES, done)
+  end)
+  if not bytes then
+    return nil, err
+  end
+  return (with_last_break(bytes, bufnr and api.nvim_buf_is_loaded(bufnr) and bufnr or nil))
+end
+
+--- Its lines for a question to the person, if they are known; else they are being read from now on.
+---@param path string resolved
+---@param bufnr? integer
+---@param again? fun() called once more is known
+---@param max_bytes? integer
+---@return string[]? lines
+---@return string? fault
+---@return string? code 'ENOENT', or that of a file that is being read (files/ahead.lua)
+---@return mcp-tools.TextEnds? ends of a file that is not open
+function M.lines_on_disk(path, bufnr, again, max_bytes)
+  local bytes, fault, code = ahead.get(path, again)
+  if not bytes or #bytes > (max_bytes or math.huge) then
+    return nil, fault or 'the file is too large', code
+  end
+  local text, ends = with_last_break(bytes, bufnr)
+  return vim.split(text:sub(1, -2), '\n', { plain = true }), nil, nil, ends
+end
 
 --- Larger files were written by programs.
 M.MAX_FILE = 4 * 1024 * 1024
@@ -31,14 +117,14 @@ M.AT_ONCE = 16
 ---@param bufnr integer
 ---@param pause fun()
 ---@return mcp-tools.Text?
-local function of_buffer(ctx, bufnr, pause)
+local function refreshed(ctx, bufnr, pause)
   if target.refusal(ctx, bufnr) then
     return nil
   end
   ctx:await(function(done)
     disk.refresh(bufnr, done)
   end)
-  local text = whole_text.of(bufnr, pause)
+  local text = M.of_buffer(bufnr, pause)
   return text
     and {
       text = text,
@@ -59,7 +145,7 @@ function M.of(ctx, list, of_path)
   for _, path in ipairs(list) do
     local bufnr = of_path(path)
     if bufnr then
-      texts[path] = of_buffer(ctx, bufnr, pause)
+      texts[path] = refreshed(ctx, bufnr, pause)
     else
       table.insert(on_disk, path)
     end

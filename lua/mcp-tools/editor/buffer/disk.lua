@@ -8,7 +8,7 @@
 --- a conflict is remembered here until the file or the buffer is another.
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
-local line_diff = require('mcp-tools.editor.edit.line_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 local strings = require('mcp-tools.util.strings')
 local validate = require('mcp-tools.util.validate')
 local views = require('mcp-tools.editor.buffer.views')
@@ -119,7 +119,7 @@ function M.acknowledge(bufnr)
     return nil
   end
   local lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  local first, last = line_diff.same_lines(lines_on_disk, lines)
+  local first, last = text_diff.same_lines(lines_on_disk, lines)
   if first < #lines or #lines ~= #lines_on_disk then
     views.keep(bufnr, function()
       api.nvim_buf_call(bufnr, function()

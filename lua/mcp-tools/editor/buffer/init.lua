@@ -1,9 +1,5 @@
 --- Buffers as clients name them: by path or by number.
 ---
---- Receives: `path` and `bufnr` arguments.
---- Sends: buffer numbers and how they are told, or an error value that says what to give.
---- Does not know about: tools, approval.
----
 --- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
 
 local access = require('mcp-tools.files.access')
@@ -110,6 +106,26 @@ end
 function M.shown(bufnr, root)
   local name = api.nvim_buf_get_name(bufnr)
   return name ~= '' and access.shown(name, root or project.root()) or ('buffer %d'):format(bufnr)
+end
+
+--- Files of the project with unsaved changes, which other programs do not see: their names, relative to the root.
+---@param root string
+---@param below? string resolved; only this file, or those in this folder
+---@return string[]? names nil when there are none
+function M.unsaved(root, below)
+  local names = {}
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do -- `getbufinfo` makes a list of all signs
+    local modified = vim.fn.getbufvar(bufnr, '&modified') == 1
+    local name = modified and vim.bo[bufnr].buftype == '' and api.nvim_buf_get_name(bufnr) or ''
+    if name ~= '' then
+      local path = paths.resolve(name)
+      local wanted = not below or path == below or vim.startswith(path, below .. '/')
+      if wanted and paths.inside(path, root) then
+        names[#names + 1] = access.shown(path, root)
+      end
+    end
+  end
+  return #names > 0 and names or nil
 end
 
 --- What a list of buffers tells of one, but for its path.

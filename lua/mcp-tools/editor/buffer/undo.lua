@@ -1,17 +1,11 @@
---- The undo tree of a buffer: its states, their texts, and the way back to one.
+--- The undo tree of a buffer: its states, by numbers as `undotree()` counts them, and their texts.
 ---
---- Receives: buffers, numbers of states as `undotree()` counts them; 0 is the text that was read.
---- Sends: texts; a buffer in another state.
---- Does not know about: tools, who may see it.
----
---- The text of another state is found in a copy, which gets the tree by way of a file: in the buffer itself the person
+--- The text of another state is found in a copy, which gets the tree by way of a file: in the buffer itself the user
 --- would see the change, and `changedtick` and the marks would move.
 
-local buffer_change = require('mcp-tools.editor.edit.change')
 local errors = require('mcp-tools.errors')
 local save = require('mcp-tools.editor.buffer.save')
 local time_slice = require('mcp-tools.util.time_slice')
-local views = require('mcp-tools.editor.buffer.views')
 
 local api = vim.api
 
@@ -20,7 +14,7 @@ local M = {}
 ---@param bufnr integer
 ---@param seq integer
 ---@return mcp-tools.Error
-local function missing(bufnr, seq)
+function M.missing(bufnr, seq)
   local tree = vim.fn.undotree(bufnr)
   local text = 'there is no state %d; undo_tree lists those from 0 to %d that are left'
   return errors.new('not_found', text:format(seq, tree.seq_last))
@@ -30,7 +24,7 @@ end
 ---@param bufnr integer
 ---@param command string
 ---@return string? fault
-local function run_in(bufnr, command)
+function M.run_in(bufnr, command)
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd(command)
   end)
@@ -61,14 +55,14 @@ local function copy_of(bufnr, lines, pause, ctx)
     end)
   end
   local name = vim.fn.fnameescape(file)
-  local fault = run_in(bufnr, 'silent noautocmd wundo! ' .. name)
+  local fault = M.run_in(bufnr, 'silent noautocmd wundo! ' .. name)
   pause()
   copy = api.nvim_create_buf(false, true)
   vim.bo[copy].undolevels = -1
   api.nvim_buf_set_lines(copy, 0, -1, false, lines)
   vim.bo[copy].undolevels = math.max(vim.bo[bufnr].undolevels, vim.go.undolevels, 1000)
   pause()
-  fault = fault or run_in(copy, 'silent noautocmd rundo ' .. name)
+  fault = fault or M.run_in(copy, 'silent noautocmd rundo ' .. name)
   vim.fn.delete(file)
   if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
     fault = 'the buffer has changed meanwhile; try again'
@@ -95,7 +89,7 @@ function M.texts(bufnr, seqs, ctx)
   end, seqs)
   for _, seq in ipairs(others) do
     if seq > tree.seq_last then
-      return nil, missing(bufnr, seq)
+      return nil, M.missing(bufnr, seq)
     end
   end
   local copy, err
@@ -109,9 +103,9 @@ function M.texts(bufnr, seqs, ctx)
   for i, seq in ipairs(seqs) do
     texts[i] = now
     if seq ~= tree.seq_cur then
-      local fault = run_in(copy, ('silent noautocmd undo %d'):format(seq))
+      local fault = M.run_in(copy, ('silent noautocmd undo %d'):format(seq))
       if fault then
-        texts, err = nil, missing(bufnr, seq)
+        texts, err = nil, M.missing(bufnr, seq)
         break
       end
       texts[i] = api.nvim_buf_get_lines(copy, 0, -1, false)
@@ -138,29 +132,6 @@ function M.saved(bufnr)
   end
   look(tree.save_last > 0 and tree.entries or {})
   return found or 0
-end
-
---- Brings a buffer to a state. Cursors and views stay with their text.
----@param bufnr integer loaded
----@param seq integer
----@param opts mcp-tools.EditOpts
----@param cb fun(done: { changedtick: integer, from: integer, hunks: mcp-tools.EditHunk[] }?, err: mcp-tools.Error?)
-function M.restore(bufnr, seq, opts, cb)
-  local err = buffer_change.refusal(bufnr, opts.changedtick)
-  if err then
-    return cb(nil, err)
-  end
-  local from = vim.fn.undotree(bufnr).seq_cur
-  local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  local fault = views.follow(bufnr, function()
-    return run_in(bufnr, ('silent keepjumps undo %d'):format(seq))
-  end)
-  if fault then
-    return cb(nil, fault:find('E830', 1, true) and missing(bufnr, seq) or errors.new('busy', fault))
-  end
-  buffer_change.record(bufnr, before, opts.ctx, function(edited)
-    cb({ from = from, hunks = edited.hunks, changedtick = edited.changedtick })
-  end)
 end
 
 return M

@@ -6,7 +6,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
-local disk_writes = require('mcp-tools.editor.review.disk_writes')
+local disk_writes = require('mcp-tools.editor.companion.disk_writes')
 local read = require('mcp-tools.files.read')
 local text = require('mcp-tools.files.text')
 local timer = require('mcp-tools.util.timer')

@@ -7,7 +7,7 @@
 local buffers = require('mcp-tools.editor.buffer')
 local change = require('mcp-tools.editor.edit.change')
 local changes = require('mcp-tools.editor.edit.changes')
-local line_diff = require('mcp-tools.editor.edit.line_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 
 local M = {}
 
@@ -18,7 +18,7 @@ local TOOL = 'proposal'
 ---@param other string[]
 ---@return boolean
 local function are_same(one, other)
-  return #one == #other and line_diff.same_lines(one, other) == #one
+  return #one == #other and text_diff.same_lines(one, other) == #one
 end
 
 --- What was accepted, by places of the new text.

@@ -9,10 +9,10 @@ local baseline = require('mcp-tools.editor.edit.baseline')
 local changes = require('mcp-tools.editor.edit.changes')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
-local line_diff = require('mcp-tools.editor.edit.line_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 local log = require('mcp-tools.log')
 local save = require('mcp-tools.editor.buffer.save')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local text_edits = require('mcp-tools.editor.text.edits')
 local views = require('mcp-tools.editor.buffer.views')
 
 local api = vim.api
@@ -136,10 +136,10 @@ function M.prepare(bufnr, edits, ends, cb)
     known.list = M.ordered(bufnr, edits, ends ~= nil)
   end
   for i, at in ipairs(known.list or {}) do
-    if line_diff.is_long(at.end_row - at.row + 1, #at.lines) then
+    if text_diff.is_long(at.end_row - at.row + 1, #at.lines) then
       waiting = waiting + 1
       local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
-      line_diff.later(old, at.lines, function(spans)
+      text_diff.later(old, at.lines, function(spans)
         known.spans[i] = spans
         finish()
       end)
@@ -300,7 +300,7 @@ end
 ---@param ctx mcp-tools.Ctx?
 ---@return mcp-tools.Edited
 function M.tell_now(done, ctx)
-  return tell_of(done, ctx, done.after and line_diff.spans(done.before, done.after) or {})
+  return tell_of(done, ctx, done.after and text_diff.spans(done.before, done.after) or {})
 end
 
 --- Remembers and tells a change. Long texts are compared beside the main loop.
@@ -308,7 +308,7 @@ end
 ---@param ctx mcp-tools.Ctx?
 ---@param cb fun(edited: mcp-tools.Edited) at once where the texts are short
 function M.tell(done, ctx, cb)
-  line_diff.later(done.after and done.before or {}, done.after or {}, function(spans)
+  text_diff.later(done.after and done.before or {}, done.after or {}, function(spans)
     cb(tell_of(done, ctx, spans))
   end)
 end

@@ -4,7 +4,7 @@
 --- Sends: them again, newest first, and as hunks that take one back.
 --- Does not know about: who looks at them, how one is taken back (editor/edit/revert.lua).
 
-local hunk_list = require('mcp-tools.editor.review.hunks')
+local hunk_list = require('mcp-tools.editor.text.hunks')
 
 local M = {}
 

@@ -15,7 +15,7 @@ local log = require('mcp-tools.log')
 local open_buffer = require('mcp-tools.editor.buffer.open')
 local policy = require('mcp-tools.editor.review.policy')
 local review = require('mcp-tools.editor.review')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local text_edits = require('mcp-tools.editor.text.edits')
 local unmake = require('mcp-tools.editor.edit.unmake')
 local utf8 = require('mcp-tools.util.utf8')
 

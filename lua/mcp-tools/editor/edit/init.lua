@@ -14,8 +14,8 @@ local gate = require('mcp-tools.editor.edit.gate')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local save = require('mcp-tools.editor.buffer.save')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
-local unified_diff = require('mcp-tools.editor.result.unified_diff')
+local text_edits = require('mcp-tools.editor.text.edits')
+local text_diff = require('mcp-tools.editor.text.diff')
 local validate = require('mcp-tools.util.validate')
 
 local api = vim.api
@@ -73,7 +73,7 @@ function M.preview(bufnr, edits, opts)
   local name = buffers.shown(bufnr, opts.root)
   local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = opts.context }
-  return (unified_diff.of(before, text_edits.applied(before, list), names))
+  return (text_diff.unified(before, text_edits.applied(before, list), names))
 end
 
 -- Several files --------------------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@
 local access = require('mcp-tools.files.access')
 local ahead = require('mcp-tools.files.ahead')
 local buffers = require('mcp-tools.editor.buffer')
-local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
+local contents = require('mcp-tools.editor.buffer.contents')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local project = require('mcp-tools.files.project')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
-local unified_diff = require('mcp-tools.editor.result.unified_diff')
+local text_edits = require('mcp-tools.editor.text.edits')
+local text_diff = require('mcp-tools.editor.text.diff')
 
 local api = vim.api
 
@@ -76,7 +76,7 @@ function M.of(args, edits_of, again, ends_of)
     end
     lines, ends = api.nvim_buf_get_lines(found.bufnr, 0, -1, false), file_text.kept_ends_of(found.bufnr)
   else
-    lines, fault, code, ends = disk_lines.now(found.path or '', nil, again)
+    lines, fault, code, ends = contents.lines_on_disk(found.path or '', nil, again)
     if not lines then
       return unreadable(access.shown(found.path or '', root), fault, code)
     end
@@ -98,7 +98,7 @@ function M.of(args, edits_of, again, ends_of)
   end
   local name = found.bufnr and buffers.shown(found.bufnr, root) or access.shown(found.path, root)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
-  local text = unified_diff.of(lines, text_edits.applied(lines, list), names)
+  local text = text_diff.unified(lines, text_edits.applied(lines, list), names)
   local change = ends_of and ends and file_text.ends_change(ends, ends_of(ends))
   return M.shown(change and ('%s%s.\n'):format(text, change:gsub('^%l', string.upper)) or text)
 end
@@ -116,7 +116,7 @@ function M.of_write(args, again)
     return nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(args.path))
   end
   local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
-  local before, fault, code = disk_lines.now(found.path, found.bufnr, again)
+  local before, fault, code = contents.lines_on_disk(found.path, found.bufnr, again)
   if code == ahead.READING then
     return M.READING
   elseif not before and code ~= 'ENOENT' then
@@ -124,7 +124,7 @@ function M.of_write(args, again)
   end
   local name = access.shown(found.path, project.root())
   local old = before and 'a/' .. name or '/dev/null'
-  local text = unified_diff.of(before or {}, now, { old = old, new = 'b/' .. name, context = CONTEXT })
+  local text = text_diff.unified(before or {}, now, { old = old, new = 'b/' .. name, context = CONTEXT })
   return text ~= '' and text or 'Nothing would change.'
 end
 
@@ -142,7 +142,7 @@ function M.of_file(args, new, edits_of, again, ends_of)
     return M.of({ path = args.path, changedtick = args.changedtick }, edits_of, again, ends_of)
   end
   local name = access.shown(found.path, project.root())
-  local text = unified_diff.of({}, new, { old = '/dev/null', new = 'b/' .. name })
+  local text = text_diff.unified({}, new, { old = '/dev/null', new = 'b/' .. name })
   return text ~= '' and text or 'An empty file would be made.'
 end
 

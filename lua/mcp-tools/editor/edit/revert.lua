@@ -8,7 +8,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local changes = require('mcp-tools.editor.edit.changes')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
-local hunk_list = require('mcp-tools.editor.review.hunks')
+local hunk_list = require('mcp-tools.editor.text.hunks')
 local open = require('mcp-tools.editor.buffer.open')
 local unmake = require('mcp-tools.editor.edit.unmake')
 

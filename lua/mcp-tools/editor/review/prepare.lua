@@ -5,7 +5,7 @@
 
 local Proposal = require('mcp-tools.editor.review.proposal')
 local buffers = require('mcp-tools.editor.buffer')
-local hunk_list = require('mcp-tools.editor.review.hunks')
+local hunk_list = require('mcp-tools.editor.text.hunks')
 local text = require('mcp-tools.files.text')
 local time_slice = require('mcp-tools.util.time_slice')
 

@@ -6,7 +6,7 @@
 ---
 --- A text is a list of lines here. How its lines end, and whether the last one does, is kept apart.
 
-local hunk_list = require('mcp-tools.editor.review.hunks')
+local hunk_list = require('mcp-tools.editor.text.hunks')
 local text_lines = require('mcp-tools.files.text')
 
 local api = vim.api

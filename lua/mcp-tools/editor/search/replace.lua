@@ -13,9 +13,9 @@ local errors = require('mcp-tools.errors')
 local matches_text = require('mcp-tools.editor.search.matches_text')
 local open = require('mcp-tools.editor.buffer.open')
 local search = require('mcp-tools.editor.search')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local text_edits = require('mcp-tools.editor.text.edits')
 local time_slice = require('mcp-tools.util.time_slice')
-local unified_diff = require('mcp-tools.editor.result.unified_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 
 local M = {}
 
@@ -358,7 +358,7 @@ local function diff_of(ctx, plan)
       return lines[row + 1]
     end)
     local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
-    table.insert(parts, list and (unified_diff.of(lines, text_edits.applied(lines, list), names)) or '')
+    table.insert(parts, list and (text_diff.unified(lines, text_edits.applied(lines, list), names)) or '')
     pause()
   end
   return table.concat(parts)

@@ -5,7 +5,7 @@ local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local ahead = require('mcp-tools.files.ahead')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
-local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
+local contents = require('mcp-tools.editor.buffer.contents')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
@@ -17,9 +17,9 @@ local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
 local symbol = require('mcp-tools.editor.symbol')
 local symbol_edits = require('mcp-tools.editor.symbol.edits')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local text_edits = require('mcp-tools.editor.text.edits')
 local treesitter = require('mcp-tools.editor.treesitter')
-local unified_diff = require('mcp-tools.editor.result.unified_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 
 local api = vim.api
 
@@ -327,7 +327,7 @@ local function lines_of(target, record)
   if target.bufnr and api.nvim_buf_is_loaded(target.bufnr) then
     return api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
   end
-  local lines, _, code = disk_lines.now(target.path or '')
+  local lines, _, code = contents.lines_on_disk(target.path or '')
   return lines or code == ahead.READING and vim.split(record.text:sub(1, -2), '\n', { plain = true }) or nil
 end
 
@@ -373,7 +373,7 @@ function M.preview(args, make, again)
   end
   local name = target.path and access.shown(target.path, project.root()) or ('buffer %d'):format(target.bufnr)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = edit_preview.CONTEXT }
-  return edit_preview.shown(unified_diff.of(lines, text_edits.applied(lines, list), names))
+  return edit_preview.shown(text_diff.unified(lines, text_edits.applied(lines, list), names))
 end
 
 return M

@@ -2,12 +2,11 @@
 
 local baseline = require('mcp-tools.editor.edit.baseline')
 local buffers = require('mcp-tools.editor.buffer')
-local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
-local result_diff = require('mcp-tools.editor.result.diff')
+local contents = require('mcp-tools.editor.buffer.contents')
+local text_diff = require('mcp-tools.editor.text.diff')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
-local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 return {
   name = 'buffer_diff',
@@ -41,10 +40,10 @@ return {
     local before
     if args.against == 'session' then
       local lines = baseline.of(ctx.session, found.bufnr)
-      before = lines and result_diff.text(lines)
+      before = lines and text_diff.text(lines)
       about.note = not before and 'this session has not changed the buffer' or nil
     elseif found.path then
-      before, err = disk_lines.await(ctx, found.path, found.bufnr)
+      before, err = contents.on_disk(ctx, found.path, found.bufnr)
       if not before and err.code ~= 'not_found' then
         return ctx(nil, err)
       end
@@ -54,7 +53,7 @@ return {
       about.note = 'the buffer has no file'
     end
     pause()
-    local now = whole_text.of(found.bufnr, pause)
+    local now = contents.of_buffer(found.bufnr, pause)
     if not now then
       return ctx(nil, buffers.gone(found.bufnr))
     end
@@ -63,7 +62,7 @@ return {
     pause()
     local names = { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context }
     local answer
-    answer, err = result_diff.await(ctx, before or now, now, names, about)
+    answer, err = text_diff.await(ctx, before or now, now, names, about)
     return answer or ctx(nil, err)
   end,
 }

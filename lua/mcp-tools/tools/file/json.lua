@@ -1,5 +1,6 @@
 --- One value of a JSON file.
 
+local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
 local json_query = require('mcp-tools.editor.file.json_query')
 local file_text = require('mcp-tools.files.text')
@@ -7,7 +8,6 @@ local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
-local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 local MAX_FILE = 16 * 1024 * 1024
 
@@ -17,7 +17,7 @@ local MAX_FILE = 16 * 1024 * 1024
 ---@return mcp-tools.Error? err
 local function text_of(ctx, found)
   if found.bufnr then
-    return whole_text.of(found.bufnr, time_slice.of(ctx))
+    return contents.of_buffer(found.bufnr, time_slice.of(ctx))
   end
   local bytes, err = ctx:await(function(done)
     read.read(found.path, MAX_FILE, done)

@@ -1,10 +1,10 @@
 --- Who last changed the lines of a file.
 
 local blame = require('mcp-tools.editor.git.blame')
+local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
 local revision = require('mcp-tools.editor.git.revision')
 local time_slice = require('mcp-tools.util.time_slice')
-local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 --- The text of a buffer that the file does not have. In a coroutine.
 ---@param ctx mcp-tools.Ctx
@@ -15,7 +15,7 @@ local function unsaved_text(ctx, bufnr)
     return nil
   end
   local ending = vim.bo[bufnr].fileformat == 'dos' and '\r\n' or '\n'
-  return whole_text.of(bufnr, time_slice.of(ctx), ending)
+  return contents.of_buffer(bufnr, time_slice.of(ctx), ending)
 end
 
 return {

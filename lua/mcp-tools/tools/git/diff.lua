@@ -3,7 +3,7 @@
 local diff_text = require('mcp-tools.editor.git.diff_text')
 local errors = require('mcp-tools.errors')
 local revision = require('mcp-tools.editor.git.revision')
-local unsaved = require('mcp-tools.editor.buffer.unsaved')
+local buffers = require('mcp-tools.editor.buffer')
 
 local ARGS = {
   staged = { type = 'boolean', description = 'What is staged, against base (HEAD when left out)', default = false },
@@ -65,7 +65,7 @@ return {
       return ctx(nil, revision.failed(fault --[[@as string]]))
     end
     if not args.target and not args.staged then
-      fields.unsaved = unsaved(ctx.root, place.path)
+      fields.unsaved = buffers.unsaved(ctx.root, place.path)
     end
     return fields
   end,

@@ -2,7 +2,7 @@
 
 local revision = require('mcp-tools.editor.git.revision')
 local status = require('mcp-tools.editor.git.status')
-local unsaved = require('mcp-tools.editor.buffer.unsaved')
+local buffers = require('mcp-tools.editor.buffer')
 
 return {
   name = 'git_status',
@@ -41,7 +41,7 @@ return {
     answer.total = #files
     answer.next_offset = last < #files and last or nil
     answer.cut = found.cut or nil
-    answer.unsaved = unsaved(ctx.root, place.path)
+    answer.unsaved = buffers.unsaved(ctx.root, place.path)
     return answer
   end,
 }

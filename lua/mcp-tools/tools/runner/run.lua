@@ -9,7 +9,7 @@ local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local project = require('mcp-tools.files.project')
 local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
-local unsaved = require('mcp-tools.editor.buffer.unsaved')
+local buffers = require('mcp-tools.editor.buffer')
 local utf8 = require('mcp-tools.util.utf8')
 
 local MAX_TIMEOUT = 3600000
@@ -104,7 +104,7 @@ return {
     if not run then
       return ctx(nil, busy)
     end
-    local not_seen = unsaved(ctx.root)
+    local not_seen = buffers.unsaved(ctx.root)
     if not args.background then
       ctx:on_cancel(function()
         runs.cancel(run)

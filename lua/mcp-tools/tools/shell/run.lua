@@ -7,7 +7,7 @@ local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.files.project')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
-local unsaved = require('mcp-tools.editor.buffer.unsaved')
+local buffers = require('mcp-tools.editor.buffer')
 
 local MAX_TIMEOUT = 3600000
 
@@ -59,7 +59,7 @@ return {
       return ctx(nil, err)
     end
     printed_secrets.learn(ctx, what.cwd) -- before it tells of them, by progress
-    local not_seen, started = unsaved(ctx.root), vim.uv.hrtime()
+    local not_seen, started = buffers.unsaved(ctx.root), vim.uv.hrtime()
     local done = process.await(what.argv, {
       ctx = ctx,
       cwd = what.cwd,

@@ -1,7 +1,7 @@
 --- What differs between two states of a buffer's undo tree.
 
 local errors = require('mcp-tools.errors')
-local result_diff = require('mcp-tools.editor.result.diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local undo = require('mcp-tools.editor.buffer.undo')
@@ -41,10 +41,10 @@ return {
     }
     local about = { path = shown, bufnr = found.bufnr, from = from, to = to, seq_cur = tree.seq_cur }
     local pause = time_slice.of(ctx)
-    local old = result_diff.text(texts[1])
+    local old = text_diff.text(texts[1])
     pause()
     local answer
-    answer, err = result_diff.await(ctx, old, result_diff.text(texts[2]), names, about)
+    answer, err = text_diff.await(ctx, old, text_diff.text(texts[2]), names, about)
     return answer or ctx(nil, err)
   end,
 }

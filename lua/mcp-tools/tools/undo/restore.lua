@@ -1,13 +1,15 @@
 --- Brings a buffer back to a state of its undo tree.
 
+local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local preview = require('mcp-tools.editor.edit.preview')
 local target = require('mcp-tools.editor.buffer.target')
 local undo = require('mcp-tools.editor.buffer.undo')
-local unified_diff = require('mcp-tools.editor.result.unified_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 local utf8 = require('mcp-tools.util.utf8')
+local views = require('mcp-tools.editor.buffer.views')
 
 return {
   name = 'undo_restore',
@@ -33,7 +35,7 @@ return {
     if not texts then
       return nil, err or errors.new('not_found', 'the file is not open, so it has no undo tree')
     end
-    local text = unified_diff.of(
+    local text = text_diff.unified(
       texts[1],
       texts[2],
       { old = 'now', new = ('state %d'):format(args.seq), context = preview.CONTEXT }
@@ -47,21 +49,30 @@ return {
     elseif not found.bufnr then
       return ctx(nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown)))
     end
-    local done
-    done, err = ctx:await(function(answer)
-      undo.restore(found.bufnr, args.seq, { changedtick = args.changedtick, ctx = ctx }, answer)
-    end)
-    if not done then
+    local bufnr = found.bufnr
+    err = edit.refusal(bufnr, args.changedtick)
+    if err then
       return ctx(nil, err)
     end
+    local from = vim.fn.undotree(bufnr).seq_cur
+    local before = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+    local fault = views.follow(bufnr, function()
+      return undo.run_in(bufnr, ('silent keepjumps undo %d'):format(args.seq))
+    end)
+    if fault then
+      return ctx(nil, fault:find('E830', 1, true) and undo.missing(bufnr, args.seq) or errors.new('busy', fault))
+    end
+    local edited = ctx:await(function(done)
+      buffer_change.record(bufnr, before, ctx, done)
+    end)
     return {
       path = (utf8.repair(found.shown)),
-      bufnr = found.bufnr,
-      from = done.from,
-      seq_cur = vim.fn.undotree(found.bufnr).seq_cur,
-      changedtick = done.changedtick,
-      hunks = done.hunks,
-      modified = vim.bo[found.bufnr].modified,
+      bufnr = bufnr,
+      from = from,
+      seq_cur = vim.fn.undotree(bufnr).seq_cur,
+      changedtick = edited.changedtick,
+      hunks = edited.hunks,
+      modified = vim.bo[bufnr].modified,
     }
   end,
 }

@@ -6,7 +6,7 @@
 
 local first_text = require('mcp-tools.ui.review.first_text')
 local inline = require('mcp-tools.ui.review.inline')
-local line_diff = require('mcp-tools.editor.edit.line_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
@@ -217,7 +217,7 @@ function M.update(files)
   if not vim.deep_equal(now, pair.shown) or vim.deep_equal(now, lines) then
     return
   end
-  local first, last = line_diff.same_lines(now, lines)
+  local first, last = text_diff.same_lines(now, lines)
   pair.shown = lines
   vim.bo[pair.proposed].modifiable = true
   local changed = vim.list_slice(lines, first + 1, #lines - last)

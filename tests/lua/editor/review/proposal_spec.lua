@@ -1,7 +1,7 @@
 -- every Neovim
 local Proposal = require('mcp-tools.editor.review.proposal')
 local prepare = require('mcp-tools.editor.review.prepare')
-local hunks = require('mcp-tools.editor.review.hunks')
+local hunks = require('mcp-tools.editor.text.hunks')
 local t = require('helpers')
 
 local api = vim.api

@@ -8,7 +8,7 @@ local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
 local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local text_edits = require('mcp-tools.editor.text.edits')
 
 local function split(text)
   return vim.split(text, '\n', { plain = true })

@@ -1,6 +1,6 @@
 -- every Neovim
+local contents = require('mcp-tools.editor.buffer.contents')
 local t = require('helpers')
-local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 local api = vim.api
 
@@ -27,21 +27,21 @@ describe('the whole text of a buffer', function()
     for _, count in ipairs({ 1, 1999, 2000, 2001, 4000, 5001 }) do
       local lines, pauses = numbered(count), 0
       api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-      local text = whole_text.of(bufnr, function()
+      local text = contents.of_buffer(bufnr, function()
         pauses = pauses + 1
       end)
       t.eq(table.concat(lines, '\n') .. '\n', text)
       t.eq(math.ceil(count / 2000) - 1, pauses)
     end
     api.nvim_buf_set_lines(bufnr, 0, -1, false, {})
-    t.eq('\r\n', whole_text.of(bufnr, function() end, '\r\n'))
+    t.eq('\r\n', contents.of_buffer(bufnr, function() end, '\r\n'))
   end)
 
   it('is of one moment, also when the text changes meanwhile, once or each time', function()
     api.nvim_buf_set_lines(bufnr, 0, -1, false, numbered(5000))
     for _, times in ipairs({ 1, math.huge }) do
       local changed = 0
-      local text = whole_text.of(bufnr, function()
+      local text = contents.of_buffer(bufnr, function()
         if changed < times then
           changed = changed + 1
           api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'change ' .. changed })
@@ -55,7 +55,7 @@ describe('the whole text of a buffer', function()
     api.nvim_buf_set_lines(bufnr, 0, -1, false, numbered(5000))
     t.eq(
       nil,
-      whole_text.of(bufnr, function()
+      contents.of_buffer(bufnr, function()
         if api.nvim_buf_is_valid(bufnr) then
           api.nvim_buf_delete(bufnr, { force = true })
         end

@@ -1,5 +1,5 @@
 -- every Neovim
-local disk_writes = require('mcp-tools.editor.review.disk_writes')
+local disk_writes = require('mcp-tools.editor.companion.disk_writes')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
 local t = require('helpers')

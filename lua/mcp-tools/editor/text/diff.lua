@@ -1,10 +1,16 @@
---- The lines in which two texts differ. Long texts are compared in a thread, where the caller can wait for it.
+--- Differences of two texts: as places, as a unified diff, and as the fields of a tool's answer. Long texts are
+--- compared in a thread, where the caller can wait for it.
+
+local errors = require('mcp-tools.errors')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
 --- It has moved in Neovim 0.12.
 local diff = vim.text and vim.text.diff or vim.diff
 
+--- Maximum size of a diff in an answer, in bytes, and maximum number of its places when it is larger.
+local MAX_BYTES, MAX_HUNKS = 64 * 1024, 500
 --- Lines of both texts that are compared on the main thread without a noticeable pause.
 local SHORT = 2000
 --- Lines of one text that are compared on the main thread at all, where nobody can wait; more are one difference.
@@ -130,13 +136,21 @@ local function range(first, count)
   return ('%d,%d'):format(count == 0 and first - 1 or first, count)
 end
 
---- The difference as hunks of a unified diff, without names. `vim.diff` takes seconds to write it for many lines.
+---@class mcp-tools.UnifiedOpts
+---@field old string? its name, `a/…`; `/dev/null` for a text that is new
+---@field new string?
+---@field context integer? lines around each change, 3 when left out
+
+--- The difference as `diff -u` writes it; '' where there is none. `vim.diff` takes seconds to write it for many lines.
 ---@param old string[]
 ---@param new string[]
----@param context integer lines around each change
----@return string
-function M.unified(old, new, context)
-  local out, spans, i = {}, M.spans(old, new), 1
+---@param opts? mcp-tools.UnifiedOpts
+---@return string diff
+---@return { added: integer, removed: integer } count of lines
+function M.unified(old, new, opts)
+  opts = opts or {}
+  local context, count = opts.context or 3, { added = 0, removed = 0 }
+  local out, spans, i = { '--- ' .. (opts.old or 'a'), '+++ ' .. (opts.new or 'b') }, M.spans(old, new), 1
   local function add(sign, lines, first, last)
     for row = first, last do
       out[#out + 1] = sign .. lines[row]
@@ -150,20 +164,90 @@ function M.unified(old, new, context)
     local before = math.min(context, spans[i][1] - 1)
     local row, new_row = spans[i][1] - before, spans[i][3] - before
     local after = math.min(context, #old - (spans[last][1] + spans[last][2] - 1))
-    local count = spans[last][1] + spans[last][2] + after - row
+    local old_count = spans[last][1] + spans[last][2] + after - row
     local new_count = spans[last][3] + spans[last][4] + after - new_row
-    out[#out + 1] = ('@@ -%s +%s @@'):format(range(row, count), range(new_row, new_count))
+    out[#out + 1] = ('@@ -%s +%s @@'):format(range(row, old_count), range(new_row, new_count))
     for k = i, last do
       local span = spans[k]
       add(' ', old, row, span[1] - 1)
       add('-', old, span[1], span[1] + span[2] - 1)
       add('+', new, span[3], span[3] + span[4] - 1)
       row = span[1] + span[2]
+      count.removed, count.added = count.removed + span[2], count.added + span[4]
     end
     add(' ', old, row, row + after - 1)
     i = last + 1
   end
-  return #out > 0 and table.concat(out, '\n') .. '\n' or ''
+  return #spans > 0 and table.concat(out, '\n') .. '\n' or '', count
+end
+
+--- Runs in a thread: it knows nothing of this file. A diff that is too large becomes less instead of failing: without
+--- context, then places, then counts.
+local function describe(old, new, context, max, max_hunks)
+  local diff_of = vim.text and vim.text.diff or vim.diff
+  local text = diff_of(old, new, { ctxlen = context })
+  local found = { added = 0, removed = 0 }
+  for sign in ('\n' .. text):gmatch('\n([+-])') do
+    local kind = sign == '+' and 'added' or 'removed'
+    found[kind] = found[kind] + 1
+  end
+  if #text > max and context > 0 then
+    found.bare = true
+    text = diff_of(old, new, { ctxlen = 0 })
+  end
+  if #text <= max then
+    found.text = text
+  else
+    local hunks = diff_of(old, new, { result_type = 'indices' })
+    found.hunks = #hunks <= max_hunks and hunks or nil
+  end
+  return vim.mpack.encode(found)
+end
+
+--- A text as it is compared.
+---@param lines string[]
+---@return string
+function M.text(lines)
+  return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
+end
+
+--- The fields of an answer, of which a large diff leaves out some. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param old string
+---@param new string
+---@param opts { old: string, new: string, context: integer }
+---@param about table what else is said; it is added to
+---@return table?
+---@return mcp-tools.Error? err
+function M.await(ctx, old, new, opts, about)
+  if old == new then
+    about.diff, about.added, about.removed = '', 0, 0
+    return about
+  end
+  local packed = ctx:await(function(done)
+    local thread = vim.uv.new_work(describe, vim.schedule_wrap(done))
+    thread:queue(old, new, opts.context, MAX_BYTES, MAX_HUNKS)
+  end)
+  if not packed then
+    return nil, errors.new('tool_error', 'the texts could not be compared')
+  end
+  local found = vim.mpack.decode(packed)
+  about.added, about.removed = found.added, found.removed
+  if found.text then
+    local text, lossy = utf8.repair(found.text)
+    about.diff = ('--- %s\n+++ %s\n%s'):format(opts.old, opts.new, text)
+    about.lossy = lossy or nil
+    about.narrowed = found.bare and 'the difference is large, so it comes without context' or nil
+    return about
+  end
+  about.narrowed = 'the difference is too large; read the changed lines with buffer_read'
+  if found.hunks then
+    about.hunks = {}
+    for i, hunk in ipairs(found.hunks) do
+      about.hunks[i] = { line = hunk[3], removed = hunk[2], added = hunk[4] }
+    end
+  end
+  return about
 end
 
 return M

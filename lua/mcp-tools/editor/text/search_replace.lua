@@ -1,8 +1,8 @@
 --- Makes edits as models write them (a text to find, or a range of lines, and what replaces it) into edits by position.
 
 local errors = require('mcp-tools.errors')
-local nearest = require('mcp-tools.editor.edit.nearest')
 local substring = require('mcp-tools.util.substring')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -11,6 +11,12 @@ local M = {}
 local MAX_PLACES = 10
 --- Bytes of the text of each near place that are told.
 local MAX_QUOTED = 600
+--- Near places that are reported, and those of which all lines are compared, the best first.
+local MAX_NEAR, MAX_TRIED = 3, 40
+--- Lines that are looked for, and bytes of each line that are compared.
+local MAX_WANTED, MAX_LINE = 60, 200
+--- Less than this is no likeness.
+local ENOUGH = 0.5
 --- Lines that are searched between two pauses, and bytes of a long line.
 local AT_ONCE, PIECE = 5000, 256 * 1024
 --- Bytes, times searches, that take some milliseconds; a line takes as long as so many bytes.
@@ -168,17 +174,121 @@ function M.is_quick(lines, list)
   return bytes * searches <= QUICK
 end
 
+---@param line string
+---@return table<integer, integer> pairs count of each pair of bytes
+---@return integer total
+local function pairs_of(line)
+  local counts, before = {}, line:byte(1)
+  local last = math.min(#line, MAX_LINE)
+  for i = 2, last do
+    local byte = line:byte(i)
+    local pair = before * 256 + byte
+    counts[pair], before = (counts[pair] or 0) + 1, byte
+  end
+  return counts, math.max(last - 1, 0)
+end
+
+---@class mcp-tools.WantedLine
+---@field text string without white space around it
+---@field counts table<integer, integer>
+---@field total integer
+
+--- How much two lines are alike, by the pairs of bytes that they share.
+---@param wanted mcp-tools.WantedLine
+---@param text string
+---@return number from 0 to 1
+local function likeness(wanted, text)
+  if wanted.text == text then
+    return 1
+  end
+  local others, total = pairs_of(text)
+  local shared = 0
+  for pair, count in pairs(others) do
+    shared = shared + math.min(count, wanted.counts[pair] or 0)
+  end
+  return total + wanted.total > 0 and 2 * shared / (wanted.total + total) or 0
+end
+
+---@class mcp-tools.Nearest
+---@field first integer
+---@field last integer
+---@field likeness number from 0 to 1
+---@field spaces boolean only white space differs
+
+---@param lines string[]
+---@param wanted mcp-tools.WantedLine[]
+---@param first integer
+---@return mcp-tools.Nearest
+local function compare(lines, wanted, first)
+  local sum, same = 0, true
+  for i, one in ipairs(wanted) do
+    local text = trim(lines[first + i - 1] or '')
+    sum = sum + likeness(one, text)
+    same = same and (text == one.text or text:gsub('%s+', '') == one.text:gsub('%s+', ''))
+  end
+  return { first = first, last = math.min(first + #wanted - 1, #lines), likeness = sum / #wanted, spaces = same }
+end
+
+--- Keeps the best of all, best first; of equal ones the first.
+---@param best table[]
+---@param item table
+---@param score string name of the field
+---@param max integer
+local function keep_best(best, item, score, max)
+  local at = #best + 1
+  while at > 1 and best[at - 1][score] < item[score] do
+    at = at - 1
+  end
+  if at <= max then
+    table.insert(best, at, item)
+    best[max + 1] = nil
+  end
+end
+
+--- The places that look most like lines which are not there, found by the longest of these.
+---@param lines string[]
+---@param search string[]
+---@param pause fun()
+---@return mcp-tools.Nearest[] best first
+local function nearest(lines, search, pause)
+  local wanted, anchor = {}, 1
+  for i = 1, math.min(#search, MAX_WANTED) do
+    local text = trim(search[i])
+    local counts, total = pairs_of(text)
+    wanted[i] = { text = text, counts = counts, total = total }
+    anchor = #text > #wanted[anchor].text and i or anchor
+  end
+  local tried, found = {}, {}
+  for row, line in ipairs(lines) do
+    local score = likeness(wanted[anchor], trim(line))
+    if score >= ENOUGH and row >= anchor then
+      keep_best(tried, { row = row, score = score }, 'score', MAX_TRIED)
+    end
+    if row % 50 == 0 then
+      pause()
+    end
+  end
+  for _, one in ipairs(tried) do
+    local place = compare(lines, wanted, one.row - anchor + 1)
+    if place.likeness >= ENOUGH then
+      keep_best(found, place, 'likeness', MAX_NEAR)
+    end
+    pause()
+  end
+  return found
+end
+
 ---@param lines string[]
 ---@param search string
----@param pause? fun()
+---@param pause fun()
 ---@return string
 local function advice(lines, search, pause)
   local wanted = vim.split((search:gsub('\n$', '')), '\n', { plain = true })
   local parts = {}
-  for _, near in ipairs(nearest.find(lines, wanted, pause)) do
-    local quoted = table.concat(lines, '\n', near.start_line, near.end_line)
+  for _, near in ipairs(nearest(lines, wanted, pause)) do
+    local quoted = table.concat(lines, '\n', near.first, near.last)
     local how = near.spaces and 'only white space differs' or ('%d %% alike'):format(near.likeness * 100)
-    local head = ('lines %d-%d (%s):'):format(near.start_line, near.end_line, how)
+    local head = ('lines %d-%d (%s):'):format(near.first, near.last, how)
     table.insert(parts, head .. '\n' .. utf8.cut((utf8.repair(quoted)), MAX_QUOTED))
   end
   if #parts == 0 then

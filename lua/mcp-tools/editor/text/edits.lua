@@ -1,11 +1,7 @@
 --- Edits of text as lists of places and new texts: checked, ordered, and cut down to what differs.
----
---- Receives: edits with positions from 0, columns in bytes; the lines that they are for.
---- Sends: replacements in order, the text that they make, or why they do not fit.
---- Does not know about: buffers, undo, who asked.
 
 local errors = require('mcp-tools.errors')
-local line_diff = require('mcp-tools.editor.edit.line_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 
 local M = {}
 
@@ -290,7 +286,7 @@ function M.parts(at, old, spans)
   local function add(row, col, end_row, end_col, lines)
     out[#out + 1] = { row = row, col = col, end_row = end_row, end_col = end_col, lines = lines }
   end
-  for _, hunk in ipairs(merged(spans or line_diff.spans(old, new))) do
+  for _, hunk in ipairs(merged(spans or text_diff.spans(old, new))) do
     local first, count, new_first, new_count = hunk[1], hunk[2], hunk[3], hunk[4]
     local lines = vim.list_slice(new, new_first, new_first + new_count - 1)
     if count == 0 and first <= #old then

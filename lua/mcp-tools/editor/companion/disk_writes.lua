@@ -7,7 +7,7 @@
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
-local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
+local contents = require('mcp-tools.editor.buffer.contents')
 local edit = require('mcp-tools.editor.edit')
 local log = require('mcp-tools.log')
 local review = require('mcp-tools.editor.review')
@@ -116,7 +116,7 @@ local function offer(bufnr, path, tries)
   local text, base, fault
   task.run(ctx, function(one)
     local call = one --[[@as mcp-tools.Ctx]]
-    text = disk_lines.await(call, path, bufnr)
+    text = contents.on_disk(call, path, bufnr)
     if text then
       base, fault = base_of(bufnr, call)
     end

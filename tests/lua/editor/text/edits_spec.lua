@@ -1,5 +1,5 @@
 -- every Neovim
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local text_edits = require('mcp-tools.editor.text.edits')
 local t = require('helpers')
 
 local LINES = { 'one', 'two', 'three', 'ünf', '' }

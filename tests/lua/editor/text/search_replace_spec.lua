@@ -1,7 +1,7 @@
 -- every Neovim
-local search_replace = require('mcp-tools.editor.edit.search_replace')
+local search_replace = require('mcp-tools.editor.text.search_replace')
 local t = require('helpers')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local text_edits = require('mcp-tools.editor.text.edits')
 
 --- Every place of a text in another, overlapping ones too.
 local function count(text, search)

@@ -1,5 +1,5 @@
 -- every Neovim
-local line_diff = require('mcp-tools.editor.edit.line_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 local t = require('helpers')
 
 --- Lines of which nobody can say where they come from.
@@ -32,7 +32,7 @@ end
 
 local function later(one, two)
   local spans
-  line_diff.later(one, two, function(found)
+  text_diff.later(one, two, function(found)
     spans = found
   end)
   t.wait(function()
@@ -61,13 +61,18 @@ local function patched(one, unified)
   return table.concat(vim.list_extend(out, one, row, #one), '\n')
 end
 
+--- A unified diff without the names of the texts.
+local function hunks(one, two, context)
+  return (text_diff.unified(one, two, { context = context }):gsub('^%-%-%- a\n%+%+%+ b\n', ''))
+end
+
 describe('the difference of two texts', function()
   math.randomseed(7)
 
   it('is found line by line, at once and beside the main loop', function()
     for _ = 1, 300 do
       local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
-      local spans = line_diff.spans(one, two)
+      local spans = text_diff.spans(one, two)
       t.eq({ one, two, table.concat(two, '\n') }, { one, two, made(one, two, spans) })
       t.eq(spans, later(one, two))
     end
@@ -76,7 +81,7 @@ describe('the difference of two texts', function()
   it('makes the second text of the first as a unified diff', function()
     for i = 1, 300 do
       local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
-      t.eq(table.concat(two, '\n'), patched(one, line_diff.unified(one, two, i % 4)))
+      t.eq(table.concat(two, '\n'), patched(one, hunks(one, two, i % 4)))
     end
     local one = numbered(30)
     local two = vim.list_slice(one)
@@ -84,7 +89,7 @@ describe('the difference of two texts', function()
     two[10], two[4] = 'changed', 'changed'
     local diff = (vim.text and vim.text.diff or vim.diff)
     local expected = diff(table.concat(one, '\n') .. '\n', table.concat(two, '\n') .. '\n', { ctxlen = 3 })
-    t.eq(expected, line_diff.unified(one, two, 3))
+    t.eq(expected, hunks(one, two, 3))
   end)
 
   it('takes little longer to write than to find', function()
@@ -95,11 +100,11 @@ describe('the difference of two texts', function()
     local function time(fn)
       collectgarbage()
       local begun = os.clock()
-      fn(one, two, 3)
+      fn(one, two)
       return os.clock() - begun
     end
-    local found = time(line_diff.spans)
-    t.ok(time(line_diff.unified) < 12 * found)
+    local found = time(text_diff.spans)
+    t.ok(time(text_diff.unified) < 12 * found)
   end)
 
   it('of a long text has every place that differs', function()
@@ -110,7 +115,7 @@ describe('the difference of two texts', function()
     end
     local spans = later(one, two)
     t.eq({ 6000, { 1, 1, 1, 1 }, { 59991, 1, 59991, 1 } }, { #spans, spans[1], spans[6000] })
-    t.eq(spans, line_diff.spans(one, two))
+    t.eq(spans, text_diff.spans(one, two))
   end)
 
   it('does not keep the editor waiting, however little two texts have in common', function()
@@ -130,7 +135,7 @@ describe('the difference of two texts', function()
   it('of very long texts is one place where nobody can wait for it', function()
     local one, two = alike(200000), alike(200000)
     local begun = vim.uv.hrtime()
-    local spans, unified = line_diff.spans(one, two), line_diff.unified(one, two, 3)
+    local spans, unified = text_diff.spans(one, two), hunks(one, two, 3)
     t.ok(vim.uv.hrtime() - begun < 2e9)
     t.eq({ 1, table.concat(two, '\n') }, { #spans, made(one, two, spans) })
     local _, lines = unified:gsub('\n[-+]', '')

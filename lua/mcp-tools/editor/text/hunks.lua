@@ -1,10 +1,6 @@
 --- Differences of two texts, hunk by hunk, and where they are when one of the texts changes.
----
---- Receives: lines.
---- Sends: hunks; which of them still fit a text that has changed.
---- Does not know about: buffers, files, what somebody says of a hunk.
 
-local line_diff = require('mcp-tools.editor.edit.line_diff')
+local text_diff = require('mcp-tools.editor.text.diff')
 
 local M = {}
 
@@ -42,7 +38,7 @@ end
 ---@param new string[]
 ---@return mcp-tools.Hunk[] in order
 function M.between(old, new)
-  return made_of(old, new, line_diff.spans(old, new))
+  return made_of(old, new, text_diff.spans(old, new))
 end
 
 --- The same, compared beside the main loop where the texts are long.
@@ -50,7 +46,7 @@ end
 ---@param new string[]
 ---@param cb fun(hunks: mcp-tools.Hunk[]) on the main loop
 function M.compare(old, new, cb)
-  line_diff.later(old, new, function(spans)
+  text_diff.later(old, new, function(spans)
     cb(made_of(old, new, spans))
   end)
 end
@@ -120,7 +116,7 @@ end
 ---@param before string[]
 ---@param now string[]
 function M.follow(hunks, before, now)
-  local list = line_diff.spans(before, now)
+  local list = text_diff.spans(before, now)
   if #list == 0 then
     return
   end

@@ -2,7 +2,7 @@
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
-local file_names = require('mcp-tools.editor.file.names')
+local file_names = require('mcp-tools.editor.search.names')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local pytest = require('mcp-tools.editor.runner.pytest')

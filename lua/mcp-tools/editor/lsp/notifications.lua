@@ -7,9 +7,9 @@
 ---
 --- Neovim's own record has no versions of diagnostics.
 
-local highlights = require('mcp-tools.editor.lsp.highlights')
 local log = require('mcp-tools.log')
 local progress = require('mcp-tools.editor.lsp.progress')
+local semantic_tokens = require('mcp-tools.editor.lsp.semantic_tokens')
 
 local M = {}
 
@@ -92,7 +92,11 @@ local TAKE = {
     of.spoke, of.published_at, of.silent_about[uri] = true, now, nil
     of.versioned = of.versioned or version ~= nil
     local is_empty = not version and type(params.diagnostics) == 'table' and #params.diagnostics == 0
-    if not (is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSES) then
+    if is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSES then
+      if of.versioned then -- it has read that the file was closed, so what it publishes from now on is of the new text
+        sent.reused, of.published[uri] = false, nil
+      end
+    else
       of.published[uri] = { version = version, at = now }
     end
   end,
@@ -207,6 +211,7 @@ function M.listen()
   for _, client in ipairs(vim.lsp.get_clients()) do
     M.of(client)
   end
+  semantic_tokens.listen()
   local group = vim.api.nvim_create_augroup('mcp-tools.lsp', { clear = true })
   vim.api.nvim_create_autocmd('LspAttach', {
     group = group,
@@ -216,6 +221,7 @@ function M.listen()
       local client = id and vim.lsp.get_client_by_id(id)
       if client then
         M.of(client, false)
+        semantic_tokens.attached(args.buf)
       end
       tell()
     end,
@@ -234,14 +240,12 @@ function M.listen()
   })
   vim.api.nvim_create_autocmd('LspRequest', {
     group = group,
-    desc = 'mcp-tools: questions to language servers that somebody cancels, or that need not be asked',
+    desc = 'mcp-tools: requests to language servers that somebody else cancels',
     callback = function(args)
       local id = client_of(args)
       local of, number = id and heard[id], id and args.data.request_id
       if of and of.asked[number] and args.data.request.type == 'cancel' then
         of.asked[number] = 'cancelled'
-      elseif of then
-        highlights.spare(vim.lsp.get_client_by_id(id), number, args.data.request)
       end
     end,
   })

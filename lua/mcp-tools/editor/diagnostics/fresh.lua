@@ -174,10 +174,14 @@ local function push(ctx, client, bufnr, over)
   local function is_unheard() -- published, if at all, before anybody listened
     return not heard.sent[uri] and not heard.published[uri] and vim.uv.hrtime() - heard.since > CHANCE
   end
-  local function is_quiet()
+  local function is_versioned()
     local published, sent = heard.published[uri], heard.sent[uri]
-    local is_sure = published and published.version and not (sent and sent.reused)
-    return is_gone() or published and (is_sure or vim.uv.hrtime() - published.at > QUIET_MS * 1e6) and not works()
+    return published ~= nil and published.version ~= nil and not (sent and sent.reused)
+  end
+  local function is_quiet()
+    local published = heard.published[uri]
+    local is_over = published and (is_versioned() or vim.uv.hrtime() - published.at > QUIET_MS * 1e6)
+    return is_gone() or is_over and not works()
   end
   barrier(ctx, client, bufnr, left()) -- also sends a change that Neovim holds back
   -- Files that came or went, of which it has just been notified, may change what it reports about this one.
@@ -202,7 +206,7 @@ local function push(ctx, client, bufnr, over)
       break
     elseif
       fresh
-      and not wait.until_(ctx, math.min(left(), SETTLE_MS), function()
+      and not wait.until_(ctx, is_versioned() and 0 or math.min(left(), SETTLE_MS), function()
         return is_gone() or heard.published[uri] ~= before or works()
       end)
       and is_fresh(client, bufnr)

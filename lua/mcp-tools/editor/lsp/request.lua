@@ -159,7 +159,7 @@ function M.begin(ctx, client, method, params, bufnr, timeout)
         return nil, fault(ctx, client, method, err)
       end
       ctx:await(function(done)
-        vim.defer_fn(done, 50 * try)
+        vim.defer_fn(done, 50 * (try - 1))
       end)
       sent()
     end

@@ -42,6 +42,23 @@ describe('diagnostics', function()
     t.eq('1:1 error: wrong', result.new[1])
   end)
 
+  it('of a file that is read again are of the text that was read', function()
+    local s = server({ hoverProvider = true })
+    local version = vim.lsp.util.buf_versions[bufnr]
+    s:publish(bufnr, version, {})
+    t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    s.opens = function()
+      s:publish(bufnr, version, { 'of the text before' })
+      s:publish(bufnr, nil, {}) -- about the file that was closed
+      vim.defer_fn(function()
+        s:publish(bufnr, version, { 'wrong' })
+      end, 300)
+    end
+    project.write('text.txt', 'another text\n')
+    local result = project.call('diagnostics_wait', { path = path })
+    t.eq({ true, { '1:1 error: wrong' } }, { result.settled, result.new })
+  end)
+
   it('of the present version are not all while the server works on what it has just been told', function()
     local s = server({ hoverProvider = true })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})

@@ -3,7 +3,6 @@
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local path_completion = require('mcp-tools.files.completion')
-local mime = require('mcp-tools.files.mime')
 local watch = require('mcp-tools.editor.watch')
 
 return {
@@ -31,7 +30,7 @@ return {
     if vim.bo[bufnr].endofline then
       text = text .. '\n'
     end
-    ctx({ text = text, mime_type = mime.of_text(params.path) })
+    ctx({ text = text, mime_type = 'text/plain' })
   end,
   watch = function(changed, params)
     return watch.text(params.path, changed)

@@ -367,7 +367,7 @@ describe('write_tests and analyze_module', function()
     local outcome = project.run('prompt', 'analyze_module')
     local messages = vim.json.decode(outcome.payload.text).messages
     t.matches('%- M%.run %(line 3%)', messages[1].content.text)
-    t.eq({ uri = 'nvim://buffer/a.lua', mimeType = 'text/x-lua', text = text }, messages[2].content.resource)
+    t.eq({ uri = 'nvim://buffer/a.lua', mimeType = 'text/plain', text = text }, messages[2].content.resource)
     t.eq(text, project.contents(messages[2].content.resource.uri).text)
   end)
 

@@ -75,7 +75,7 @@ describe('nvim://buffer/{+path}', function()
     vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'unsaved é' })
     local contents = project.contents('nvim://buffer/a.lua')
     t.eq(
-      { 'one\nunsaved é\n', 'text/x-lua', 'nvim://buffer/a.lua' },
+      { 'one\nunsaved é\n', 'text/plain', 'nvim://buffer/a.lua' },
       { contents.text, contents.mimeType, contents.uri }
     )
     t.eq(contents.text, project.contents('nvim://buffer/' .. path).text)

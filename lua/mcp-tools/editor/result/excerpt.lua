@@ -184,7 +184,7 @@ function M.resource(source)
   end
   return content.resource({
     uri = uri,
-    mime_type = source.place and mime.of_text(source.place) or 'text/plain',
+    mime_type = 'text/plain',
     text = (utf8.repair(text)),
   }),
     cut

@@ -1,0 +1,130 @@
+-- every Neovim
+local t = require('helpers')
+
+local encode = require('mcp-tools.util.json').encode
+
+--- What vim.json writes, but that of 0.10 with each escape of a slash undone: those are no part of what is meant.
+local function standard(value)
+  return (vim.json.encode(value):gsub('\\(.)', { ['/'] = '/' }))
+end
+
+local STRINGS =
+  { '', 'name', 'größe', '日本語', 'a"b', 'back\\slash', 'a/b', 'tab\t', '\0', '\127', '\255\254', '\1' }
+for length = 62, 66 do
+  table.insert(STRINGS, ('x'):rep(length))
+  table.insert(STRINGS, ('x'):rep(length - 1) .. '"')
+end
+local NUMBERS = { 0, -0, 1, -1, 42, 0.5, -2.25, 0.1, 1e13, 1e14 - 1, 1e14, -1e14, -(1e14 - 1), 1e15, 2 ^ 53 }
+
+--- Any value that a tool may give; the same for the same seed.
+local function any(random, depth)
+  local kind = random(depth > 5 and 4 or 8)
+  if kind == 1 then
+    return STRINGS[random(#STRINGS)]
+  elseif kind == 2 then
+    return random(2) == 1 and NUMBERS[random(#NUMBERS)] or random(-10000, 10000)
+  elseif kind == 3 then
+    return random(2) == 1
+  elseif kind == 4 then
+    return vim.NIL
+  end
+  local value = kind == 8 and vim.empty_dict() or {}
+  local strings = random(4) == 1
+  for i = 1, random(0, 6) do
+    local key = kind <= 6 and i or STRINGS[random(#STRINGS)] .. (random(2) == 1 and random(1000) or '')
+    value[key] = strings and STRINGS[random(#STRINGS)] or any(random, depth + 1)
+  end
+  return value
+end
+
+describe('JSON text', function()
+  it('is that of vim.json, for whatever there is', function()
+    math.randomseed(7)
+    local written = 0
+    for _ = 1, 3000 do
+      local value = { any(math.random, 1) }
+      local text = encode(value)
+      if text then
+        written = written + 1
+        t.eq(standard(value), text)
+      end
+    end
+    t.eq(true, written > 1500)
+  end)
+
+  it('is that of vim.json for every character, alone and among others', function()
+    for code = 0, 255 do
+      local char = string.char(code)
+      local value = { char, { [char] = char, ['a' .. char .. 'b'] = 'a' .. char .. 'b' }, 1 }
+      t.eq(standard(value), encode(value))
+    end
+  end)
+
+  it('is that of vim.json when there are more names than are kept', function()
+    for round = 1, 3 do
+      local value = {}
+      for i = 1, 300 do
+        value[('field_%d_%d'):format(i, round)] = i
+      end
+      t.eq(standard(value), encode(value))
+    end
+  end)
+
+  it('is that of vim.json for large values, before and after a small one', function()
+    local large = {}
+    for i = 1, 20000 do
+      large[i] = { id = i, text = ('line %d'):format(i) }
+    end
+    for _ = 1, 2 do
+      t.eq(true, standard(large) == encode(large))
+      t.eq('{"a":1}', encode({ a = 1 }))
+    end
+  end)
+
+  it('is that of vim.json around a long string', function()
+    for _, length in ipairs({ 32767, 32768, 32769, 2 ^ 20 }) do
+      local value = { 1, { text = ('a"'):rep(length / 2), n = { 2 ^ 40 } }, 'end' }
+      t.eq(true, standard(value) == encode(value))
+      t.eq(nil, encode({ ('x'):rep(length), { print } }))
+    end
+  end)
+
+  it('has every digit of a number', function()
+    for _, number in ipairs({ 0.1 + 0.2, 2 ^ -24, 2 ^ 53 - 1, 123456789012345680 }) do
+      t.eq(number, vim.json.decode(encode({ number }))[1])
+    end
+  end)
+
+  it('tells an empty object from an empty list', function()
+    t.eq('[{},[]]', encode({ vim.empty_dict(), {} }))
+    t.eq('[[1]]', encode({ setmetatable({ 1 }, {}) }))
+  end)
+
+  local cycle = {}
+  cycle[1] = cycle
+  local deep = {}
+  local at = deep
+  for _ = 1, 100 do
+    at.down = {}
+    at = at.down
+  end
+  local refused = {
+    ['NaN'] = { a = 0 / 0 },
+    ['an infinity'] = { 1 / 0 },
+    ['a function'] = { a = { print } },
+    ['userdata'] = { vim.uv.new_timer() },
+    ['a cycle'] = cycle,
+    ['101 levels'] = deep,
+    ['two keys with one text'] = { [1] = 1, ['1'] = 2 },
+    ['a boolean key'] = { [true] = 1 },
+    ['many holes'] = { [1] = 1, [1000] = 2 },
+  }
+  for what, value in vim.spairs(refused) do
+    it('is refused for ' .. what .. ', and the next value is not affected', function()
+      local text, err = encode(value)
+      t.eq(nil, text)
+      t.eq('not_serializable', err.code)
+      t.eq('[1]', encode({ 1 }))
+    end)
+  end
+end)

@@ -8,8 +8,8 @@
 ---   {a,b}    one of these patterns
 ---   \x       the character x
 ---
---- What is not closed is literal. A pattern becomes a regular expression for Vim's NFA engine, whose time grows with the
---- text, never exponentially.
+--- What is not closed is literal. A pattern becomes a regular expression for Vim's NFA engine, whose time never grows
+--- exponentially.
 
 local M = {}
 

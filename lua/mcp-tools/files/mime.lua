@@ -51,8 +51,7 @@ local SNIFF = 8000
 ---@return string
 function M.of_file(path, bytes)
   local is_binary = bytes and bytes:sub(1, SNIFF):find('\0', 1, true)
-  return BINARY[(path:match('%.([^./]+)$') or ''):lower()]
-    or (is_binary and M.BYTES or 'text/plain')
+  return BINARY[(path:match('%.([^./]+)$') or ''):lower()] or (is_binary and M.BYTES or 'text/plain')
 end
 
 return M

@@ -84,7 +84,6 @@ describe('one look', function()
       'editor/person/show.lua', -- a text of the project, in a window of the person's
       'ui/layout/float/window.lua',
       'ui/layout/help.lua',
-      'ui/layout/init.lua',
       'ui/layout/scratch.lua',
       'ui/review/hunk_editor.lua', -- text that is written
       'ui/review/split.lua', -- two texts side by side

@@ -186,8 +186,7 @@ function M.resource(source)
     uri = uri,
     mime_type = 'text/plain',
     text = (utf8.repair(text)),
-  }),
-    cut
+  }), cut
 end
 
 --- Completion of one of a few words.

@@ -10,13 +10,13 @@ local view = require('mcp-tools.ui.layout.diff')
 local M = {}
 
 --- A heading, with what is cut marked in it.
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param text string
 ---@param hunk string? where the difference is, as the text says it
 function M.heading(page, text, hunk)
   local cut = text:find('CUT', 1, true)
   local at = hunk and text:find(hunk, 1, true)
-  page:add(text, {
+  page:line(text, {
     { 1, (at or cut or #text + 1) - 1, 'Heading' },
     { at or 1, at and at + #hunk - 1 or 0, 'Changed' },
     { cut or 1, cut and #text or 0, 'Warn' },
@@ -60,13 +60,13 @@ function M.is_whole(text)
 end
 
 --- Adds what would change.
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param text string? what would change
 ---@param fault string?
 ---@param file string? the only one, as a diff calls it
 function M.add(page, text, fault, file)
   if fault then
-    return page:add(fault, { { 1, #fault, 'Warn' } })
+    return page:line(fault, { { 1, #fault, 'Warn' } })
   end
   local heading, body, hunk = headed(text or '', file)
   local lines, cut = arguments.block(body, arguments.MAX_BYTES)
@@ -76,7 +76,7 @@ function M.add(page, text, fault, file)
   end, lines)
   local spans = view.spans(texts, { offset = BAR, hunk = hunk, path = hunk and file })
   for i, line in ipairs(lines) do
-    page:add(line, spans[i])
+    page:line(line, spans[i])
   end
 end
 

@@ -6,7 +6,7 @@
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local keys_to = require('mcp-tools.ui.layout.float.keys_to')
-local style = require('mcp-tools.ui.layout.style')
+local render = require('mcp-tools.ui.layout.render')
 
 local api = vim.api
 
@@ -43,7 +43,7 @@ function M.footer(question, window, width)
   else
     list = ways(window)
   end
-  return style.keys(list, width)
+  return render.keys(list, width)
 end
 
 --- The title.
@@ -52,11 +52,11 @@ end
 ---@return table[] chunks
 function M.title(question, below)
   local why_not = question.why_not
-  local chunks = { style.chunk((' %s '):format(why_not or 'may this run?'), why_not and 'Warn' or 'Title') }
+  local chunks = { render.chunk((' %s '):format(why_not or 'may this run?'), why_not and 'Warn' or 'Title') }
   if question.open > 1 then
-    table.insert(chunks, style.chunk(('1 of %d '):format(question.open), 'Title'))
+    table.insert(chunks, render.chunk(('1 of %d '):format(question.open), 'Title'))
   end
-  return style.with_more(chunks, below)
+  return render.with_more(chunks, below)
 end
 
 return M

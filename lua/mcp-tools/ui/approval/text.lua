@@ -5,7 +5,7 @@
 --- are always among the first rows; what was cut of it stands whole at the end.
 --- Does not know about: windows and keys.
 
-local Page = require('mcp-tools.ui.layout.page')
+local Rows = require('mcp-tools.ui.layout.rows')
 local access = require('mcp-tools.files.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local changes = require('mcp-tools.ui.approval.changes')
@@ -33,7 +33,7 @@ local MAX_PART = 4096
 ---@param cells integer
 ---@return string
 local function quoted(text, cells)
-  return '"' .. (Page.clip(sanitize.line(tostring(text)), cells):gsub('["\\]', '\\%0')) .. '"'
+  return '"' .. (Rows.clip(sanitize.line(tostring(text)), cells):gsub('["\\]', '\\%0')) .. '"'
 end
 
 --- Who asks, as they call themselves.
@@ -44,7 +44,7 @@ function M.client(call, short)
   local name = call.client and call.client.name
   if not name then
     return call.host == 'command' and 'you, by :McpTools call'
-      or 'the host ' .. Page.clip(sanitize.line(call.host), MAX_CLIENT)
+      or 'the host ' .. Rows.clip(sanitize.line(call.host), MAX_CLIENT)
   end
   local text = 'calls itself ' .. quoted(name, MAX_CLIENT)
   if call.client.version and not short then
@@ -74,26 +74,26 @@ local function files_of(question)
   return vim.list_extend(outside, inside)
 end
 
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param label string
 ---@param text string
 ---@param cells? integer that it may have; one row when left out
 ---@return boolean cut
 local function add_part(page, label, text, cells)
-  local clipped, cut = Page.clip(text, cells or page.width - MARGIN)
-  page:add(('%-' .. MARGIN .. 's%s'):format(label, clipped), { { 1, #label, 'Label' } })
+  local clipped, cut = Rows.clip(text, cells or page.width - MARGIN)
+  page:line(('%-' .. MARGIN .. 's%s'):format(label, clipped), { { 1, #label, 'Label' } })
   return cut
 end
 
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param files mcp-tools.ApprovalFile[]
 ---@return boolean cut
 local function add_files(page, files)
   local cut = #files > HEAD_FILES
   for _, file in ipairs(vim.list_slice(files, 1, HEAD_FILES)) do
-    local path, clipped = Page.clip_middle(file.path, page.width - MARGIN - #file.mark)
+    local path, clipped = Rows.clip_middle(file.path, page.width - MARGIN - #file.mark)
     local line = ('%-' .. MARGIN .. 's%s%s'):format('file', path, file.mark)
-    page:add(line, { { 1, 4, 'Label' }, { #line - #file.mark + 1, #line, 'Warn' } })
+    page:line(line, { { 1, 4, 'Label' }, { #line - #file.mark + 1, #line, 'Warn' } })
     cut = cut or clipped
   end
   if #files > HEAD_FILES then
@@ -101,7 +101,7 @@ local function add_files(page, files)
       return count + (file.mark == OUTSIDE and 1 or 0)
     end)
     local text = ('… and %d more files, %d of all OUTSIDE the project'):format(#files - HEAD_FILES, outside)
-    page:add((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Warn' } } or nil)
+    page:line((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Warn' } } or nil)
   end
   return cut
 end
@@ -111,7 +111,7 @@ end
 ---@field files boolean
 ---@field source boolean
 
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param question mcp-tools.Question
 ---@param files mcp-tools.ApprovalFile[]
 ---@return mcp-tools.ApprovalCuts
@@ -121,12 +121,12 @@ local function add_head(page, question, files)
   local title = vim.split(definition.title or definition.description or '', '\n', { plain = true })[1]
   -- A name with a space is quoted, so no other tool can call itself bundled.
   local bundled = (definition.source or {}).origin == 'bundled'
-  local name = Page.clip(arguments.label(call.name), MAX_NAME) .. (bundled and ' (bundled)' or '')
+  local name = Rows.clip(arguments.label(call.name), MAX_NAME) .. (bundled and ' (bundled)' or '')
   add_part(page, 'tool', name .. '  ' .. sanitize.line(title))
   local room, source_cut = page.width - MARGIN, false
   if not bundled then
     local short
-    short, source_cut = Page.clip_middle(sanitize.line(source.describe(definition, question.root)), room)
+    short, source_cut = Rows.clip_middle(sanitize.line(source.describe(definition, question.root)), room)
     add_part(page, 'source', short)
   end
   add_part(page, 'client', M.client(call))
@@ -135,14 +135,14 @@ local function add_head(page, question, files)
   return { source = source_cut, reason = reason_cut, files = add_files(page, files) }
 end
 
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param list mcp-tools.ApprovalArgument[]
 ---@param from integer
 local function add_arguments(page, list, from)
   for i = from, #list do
     for n, line in ipairs(list[i].lines) do
       local cut = line == arguments.CUT and { { 1, #line, 'Warn' } }
-      page:add(line, n == 1 and { { 1, list[i].label_bytes, 'Label' } } or cut or nil)
+      page:line(line, n == 1 and { { 1, list[i].label_bytes, 'Label' } } or cut or nil)
     end
   end
 end
@@ -150,21 +150,21 @@ end
 local BELOW = ' … (below)'
 
 --- The first arguments, as many in a row as there is room for; what is longer than a row stands below the changes.
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param list mcp-tools.ApprovalArgument[]
 ---@return integer first that is yet to be shown whole
 local function add_first(page, list)
   local first, row, spans
   local rows = 0
   local function flush()
-    page:add(row, spans)
+    page:line(row, spans)
     rows = rows + 1
   end
   for i, argument in ipairs(list) do
     local text, label = argument.lines[1]:sub(3), argument.label_bytes - 2
     if not argument.is_row then
       first = first or i
-      text = Page.clip(text:sub(1, label):gsub(' $', ''), page.width - MARGIN - #BELOW) .. BELOW
+      text = Rows.clip(text:sub(1, label):gsub(' $', ''), page.width - MARGIN - #BELOW) .. BELOW
     end
     local lead = row and row .. ', ' or nil
     if not lead or vim.api.nvim_strwidth(lead .. text) > page.width then
@@ -203,19 +203,19 @@ local function only_file(question, files, cuts)
   return access.shown(target.path, question.root)
 end
 
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param heading string
 ---@param text string
 local function add_whole(page, heading, text)
   local lines, cut = arguments.block(text, MAX_PART)
   diff.heading(page, heading .. (cut and ', CUT' or ''))
   for _, line in ipairs(lines) do
-    page:add(line)
+    page:line(line)
   end
 end
 
 --- What was cut of the head, whole.
----@param page mcp-tools.Page
+---@param page mcp-tools.Rows
 ---@param question mcp-tools.Question
 ---@param files mcp-tools.ApprovalFile[]
 ---@param cuts mcp-tools.ApprovalCuts
@@ -230,7 +230,7 @@ local function add_end(page, question, files, cuts)
     diff.heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
     for _, file in ipairs(vim.list_slice(files, 1, END_FILES)) do
       local line = ('  │ %s%s'):format(file.path, file.mark)
-      page:add(line, { { #line - #file.mark + 1, #line, 'Warn' } })
+      page:line(line, { { #line - #file.mark + 1, #line, 'Warn' } })
     end
   end
 end
@@ -280,9 +280,9 @@ end
 ---@param question mcp-tools.Question
 ---@param width integer
 ---@param with_changes boolean
----@return mcp-tools.Page
+---@return mcp-tools.Rows
 local function page_of(question, width, with_changes)
-  local page, files = Page.new(width, with_changes), files_of(question)
+  local page, files = Rows.new(width, with_changes), files_of(question)
   local cuts = add_head(page, question, files)
   local text, fault
   if with_changes then
@@ -292,7 +292,7 @@ local function page_of(question, width, with_changes)
   local list, heading, left = arguments.read(beside_changes(question, known, text), known, width)
   local changed = text ~= nil or fault ~= nil
   if #list == 0 then
-    page:add(next(question.args) == nil and 'without arguments' or 'with the default arguments')
+    page:line(next(question.args) == nil and 'without arguments' or 'with the default arguments')
   elseif not changed or heading ~= arguments.HEADING then
     diff.heading(page, heading)
   end
@@ -307,7 +307,7 @@ local function page_of(question, width, with_changes)
     add_arguments(page, list, 1)
   end
   if left > 0 then
-    page:add(('  … CUT: %d more'):format(left))
+    page:line(('  … CUT: %d more'):format(left))
   end
   add_end(page, question, files, cuts)
   return page
@@ -318,13 +318,15 @@ end
 ---@param question mcp-tools.Question
 ---@return string[] lines
 function M.facts(question)
-  return page_of(question, FORM_WIDTH, false).rows
+  return vim.tbl_map(function(row)
+    return row.text
+  end, page_of(question, FORM_WIDTH, false).list)
 end
 
 --- The whole of a question.
 ---@param question mcp-tools.Question
 ---@param width integer cells of a row
----@return mcp-tools.Page
+---@return mcp-tools.Rows
 function M.page(question, width)
   return page_of(question, width, true)
 end

@@ -7,7 +7,7 @@
 local float = require('mcp-tools.ui.layout.float.window')
 local frame = require('mcp-tools.ui.approval.frame')
 local placement = require('mcp-tools.ui.layout.float.placement')
-local style = require('mcp-tools.ui.layout.style')
+local render = require('mcp-tools.ui.layout.render')
 local text = require('mcp-tools.ui.approval.text')
 
 local api = vim.api
@@ -27,9 +27,9 @@ local Window = float.kind({ zindex = 60, max_width = 100 })
 function M.open(question, keys, opened)
   local self = setmetatable({ question = question }, Window)
   local page = text.page(question, self:width())
-  self.rows = #page.rows
+  self.rows = #page.list
   self.buffers = { float.buffer('mcp_tools_approval', question.id, keys) }
-  style.write(self.buffers[1], page)
+  render.update(self.buffers[1], page.list)
   self:open({ { wrap = false, scrolloff = 0 } }, opened)
   self:show_hidden(self.windows[1])
   return self

@@ -52,7 +52,7 @@ return {
     {
       lhs = 'x',
       description = 'cancel the call in flight or stop the job under the cursor',
-      footer = 'cancel',
+      word = 'cancel',
       item = { 'call', 'job' },
       run = function(parts, item)
         parts.run((item.kind == 'job' and 'jobs stop ' or 'cancel ') .. item.value)

@@ -1,7 +1,7 @@
 --- Section: clients that are connected, and agents that found the editor by themselves.
 
+local Rows = require('mcp-tools.ui.layout.rows')
 local format = require('mcp-tools.ui.dashboard._format')
-local page = require('mcp-tools.ui.layout.page')
 
 --- Cells of a name, which clients choose themselves: what stands behind it has room.
 local NAME = 24
@@ -23,7 +23,7 @@ local function connected(parts)
     table.insert(list, {
       cells = {
         { '●', 'Good' },
-        { (page.clip(name, NAME)), 'Name' },
+        { (Rows.clip(name, NAME)), 'Name' },
         tostring(client.version or ''),
         tostring(client.transport or ''),
         last_seen(parts, name),
@@ -45,7 +45,7 @@ local function companions(parts)
       table.insert(list, {
         cells = {
           { '●', 'Good' },
-          { (page.clip(name, NAME)), 'Name' },
+          { (Rows.clip(name, NAME)), 'Name' },
           session.version,
           'companion',
           last_seen(parts, session.client),

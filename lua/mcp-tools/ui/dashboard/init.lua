@@ -8,10 +8,10 @@
 --- what tells nobody that it is another. While it is not seen nothing is done.
 
 local format = require('mcp-tools.ui.dashboard._format')
-local layout = require('mcp-tools.ui.layout')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
 local report = require('mcp-tools.discovery.report')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local timer = require('mcp-tools.util.timer')
 local current = require('mcp-tools.bridge.current')
 
@@ -37,7 +37,7 @@ local SOON, LATER = 100, 1000
 ---@class mcp-tools.DashboardKey
 ---@field lhs string
 ---@field description string
----@field footer? string
+---@field word? string for the frame
 ---@field item? string[] kinds of row that it is about; of none when left out
 ---@field run fun(parts: mcp-tools.DashboardParts, item: mcp-tools.RowItem?)
 
@@ -72,7 +72,7 @@ local function load()
   return list
 end
 
-local shown ---@type mcp-tools.Layout?
+local shown ---@type integer? buffer
 local open = {} ---@type table<string, boolean> kept from one opening to the next
 
 ---@param rows mcp-tools.Rows
@@ -117,9 +117,28 @@ local function renderer(files, parts)
   end
 end
 
+local function refresh()
+  if shown then
+    scratch.update(shown)
+  end
+end
+
+--- Goes to the next row that heads a section, or the one before.
+---@param step 1|-1
+local function next_section(step)
+  local lnum, rows = api.nvim_win_get_cursor(0)[1] + step, scratch.rows(shown)
+  while rows[lnum] do
+    local item = rows[lnum].item
+    if item and item.kind == 'section' then
+      return api.nvim_win_set_cursor(0, { lnum, 0 })
+    end
+    lnum = lnum + step
+  end
+end
+
 ---@param files mcp-tools.DashboardFile[]
 ---@param parts mcp-tools.DashboardParts
----@return mcp-tools.LayoutKey[]
+---@return mcp-tools.ScratchKey[]
 local function keys_of(files, parts)
   local details, keys = {}, {}
   local function unfold(item)
@@ -131,7 +150,7 @@ local function keys_of(files, parts)
       table.insert(keys, {
         lhs = key.lhs,
         description = key.description,
-        footer = key.footer,
+        word = key.word,
         run = function(item)
           local wanted = key.item
           if wanted and not (item and vim.list_contains(wanted, item.kind)) then
@@ -139,9 +158,7 @@ local function keys_of(files, parts)
             return api.nvim_echo({ { text } }, false, {})
           end
           key.run(parts, item)
-          if shown then
-            shown:refresh()
-          end
+          refresh()
         end,
       })
     end
@@ -149,7 +166,7 @@ local function keys_of(files, parts)
   table.insert(keys, 1, {
     lhs = '<CR>',
     description = 'details of what the cursor is on; fold or unfold a section',
-    footer = 'details',
+    word = 'details',
     run = function(item)
       if item and item.kind == 'section' then
         unfold(item)
@@ -158,16 +175,23 @@ local function keys_of(files, parts)
       else
         api.nvim_echo({ { 'there is no more to this line' } }, false, {})
       end
-      if shown then
-        shown:refresh()
-      end
+      refresh()
     end,
   })
+  for lhs, step in pairs({ ['<Tab>'] = 1, ['<S-Tab>'] = -1 }) do
+    table.insert(keys, {
+      lhs = lhs,
+      description = step > 0 and 'next section' or 'previous section',
+      run = function()
+        next_section(step)
+      end,
+    })
+  end
   return keys
 end
 
 --- Follows what happens, until it is told to stop.
----@param view mcp-tools.Layout
+---@param view integer buffer
 ---@param parts mcp-tools.DashboardParts
 ---@return fun() stop
 local function follow(view, parts)
@@ -176,20 +200,20 @@ local function follow(view, parts)
 
   local function draw()
     soon = nil
-    if view:is_seen() then
-      view:refresh()
+    if scratch.is_seen(view) then
+      scratch.update(view)
     end
   end
   -- On the way of every call: one comparison while a look is due.
   local function happened()
-    if not soon and view:is_seen() then
+    if not soon and scratch.is_seen(view) then
       soon = timer.after(SOON, draw)
     end
   end
   local function keep_beat()
-    if view:is_seen() and not beat then
+    if scratch.is_seen(view) and not beat then
       beat = timer.every(LATER, draw)
-    elseif not view:is_seen() and beat then
+    elseif not scratch.is_seen(view) and beat then
       beat:stop()
       beat = nil
     end
@@ -222,25 +246,24 @@ end
 --- Opens the dashboard; where it is open already, the cursor goes there.
 ---@param parts mcp-tools.DashboardParts
 function M.open(parts)
-  if shown and shown:is_seen() then
-    api.nvim_set_current_win(shown.window)
-    return
+  if scratch.is_seen(shown) then
+    return api.nvim_set_current_win(vim.fn.bufwinid(shown))
   elseif shown then
-    shown:close() -- on another tab page
+    scratch.close(shown) -- on another tab page
   end
   local files, stop = load(), nil
   parts.open = open
   parts.close = function()
     if shown then
-      shown:close()
+      scratch.close(shown)
     end
   end
-  shown = layout.open({
-    name = 'dashboard',
+  shown = scratch.show('dashboard', renderer(files, parts), {
     title = 'MCP tools',
-    style = parts.style,
+    filetype = 'mcp-tools',
+    float = parts.style == 'float',
     keys = keys_of(files, parts),
-    render = renderer(files, parts),
+    again = refresh,
     on_close = function()
       shown = nil
       if stop then

@@ -6,7 +6,6 @@ local config = require('mcp-tools.config')
 local format = require('mcp-tools.ui.dashboard._format')
 local level = require('mcp-tools.trust.level')
 local listing = require('mcp-tools.registry.listing')
-local page = require('mcp-tools.ui.layout.page')
 local sanitize = require('mcp-tools.util.sanitize')
 local trim = require('mcp-tools.util.trim')
 
@@ -81,7 +80,7 @@ local function add_details(rows, tool, why)
   end
   local room = math.max(20, rows.width - INDENT - label - 2)
   for _, each in ipairs(texts) do
-    for i, piece in ipairs(page.broken(sanitize.line(each[2]), room)) do
+    for i, piece in ipairs(Rows.broken(sanitize.line(each[2]), room)) do
       table.insert(list, { cells = { i == 1 and each[1] or '', piece } })
     end
   end
@@ -158,7 +157,7 @@ return {
     {
       lhs = 't',
       description = 'offer the tool or the group under the cursor, or no longer',
-      footer = 'toggle',
+      word = 'toggle',
       item = { 'tool', 'group' },
       run = function(parts, item)
         toggle(parts, item.value)
@@ -167,7 +166,7 @@ return {
     {
       lhs = 'c',
       description = 'call the tool under the cursor; a form asks for its arguments',
-      footer = 'call',
+      word = 'call',
       item = { 'tool' },
       run = function(parts, item)
         if not item.value.on then

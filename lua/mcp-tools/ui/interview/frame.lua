@@ -4,10 +4,10 @@
 --- Sends: titles and footer, as `nvim_open_win` takes them.
 --- Does not know about: windows.
 
-local Page = require('mcp-tools.ui.layout.page')
+local Rows = require('mcp-tools.ui.layout.rows')
 local keys_to = require('mcp-tools.ui.layout.float.keys_to')
 local sanitize = require('mcp-tools.util.sanitize')
-local style = require('mcp-tools.ui.layout.style')
+local render = require('mcp-tools.ui.layout.render')
 
 local M = {}
 
@@ -20,18 +20,18 @@ local MAX_NAME = 40
 function M.title(interview, below)
   local answers = interview.answers
   local count = #answers.questions
-  local from = Page.clip(sanitize.line(interview.from or 'a tool'), MAX_NAME)
-  local chunks = { style.chunk((' %s asks '):format(from), 'Title') }
+  local from = Rows.clip(sanitize.line(interview.from or 'a tool'), MAX_NAME)
+  local chunks = { render.chunk((' %s asks '):format(from), 'Title') }
   if interview.why_not then
-    chunks = { style.chunk((' %s '):format(interview.why_not), 'Warn') }
+    chunks = { render.chunk((' %s '):format(interview.why_not), 'Warn') }
   end
   if count > 1 then
-    table.insert(chunks, style.chunk(('%d of %d '):format(answers.at, count), 'Title'))
+    table.insert(chunks, render.chunk(('%d of %d '):format(answers.at, count), 'Title'))
   end
   if interview.waiting > 0 then
-    table.insert(chunks, style.chunk(('(%d more waiting) '):format(interview.waiting)))
+    table.insert(chunks, render.chunk(('(%d more waiting) '):format(interview.waiting)))
   end
-  return style.with_more(chunks, below)
+  return render.with_more(chunks, below)
 end
 
 --- The title of the field below it.
@@ -40,7 +40,7 @@ end
 function M.field(interview)
   local question = interview.answers:current()
   local text = #question.choices == 0 and 'your answer' or question.multiselect and 'and also' or 'or something else'
-  return { style.chunk((' %s '):format(text), 'Title') }
+  return { render.chunk((' %s '):format(text), 'Title') }
 end
 
 --- The footer.
@@ -74,7 +74,7 @@ function M.footer(interview, place, window, width)
     table.insert(list, lhs and { lhs, 'to answer' } or { lead .. ':McpTools answer', 'to answer' })
     table.insert(list, keys_to.is_next(window) and { lead .. 'CTRL-W w', 'likewise' } or nil)
   end
-  return style.keys(list, width)
+  return render.keys(list, width)
 end
 
 return M

@@ -4,12 +4,12 @@
 --- Sends: windows that are not entered; the choice at the cursor; text as it is typed.
 --- Does not know about: when they are to be there, what a key means.
 
-local Page = require('mcp-tools.ui.layout.page')
+local Rows = require('mcp-tools.ui.layout.rows')
 local float = require('mcp-tools.ui.layout.float.window')
 local frame = require('mcp-tools.ui.interview.frame')
 local placement = require('mcp-tools.ui.layout.float.placement')
 local sanitize = require('mcp-tools.util.sanitize')
-local style = require('mcp-tools.ui.layout.style')
+local render = require('mcp-tools.ui.layout.render')
 
 local api = vim.api
 
@@ -31,16 +31,16 @@ local Window = float.kind({ zindex = 55, max_width = 66 })
 --- The question and its choices as rows.
 ---@param answers mcp-tools.Answers
 ---@param width integer
----@return mcp-tools.Page page
+---@return mcp-tools.Rows page
 ---@return table<integer, integer> choice_at
 local function page_of(answers, width)
   local question, choice_at = answers:current(), {}
-  local page = Page.new(width, true)
+  local page = Rows.new(width, true)
   for _, line in ipairs(sanitize.lines(question.question)) do
-    page:add(line, { { 1, #line, 'Title' } })
+    page:line(line, { { 1, #line, 'Title' } })
   end
   if #question.choices > 0 then
-    page:add('')
+    page:line('')
   end
   local on, off = '(•) ', '( ) '
   if question.multiselect then
@@ -48,10 +48,10 @@ local function page_of(answers, width)
   end
   for i, choice in ipairs(question.choices) do
     local chosen = answers:is_chosen(i)
-    local mark, first = chosen and on or off, #page.rows + 1
+    local mark, first = chosen and on or off, #page.list + 1
     local line = mark .. sanitize.line(choice)
-    page:add(line, { { 1, #mark, 'Name' }, chosen and { #mark + 1, #line, 'Good' } or nil })
-    for row = first, #page.rows do
+    page:line(line, { { 1, #mark, 'Name' }, chosen and { #mark + 1, #line, 'Good' } or nil })
+    for row = first, #page.list do
       choice_at[row] = i
     end
   end
@@ -113,8 +113,8 @@ end
 --- Draws what is chosen by now; the cursor stays.
 function Window:draw()
   local page, choice_at = page_of(self.interview.answers, self:width())
-  self.rows, self.choice_at = #page.rows, choice_at
-  style.write(self.buffers[QUESTION], page)
+  self.rows, self.choice_at = #page.list, choice_at
+  render.update(self.buffers[QUESTION], page.list)
 end
 
 --- Shows the question that the interview is at, with what was answered before.

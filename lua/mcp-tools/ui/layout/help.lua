@@ -1,14 +1,8 @@
---- Help on `?`, the same in all windows of ours: their keys, and what each does.
----
---- Receives: keys with descriptions.
---- Sends: rows; a window with them above the others, which never has the cursor and is closed by the next key.
---- Does not know about: what the keys do.
+--- Help on `?`: a float with the keys of a window of ours, which never has the cursor and is closed by the next key.
 
 local Rows = require('mcp-tools.ui.layout.rows')
 local highlights = require('mcp-tools.ui.layout.highlights')
-local paint = require('mcp-tools.ui.layout.paint')
-local plain_window = require('mcp-tools.ui.layout.plain_window')
-local style = require('mcp-tools.ui.layout.style')
+local render = require('mcp-tools.ui.layout.render')
 
 local api = vim.api
 
@@ -52,15 +46,6 @@ local function grouped(keys)
   return list
 end
 
---- Adds the keys to rows.
----@param rows mcp-tools.Rows
----@param keys mcp-tools.HelpKey[]
-function M.add(rows, keys)
-  rows:table(vim.tbl_map(function(key)
-    return { cells = { { key.lhs, 'Key' }, key.description } }
-  end, keys))
-end
-
 ---@type { window: integer, buffer: integer, group: integer, keys: integer }?
 local shown
 
@@ -87,15 +72,7 @@ local function place(rows)
     width = math.max(width, api.nvim_strwidth(row.text) + 2)
   end
   width = math.min(width, rows.width)
-  local lines = vim.o.lines - vim.o.cmdheight
-  local height = math.max(1, math.min(#rows.list, lines - 3))
-  return {
-    relative = 'editor',
-    width = width,
-    height = height,
-    row = math.max(0, math.floor((lines - height - 2) / 2)),
-    col = math.max(0, math.floor((vim.o.columns - width - 2) / 2)),
-  }
+  return render.centered(width, math.max(1, math.min(#rows.list, vim.o.lines - vim.o.cmdheight - 3)))
 end
 
 --- Shows the keys, or closes them when they are there.
@@ -105,21 +82,22 @@ function M.toggle(keys)
     return
   end
   local rows = Rows.new(math.max(10, vim.o.columns - 4))
-  M.add(rows, grouped(keys))
+  rows:table(vim.tbl_map(function(key)
+    return { cells = { { key.lhs, 'Key' }, key.description } }
+  end, grouped(keys)))
   local buffer = api.nvim_create_buf(false, true)
-  paint.update(buffer, {}, rows.list)
+  render.update(buffer, rows.list)
   local config = vim.tbl_extend('error', place(rows), {
     style = 'minimal',
     border = 'rounded',
-    title = { style.chunk(TITLE, 'Title') },
-    footer = { style.chunk((' %s '):format(END), 'Dim') },
+    title = { render.chunk(TITLE, 'Title') },
+    footer = { render.chunk((' %s '):format(END), 'Dim') },
     focusable = false,
     noautocmd = true,
     zindex = ZINDEX,
   })
   local window = api.nvim_open_win(buffer, false, config)
-  plain_window(window)
-  vim.wo[window][0].winhighlight, vim.wo[window][0].wrap = highlights.winhighlight(), false
+  render.set_options(window, { winhighlight = highlights.winhighlight(), wrap = false })
   local group = api.nvim_create_augroup('mcp-tools-help', {})
   local own = { window = window, buffer = buffer, group = group }
   local close_later = vim.schedule_wrap(function()

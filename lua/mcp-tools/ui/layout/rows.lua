@@ -1,14 +1,20 @@
---- Rows of a window, each as wide as there is room: pieces of text with colours, and tables whose columns fit.
----
---- Receives: pieces of text with the names of their colours; what a row stands for.
---- Sends: rows; every row knows its text, its marks, and the thing that a key pressed on it is about.
---- Does not know about: windows, what the texts say.
+--- Rows of a window, each as wide as there is room: lines with colored spans, pieces of text, and tables whose columns
+--- fit. A row knows its text, its marks, and the item that a key pressed on it is about.
 
-local page = require('mcp-tools.ui.layout.page')
 local sanitize = require('mcp-tools.util.sanitize')
 local strings = require('mcp-tools.util.strings')
 
 local M = {}
+
+--- Begins a row in which the line before it goes on.
+local CONTINUED = '↪ '
+M.CONTINUED = CONTINUED
+local CONTINUED_CELLS = 2
+
+---@class mcp-tools.Span bytes of a line, from 1, the last one included
+---@field [1] integer
+---@field [2] integer
+---@field [3] string
 
 --- A piece of text; with the name of its colour, if it has one.
 ---@alias mcp-tools.Piece string|{ [1]: string, [2]: string? }
@@ -26,6 +32,7 @@ local M = {}
 
 ---@class mcp-tools.Rows
 ---@field width integer cells of a row
+---@field wrap boolean lines that are longer go on in the next row
 ---@field list mcp-tools.Row[]
 local Rows = {}
 Rows.__index = Rows
@@ -34,9 +41,100 @@ Rows.__index = Rows
 local GAP = 2
 
 ---@param width integer cells
+---@param wrap? boolean
 ---@return mcp-tools.Rows
-function M.new(width)
-  return setmetatable({ width = width, list = {} }, Rows)
+function M.new(width, wrap)
+  return setmetatable({ width = width, wrap = wrap == true, list = {} }, Rows)
+end
+
+--- How many bytes of a text, from `from` on, fit into so many cells.
+---@param text string
+---@param from integer
+---@param cells integer
+---@return integer last the last byte that fits
+function M.last_that_fits(text, from, cells)
+  local piece = text:sub(from, from + cells - 1)
+  if not piece:find('[^\32-\126]') then
+    return from + #piece - 1
+  end
+  local last = from - 1
+  while last < #text do
+    local size = math.max(1, vim.str_utf_end(text, last + 1) + 1)
+    cells = cells - vim.api.nvim_strwidth(text:sub(last + 1, last + size))
+    if cells < 0 then
+      break
+    end
+    last = last + size
+  end
+  return math.max(last, from) -- a character wider than all the room stands out rather than ends nothing
+end
+
+--- Cuts a text so that it fits, at its end.
+---@param text string
+---@param cells integer
+---@return string text
+---@return boolean cut
+function M.clip(text, cells)
+  cells = math.max(cells, 1) -- on a narrow screen labels alone may take more than all
+  if #text <= cells or vim.api.nvim_strwidth(text) <= cells then
+    return text, false
+  end
+  return text:sub(1, M.last_that_fits(text, 1, cells - 1)) .. '…', true
+end
+
+--- Cuts a path so that it fits, in its middle: the last part tells most.
+---@param text string
+---@param cells integer
+---@return string text
+---@return boolean cut
+function M.clip_middle(text, cells)
+  cells = math.max(cells, 1)
+  if #text <= cells or vim.api.nvim_strwidth(text) <= cells then
+    return text, false
+  end
+  local head = text:sub(1, M.last_that_fits(text, 1, math.floor(cells / 4)))
+  local from = math.max(#head + 1, #text - 4 * cells) -- four bytes a character at most
+  from = from + vim.str_utf_start(text, from)
+  while vim.api.nvim_strwidth(head .. '…' .. text:sub(from)) > cells do
+    from = from + vim.str_utf_end(text, from) + 1
+  end
+  return head .. '…' .. text:sub(from), true
+end
+
+--- A text in pieces that fit, broken between words where that can be.
+---@param text string without line breaks
+---@param cells integer
+---@return string[]
+function M.broken(text, cells)
+  local pieces, from = {}, 1
+  repeat
+    local last = M.last_that_fits(text, from, cells)
+    local blank = last < #text and text:sub(from, last + 1):match('^.*%S()%s') -- behind the last word that fits
+    last = blank and from + blank - 2 or last
+    table.insert(pieces, text:sub(from, last))
+    from = text:find('%S', last + 1) or #text + 1
+  until from > #text
+  return pieces
+end
+
+--- Adds a line, in as many rows as it needs.
+---@param text string
+---@param spans? mcp-tools.Span[]
+function Rows:line(text, spans)
+  local from, lead = 1, ''
+  repeat
+    local room = math.max(1, self.width - (lead == '' and 0 or CONTINUED_CELLS)) -- it goes on in any case
+    local last = self.wrap and M.last_that_fits(text, from, room) or #text
+    local marks, shift = {}, #lead - from
+    for _, span in ipairs(spans or {}) do
+      local first, final = math.max(span[1], from), math.min(span[2], last)
+      if first <= final then
+        table.insert(marks, { first + shift, final + shift + 1, span[3] })
+      end
+    end
+    table.insert(self.list, { text = lead .. text:sub(from, last), marks = marks })
+    from, lead = last + 1, CONTINUED
+  until from > #text
 end
 
 --- Adds a row; what has no room is cut off.
@@ -51,7 +149,7 @@ function Rows:add(pieces, item)
     end
     part = sanitize.line(part --[[@as string]])
     if room > 0 then
-      part = page.clip(part, room)
+      part = M.clip(part, room)
       if name and part ~= '' then
         table.insert(marks, { #text, #text + #part, name })
       end
@@ -73,7 +171,7 @@ end
 ---@param right boolean it stands at the right of its column
 ---@return mcp-tools.Piece[]
 local function fitted(piece, cells, right)
-  local text = page.clip(sanitize.line(text_of(piece)), cells)
+  local text = M.clip(sanitize.line(text_of(piece)), cells)
   local blank = (' '):rep(cells - vim.api.nvim_strwidth(text))
   local shown = { text, type(piece) == 'table' and piece[2] or nil }
   return right and { blank, shown } or { shown, blank }

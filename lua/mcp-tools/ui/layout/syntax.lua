@@ -6,8 +6,8 @@
 --- is no parser.
 --- Does not know about: where they are shown.
 
+local Rows = require('mcp-tools.ui.layout.rows')
 local highlights = require('mcp-tools.ui.layout.highlights')
-local page = require('mcp-tools.ui.layout.page')
 local sanitize = require('mcp-tools.util.sanitize')
 local treesitter = require('mcp-tools.editor.treesitter')
 
@@ -126,10 +126,10 @@ local function rows_of(chunks, width, below)
       if room < 2 then -- a character may be as wide
         table.insert(rows, row)
         row, room =
-          { { page.CONTINUED, { below, highlights.group('Dim') } } }, width - api.nvim_strwidth(page.CONTINUED)
+          { { Rows.CONTINUED, { below, highlights.group('Dim') } } }, width - api.nvim_strwidth(Rows.CONTINUED)
       end
       if #rows < MAX_ROWS then
-        local last = page.last_that_fits(text, from, room)
+        local last = Rows.last_that_fits(text, from, room)
         local piece = text:sub(from, last)
         table.insert(row, { piece, chunk[2] })
         room, from = room - api.nvim_strwidth(piece), last + 1

@@ -7,7 +7,7 @@
 local first_text = require('mcp-tools.ui.review.first_text')
 local help = require('mcp-tools.ui.layout.help')
 local notify = require('mcp-tools.notify')
-local winbar = require('mcp-tools.ui.layout.winbar')
+local render = require('mcp-tools.ui.layout.render')
 
 local api = vim.api
 
@@ -31,7 +31,7 @@ function M.open(lines, filetype, written, closed)
   local height = math.max(3, math.min(#lines + 1, MAX_HEIGHT))
   local window = api.nvim_open_win(buffer, true, { split = 'below', win = 0, height = height })
   vim.wo[window][0].foldenable = false -- nobody takes what they have not seen
-  vim.wo[window][0].winbar = winbar.text('what this hunk is to become', {
+  vim.wo[window][0].winbar = render.winbar('what this hunk is to become', {
     { ':wq', 'takes it' },
     { ':q!', 'leaves it' },
   })

@@ -4,7 +4,7 @@
 --- Sends: a floating window that has never the cursor.
 --- Does not know about: what keys do, what is shown in the files.
 
-local Page = require('mcp-tools.ui.layout.page')
+local Rows = require('mcp-tools.ui.layout.rows')
 local access = require('mcp-tools.files.access')
 local float = require('mcp-tools.ui.layout.float.window')
 local keepers = require('mcp-tools.ui.layout.float.keeper')
@@ -12,7 +12,7 @@ local keys_to = require('mcp-tools.ui.layout.float.keys_to')
 local placement = require('mcp-tools.ui.layout.float.placement')
 local project = require('mcp-tools.files.project')
 local sanitize = require('mcp-tools.util.sanitize')
-local style = require('mcp-tools.ui.layout.style')
+local render = require('mcp-tools.ui.layout.render')
 local trim = require('mcp-tools.util.trim')
 
 local M = {}
@@ -97,21 +97,21 @@ end
 
 ---@param view mcp-tools.ReviewView
 ---@param width integer
----@return mcp-tools.Page
+---@return mcp-tools.Rows
 local function page_of(view, width)
-  local page, files = Page.new(width, false), view.review.files
+  local page, files = Rows.new(width, false), view.review.files
   local who = sanitize.line(view.review.client.name or 'an agent')
-  page:add((Page.clip(('%s: %s'):format(who, sanitize.line(view.review.title)), width)))
+  page:line((Rows.clip(('%s: %s'):format(who, sanitize.line(view.review.title)), width)))
   local first = math.max(1, math.min(view.file - math.floor(MAX_FILES / 2), #files - MAX_FILES + 1))
   for i = first, math.min(#files, first + MAX_FILES - 1) do
-    local line = Page.clip((i == view.file and '▸ ' or '  ') .. file_text(files[i]), width)
-    page:add(line, i == view.file and { { 1, #line, 'Name' } } or nil)
+    local line = Rows.clip((i == view.file and '▸ ' or '  ') .. file_text(files[i]), width)
+    page:line(line, i == view.file and { { 1, #line, 'Name' } } or nil)
   end
   if #files > MAX_FILES then
-    page:add(('  %d files in all'):format(#files))
+    page:line(('  %d files in all'):format(#files))
   end
   if view.inside then
-    page:add(key_row((keys(view))))
+    page:line(key_row((keys(view))))
   end
   return page
 end
@@ -122,9 +122,9 @@ end
 local function open(view, opened)
   local self = setmetatable({ view = view }, Window)
   local page = page_of(view, self:width())
-  self.rows = #page.rows
+  self.rows = #page.list
   self.buffers = { float.buffer('mcp_tools_review', view.review.id, {}) }
-  style.write(self.buffers[1], page)
+  render.update(self.buffers[1], page.list)
   self:open({ { wrap = false, scrolloff = 0 } }, opened)
   self:show_hidden(self.windows[1])
   return self
@@ -144,14 +144,14 @@ end
 function Window:frames()
   local view = self.view
   local title = view.open > 1 and (' review 1 of %d '):format(view.open) or ' review '
-  local chunks = { style.chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Warn' or 'Title') }
+  local chunks = { render.chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Warn' or 'Title') }
   local _, list = keys(view)
   if not view.inside then
     local lead, mode = keys_to.lead()
     local lhs = keys_to.mapped(mode, 'review')
     list = { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', 'shows it, with its keys' } }
   end
-  return { { title = chunks, footer = style.keys(list, self:width()) } }
+  return { { title = chunks, footer = render.keys(list, self:width()) } }
 end
 
 ---@type string? what it shows
@@ -169,8 +169,8 @@ local keeper = keepers.new({
 --- Shows it, in place of what it showed before; nil: nothing.
 ---@param view mcp-tools.ReviewView?
 function M.show(view)
-  local rows = view and table.concat(page_of(view, Window:width()).rows, '\n')
-  local is_same = rows == said
+  local rows = view and page_of(view, Window:width()).list
+  local is_same = vim.deep_equal(rows, said)
   said = rows
   if not view or keeper.wanted ~= view then
     keeper:show(view)

@@ -52,7 +52,16 @@ describe('a yes', function()
       asker({
         serial = true,
         renew = function(shown)
-          table.insert(told, table.concat(text.page(shown, 76).rows, '\n'):match('%-%a+'))
+          table.insert(
+            told,
+            vim
+              .iter(text.page(shown, 76).list)
+              :map(function(row)
+                return row.text
+              end)
+              :join('\n')
+              :match('%-%a+')
+          )
         end,
       }),
     }, nil, call)

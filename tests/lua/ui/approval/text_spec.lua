@@ -5,7 +5,14 @@ local text = require('mcp-tools.ui.approval.text')
 local function page_of(args, more, width)
   local call = { name = 'x', host = 'mcp', client = {}, definition = { name = 'x', description = 'x' } }
   local question = { call = call, args = args, reason = 'it can destroy', targets = {}, root = '/p', choices = {} }
-  return text.page(vim.tbl_deep_extend('force', question, more or {}), width or 76)
+  local page = { rows = {}, marks = {} }
+  for i, row in ipairs(text.page(vim.tbl_deep_extend('force', question, more or {}), width or 76).list) do
+    page.rows[i] = row.text
+    for _, mark in ipairs(row.marks) do
+      table.insert(page.marks, { text = row.text:sub(mark[1] + 1, mark[2]), name = mark[3] })
+    end
+  end
+  return page
 end
 
 local function lines_of(args)
@@ -278,7 +285,7 @@ describe('colours', function()
     local parts = {}
     for _, mark in ipairs(page.marks) do
       if mark.name == name then
-        table.insert(parts, page.rows[mark.row + 1]:sub(mark.from + 1, mark.to))
+        table.insert(parts, mark.text)
       end
     end
     return parts

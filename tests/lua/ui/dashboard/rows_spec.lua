@@ -2,15 +2,14 @@
 -- What a narrow dashboard does with long texts: names give way, details go on in the next row.
 local t = require('helpers')
 local Rows = require('mcp-tools.ui.layout.rows')
-local page = require('mcp-tools.ui.layout.page')
 
 describe('long texts of the dashboard', function()
   it('break between words, and where there is none', function()
-    t.eq({ 'one two', 'three' }, page.broken('one two three', 8))
-    t.eq({ 'one two', 'three' }, page.broken('one two three', 7))
-    t.eq({ 'abcd', 'efgh', 'ij k' }, page.broken('abcdefghij k', 4))
-    t.eq({ 'äöü', 'ßé' }, page.broken('äöü  ßé', 4))
-    t.eq({ '' }, page.broken('', 4))
+    t.eq({ 'one two', 'three' }, Rows.broken('one two three', 8))
+    t.eq({ 'one two', 'three' }, Rows.broken('one two three', 7))
+    t.eq({ 'abcd', 'efgh', 'ij k' }, Rows.broken('abcdefghij k', 4))
+    t.eq({ 'äöü', 'ßé' }, Rows.broken('äöü  ßé', 4))
+    t.eq({ '' }, Rows.broken('', 4))
   end)
 
   it('leave room for what stands behind the name of a client', function()

@@ -1,6 +1,5 @@
 -- every Neovim
 local diff = require('mcp-tools.ui.layout.diff')
-local plain = require('mcp-tools.ui.layout.plain')
 local t = require('helpers')
 
 ---The parts of rows with their groups: `row:text:group`.
@@ -62,29 +61,5 @@ describe('a difference', function()
     end
     spans = diff.spans(files)
     t.eq({ true, true, 1, 1 }, { #spans[4] > 1, #spans[8] > 1, #spans[12], #spans[16] })
-  end)
-end)
-
-describe('plain lines', function()
-  it('have colours for headings, labels, names, times and states', function()
-    local lines = {
-      'bridge: stopped',
-      '  to do       :McpTools start',
-      'buffer',
-      '  nvim_buffer_read   Reads a buffer',
-      '10:11:12  deny   shell_run  (rule)  denied in 1.0 ms',
-      '2026-01-02 10:11:12.1 ERROR it failed',
-    }
-    has(
-      parts(lines, plain.spans(lines)),
-      '1:stopped:Dim',
-      '2:to do:Label',
-      '3:buffer:Heading',
-      '4:nvim_buffer_read:Name',
-      '5:10:11:12:Dim',
-      '5:deny:Bad',
-      '6:2026-01-02 10:11:12.1:Dim',
-      '6:ERROR:Bad'
-    )
   end)
 end)

@@ -2,8 +2,8 @@
 local float = require('mcp-tools.ui.layout.float.window')
 local keepers = require('mcp-tools.ui.layout.float.keeper')
 local log = require('mcp-tools.log')
-local page = require('mcp-tools.ui.layout.page')
-local style = require('mcp-tools.ui.layout.style')
+local Rows = require('mcp-tools.ui.layout.rows')
+local render = require('mcp-tools.ui.layout.render')
 local t = require('helpers')
 
 local api = vim.api
@@ -16,7 +16,7 @@ function Window:layout()
 end
 
 function Window:frames()
-  local frame = { title = { style.chunk(self.subject.text, 'Heading') } }
+  local frame = { title = { render.chunk(self.subject.text, 'Heading') } }
   return { frame, {} }
 end
 
@@ -36,13 +36,13 @@ describe('a floating window', function()
       error(fault, 0)
     end
     local self = setmetatable({ subject = subject }, Window)
-    local rows = page.new(self:width(), true)
-    rows:add(subject.text)
+    local rows = Rows.new(self:width(), true)
+    rows:line(subject.text)
     local keys = { x = { 'n', keeper:key(function()
       subject.pressed = true
     end), 'press' } }
     self.buffers = { float.buffer('mcp_tools_spec', subject.text, keys), float.buffer('mcp_tools_spec', 'field', {}) }
-    style.write(self.buffers[1], rows)
+    render.update(self.buffers[1], rows.list)
     self:open({ {}, {} })
     return self
   end
@@ -227,14 +227,14 @@ end)
 
 describe('a frame', function()
   it('names as many keys as it has room for, and how much there is below', function()
-    local keys = style.keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
+    local keys = render.keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
     local texts = vim.tbl_map(function(chunk)
       return chunk[1]
     end, keys)
     t.eq({ ' y ', 'yes ', ' n ', 'no ' }, texts)
     t.eq({ 'McpToolsNormal', 'McpToolsKey' }, keys[1][2])
-    t.eq(' :McpTo ', style.keys({ { ':McpTools review', 'shows it' } }, 8)[1][1])
-    t.eq('… 1 more line ', style.with_more({}, 1)[1][1])
-    t.eq({}, style.with_more({}, 0))
+    t.eq(' :McpTo ', render.keys({ { ':McpTools review', 'shows it' } }, 8)[1][1])
+    t.eq('… 1 more line ', render.with_more({}, 1)[1][1])
+    t.eq({}, render.with_more({}, 0))
   end)
 end)

@@ -1,9 +1,8 @@
 -- every Neovim
 local float = require('mcp-tools.ui.layout.float.window')
-local layout = require('mcp-tools.ui.layout')
-local page = require('mcp-tools.ui.layout.page')
+local Rows = require('mcp-tools.ui.layout.rows')
+local render = require('mcp-tools.ui.layout.render')
 local scratch = require('mcp-tools.ui.layout.scratch')
-local style = require('mcp-tools.ui.layout.style')
 local t = require('helpers')
 
 local api = vim.api
@@ -17,24 +16,25 @@ function Window:layout()
 end
 
 local function open_float()
-  local self, rows = setmetatable({}, Window), page.new(40, true)
+  local self, rows = setmetatable({}, Window), Rows.new(40, true)
   vim.iter(LINES):each(function(line)
-    rows:add(line)
+    rows:line(line)
   end)
   self.buffers = { float.buffer('mcp_tools_spec', true, {}) }
-  style.write(self.buffers[1], rows)
+  render.update(self.buffers[1], rows.list)
   self:open({ {} })
   return self.windows[1]
 end
 
 local function open_layout(kind)
   return function()
-    local function render(rows)
+    local function fill(rows)
       vim.iter(LINES):each(function(line)
         rows:add({ line })
       end)
     end
-    return layout.open({ name = 'spec', title = 'spec', style = kind, keys = {}, render = render }).window
+    scratch.show('spec', fill, { float = kind == 'float' })
+    return api.nvim_get_current_win()
   end
 end
 

@@ -94,4 +94,81 @@ describe('the window at the bottom', function()
     t.eq(false, scratch.reveal())
     vim.cmd.close()
   end)
+
+  local function fill(rows)
+    rows:add({ 'a row' }, { kind = 'row', id = 'row' })
+  end
+
+  it('as a float names its keys in the frame, and hands them what the cursor is on', function()
+    local pressed
+    scratch.show('test', fill, {
+      float = true,
+      keys = {
+        {
+          lhs = 'x',
+          description = 'does it',
+          word = 'do it',
+          run = function(item)
+            pressed = item.id
+          end,
+        },
+      },
+    })
+    local footer = vim.iter(vim.api.nvim_win_get_config(0).footer):map(function(chunk)
+      return chunk[1]
+    end)
+    t.eq(' q close  ? keys  x do it ', footer:join(''))
+    vim.api.nvim_feedkeys('x', 'xt', false)
+    t.eq('row', pressed)
+    vim.cmd.close()
+  end)
+
+  it('keeps the cursor on what it was on when rows come before it', function()
+    local before = 0
+    local buffer = scratch.show('test', function(rows)
+      for i = 1, before do
+        rows:add({ 'new ' .. i })
+      end
+      fill(rows)
+    end)
+    before = 2
+    t.eq(true, scratch.update(buffer))
+    t.eq({ 3, 'a row' }, { vim.fn.line('.'), vim.api.nvim_get_current_line() })
+    vim.cmd.close()
+  end)
+
+  it('is left to who opens a text in it', function()
+    for _, alone in ipairs({ false, true }) do
+      local path, ended = vim.fn.tempname(), false
+      scratch.show('test', fill, {
+        on_close = function()
+          ended = true
+        end,
+      })
+      if alone then
+        vim.cmd.only()
+      end
+      vim.cmd.edit(path)
+      t.eq({ true, path, '' }, { ended, vim.api.nvim_buf_get_name(0), vim.wo.winbar })
+      vim.cmd('silent! only')
+    end
+  end)
+
+  it('goes with its buffer, and its buffer with it, once', function()
+    local ended = 0
+    for _, float in ipairs({ true, false }) do
+      for i, command in ipairs({ 'close', 'bwipeout' }) do
+        local buffer = scratch.show('test', fill, {
+          float = float,
+          on_close = function()
+            ended = ended + 1
+          end,
+        })
+        local window = vim.api.nvim_get_current_win()
+        vim.cmd(command)
+        t.eq({ false, false }, { vim.api.nvim_win_is_valid(window), vim.api.nvim_buf_is_valid(buffer) })
+        t.eq((float and 0 or 2) + i, ended)
+      end
+    end
+  end)
 end)

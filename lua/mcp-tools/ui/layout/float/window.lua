@@ -10,7 +10,7 @@
 local focus_return = require('mcp-tools.ui.layout.float.focus_return')
 local help = require('mcp-tools.ui.layout.help')
 local highlights = require('mcp-tools.ui.layout.highlights')
-local plain_window = require('mcp-tools.ui.layout.plain_window')
+local render = require('mcp-tools.ui.layout.render')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local api = vim.api
@@ -107,11 +107,8 @@ end
 function Float:open_window(buffer, at, options)
   local fixed = { style = 'minimal', border = 'rounded', focusable = true, noautocmd = true, zindex = self.zindex }
   local window = api.nvim_open_win(buffer, false, vim.tbl_extend('error', self:config(at), fixed))
-  plain_window(window)
   local own = { winfixbuf = true, winhighlight = highlights.winhighlight() }
-  for name, value in pairs(vim.tbl_extend('error', own, options)) do
-    api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
-  end
+  render.set_options(window, vim.tbl_extend('error', own, options))
   return window
 end
 

@@ -56,7 +56,7 @@ check: check-python check-lua check-docs ## Style, types, lint, generated docume
 check-python: setup
 	@$(BIN)/ruff check --quiet $(PY)
 	@$(BIN)/ruff format --quiet --check $(PY) || { $(BIN)/ruff format --check $(PY); exit 1; }
-	@$(BIN)/mypy --no-error-summary --scripts-are-modules bridge $(wildcard scripts/*.py) $(PROGRAMS)
+	@$(BIN)/mypy --no-error-summary --scripts-are-modules bridge/mcp_tools_nvim $(wildcard scripts/*.py) $(PROGRAMS)
 
 check-lua: setup
 	@$(STYLUA) --check $(LUA)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "scripts")]
+sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "bridge"), str(ROOT / "scripts")]
 
 import _nvims  # noqa: E402
 import load  # noqa: E402 - neighbours

@@ -121,12 +121,14 @@ async def bridge(
     """The bridge, as the plugin starts it, on any port; `under` is what runs it."""
     token = secrets.token_hex(32)
     env = home.environment() | {
-        "PYTHONPATH": str(ROOT),
         "NVIM_LISTEN_ADDRESS": str(socket),
         "MCP_AUTH_TOKEN": token,
         "MCP_PORT": "0",
     }
-    command, log = [*under, sys.executable, "-m", "bridge"], home.path / f"{name}.log"
+    command, log = (
+        [*under, sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "process.main"],
+        home.path / f"{name}.log",
+    )
     program = await launch(name, command, env, log, token, start_seconds)
     try:
         yield program

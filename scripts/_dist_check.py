@@ -138,7 +138,7 @@ def _commands(bin_: Path, version: str, home: Path) -> str:
     entry = json.loads(config)["mcpServers"]["nvim-tools"]
     if "usage: mcp-tools stdio" not in run([entry["command"], *entry["args"], "--help"], home, env):
         raise Wrong(f"a client could not start it by {entry}")
-    code = "import mcp_tools_nvim.client, mcp_tools_nvim.python_tools, mcp_tools_nvim.process.main"
+    code = "import mcp_tools_nvim.api, mcp_tools_nvim.python_tools, mcp_tools_nvim.process.main"
     run([str(bin_ / "python"), "-I", "-c", code], home, env)
     return "mcp-tools --help, --version; its packages can be imported"
 

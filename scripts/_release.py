@@ -22,7 +22,7 @@ ROCK = "mcp-tools.nvim"
 VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 VERSIONED = {
     "pyproject.toml": re.compile(r'(?m)^(version = ")([^"]+)(")$'),
-    "bridge/__init__.py": re.compile(r'(?m)^(__version__ = ")([^"]+)(")$'),
+    "bridge/mcp_tools_nvim/__init__.py": re.compile(r'(?m)^(__version__ = ")([^"]+)(")$'),
     "lua/mcp-tools/files/project.lua": re.compile(r"(?m)^(M\.VERSION = ')([^']+)(')$"),
 }
 UNRELEASED = "## [Unreleased]"

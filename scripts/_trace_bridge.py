@@ -47,10 +47,10 @@ def write(*_: object) -> None:
 
 def main() -> None:
     """Become the bridge."""
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(ROOT / "bridge"))
     signal.signal(signal.SIGUSR1, begin)
     signal.signal(signal.SIGUSR2, write)
-    from bridge.process.main import main as run
+    from mcp_tools_nvim.process.main import main as run
 
     sys.setprofile(look)
     run()

@@ -18,7 +18,7 @@ from rounds import interleaved
 from stage import Stage
 from table import Row
 
-from bridge.stdio.endpoint import Endpoint
+from mcp_tools_nvim.relay.endpoint import Endpoint
 from tests.support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +44,7 @@ class Process:
 
     def __init__(self, endpoint: Endpoint) -> None:
         env = os.environ | {"NVIM_MCP_TOKEN": endpoint.token or ""}
-        command = [sys.executable, "-m", "bridge.cli", "stdio", "--url", endpoint.url]
+        command = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio", "--url", endpoint.url]
         self.begun = time.perf_counter()
         self.process = processes.begin(
             command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE

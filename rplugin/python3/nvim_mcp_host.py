@@ -2,14 +2,13 @@
 
 Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/process.lua, by notification.
 Sends: `ready` to lua/mcp-tools/python/host.lua; what calls tell to lua/mcp-tools/call/remote.lua.
-Does not know about: tools (bridge/python_tools has all of that).
+Does not know about: tools (bridge/mcp_tools_nvim/python_tools has all of that).
 
 The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;
 that changes nothing, and the file imports nothing but pynvim until it is called.
 """
 
 import os
-import runpy
 import sys
 import traceback
 
@@ -21,7 +20,7 @@ POST = "require('mcp-tools.call.remote').receive(...)"
 
 
 class PynvimWire:
-    """The editor as bridge/python_tools/host/news.py wants it (`news.Wire`)."""
+    """The editor as bridge/mcp_tools_nvim/python_tools/worker/news.py wants it (`news.Wire`)."""
 
     def __init__(self, nvim):
         self.nvim = nvim
@@ -63,9 +62,9 @@ class McpToolsHost:
     """The calls of this process; made when its first event comes."""
 
     def __init__(self, nvim):
-        runpy.run_path(os.path.join(ROOT, "bridge", "start.py"))
-        from mcp_tools_nvim.python_tools.host.host import Host
-        from mcp_tools_nvim.python_tools.host.serve import end_when_told
+        sys.path.insert(0, os.path.join(ROOT, "bridge"))  # first: another version may be installed
+        from mcp_tools_nvim.python_tools.worker.host import Host
+        from mcp_tools_nvim.python_tools.worker.serve import end_when_told
 
         end_when_told(nvim.loop)
         self.host = Host(PynvimWire(nvim), nvim.loop)

@@ -34,7 +34,7 @@ from tests.support.results import text_of
 # The first one installs the agents.
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(240)]
 
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main"]
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 TOOL, OTHER, VARIABLE = "nvim_hear", "nvim_test_progress", "NVIM_TOKEN"
 HEAR = """
 _G.heard = {}

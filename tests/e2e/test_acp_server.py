@@ -28,7 +28,12 @@ async def test_stdio(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: P
     assert bridge.token not in str(entry)
     env = {each["name"]: each["value"] for each in entry["env"]}
     trap = f"open({str(tmp_path / 'ran')!r}, 'w')\n"
-    for name in ("json.py", "bridge/__init__.py", "bridge/stdio/__main__.py", "bridge/cli/__init__.py"):
+    for name in (
+        "json.py",
+        "bridge/__init__.py",
+        "bridge/mcp_tools_nvim/relay/__main__.py",
+        "bridge/mcp_tools_nvim/cli/__init__.py",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(trap)
     server = StdioServerParameters(command=entry["command"], args=entry["args"], env=env, cwd=tmp_path)

@@ -26,7 +26,7 @@ from tests.support.results import text_of
 
 Start = Callable[..., Awaitable[Bridge]]
 
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main"]
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 
 
 class Shell:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bridge.client import AsyncClient, Client, call_tool, call_tool_async
+from mcp_tools_nvim.api import AsyncClient, Client, call_tool, call_tool_async
 from tests.support.nvim import Nvim
 from tests.support.programs import editor, said, script
 

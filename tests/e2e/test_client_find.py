@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bridge.client import call_tool
+from mcp_tools_nvim.api import call_tool
 from tests.support.bridge import Bridge
 from tests.support.nvim import ROOT, Nvim
 from tests.support.programs import editor, said, script
@@ -34,15 +34,15 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 async def test_inside_of_a_neovim(spawn_nvim: Spawn) -> None:
     """A program that a Neovim has started, in a terminal or as a job, calls the tools of that one."""
-    nvim = await editor(spawn_nvim, env={"PYTHONPATH": str(ROOT)})
-    code = "from bridge.client import call_tool; call_tool('mark')"
+    nvim = await editor(spawn_nvim, env={"PYTHONPATH": str(ROOT / "bridge")})
+    code = "from mcp_tools_nvim.api import call_tool; call_tool('mark')"
     await nvim.lua("vim.fn.jobstart({ ... })", sys.executable, "-c", code)
     await nvim.wait_for("return Seen.late == 1", timeout=10_000)
 
 
 HELP = re.findall(r">python\n(.*?)^<", (ROOT / "doc" / "mcp-tools.txt").read_text(), re.MULTILINE | re.DOTALL)
 README = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-EXAMPLES = [textwrap.dedent(code) for code in HELP + README if "bridge.client" in code]
+EXAMPLES = [textwrap.dedent(code) for code in HELP + README if "mcp_tools_nvim.api" in code]
 
 
 async def test_the_examples(spawn_nvim: Spawn) -> None:

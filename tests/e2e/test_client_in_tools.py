@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.client import call_tool, call_tool_async
+from mcp_tools_nvim.api import call_tool, call_tool_async
 from tests.support.nvim import Nvim
 from tests.support.programs import editor
 
@@ -21,8 +21,8 @@ import subprocess
 import sys
 from typing import Any
 
-from bridge.client import call_tool, call_tool_async
-from bridge.python_tools import mcp_tool
+from mcp_tools_nvim.api import call_tool, call_tool_async
+from mcp_tools_nvim.python_tools import mcp_tool
 
 READ = {"read_only": True}
 

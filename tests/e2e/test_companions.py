@@ -18,7 +18,7 @@ from tests.support import bridge as support
 from tests.support.bridge import Bridge
 from tests.support.nvim import ROOT, Home, Nvim
 from tests.support.served import events, next_event
-from tests.unit.ide.agents import INITIALIZE, INITIALIZED, Agent, call, request
+from tests.unit.agents.agents import INITIALIZE, INITIALIZED, Agent, call, request
 
 FIXTURES = ROOT / "tests" / "lua" / "fixtures" / "companions"
 NAMES = ("made_up_http", "made_up_websocket", "made_up_unix")

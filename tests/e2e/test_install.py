@@ -16,6 +16,8 @@ from tests.support.bridge import connect
 from tests.support.nvim import Home, Nvim
 from tests.support.results import text_of
 
+BRIDGE = f"{sys.executable} -m mcp_tools_nvim process.main"
+
 Spawn = Callable[..., Awaitable[Nvim]]
 
 # What the person is told, as a notification plugin gets it.
@@ -71,7 +73,7 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
     assert ("uv on" if uv else "venv and pip on") in first.stdout
     assert (built / environment.STAMP).read_text().strip() == environment.lock_hash()
     assert again.stdout.strip() == f"up to date: {built}"
-    imports = [built / "bin" / "python", "-c", "import bridge.http.app, bridge.protocol.kernel"]
+    imports = [built / "bin" / "python", "-c", "import mcp_tools_nvim.http.app, mcp_tools_nvim.mcp.kernel"]
     done = processes.run(imports, cwd=environment.ROOT)
     assert done.returncode == 0, done.stderr
 
@@ -216,7 +218,7 @@ async def test_a_command_of_ones_own(spawn_nvim: Spawn, tmp_path: Path) -> None:
     """`bridge.command` is run as it is, with its arguments, and no environment is asked for."""
     wrapper = program(
         tmp_path / "my bridge",
-        f'#!/bin/sh\n[ "$1" = "an argument" ] || exit 1\nexec {sys.executable} -m bridge\n',
+        f'#!/bin/sh\n[ "$1" = "an argument" ] || exit 1\nexec {BRIDGE}\n',
     )
     init = INIT + f"mcp_tools.setup({{ bridge = {{ command = {{ [[{wrapper}]], 'an argument' }} }} }})"
     nvim = await spawn_nvim(init_lua=init)

@@ -31,7 +31,7 @@ mcp_tools.register({{ name = 'slow', description = 'd', needs_approval = false, 
   return 'at last'
 end }})
 """
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main"]
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 
 
 async def stdio(nvim: Nvim, env: dict[str, str], folder: str) -> int:

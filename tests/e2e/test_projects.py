@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.client import call_tool_async
+from mcp_tools_nvim.api import call_tool_async
 from tests.support.bridge import ROOT_TOOLS, Bridge, ready
 from tests.support.raw import Raw, text_of
 

@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from bridge.client import call_tool
+from mcp_tools_nvim.api import call_tool
 from tests.support import processes
 from tests.support.bridge import INIT, ROOT_TOOLS, Bridge, connect, ready
 from tests.support.forward import Forwarder, forwarded
@@ -27,7 +27,7 @@ from tests.support.results import text_of
 Start = Callable[..., Awaitable[Bridge]]
 Spawn = Callable[..., Awaitable[Nvim]]
 
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main"]
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 TOKEN = "token-of-a-tunnel"
 
 

@@ -144,7 +144,7 @@ async def own_process(nvim: Nvim, port: int) -> AsyncIterator[tuple[Bridge, asyn
     variables = {"NVIM_LISTEN_ADDRESS": str(nvim.socket), "MCP_PORT": str(port), "MCP_AUTH_TOKEN": token}
     process = await processes.start(
         sys.executable,
-        *("-m", "bridge"),
+        *(str(ROOT / "bridge" / "mcp_tools_nvim"), "process.main"),
         env=nvim.home.environment() | variables,
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
@@ -234,7 +234,7 @@ async def test_a_call_over_stdio_is_answered_when_the_bridge_is_killed_during_pr
     )
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
     process = await processes.start(
-        *(sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main", "stdio"),
+        *(sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio"),
         cwd=bridge.nvim.home.make("cwd"),
         env=kept | bridge.nvim.home.environment(),
         stdin=asyncio.subprocess.PIPE,

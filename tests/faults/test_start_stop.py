@@ -19,6 +19,8 @@ from tests.support.leaks import descendants
 from tests.support.nvim import Nvim
 from tests.support.raw import Raw, text_of, within
 
+BRIDGE = f"{sys.executable} -m mcp_tools_nvim process.main"
+
 Spawn = Callable[..., Awaitable[Nvim]]
 
 # Said: what a person sees. Told: what callbacks heard, in order.
@@ -55,7 +57,7 @@ OTHERS: set[int] = set()
 
 def bridges() -> list[int]:
     """The bridge processes of this test."""
-    found = [pid for pid, command in descendants().items() if command.endswith("-m bridge")]
+    found = [pid for pid, command in descendants().items() if command.endswith("process.main")]
     return [pid for pid in found if pid not in OTHERS]
 
 
@@ -203,7 +205,7 @@ async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Pa
     seen = tmp_path / "seen"
     wrapper = program(
         tmp_path / "wrapper",
-        f'echo "$@ $MCP_PORT $NVIM_LISTEN_ADDRESS ${{NVIM:-none}}" > {seen}; exec {sys.executable} -m bridge',
+        f'echo "$@ $MCP_PORT $NVIM_LISTEN_ADDRESS ${{NVIM:-none}}" > {seen}; exec {BRIDGE}',
     )
     nvim = await spawn_with(spawn_nvim, f"{{ bridge = {{ command = {{ [[{wrapper}]], 'an argument' }} }} }}")
     await nvim.lua("start('a')")
@@ -227,7 +229,7 @@ async def test_restart_after_crashes(spawn_nvim: Spawn, tmp_path: Path) -> None:
     tries = tmp_path / "tries"
     flaky = program(
         tmp_path / "flaky",
-        f"echo x >> {tries}; [ $(wc -l < {tries}) -gt 2 ] && exec {sys.executable} -m bridge; "
+        f"echo x >> {tries}; [ $(wc -l < {tries}) -gt 2 ] && exec {BRIDGE}; "
         'echo "ERROR the cellar is flooded" >&2; exit 3',
     )
     nvim = await spawn_with(spawn_nvim, f"{{ bridge = {{ command = {{ [[{flaky}]] }} }} }}")
@@ -273,8 +275,10 @@ async def test_an_address_that_cannot_be_had(bridge: Bridge) -> None:
     }
     process = await processes.start(
         sys.executable,
-        *("-m", "bridge"),
-        env=bridge.nvim.home.environment() | variables | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        *("-m", "mcp_tools_nvim", "process.main"),
+        env=bridge.nvim.home.environment()
+        | variables
+        | {"PYTHONPATH": str(Path(__file__).parents[2] / "bridge")},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

@@ -16,6 +16,8 @@ from tests.support.leaks import descendants, read
 from tests.support.nvim import Nvim
 from tests.support.raw import Raw, text_of
 
+BRIDGE = f"{sys.executable} -m mcp_tools_nvim process.main"
+
 Spawn = Callable[..., Awaitable[Nvim]]
 
 STORED = """
@@ -86,7 +88,7 @@ def wrapper(path: Path, text: str) -> str:
 @pytest.mark.slow
 async def test_a_wrapper_hands_it_on(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path) -> None:
     """A script that runs the bridge as its child gives it the stdin that it has."""
-    bridge = await start_bridge(wrapper(tmp_path / "wrapper", f"{sys.executable} -m bridge"))
+    bridge = await start_bridge(wrapper(tmp_path / "wrapper", f"{BRIDGE}"))
     await hidden(bridge)
 
 
@@ -94,7 +96,7 @@ async def test_a_wrapper_hands_it_on(start_bridge: Callable[..., Awaitable[Bridg
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"], ids=["empty", "closed"])
 async def test_a_wrapper_without_stdin(spawn_nvim: Spawn, tmp_path: Path, stdin: str) -> None:
     """What is missing is said, with what the program must do."""
-    setup = wrapper(tmp_path / "wrapper", f"exec {sys.executable} -m bridge {stdin}")
+    setup = wrapper(tmp_path / "wrapper", f"exec {BRIDGE} {stdin}")
     nvim = await spawn_nvim(init_lua=f"_G.mcp_tools = require('mcp-tools') mcp_tools.setup({setup})")
     await nvim.lua("mcp_tools.start()")
     error = await nvim.wait_for("return mcp_tools.status().last_error", timeout=15_000)

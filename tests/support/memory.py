@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bridge.editor import EditorListener
-from bridge.errors import Code, EditorGoneError, NoAnswerError
-from bridge.model import (
+from mcp_tools_nvim.errors import Code, EditorGoneError, NoAnswerError
+from mcp_tools_nvim.neovim import EditorListener
+from mcp_tools_nvim.values import (
     LARGE,
     CallRequest,
     CallState,

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bridge.errors import Code
-from bridge.model import CallKind, CallRequest, Kind, Outcome, Scope, ToolError
+from mcp_tools_nvim.errors import Code
+from mcp_tools_nvim.values import CallKind, CallRequest, Kind, Outcome, Scope, ToolError
 
 if TYPE_CHECKING:
     import asyncio

@@ -1,4 +1,4 @@
-"""A Neovim for Python programs that call its tools: `bridge.client`, and scripts that use it.
+"""A Neovim for Python programs that call its tools: `mcp_tools_nvim.api`, and scripts that use it.
 
 Receives: how to spawn a Neovim. Sends: the Neovim with tools of every kind, scripts as processes.
 Does not know about: pytest.
@@ -26,7 +26,7 @@ _G.pending = function() return require('mcp-tools.registry').pending_count() end
 
 SCRIPT = """
 import sys
-from bridge.client import *
+from mcp_tools_nvim.api import *
 sys.excepthook = lambda kind, value, trace: print(kind.__name__, flush=True)
 """
 
@@ -40,11 +40,13 @@ async def script(code: str, nvim: Nvim, **environment: str) -> asyncio.subproces
     """A Python program, started outside of any editor.
 
     Args:
-        code: what it does after `from bridge.client import *`.
+        code: what it does after `from mcp_tools_nvim.api import *`.
         nvim: whose folders are its own.
         environment: variables, such as NVIM.
     """
-    variables: Mapping[str, str] = nvim.home.environment() | {"PYTHONPATH": str(ROOT)} | environment
+    variables: Mapping[str, str] = (
+        nvim.home.environment() | {"PYTHONPATH": str(ROOT / "bridge")} | environment
+    )
     return await processes.start(
         sys.executable,
         "-c",

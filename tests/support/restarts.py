@@ -24,7 +24,7 @@ from . import processes
 from .bridge import ready
 from .nvim import ROOT, Nvim
 
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main", "stdio"]
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio"]
 INIT = f"""
 _G.mcp_tools = require('mcp-tools')
 mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }} }})

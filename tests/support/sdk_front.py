@@ -14,10 +14,10 @@ from typing import Any
 from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult
 
-from bridge import jsonrpc
-from bridge.protocol.dispatch import Dispatch, Standalone
-from bridge.protocol.request import Context, connection_of, is_stateless
-from bridge.protocol.server import BridgeServer
+from mcp_tools_nvim import jsonrpc
+from mcp_tools_nvim.mcp.dispatch import Dispatch, Standalone
+from mcp_tools_nvim.mcp.request import Context, connection_of, is_stateless
+from mcp_tools_nvim.mcp.server import BridgeServer
 
 
 def behind_the_sdk(server: BridgeServer) -> BridgeServer:

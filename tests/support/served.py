@@ -11,13 +11,13 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from bridge.calls.runner import Calls
-from bridge.http.app import App
-from bridge.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
-from bridge.http.parts import Parts, Token
-from bridge.ide.companions import Companions
-from bridge.model import Endpoint, Hello, Settings, Versions
-from bridge.sessions.session import SessionInfo
+from mcp_tools_nvim.agents.companions import Companions
+from mcp_tools_nvim.calls.runner import Calls
+from mcp_tools_nvim.http.app import App
+from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
+from mcp_tools_nvim.http.parts import Parts, Token
+from mcp_tools_nvim.sessions.session import SessionInfo
+from mcp_tools_nvim.values import Endpoint, Hello, Settings, Versions
 
 from .memory import MemoryEditor, ToolContext
 

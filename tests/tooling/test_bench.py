@@ -87,7 +87,7 @@ with tempfile.TemporaryDirectory() as folder:
 def test_the_language_server_alone_answers_rightly() -> None:
     """What the comparison with other servers holds for right is what a real language server says."""
     done = processes.run(
-        [sys.executable, "-c", FLOOR, *(str(ROOT / part) for part in ("bench", "", "scripts"))],
+        [sys.executable, "-c", FLOOR, *(str(ROOT / part) for part in ("bench", "", "bridge", "scripts"))],
         timeout=100,
         check=True,
     )

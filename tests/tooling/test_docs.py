@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bridge.errors import Code
+from mcp_tools_nvim.errors import Code
 from tests.support import processes
 from tests.support.nvim import ROOT, Home, Nvim
 
@@ -211,12 +211,19 @@ def test_the_map_is_that_of_the_tree() -> None:
 
     rows = re.findall(r"^\| `([^`]+/)` \|", text, re.MULTILINE)
     assert len(rows) == len(set(rows))
-    sources = [*(ROOT / "bridge").glob("*/*.py"), *(ROOT / "lua" / "mcp-tools").glob("*/**/*.lua")]
-    depths = {"bridge": 2, "lua": 3}
+    sources = [
+        *(ROOT / "bridge").glob("mcp_tools_nvim/*/*.py"),
+        *(ROOT / "lua" / "mcp-tools").glob("*/**/*.lua"),
+    ]
+    depths = {"bridge": 3, "lua": 3}
     parts = [path.relative_to(ROOT).parts for path in sources]
     folders = {"/".join(each[: depths[each[0]]]) + "/" for each in parts}
     assert folders <= set(rows), folders - set(rows)
-    assert {row for row in rows if row.count("/") > 1} - folders <= {"lua/mcp-tools/", "rplugin/python3/"}
+    assert {row for row in rows if row.count("/") > 1} - folders <= {
+        "bridge/mcp_tools_nvim/",
+        "lua/mcp-tools/",
+        "rplugin/python3/",
+    }
 
 
 def test_values_that_a_function_returns_have_names_and_text() -> None:

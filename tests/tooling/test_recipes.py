@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridge.clients import registry
+from mcp_tools_nvim.client_config import registry
 from tests.support import processes
 from tests.support.nvim import ROOT, Nvim
 

@@ -101,7 +101,12 @@ def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
     found = {str(each.relative_to(share)) for each in share.rglob("*") if each.is_file()}
     lua = [each for each in (ROOT / "lua").rglob("*") if each.is_file() and "__pycache__" not in each.parts]
     assert found == {str(each.relative_to(ROOT / "lua")) for each in lua}
-    for name in ("bridge/start.py", "scripts/install-env", "plugin/mcp-tools.lua", "conf/requirements.lock"):
+    for name in (
+        "bridge/mcp_tools_nvim/__main__.py",
+        "scripts/install-env",
+        "plugin/mcp-tools.lua",
+        "conf/requirements.lock",
+    ):
         assert (rock / name).is_file()
     # Names that LuaRocks uses itself in the folder of a rock.
     assert not {"lua", "lib", "rock_manifest"} & set(spec["build"]["copy_directories"])

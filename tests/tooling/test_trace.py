@@ -13,13 +13,13 @@ from tests.support import processes
 ROOT = Path(__file__).resolve().parents[2]
 
 STAGES = [
-    "bridge/http/listener.py",
-    "bridge/http/guards/token.py",
-    "bridge/http/streamable.py",
-    "bridge/sessions/registry.py",
-    "bridge/protocol/fast_path.py",
-    "bridge/calls/runner.py",
-    "bridge/editor/rpc.py",
+    "bridge/mcp_tools_nvim/http/listener.py",
+    "bridge/mcp_tools_nvim/http/guards/token.py",
+    "bridge/mcp_tools_nvim/http/streamable.py",
+    "bridge/mcp_tools_nvim/sessions/registry.py",
+    "bridge/mcp_tools_nvim/mcp/fast_path.py",
+    "bridge/mcp_tools_nvim/calls/runner.py",
+    "bridge/mcp_tools_nvim/neovim/rpc.py",
     "lua/mcp-tools/wire/init.lua",
     "lua/mcp-tools/call/executor.lua",
     "lua/mcp-tools/registry/store.lua",

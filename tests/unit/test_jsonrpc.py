@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge import jsonrpc
-from bridge.jsonrpc import Answer, Batch, Fault, Notification, Request, parse
+from mcp_tools_nvim import jsonrpc
+from mcp_tools_nvim.jsonrpc import Answer, Batch, Fault, Notification, Request, parse
 
 
 def code(body: bytes) -> int | None:

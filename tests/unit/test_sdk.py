@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bridge import sdk
-from bridge.upstream import door
+from mcp_tools_nvim import sdk
+from mcp_tools_nvim.mounts import door
 from tests.support import processes
 from tests.support.served import eventually
 
@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BOTH = """if True:
     import asyncio, json, sys
     sys.setswitchinterval(1e-5)
-    from bridge.protocol.loader import Loader
-    from bridge.upstream.door import Mounts
+    from mcp_tools_nvim.mcp.loader import Loader
+    from mcp_tools_nvim.mounts.door import Mounts
 
     class Editor:
         def on_remote(self, callback):
@@ -53,7 +53,7 @@ BOTH = """if True:
 
 @pytest.mark.parametrize("delay", [0, 0.02, 0.05, 0.1, 0.15, 0.2])
 def test_a_client_and_a_mount_load_it_at_the_same_moment(delay: float) -> None:
-    processes.run([sys.executable, "-c", BOTH, str(delay)], cwd=ROOT, check=True, timeout=60)
+    processes.run([sys.executable, "-c", BOTH, str(delay)], cwd=ROOT / "bridge", check=True, timeout=60)
 
 
 MOUNT = json.dumps([{"name": "m", "command": ["/nonexistent"], "start_timeout": 1000, "limit": 1000}])

@@ -29,10 +29,9 @@ function M.relay()
   for _, name in ipairs(PLACES) do
     env[name] = vim.env[name]
   end
-  local start = vim.fs.joinpath(project.plugin_dir(), 'bridge', 'start.py')
   return {
     command = vim.fn.exepath(prepared.spec.command[1]),
-    args = { '-I', start, 'cli.main', 'stdio', '--instance', tostring(vim.uv.os_getpid()) },
+    args = { '-I', project.python_package(), 'stdio', '--instance', tostring(vim.uv.os_getpid()) },
     env = env,
   }
 end

@@ -17,16 +17,11 @@ local TIMEOUT = 20000
 --- Files beside those of the clients, as `registry.py` there has them.
 local OTHERS = { __init__ = true, change = true, client = true, places = true, registry = true, skill = true }
 
----@return string
-local function folder()
-  return vim.fs.joinpath(project.plugin_dir(), 'bridge')
-end
-
 --- Names of all clients, sorted: a file each has what is known of one.
 ---@return string[]
 function M.names()
   local names = {}
-  for file, kind in vim.fs.dir(vim.fs.joinpath(folder(), 'clients')) do
+  for file, kind in vim.fs.dir(vim.fs.joinpath(project.python_package(), 'client_config')) do
     local name = kind == 'file' and file:match('^([%w_]+)%.py$')
     if name and not OTHERS[name] then
       table.insert(names, (name:gsub('_', '-')))
@@ -44,7 +39,7 @@ function M.run(arguments, cb)
     if not runtime then
       return cb(nil, ('%s: %s'):format(fault.advice, fault.message))
     end
-    local command = { runtime.python, '-I', vim.fs.joinpath(folder(), 'start.py'), 'cli.main' }
+    local command = { runtime.python, '-I', project.python_package() }
     vim.list_extend(command, arguments)
     vim.list_extend(command, { '--json', '--root', project.root() })
     process.run(command, { cwd = project.root(), timeout = TIMEOUT }, function(result)

@@ -213,7 +213,12 @@ local function chosen(python, cb)
       local text = 'bridge.python: %s is Python %s, too old: the bridge needs %s or newer'
       cb(nil, { message = text:format(path, version, MINIMUM_TEXT), advice = advice })
     else
-      cb({ command = { path, '-m', 'bridge' }, source = 'python', python = path, version = version })
+      cb({
+        command = { path, project.python_package(), 'process.main' },
+        source = 'python',
+        python = path,
+        version = version,
+      })
     end
   end)
 end
@@ -232,7 +237,7 @@ function M.resolve_python(cb)
   local dir = M.environment_dir()
   local interpreter = M.interpreter(dir)
   cb({
-    command = { interpreter, '-m', 'bridge' },
+    command = { interpreter, project.python_package(), 'process.main' },
     source = 'environment',
     python = interpreter,
     version = M.environment_version(dir),

@@ -49,8 +49,8 @@ end
 ---@return table<string, string|false>
 local function environment(runtime, socket, port, launch)
   local own = runtime.source ~= 'command'
-  local path = project.plugin_dir()
-  if not own and vim.env.PYTHONPATH then
+  local path = vim.fs.dirname(project.python_package())
+  if vim.env.PYTHONPATH then
     path = path .. (IS_WINDOWS and ';' or ':') .. vim.env.PYTHONPATH
   end
   return {
@@ -65,8 +65,8 @@ local function environment(runtime, socket, port, launch)
     MCP_TOOLS_PORT_FALLBACK = '1',
     MCP_TOOLS_INSTANCE_DIR = instances.dir(),
     MCP_TOOLS_HOST = config.get('bridge.host'),
-    PYTHONPATH = path,
-    -- What a person exports for another Python must not reach the private one.
+    -- What the user exports for another Python must not reach the private one.
+    PYTHONPATH = not own and path or false,
     PYTHONHOME = not own and vim.env.PYTHONHOME or false,
     NVIM = false,
   }
@@ -106,7 +106,7 @@ function M.prepare(request, done)
         command = runtime.command,
         env = environment(runtime, socket, port, launch),
         stdin = mine.token .. '\n',
-        -- `-m` looks into the working folder first, and a project must not lend us its modules.
+        -- `python -m` would look for modules in the working directory first, and that must not be the project.
         cwd = project.plugin_dir(),
       },
     })

@@ -120,4 +120,11 @@ function M.plugin_dir()
   return plugin_dir
 end
 
+--- The Python package, which a Python interpreter can run as it is: its argument is a subcommand of `mcp-tools`, or
+--- one of its modules that has a function `main`.
+---@return string
+function M.python_package()
+  return vim.fs.joinpath(M.plugin_dir(), 'bridge', 'mcp_tools_nvim')
+end
+
 return M

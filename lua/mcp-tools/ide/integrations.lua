@@ -1,7 +1,7 @@
 --- Integrations: servers of agents that run already and that the bridge registers with.
 ---
 --- Each integration is a file `integrations/<name>.lua`, loaded by name, that knows which servers the user has chosen.
---- The bridge talks to them (bridge/ide/registrations.py).
+--- The bridge talks to them (bridge/mcp_tools_nvim/agents/registrations.py).
 
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')

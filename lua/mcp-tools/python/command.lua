@@ -16,7 +16,7 @@ local M = {}
 
 --- Isolated from what a person exports for another Python, and from the working folder: a project lends no modules.
 local ISOLATED = '-I'
-local SERVE, SCAN = 'python_tools.host.serve', 'python_tools.scan.main'
+local SERVE, SCAN = 'python_tools.worker.serve', 'python_tools.scan.main'
 
 --- Folders of Python modules that plugins bring along, by Vim's own custom.
 local FOLDERS = { 'python3', 'pythonx' }
@@ -62,13 +62,13 @@ function M.plugin()
   return vim.fs.joinpath(project.plugin_dir(), 'rplugin', 'python3', 'nvim_mcp_host.py')
 end
 
---- A part of the package, with its import name made.
+--- A module of the Python package.
 ---@param python string
 ---@param part string
 ---@param ... string
 ---@return string[]
 local function start(python, part, ...)
-  return { python, ISOLATED, vim.fs.joinpath(project.plugin_dir(), 'bridge', 'start.py'), part, ... }
+  return { python, ISOLATED, project.python_package(), part, ... }
 end
 
 --- The command of a host.

@@ -699,19 +699,19 @@ describe('in a terminal', function()
   end)
 
   it('Codex and opencode start a relay, so that the token is in no environment', function()
-    local relay = { command = '/bin/python', args = { '-I', 'start.py' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
+    local relay = { command = '/bin/python', args = { '-I', 'mcp_tools_nvim' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
     local more = { server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main', relay = relay } }
     local opencode = companion('opencode').environment(more)
     t.ok(not vim.inspect(opencode):find('main'))
     t.eq(
-      { '/bin/python', '-I', 'start.py' },
+      { '/bin/python', '-I', 'mcp_tools_nvim' },
       vim.json.decode(opencode.env.OPENCODE_CONFIG_CONTENT).mcp['nvim-tools'].command
     )
     local codex = companion('codex').environment(more)
     t.ok(not vim.inspect(codex):find('main'))
     t.eq({
       '-c',
-      'mcp_servers.nvim-tools.args=["-I","start.py"]',
+      'mcp_servers.nvim-tools.args=["-I","mcp_tools_nvim"]',
       '-c',
       'mcp_servers.nvim-tools.command="/bin/python"',
       '-c',

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bridge.calls.arguments import (
+from mcp_tools_nvim.calls.arguments import (
     MAX_FAULTS,
     MAX_INTEGER,
     MAX_NAME_BYTES,

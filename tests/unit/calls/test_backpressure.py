@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from bridge.calls.backpressure import RESERVE, ROOM_BYTES, Backpressure
-from bridge.model import Outcome
+from mcp_tools_nvim.calls.backpressure import RESERVE, ROOM_BYTES, Backpressure
+from mcp_tools_nvim.values import Outcome
 
 MIB = 1024 * 1024
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bridge.calls.runner import Calls
-from bridge.errors import Code
-from bridge.model import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Progress, Settings
+from mcp_tools_nvim.calls.runner import Calls
+from mcp_tools_nvim.errors import Code
+from mcp_tools_nvim.values import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Progress, Settings
 from tests.support import virtual_time
 from tests.support.memory import MemoryEditor, ToolContext
 

@@ -9,9 +9,18 @@ from typing import Any
 
 import pytest
 
-from bridge.calls.runner import Calls
-from bridge.errors import Code, EditorError, LuaError
-from bridge.model import CallRequest, ClientInfo, Limits, Outcome, Progress, Reply, Settings, ToolError
+from mcp_tools_nvim.calls.runner import Calls
+from mcp_tools_nvim.errors import Code, EditorError, LuaError
+from mcp_tools_nvim.values import (
+    CallRequest,
+    ClientInfo,
+    Limits,
+    Outcome,
+    Progress,
+    Reply,
+    Settings,
+    ToolError,
+)
 from tests.support import virtual_time
 from tests.support.memory import FailError, MemoryEditor, ToolContext
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.calls.state_machine import ENDED, TABLE, Event, IllegalMoveError, State, step
+from mcp_tools_nvim.calls.state_machine import ENDED, TABLE, Event, IllegalMoveError, State, step
 
 S, E = State, Event
 LIVE = [S.SENT, S.WAITING_APPROVAL, S.RUNNING, S.WAITING_INPUT]

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from bridge.cli import show
-from bridge.stdio import serve
-from bridge.stdio.endpoint import PROOF_SECONDS, Endpoint
+from mcp_tools_nvim.cli import show
+from mcp_tools_nvim.relay import serve
+from mcp_tools_nvim.relay.endpoint import PROOF_SECONDS, Endpoint
 from tests.support import processes
 from tests.support.nvim import ROOT
 
-START = str(ROOT / "bridge" / "start.py")
+PACKAGE = str(ROOT / "bridge" / "mcp_tools_nvim")
 ESCAPE = "\x1b]0;title\x07"
 INTERRUPTED = """
 import os, runpy, signal, sys
@@ -33,16 +33,15 @@ class Finder:
         if name == "mcp_tools_nvim.cli.fault":
             os.kill(os.getpid(), signal.SIGINT)
 
-start = sys.argv[1]
-if sys.argv[2:]:  # as a console script does
-    runpy.run_path(start)
-    sys.meta_path.insert(0, Finder())
-    sys.argv = ["mcp-tools", "list"]
-    from mcp_tools_nvim.cli.__main__ import script
-    script()
+package = sys.argv[1]
 sys.meta_path.insert(0, Finder())
-sys.argv = [start, "cli.main", "list"]
-runpy.run_path(start, run_name="__main__")
+if sys.argv[2:]:  # as a console script does
+    sys.path.insert(0, os.path.dirname(package))
+    sys.argv = ["mcp-tools", "list"]
+    from mcp_tools_nvim.__main__ import script
+    script()
+sys.argv = [package, "list"]
+runpy.run_path(package, run_name="__main__")
 """
 
 
@@ -60,7 +59,7 @@ def run(tmp_path: Path, *words: str, script: str = '"$@"', **more: str) -> subpr
     for name in ("XDG_RUNTIME_DIR", "NVIM", "NVIM_LISTEN_ADDRESS", "NVIM_APPNAME", "PYTHONUNBUFFERED"):
         env.pop(name, None)
     return processes.run(
-        ["bash", "-c", script, "bash", sys.executable, START, "cli.main", *words],
+        ["bash", "-c", script, "bash", sys.executable, PACKAGE, *words],
         env=env,
         cwd=tmp_path,
         timeout=20,
@@ -183,7 +182,7 @@ def test_a_stranger_who_never_ends(stranger: int) -> None:
 def test_an_interrupt_while_it_starts() -> None:
     """It ends without a trace."""
     for how in ((), ("script",)):
-        done = processes.run([sys.executable, "-c", INTERRUPTED, START, *how], timeout=20)
+        done = processes.run([sys.executable, "-c", INTERRUPTED, PACKAGE, *how], timeout=20)
         assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bridge.cli.fault import Exit
-from bridge.cli.main import run
+from mcp_tools_nvim.cli.fault import Exit
+from mcp_tools_nvim.cli.main import run
 from tests.support import processes
 
 
@@ -92,7 +92,7 @@ def test_a_library_that_is_missing(
 ) -> None:
     """The text says which."""
     monkeypatch.setitem(sys.modules, "tomlkit", None)
-    monkeypatch.delitem(sys.modules, "bridge.clients.formats.toml", raising=False)
+    monkeypatch.delitem(sys.modules, "mcp_tools_nvim.client_config.formats.toml", raising=False)
     assert run(["config", "codex"]) == Exit.FAILED
     assert "tomlkit" in capsys.readouterr().err
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bridge.cli import program
-from bridge.cli.main import run
+from mcp_tools_nvim.cli import program
+from mcp_tools_nvim.cli.main import run
 from tests.support import processes
 
 CONSOLE_SCRIPT = f"""#!{sys.executable}
 import sys
-from mcp_tools_nvim.cli.__main__ import script
+from mcp_tools_nvim.__main__ import script
 if __name__ == "__main__":
     sys.exit(script())
 """
@@ -56,7 +56,7 @@ def test_another_program_of_that_name_is_not_written(
     """Nor is it run to find out what it is."""
     install(tmp_path / "bin", f"#!/bin/sh\ntouch {tmp_path}/ran\n", monkeypatch)
     command, _ = entry(capsys)
-    assert command[1:] == ["-I", str(program.START), "cli.main", "stdio"]
+    assert command[1:] == ["-I", str(program.PACKAGE), "stdio"]
     assert Path(command[0]).is_absolute()
     _, advice = entry(capsys, "--project")
     assert f"{tmp_path}/bin/mcp-tools is another program" in advice

@@ -10,8 +10,15 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from bridge.http.events import attach, serve
-from bridge.sessions.outbox import KEPT_EVENTS, UNSENT_BYTES, UNSENT_HARD, UNSENT_SOFT, EventIds, Outbox
+from mcp_tools_nvim.http.events import attach, serve
+from mcp_tools_nvim.sessions.outbox import (
+    KEPT_EVENTS,
+    UNSENT_BYTES,
+    UNSENT_HARD,
+    UNSENT_SOFT,
+    EventIds,
+    Outbox,
+)
 from tests.support.served import eventually
 
 Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]

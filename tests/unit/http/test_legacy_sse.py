@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bridge.model import Limits, Settings
+from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import ToolContext
 from tests.support.served import Served, events, eventually, next_event, served
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from bridge.http import body
-from bridge.http.connection import STRANGERS
+from mcp_tools_nvim.http import body
+from mcp_tools_nvim.http.connection import STRANGERS
 from tests.support.memory import ToolContext
 from tests.support.served import JSON_AND_SSE, TOKEN, Served, served
 

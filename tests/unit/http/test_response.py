@@ -12,10 +12,10 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import RawTestServer
 
-from bridge.http.events import PING_SECONDS
-from bridge.http.response import DeferredResponse, Responses
-from bridge.protocol.dispatch import Dispatch
-from bridge.protocol.exchange import Exchange
+from mcp_tools_nvim.http.events import PING_SECONDS
+from mcp_tools_nvim.http.response import DeferredResponse, Responses
+from mcp_tools_nvim.mcp.dispatch import Dispatch
+from mcp_tools_nvim.mcp.exchange import Exchange
 from tests.support.memory import ToolContext
 from tests.support.served import TOKEN, Served, served
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bridge.http.scope import MAX_NAMES_CHARS
-from bridge.model import Settings
+from mcp_tools_nvim.http.scope import MAX_NAMES_CHARS
+from mcp_tools_nvim.values import Settings
 from tests.support.served import LEGACY, Served, events, next_event, served
 
 UNKNOWN = "unknown_tool"

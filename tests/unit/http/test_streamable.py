@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mcp.types import RequestParams
 
-from bridge.errors import Code
-from bridge.model import FieldError
+from mcp_tools_nvim.errors import Code
+from mcp_tools_nvim.values import FieldError
 from tests.support.memory import FailError, ToolContext
 from tests.support.served import LEGACY, STATELESS, Served, events, eventually, next_event, served
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge.instances.choose import Place, choose
-from bridge.instances.files import Instance
-from bridge.model import ToolError
+from mcp_tools_nvim.instances.choose import Place, choose
+from mcp_tools_nvim.instances.files import Instance
+from mcp_tools_nvim.values import ToolError
 
 
 def instance(root: Path | str, *, pid: int = 0, socket: str = "/run/nvim", focused: float = 0) -> Instance:

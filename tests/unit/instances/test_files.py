@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bridge.instances.files import own_folders, read_all
-from bridge.instances.holder import holder_of
-from bridge.instances.proof import prove
+from mcp_tools_nvim.instances.files import own_folders, read_all
+from mcp_tools_nvim.instances.holder import holder_of
+from mcp_tools_nvim.instances.proof import prove
 
 Answer = Callable[[str, int], bytes]
 

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 import pytest
 
-from bridge.errors import ConfigurationError
-from bridge.process.environment import Environment, take
+from mcp_tools_nvim.errors import ConfigurationError
+from mcp_tools_nvim.process.environment import Environment, take
 
 BASE = {"NVIM_LISTEN_ADDRESS": "/run/n.sock", "MCP_AUTH_TOKEN": "secret-1"}
 

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bridge.process.ports import listen
+from mcp_tools_nvim.process.ports import listen
 from tests.support import processes
 from tests.support.mounts import alive
 from tests.support.nvim import ROOT, Home, Nvim
@@ -76,11 +76,11 @@ async def start(home: Home) -> AsyncIterator[Start]:
 
     async def spawn(address: Any, **variables: str | None) -> Bridge:
         env: dict[str, str | None] = {k: v for k, v in os.environ.items() if k not in CLEAN}
-        env |= {"NVIM_LISTEN_ADDRESS": str(address), "MCP_AUTH_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
+        env |= {"NVIM_LISTEN_ADDRESS": str(address), "MCP_AUTH_TOKEN": TOKEN}
         process = await processes.start(
             sys.executable,
-            "-m",
-            "bridge",
+            str(ROOT / "bridge" / "mcp_tools_nvim"),
+            "process.main",
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=home.make("elsewhere"),

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from bridge.process import log
-from bridge.process.log import ROTATE_AT, LogHandler
+from mcp_tools_nvim.process import log
+from mcp_tools_nvim.process.log import ROTATE_AT, LogHandler
 
-logger = logging.getLogger("bridge.somewhere")
+logger = logging.getLogger("mcp_tools_nvim.somewhere")
 
 
 @pytest.fixture(autouse=True)
 def kept() -> Iterator[None]:
     """What the log changes of this process is undone."""
-    root, own = logging.getLogger(), logging.getLogger("bridge")
+    root, own = logging.getLogger(), logging.getLogger("mcp_tools_nvim")
     before = root.handlers[:], root.level, own.level, logging.raiseExceptions
     yield
     root.handlers[:], root.level, own.level, logging.raiseExceptions = before
@@ -138,7 +138,8 @@ def test_bridges_that_share_a_file(tmp_path: Path, pipe: tuple[int, int]) -> Non
         stream.truncate(ROTATE_AT)
     handlers = [LogHandler(str(path), pipe[1]) for _ in range(3)]
     for number, handler in enumerate(handlers):
-        handler.emit(logging.makeLogRecord({"name": "bridge", "levelname": "INFO", "msg": f"line {number}"}))
+        fields = {"name": "mcp_tools_nvim", "levelname": "INFO", "msg": f"line {number}"}
+        handler.emit(logging.makeLogRecord(fields))
     assert [line[-6:] for line in path.read_text().splitlines()] == ["line 0", "line 1", "line 2"]
     assert (tmp_path / "log.1").stat().st_size == ROTATE_AT
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bridge.errors import StartError
-from bridge.process.ports import LOOK_EVERY, await_port, claim, listen
+from mcp_tools_nvim.errors import StartError
+from mcp_tools_nvim.process.ports import LOOK_EVERY, await_port, claim, listen
 
 
 def test_a_free_port_is_claimed_and_listens(free_port: Callable[[], int]) -> None:

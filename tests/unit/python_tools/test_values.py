@@ -15,11 +15,11 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from bridge.python_tools import Result, ToolError, image, resource, text
-from bridge.python_tools.errors import outcome_of as outcome_of_error
-from bridge.python_tools.parameters import Parameter, converter, is_plain
-from bridge.python_tools.results import outcome_of, to_json
-from bridge.python_tools.scan.docstring import parse
+from mcp_tools_nvim.python_tools import Result, ToolError, image, resource, text
+from mcp_tools_nvim.python_tools.errors import outcome_of as outcome_of_error
+from mcp_tools_nvim.python_tools.parameters import Parameter, converter, is_plain
+from mcp_tools_nvim.python_tools.results import outcome_of, to_json
+from mcp_tools_nvim.python_tools.scan.docstring import parse
 
 
 class Color(enum.Enum):

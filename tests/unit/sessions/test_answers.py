@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bridge.model import Limits, Settings
-from bridge.protocol.capabilities import well_formed
-from bridge.sessions.ids import KEPT_CAPABILITY
+from mcp_tools_nvim.mcp.capabilities import well_formed
+from mcp_tools_nvim.sessions.ids import KEPT_CAPABILITY
+from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import ToolContext
 from tests.support.served import Served, events, next_event, served
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bridge.instances.proof import prove
-from bridge.model import Scope
-from bridge.protocol import inputs
-from bridge.sessions import ids as session_ids
-from bridge.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, TooMuchError
-from bridge.sessions.tombstones import MAX_TOMBSTONES, Tombstones
+from mcp_tools_nvim.instances.proof import prove
+from mcp_tools_nvim.mcp import inputs
+from mcp_tools_nvim.sessions import ids as session_ids
+from mcp_tools_nvim.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, TooMuchError
+from mcp_tools_nvim.sessions.tombstones import MAX_TOMBSTONES, Tombstones
+from mcp_tools_nvim.values import Scope
 
 TOKEN = "token"
 CLIENT = {"name": "client", "version": "1"}

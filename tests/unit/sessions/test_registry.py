@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from bridge import jsonrpc
-from bridge.model import MAX_CLIENT_NAME, Limits, Settings
-from bridge.sessions.ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds
-from bridge.sessions.outbox import EventIds
-from bridge.sessions.registry import KEPT_BYTES, FullError, Sessions
-from bridge.sessions.session import Session
-from bridge.sessions.tombstones import Tombstones
+from mcp_tools_nvim import jsonrpc
+from mcp_tools_nvim.sessions.ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds
+from mcp_tools_nvim.sessions.outbox import EventIds
+from mcp_tools_nvim.sessions.registry import KEPT_BYTES, FullError, Sessions
+from mcp_tools_nvim.sessions.session import Session
+from mcp_tools_nvim.sessions.tombstones import Tombstones
+from mcp_tools_nvim.values import MAX_CLIENT_NAME, Limits, Settings
 from tests.support.memory import ToolContext
 from tests.support.served import LEGACY, Served, events, eventually, next_event, served
 

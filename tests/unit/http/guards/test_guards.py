@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from bridge.model import Limits, Settings
+from mcp_tools_nvim.values import Limits, Settings
 from tests.support.served import JSON_AND_SSE, STATELESS, TOKEN, Served, served
 
 LIMIT = 2000

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from bridge.python_tools import modules
-from bridge.python_tools.host.client_messages import settle
-from bridge.python_tools.host.host import Host
-from bridge.python_tools.host.threads import BusyError, Threads
+from mcp_tools_nvim.python_tools import modules
+from mcp_tools_nvim.python_tools.worker.client_messages import settle
+from mcp_tools_nvim.python_tools.worker.host import Host
+from mcp_tools_nvim.python_tools.worker.threads import BusyError, Threads
 
 SOURCE = '''
 import asyncio, gc, threading, weakref
-from bridge.python_tools import AsyncContext, Context, mcp_tool
+from mcp_tools_nvim.python_tools import AsyncContext, Context, mcp_tool
 
 COUNT = [0]
 OPEN = threading.Event()

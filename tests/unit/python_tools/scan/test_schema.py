@@ -13,8 +13,8 @@ import pytest
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from bridge.python_tools import AsyncContext, Context, Result, mcp_tool, text
-from bridge.python_tools.scan.schema import definition
+from mcp_tools_nvim.python_tools import AsyncContext, Context, Result, mcp_tool, text
+from mcp_tools_nvim.python_tools.scan.schema import definition
 
 
 class Color(enum.Enum):

@@ -1,0 +1,340 @@
+"""Registers this bridge with OpenCode servers that run already, for as long as both run.
+
+`POST /mcp` gives an OpenCode server another MCP server, `POST /mcp/NAME/disconnect` ends it. The process that
+answers at a URL gets a token that opens nothing but `/mcp`, for sessions of its own, and that is revoked when
+the registration ends. The editor names the servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import json
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from ..neovim import Editor
+from ..sessions.registry import Sessions
+from .endpoints import Values
+
+logger = logging.getLogger(__name__)
+
+NAME = "nvim-tools"
+"""Name of our entry there, as in `:McpTools endpoint`."""
+LOOK_EVERY = 15.0
+"""Seconds between two looks at a server: one that was restarted has forgotten its entries."""
+LOOK_FOR = 600.0
+"""Seconds after which a server is not looked at any more, unless the editor names it again."""
+TIMEOUT = 3.0
+"""Seconds for an answer."""
+CONNECT_TIMEOUT = 15.0
+"""Seconds for the answer to a registration: the server connects to us before it answers."""
+END_TIMEOUT = 0.3
+"""Seconds for all servers to hear of the end of the bridge."""
+MAX_ANSWER = 1024 * 1024
+"""Bytes of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """An OpenCode server that the user has chosen.
+
+    Attributes:
+        url: Its base URL, an address of this machine.
+        headers: Sent with every request.
+        registered: An earlier bridge of this editor has registered there.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    registered: bool = field(default=False, compare=False)
+
+
+class _FaultError(Exception):
+    """A server did not answer as OpenCode does; the text says what is wrong."""
+
+
+class _GoneError(_FaultError):
+    """Nothing listens there."""
+
+
+class Registration:
+    """One server.
+
+    Args:
+        server: Where it is.
+        url: Our endpoint.
+        hide: Receives each token, which must not be logged.
+        revoked: Receives the session ids of a revoked token.
+        changed: Called when `state` or `fault` has changed.
+        after: The end of an earlier registration with the same server, which comes first.
+
+    Attributes:
+        token: The token that the server has; empty while it has none.
+        sessions: Ids of the sessions that were opened with the token.
+        state: `waiting`, `connected`, or `others`: another program has registered a server of our name.
+        fault: Why it is not connected.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        url: str,
+        hide: Callable[[str], None],
+        revoked: Callable[[set[str]], None],
+        changed: Callable[[], None],
+        after: asyncio.Task[None] | None = None,
+    ) -> None:
+        self.server = server
+        self.url = url
+        self.token = ""
+        self.sessions: set[str] = set()
+        self.state, self.fault = "waiting", ""
+        self._hide, self._revoked, self._changed = hide, revoked, changed
+        self._is_ours = server.registered
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._until = 0.0
+        self._after = after
+        self.look_soon()
+        self._task = self._loop.create_task(self._run())
+
+    def look_soon(self) -> None:
+        """Looks at the server at once, and from time to time for the next minutes."""
+        self._until = self._loop.time() + LOOK_FOR
+        self._wake.set()
+
+    def revoke(self) -> None:
+        """Makes the token worthless and ends its sessions."""
+        self.token = ""
+        ids, self.sessions = self.sessions, set()
+        self._revoked(ids)
+
+    async def end(self) -> None:
+        """Ends the registration."""
+        self._task.cancel()
+        await asyncio.wait({self._task})
+        was_registered = self.token != ""
+        self.revoke()
+        if was_registered:
+            with contextlib.suppress(_FaultError):
+                await self._ask("POST", f"/mcp/{NAME}/disconnect", {})
+        await self._earlier_end()  # a later registration waits for this one alone
+
+    async def _earlier_end(self) -> None:
+        if self._after is not None:
+            await asyncio.wait({self._after})
+
+    async def _run(self) -> None:
+        await self._earlier_end()
+        while True:
+            self._wake.clear()
+            try:
+                await self._look()
+            except _GoneError as fault:
+                # Whichever process listens there next must not find a valid token of ours.
+                self.revoke()
+                self._become("waiting", str(fault))
+            except _FaultError as fault:
+                self._become("waiting", str(fault))
+            except Exception:
+                logger.exception("OpenCode at %s", self.server.url)
+                self._become("waiting", "an internal error; see :McpTools log")
+            pause = LOOK_EVERY if self._loop.time() < self._until else None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+
+    async def _look(self) -> None:
+        status = _status(await self._ask("GET", "/mcp"))
+        if status == "connected" and not self._is_ours:
+            self._become("others")
+        elif status == "connected" and self.token:
+            self._become("connected")
+        else:
+            await self._register()
+
+    async def _register(self) -> None:
+        self.revoke()
+        self.token = secrets.token_hex(32)
+        self._hide(self.token)
+        config = {
+            "type": "remote",
+            "url": self.url,
+            "enabled": True,
+            "oauth": False,
+            "headers": {"Authorization": f"Bearer {self.token}"},
+        }
+        try:
+            entries = await self._ask("POST", "/mcp", {"name": NAME, "config": config})
+            status = _status(entries)
+            if status != "connected":
+                why = (entries.get(NAME) or {}).get("error") or status
+                raise _FaultError(f"it could not connect: {str(why)[:200]}")
+        except _FaultError:
+            self.revoke()
+            raise
+        self._is_ours = True
+        self._become("connected")
+
+    def _become(self, state: str, fault: str = "") -> None:
+        if (state, fault) == (self.state, self.fault):
+            return
+        self.state, self.fault = state, fault
+        if fault:
+            logger.info("OpenCode at %s: %s", self.server.url, fault)
+        self._changed()
+
+    async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """One request, over a connection of its own, to this machine alone."""
+        if not _is_loopback(self.server.url):
+            raise _FaultError(f"it is no address of this machine: {self.server.url}")
+        seconds = TIMEOUT if body is None else CONNECT_TIMEOUT
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as http,
+                http.request(
+                    method,
+                    self.server.url + path,
+                    json=body,
+                    headers=self.server.headers,
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                if answer.status == 401:
+                    raise _FaultError(
+                        "it wants a password (OPENCODE_SERVER_PASSWORD): name its variable by `password_env`"
+                    )
+                if answer.status != 200:
+                    raise _FaultError(f"it answers with status {answer.status}")
+                text = await answer.content.read(MAX_ANSWER)
+                while len(text) < MAX_ANSWER and (more := await answer.content.read(MAX_ANSWER)):
+                    text += more
+        except aiohttp.ClientConnectorError as fault:
+            raise _GoneError(f"nothing listens there: {fault.strerror or fault}") from None
+        except TimeoutError:
+            raise _FaultError("it does not answer") from None
+        except (aiohttp.ClientError, ValueError) as fault:
+            raise _FaultError(f"its answer is not valid HTTP: {str(fault)[:200]}") from None
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if path == "/mcp" and not isinstance(value, dict):
+            raise _FaultError("its answer is not one of OpenCode")
+        return value if isinstance(value, dict) else {}
+
+
+class Registrations:
+    """All servers that the editor names.
+
+    Args:
+        editor: Names the servers; gets how they are.
+        hide: Receives each token, which must not be logged.
+    """
+
+    def __init__(self, editor: Editor, hide: Callable[[str], None]) -> None:
+        self._editor = editor
+        self._hide = hide
+        self._sessions: Sessions | None = None
+        self._by_url: dict[str, Registration] = {}
+        self._ending: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+        editor.on_integrations(self._want)
+
+    def of(self, sessions: Sessions) -> None:
+        """These are the sessions that revoked tokens lose."""
+        self._sessions = sessions
+
+    def opened_by(self, values: Values) -> Registration | None:
+        """The registration whose token a request shows; takes equally long for every wrong one."""
+        given = values("authorization")
+        if len(given) != 1:
+            return None
+        scheme, _, secret = given[0].strip().partition(" ")
+        shown, found = secret.strip().encode("utf-8", "surrogateescape"), None
+        for each in self._by_url.values():
+            if hmac.compare_digest(shown, each.token.encode()) and each.token and scheme.lower() == "bearer":
+                found = each
+        return found
+
+    async def close(self) -> None:
+        """Ends all registrations, within `END_TIMEOUT`."""
+        self._closed = True
+        for registration in self._by_url.values():
+            self._end(registration)
+        self._by_url.clear()
+        if self._ending:
+            _, late = await asyncio.wait(self._ending.values(), timeout=END_TIMEOUT)
+            for task in late:
+                task.cancel()
+
+    def _want(self, data: Any) -> None:
+        if self._closed:
+            return
+        url = str(data["url"])
+        servers = {server.url: server for server in map(_server, data.get("servers") or ())}
+        for known, registration in list(self._by_url.items()):
+            if registration.server != servers.get(known) or registration.url != url:
+                self._end(self._by_url.pop(known))
+        for name, server in servers.items():
+            if name in self._by_url:
+                self._by_url[name].look_soon()
+            else:
+                self._by_url[name] = Registration(
+                    server, url, self._hide, self._drop, self._report, self._ending.get(name)
+                )
+        self._report()
+
+    def _end(self, registration: Registration) -> None:
+        url = registration.server.url
+        task = self._ending[url] = asyncio.get_running_loop().create_task(registration.end())
+
+        def ended(_: asyncio.Task[None]) -> None:
+            if self._ending.get(url) is task:
+                del self._ending[url]
+
+        task.add_done_callback(ended)
+
+    def _drop(self, ids: set[str]) -> None:
+        for id_ in ids:
+            if self._sessions is not None:
+                self._sessions.delete(id_)
+
+    def _report(self) -> None:
+        states = [
+            {"url": url, "state": each.state, "fault": each.fault} for url, each in self._by_url.items()
+        ]
+        if not self._closed:
+            self._editor.report("integrations", {"servers": states})
+
+
+def _server(raw: Any) -> Server:
+    headers = {str(name): str(value) for name, value in (raw.get("headers") or {}).items()}
+    return Server(str(raw["url"]), headers, raw.get("registered") is True)
+
+
+def _status(entries: dict[str, Any]) -> str:
+    entry = entries.get(NAME)
+    return str(entry.get("status")) if isinstance(entry, dict) else "none"
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        return (
+            parts.scheme == "http"
+            and parts.username is None
+            and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
+        )
+    except ValueError:
+        return False

@@ -1,0 +1,203 @@
+"""Connection of a Python program to an editor: the same verbs and the same care as the bridge's.
+
+Receives an address, requests, callbacks. Sends calls through `Calls`; gives back dicts, no exception.
+Does not know about: which editor is meant, threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+import platform
+import secrets
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..calls.runner import START_WITHIN, Calls
+from ..errors import Code, EditorError, LuaError, NoAnswerError, StartError
+from ..instances.choose import Place, shown
+from ..neovim.decode import fault_text
+from ..neovim.modes import refusal
+from ..neovim.nvim import NvimEditor
+from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, ToolError, Versions
+from .options import CallOptions
+from .values import answer_of
+
+LAST_WORDS = 0.3
+"""Seconds for the editor to hear that this program goes."""
+MODE_WITHIN = 0.25
+"""Seconds for the mode that is named when the editor did not say hello."""
+HELLO_WITHIN = 60.0
+"""Seconds; nobody waits so long."""
+
+SESSION = f"python-{secrets.token_hex(6)}"
+"""A program is one party from its start to its end, however many connections it makes."""
+
+# Silent unless the program wants to hear it.
+logging.getLogger(__name__.partition(".")[0]).addHandler(logging.NullHandler())
+
+
+class Connection:
+    """See the head of this file; make one with `connect`."""
+
+    def __init__(self, editor: NvimEditor, hello: Hello) -> None:
+        self._editor = editor
+        self._calls = Calls(editor, hello.settings)
+
+    @property
+    def closed(self) -> bool:
+        """Is the editor gone?"""
+        return self._editor.closed.done()
+
+    async def call(self, name: str, arguments: dict[str, Any], options: CallOptions) -> dict[str, Any]:
+        """Runs one call to its end. Cancelling this cancels the tool; what a callback raises does, too."""
+        request = CallRequest(
+            name,
+            arguments,
+            ClientInfo(_program(), __version__),
+            session=SESSION,
+            capabilities=None if options.get("on_elicit") is None else {"elicitation": {}},
+            host="python",
+            timeout=options.get("timeout"),
+        )
+        watch = _Watch(options)
+        ask = None if options.get("on_elicit") is None else watch.ask
+        watch.task = asyncio.get_running_loop().create_task(self._calls.run(request, watch, ask))
+        self._calls.cancel_reason(watch.task, "client")
+        try:
+            outcome = await watch.task
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if watch.fault is None or (task is not None and task.cancelling()):
+                raise
+        if watch.fault is not None:
+            raise watch.fault
+        return answer_of(outcome)
+
+    async def close(self) -> None:
+        """Ends what runs, and the connection."""
+        self._calls.stop("disconnected")
+        await _leave(self._editor)
+
+
+async def connect(place: Place) -> Connection | ToolError:
+    """Connects to an editor and says hello, or tells why that is not possible."""
+    try:
+        editor = await NvimEditor.open(place.address)
+    except (StartError, ValueError, OverflowError) as fault:
+        why = str(fault.__cause__ or fault) or "no answer"
+        text = f"no Neovim listens at {shown(place.address)} ({place.origin}): {why}"
+        return ToolError(Code.EDITOR_GONE, text)
+    try:
+        hello = await _hello(editor, place.address)
+    except BaseException:
+        editor.close()
+        raise
+    if isinstance(hello, ToolError):
+        await _leave(editor)
+        return hello
+    return Connection(editor, hello)
+
+
+async def _hello(editor: NvimEditor, address: str) -> Hello | ToolError:
+    info = HelloInfo(os.getpid(), 0, 0, "none", _versions(), role="client")
+    answer = asyncio.ensure_future(editor.hello(info, HELLO_WITHIN))
+    try:
+        await asyncio.wait({answer}, timeout=START_WITHIN)
+        if not answer.done():
+            mode = await editor.mode(MODE_WITHIN)
+            blocked = mode if mode is not None and mode.blocking else None
+            return ToolError(Code.EDITOR_BLOCKED, refusal(blocked))
+        return answer.result()
+    except LuaError as fault:
+        return ToolError(Code.EXECUTION_ERROR, fault_text(str(fault), address))
+    except NoAnswerError:
+        return ToolError(Code.EDITOR_BLOCKED, refusal(None))
+    except EditorError as fault:
+        return ToolError(Code.EDITOR_GONE, f"no Neovim at {address}: {fault}")
+    finally:
+        if not answer.done():
+            answer.cancel()
+            await asyncio.wait({answer})
+
+
+async def _leave(editor: NvimEditor) -> None:
+    try:
+        if not editor.closed.done():
+            await editor.leave(LAST_WORDS)
+    finally:
+        editor.close()
+    await asyncio.wait({editor.closed}, timeout=LAST_WORDS)
+
+
+class _Watch:
+    """Hands on what happens to a call; the first thing that a callback raises ends it.
+
+    Attributes:
+        task: what runs the call.
+        fault: what a callback raised.
+    """
+
+    def __init__(self, options: CallOptions) -> None:
+        self.task: asyncio.Task[Any]
+        self.fault: Exception | None = None
+        self._on_progress = options.get("on_progress")
+        self._on_log = options.get("on_log")
+        self._on_elicit = options.get("on_elicit")
+        self._seq = 0
+
+    def progress(self, p: Progress) -> None:
+        if p.seq <= self._seq or self._on_progress is None:
+            return  # a sign of life, for clients that would hang up
+        self._seq = p.seq
+        news = {"done": p.done, "total": p.total, "message": p.message}
+        if p.state is not None:
+            news["state"] = p.state
+        self._tell(self._on_progress, news)
+
+    def log(self, level: str, data: Any) -> None:
+        if self._on_log is not None:
+            self._tell(self._on_log, level, data)
+
+    async def ask(self, requests: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {key: await self._answer(request) for key, request in requests.items()}
+        except Exception as fault:  # noqa: BLE001 - boundary: a callback's own, for its caller
+            self._fail(fault)
+            return {}
+
+    async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["method"] != "elicitation/create" or self._on_elicit is None:
+            return {"error": {"code": -32601, "message": "a program can only be asked to fill in a form"}}
+        params = request["params"]
+        content = self._on_elicit(params["message"], params["requestedSchema"])
+        if inspect.isawaitable(content):
+            content = await content
+        if content is None:
+            return {"result": {"action": "decline"}}
+        if not isinstance(content, dict):
+            raise TypeError(f"on_elicit returned {type(content).__name__}: it must be a dict or None")
+        return {"result": {"action": "accept", "content": content}}
+
+    def _tell(self, callback: Callable[..., Any], *values: Any) -> None:
+        try:
+            callback(*values)
+        except Exception as fault:  # noqa: BLE001 - boundary: a callback's own, for its caller
+            self._fail(fault)
+
+    def _fail(self, fault: Exception) -> None:
+        self.fault = self.fault or fault
+        self.task.cancel()
+
+
+def _program() -> str:
+    return Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "python"
+
+
+def _versions() -> Versions:
+    return Versions(__version__, platform.python_version(), "", "", "")

@@ -1,0 +1,120 @@
+"""Lets calls through to an editor that can start them; the others wait for it, or are refused.
+
+Receives calls that are about to be sent, from `Calls`; sends questions for the mode, and refusals.
+Does not know about: replies, deadlines, what happens after the start.
+
+Asking for the mode on every call costs 16 % of the throughput, so it is asked only after a silence. While the
+editor is blocked one watcher looks for all calls that wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+
+from ..errors import Code
+from ..neovim import Editor
+from ..neovim.modes import refusal
+from ..values import Mode, Outcome, ToolError
+from .call import Call
+
+SILENCE = 0.05
+"""Seconds without a word from the editor after which its mode is asked first."""
+MODE_EVERY = 0.1
+"""Seconds between two looks at a blocked editor's mode."""
+MODE_WITHIN = 2.0
+"""Seconds for the answer to one look; silence for that long is `busy`."""
+MODE_NAMING = 0.25
+"""Seconds for the mode that a late refusal names."""
+REPORT_EVERY = 1.0
+"""Seconds: one notice for all calls that wait behind the same prompt."""
+
+
+class Admission:
+    """The way to one editor."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._time = asyncio.get_running_loop().time
+        self._watcher: asyncio.Task[None] | None = None
+        self._held: set[Call] = set()
+        self._mode: Mode | None = None
+        self._in_doubt = False  # somebody asks for the mode, or it is known to block
+        self._reported = -math.inf
+
+    def open(self, now: float) -> bool:
+        """Tells whether a call may be sent without asking first."""
+        editor = self._editor
+        return now - editor.last_heard < SILENCE and not self._in_doubt and not editor.congested
+
+    async def admit(self, call: Call, start_by: float) -> Outcome | None:
+        """Waits until the editor can start a call, but not beyond `start_by`; returns the refusal, if any."""
+        editor = self._editor
+        if editor.congested and not await editor.drain(start_by):
+            return self.refuse(None)
+        if not self._in_doubt and not call.ended:
+            await self._ask(call, start_by)
+        while self._in_doubt and not call.ended and self._time() < start_by:
+            await self._hold(call, start_by)
+        if call.ended or editor.closed.done():
+            return call.outcome
+        if self._in_doubt or self._mode is None or self._mode.blocking:
+            return self.refuse(self._mode)
+        return None
+
+    async def name_block(self) -> Outcome:
+        """The refusal of a call that was sent but got no sign of life until its `start_by`."""
+        mode = await self._editor.mode(MODE_NAMING)
+        return self.refuse(mode if mode is not None and mode.blocking else None)
+
+    def refuse(self, mode: Mode | None) -> Outcome:
+        """Says why; the editor's person hears of it too, as soon as the editor listens."""
+        now = self._time()
+        if now - self._reported >= REPORT_EVERY:
+            self._reported = now
+            self._editor.report("blocked", {"mode": mode.name if mode else "", "at": int(time.time())})
+        return Outcome("failed", error=ToolError(Code.EDITOR_BLOCKED, refusal(mode)))
+
+    async def _ask(self, call: Call, start_by: float) -> None:
+        """Asks once for all that come meanwhile; what it cannot settle is the watcher's."""
+        self._in_doubt = True
+        try:
+            asked = call.wait = self._editor.mode(max(0.001, start_by - self._time()))
+            self._learn(await asked)
+        finally:
+            if self._in_doubt and self._watcher is None:
+                self._watcher = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _hold(self, call: Call, start_by: float) -> None:
+        loop = asyncio.get_running_loop()
+        call.wait = loop.create_future()
+        timer = loop.call_at(start_by, call.ring)
+        self._held.add(call)
+        try:
+            await call.wait
+        finally:
+            timer.cancel()
+            self._held.discard(call)
+
+    async def _watch(self) -> None:
+        try:
+            await asyncio.sleep(MODE_EVERY)
+            while self._held and not self._editor.closed.done():
+                self._learn(await self._editor.mode(MODE_WITHIN))
+                if not self._in_doubt:
+                    break
+                await asyncio.sleep(MODE_EVERY)
+        finally:
+            self._watcher = None
+            self._free()
+
+    def _learn(self, mode: Mode | None) -> None:
+        self._mode = mode
+        if mode is not None and not mode.blocking:
+            self._free()
+
+    def _free(self) -> None:
+        self._in_doubt = False
+        for call in self._held:
+            call.ring()

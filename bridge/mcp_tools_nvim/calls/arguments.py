@@ -1,0 +1,145 @@
+"""Refuses arguments that do not survive the way to Lua; the tool's schema checks everything else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ..errors import Code
+from ..values import FieldError, Outcome, ToolError
+
+MAX_INTEGER = 2**53
+"""Lua's numbers are doubles: beyond it neighbours become equal, silently."""
+
+MAX_VALUES = 10_000
+"""Values that the arguments of one call may hold: the editor looks at each on its main thread, and ten
+thousand take it 5 ms. What is long is text, and that is one value."""
+
+MAX_NAMES, MAX_NAME_BYTES = 1000, 64 * 1024
+"""Different names in the objects of one call, and characters of all of them: each may be a path or name a
+file, which takes the editor some time."""
+
+MAX_FIELD = 200
+"""Characters of a field's path in a fault: its names come from the client."""
+
+MAX_FAULTS = 100
+"""Faults that are reported; a client needs to see the kind, not all of them."""
+
+
+def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
+    """Returns one fault per number that Lua would round or cannot hold; or one, when there is too much.
+
+    The work is bounded by `MAX_VALUES`, however large the arguments are.
+    """
+    extent = _look(arguments)
+    if extent.values > MAX_VALUES:
+        text = f"has more than {MAX_VALUES} values; send fewer, or what belongs together as one text"
+        return (FieldError(_largest(arguments), text),)
+    may_have_too_many = extent.names > MAX_NAMES or extent.name_bytes > MAX_NAME_BYTES
+    if may_have_too_many and _has_too_many_names(arguments):
+        named = [name for name, value in arguments.items() if _has_too_many_names({"": value})]
+        field = _cut(named[0]) if named else "(root)"
+        text = f"has more than {MAX_NAMES} different names, or {MAX_NAME_BYTES} characters of names"
+        return (FieldError(field, f"{text}; send fewer, or a list of pairs, or one text"),)
+    return tuple(islice(_faults(arguments), MAX_FAULTS)) if extent.faulty else ()
+
+
+def fits(value: Any) -> bool:
+    """Returns whether a value has no more parts than the editor looks through in a few milliseconds."""
+    return _look({"": value}).values <= MAX_VALUES
+
+
+def refused(arguments: dict[str, Any]) -> Outcome | None:
+    """Returns the outcome of a call with such arguments; None when they are valid."""
+    faults = faults_of(arguments)
+    if not faults:
+        return None
+    text = "; ".join(f"{fault.field}: {fault.message}" for fault in faults[:5])
+    return Outcome("failed", error=ToolError(Code.VALIDATION_ERROR, text, faults))
+
+
+class _Extent(NamedTuple):
+    """How much there is; with more values than `MAX_VALUES`, the rest has not been looked at."""
+
+    values: int
+    names: int
+    name_bytes: int
+    faulty: bool
+
+
+def _look(arguments: dict[str, Any]) -> _Extent:
+    """Measures arguments, and finds out whether a value has a fault: nearly no call has."""
+    stack: list[Any] = [arguments]
+    count, names, size, faulty = 0, 0, 0, False
+    while stack:
+        value = stack.pop()
+        kind = type(value)
+        if kind is str:
+            continue
+        if kind is dict:
+            count += len(value)
+            if count > MAX_VALUES:
+                break
+            names += len(value)
+            size += sum(map(len, value))
+            stack.extend(value.values())
+        elif kind is list:
+            count += len(value)
+            if count > MAX_VALUES:
+                break
+            stack.extend(value)
+        elif _fault(value):
+            faulty = True
+    return _Extent(count, names, size, faulty)
+
+
+def _largest(arguments: dict[str, Any]) -> str:
+    """Returns the argument that has too many values by itself, if there is one among the first."""
+    looked = 0
+    for name, value in arguments.items():
+        looked += 1 + _look({"": value}).values
+        if looked > MAX_VALUES:
+            return _cut(name) if not fits(value) else "(root)"
+    return "(root)"
+
+
+def _has_too_many_names(value: Any) -> bool:
+    """Returns whether a value, which has few values, has more different names than a call may have."""
+    names: set[str] = set()
+    stack: list[Any] = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            names.update(value)
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return len(names) > MAX_NAMES or sum(map(len, names)) > MAX_NAME_BYTES
+
+
+def _faults(arguments: dict[str, Any]) -> Iterator[FieldError]:
+    """Finds the faults in arguments that have few values."""
+    stack: list[tuple[Any, str]] = [(arguments, "")]
+    while stack:
+        value, path = stack.pop()
+        if isinstance(value, dict):
+            inside = [(child, _cut(f"{path}.{key}" if path else key)) for key, child in value.items()]
+            stack.extend(reversed(inside))
+        elif isinstance(value, list):
+            stack.extend(reversed([(child, _cut(f"{path}[{at}]")) for at, child in enumerate(value)]))
+        elif message := _fault(value):
+            yield FieldError(path, message)
+
+
+def _cut(path: str) -> str:
+    return path if len(path) <= MAX_FIELD else path[:MAX_FIELD]
+
+
+def _fault(value: Any) -> str | None:
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        return "integer beyond 2^53 cannot be represented exactly; send it as a string"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "number is too large"
+    return None

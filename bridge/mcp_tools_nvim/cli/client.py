@@ -1,0 +1,123 @@
+"""An MCP client for one command: a session, a few requests, its end.
+
+Receives: method and parameters. Sends: results; what comes before them to a listener.
+Does not know about: which editor it talks to, how results are shown.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from .. import __version__
+from ..relay.endpoint import Endpoint
+from ..relay.pump import SESSION, VERSION
+from .fault import CommandError
+
+PROTOCOL = "2025-11-25"
+GOODBYE_SECONDS = 2.0
+MAX_PAGES = 1000
+
+Listener = Callable[[str, dict[str, Any]], None]
+"""Hears of notifications: method and parameters."""
+
+
+class RequestError(CommandError):
+    """The bridge answered with an error; `name` is the project's own code for it, where it has one."""
+
+    def __init__(self, text: str, name: str | None = None) -> None:
+        super().__init__(text)
+        self.name = name
+
+
+class Client:
+    """`with Client(endpoint) as client: client.request("tools/list")`."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._headers: dict[str, str] = {}
+        self._ids = itertools.count(1)
+        self.instructions = ""
+
+    def __enter__(self) -> Client:
+        info = {"name": "mcp-tools", "version": __version__}
+        params = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": info}
+        result = self.request("initialize", params)
+        self._headers[VERSION] = result["protocolVersion"]
+        self.instructions = result.get("instructions", "")
+        self._notify("notifications/initialized")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if SESSION in self._headers:
+            self._endpoint.delete(self._headers, GOODBYE_SECONDS)
+        self._endpoint.close()
+
+    def request(
+        self, method: str, params: dict[str, Any] | None = None, listener: Listener | None = None
+    ) -> dict[str, Any]:
+        """Asks, and waits for the result. Ctrl-C cancels it.
+
+        Raises:
+            RequestError: an error was answered, or none at all.
+        """
+        id_ = next(self._ids)
+        message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params or {}}
+        try:
+            with self._endpoint.post(json.dumps(message).encode(), self._headers) as reply:
+                if session := reply.header(SESSION):
+                    self._headers[SESSION] = session
+                for line in reply.messages():
+                    said = json.loads(line)
+                    if said.get("id") == id_ and "method" not in said:
+                        return self._result(said)
+                    if "error" in said and said.get("id") is None:  # it was not read as far as the id
+                        return self._result(said)
+                    if "method" in said and "id" not in said and listener is not None:
+                        listener(said["method"], said.get("params") or {})
+                raise RequestError(f"{method} was not answered (HTTP {reply.status})")
+        except KeyboardInterrupt:
+            self._notify("notifications/cancelled", {"requestId": id_, "reason": "interrupted"})
+            raise
+        except OSError as error:
+            raise RequestError(f"the connection to the editor broke: {error}") from error
+
+    def pages(self, method: str, key: str) -> Iterator[dict[str, Any]]:
+        """All entries of a list."""
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            result = self.request(method, {} if cursor is None else {"cursor": cursor})
+            yield from result.get(key, [])
+            cursor = result.get("nextCursor")
+            if cursor is None:
+                return
+
+    def _notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+        try:
+            with self._endpoint.post(json.dumps(message).encode(), self._headers, GOODBYE_SECONDS) as reply:
+                reply.text()
+        except OSError:
+            pass  # whoever should hear it is gone
+
+    @staticmethod
+    def _result(said: dict[str, Any]) -> dict[str, Any]:
+        if (error := said.get("error")) is not None:
+            raise _refusal(error)
+        result: dict[str, Any] = said["result"]
+        return result
+
+
+def _refusal(error: dict[str, Any]) -> RequestError:
+    """Tells everything once: the message and the code stand in the data, too."""
+    message, data = error.get("message"), error.get("data")
+    name = data.get("code") if isinstance(data, dict) else None
+    if isinstance(data, dict):
+        data = {key: value for key, value in data.items() if key != "code" and value != message}
+    more = f"\n{json.dumps(data, indent=2, ensure_ascii=False)}" if data else ""
+    return RequestError(f"{message} ({f'{name}, ' if name else 'code '}{error.get('code')}){more}", name)

@@ -1,0 +1,109 @@
+"""`mcp-tools doctor`: what `:checkhealth mcp-tools` knows, as far as it shows from outside of the editor."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ... import __version__
+from ...instances import files
+from ...instances.choose import is_alive, shown
+from ...instances.files import Instance
+from ...relay.endpoint import Endpoint
+from ...relay.pump import Missing
+from .. import editors, show
+from ..fault import Exit
+
+PACKAGES = ("mcp", "aiohttp", "msgpack")
+
+
+class Finding(NamedTuple):
+    """One line: `level` is ok, info, warning or error."""
+
+    level: str
+    text: str
+    advice: str = ""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.add_argument("--json", action="store_true", help="for programs")
+    editors.add_choice(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """All findings; fails when there is an error among them."""
+    found = [*_environment(), *_editors(), _choice(options)]
+    if options.json:
+        show.as_json([each._asdict() for each in found])
+    else:
+        for each in found:
+            print(show.plain(f"{each.level.upper():<8} {each.text}"))
+            if each.advice:
+                print(show.plain(f"{'':8} -> {each.advice}"))
+    return Exit.FAILED if any(each.level == "error" for each in found) else Exit.OK
+
+
+def _environment() -> Iterator[Finding]:
+    yield Finding("ok", f"mcp-tools {__version__}, Python {sys.version.split()[0]} ({sys.executable})")
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        advice = "only `serve` needs them here: the bridge of an editor has its own, by :McpTools install"
+        yield Finding("info", f"not installed here: {', '.join(missing)}", advice)
+    else:
+        versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+        yield Finding("ok", versions)
+
+
+def _editors() -> Iterator[Finding]:
+    folders = files.own_folders(os.environ)
+    found = [one for folder in folders for one in files.read_all(folder)]
+    if not found:
+        advice = "start Neovim with the plugin set up; then :checkhealth mcp-tools"
+        yield Finding("warning", f"no editor has noted itself in {' or '.join(map(shown, folders))}", advice)
+    for one in found:
+        yield _editor(one)
+
+
+def _editor(one: Instance) -> Finding:
+    name = f"the editor of {shown(one.root)} (process {one.pid}, {one.url})"
+    if not one.pid:
+        name = f"the editor at {one.url}"
+    elif not is_alive(one.pid):
+        return Finding("ok", f"{name} is gone; its note is removed by the next editor that starts")
+    try:
+        endpoint = Endpoint(one.url, one.token)
+    except ValueError as error:
+        return Finding("error", f"{name}: {error}", "run :McpTools restart in it")
+    if not endpoint.is_ours():
+        return Finding(
+            "error", f"{name} does not answer, or a stranger has its port", "run :McpTools restart in it"
+        )
+    status = endpoint.health()
+    if status is None:
+        return Finding("error", f"{name} refuses its own token", "run :McpTools restart in it")
+    versions: dict[str, Any] = status.get("versions", {})
+    sessions, calls = status.get("sessions", {}), status.get("calls", {})
+    clients = ", ".join(str(each.get("name")) for each in sessions.get("clients", [])) or "no client"
+    text = f"{name}: plugin {versions.get('plugin')}, Neovim {versions.get('nvim')}; {clients}"
+    text += f"; {calls.get('in_flight')} calls in flight"
+    if not status.get("editor", {}).get("connected"):
+        return Finding("error", f"{text}; its bridge has lost the editor", "run :McpTools restart in it")
+    if versions.get("bridge") != __version__:
+        advice = "update the one that is older; `mcp-tools` and the plugin go together"
+        return Finding("warning", f"{text}; its bridge is {versions.get('bridge')}", advice)
+    return Finding("ok", text)
+
+
+def _choice(options: argparse.Namespace) -> Finding:
+    chosen = editors.choose(options)
+    if isinstance(chosen, Missing):
+        return Finding("warning", f"no editor for this folder: {chosen.text}")
+    if options.url is not None:
+        return _editor(chosen)
+    return Finding("ok", f"commands in this folder go to {shown(chosen.root)} (process {chosen.pid})")

@@ -1,0 +1,163 @@
+"""Which editor a command means, by one rule: `--url`, `--instance`, $NVIM, the project of the folder.
+
+Receives what the person said, the environment, the notes of editors. Sends an instance, and its endpoint
+once that has proven who it is. Does not know about: what it is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
+from ..instances.files import Instance
+from ..relay.endpoint import Endpoint
+from ..relay.pump import Missing
+from .fault import CommandError, Exit
+
+LOOK_SECONDS = 0.5
+TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable
+"""The variable that has the token of an editor that is elsewhere."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """The options by which a person says which editor is meant."""
+    group = parser.add_argument_group("which editor")
+    group.add_argument(
+        "--instance",
+        metavar="WHICH",
+        help="process id, v:servername or project folder of the editor (see `mcp-tools list`)",
+    )
+    group.add_argument(
+        "--root", metavar="DIR", help="the project that contains this folder, instead of the working folder"
+    )
+    group.add_argument(
+        "--url",
+        metavar="URL",
+        help=f"an editor elsewhere whose bridge's port is forwarded to here; its token is in ${TOKEN}",
+    )
+
+
+def choose(options: argparse.Namespace) -> Instance | Missing:
+    """The editor that is meant; `Missing` says which ones there are.
+
+    Raises:
+        CommandError: `--url` cannot be that of a bridge.
+    """
+    if options.url is not None:
+        return _elsewhere(options.url)
+    found = read_own()
+    if options.instance is not None:
+        return _named(options.instance, found)
+    if options.root is None:
+        for variable in VARIABLES:
+            if address := os.environ.get(variable):
+                inside = [one for one in found if _same(one.socket, address)]
+                if inside:
+                    return inside[0]
+                return Missing(
+                    f"the Neovim at ${variable} ({address}) has no running bridge: run :McpTools start in it",
+                    True,
+                )
+    try:
+        here = Path(options.root or ".").resolve(strict=True)
+    except OSError as error:
+        return Missing(f"{options.root or 'the working folder'}: {error.strerror or error}")
+    chosen = nearest(here, found)
+    if isinstance(chosen, Instance):
+        return chosen
+    return Missing(f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance")
+
+
+def reach(options: argparse.Namespace) -> Endpoint | Missing:
+    """The endpoint of that editor's bridge, which has proven that it knows the token."""
+    chosen = choose(options)
+    if isinstance(chosen, Missing):
+        return chosen
+    try:
+        endpoint = Endpoint(chosen.url, chosen.token)
+    except ValueError as error:
+        return Missing(
+            f"the editor of {chosen.root} (process {chosen.pid}): {error}; run :McpTools restart in it"
+        )
+    if endpoint.is_ours():
+        return endpoint
+    if options.url is not None:
+        port = endpoint.port
+        text = f"no bridge with the token of ${TOKEN} answers at {chosen.url}: is the tunnel up, and its port"
+        return Missing(f"{text} the same on both sides (ssh -L {port}:127.0.0.1:{port} HOST)?", True)
+    return Missing(
+        f"the bridge of {chosen.root} (process {chosen.pid}) does not answer at {chosen.url}:"
+        " run :McpTools restart in it",
+        True,
+    )
+
+
+def connect(options: argparse.Namespace) -> Endpoint:
+    """The same for a command that needs one now.
+
+    Raises:
+        CommandError: there is none.
+    """
+    found = reach(options)
+    if isinstance(found, Missing):
+        raise CommandError(found.text, Exit.NO_EDITOR)
+    return found
+
+
+def wait(options: argparse.Namespace) -> Endpoint:
+    """Waits until there is one."""
+    while isinstance(found := reach(options), Missing):
+        time.sleep(LOOK_SECONDS)
+    return found
+
+
+def _elsewhere(url: str) -> Instance:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if port is None or parts.scheme != "http":
+        raise CommandError(
+            f"--url: {url} is no address of a bridge, such as http://127.0.0.1:7777/mcp", Exit.USAGE
+        )
+    if host not in _LOOPBACK:
+        raise CommandError(
+            f"--url: {host} is another machine, and the token would cross the network in the clear;"
+            f" forward the port (ssh -L {port}:127.0.0.1:{port} {host}) and name 127.0.0.1",
+            Exit.USAGE,
+        )
+    token = os.environ.get(TOKEN)
+    if not token:
+        raise CommandError(
+            f"--url: ${TOKEN} is not set; :McpTools endpoint shows the token there", Exit.USAGE
+        )
+    return Instance(0, port, token, url=url)
+
+
+def _named(which: str, found: list[Instance]) -> Instance | Missing:
+    fitting = [
+        one for one in found if which == str(one.pid) or _same(one.socket, which) or _same(one.root, which)
+    ]
+    if fitting:
+        return max(fitting, key=lambda one: one.focused_at)
+    there = f"there are {names(found)}" if found else "there is none with a running bridge"
+    # An editor that lives has no instance file while its bridge is restarted.
+    return Missing(
+        f"--instance: no Neovim is called {which}; {there}", which.isdecimal() and is_alive(int(which))
+    )
+
+
+def _same(one: str, other: str) -> bool:
+    if not one:
+        return False
+    try:
+        return one == other or (os.sep in other and Path(one).resolve() == Path(other).expanduser().resolve())
+    except (OSError, RuntimeError, ValueError):  # ~NOBODY, for example
+        return False

@@ -1,0 +1,130 @@
+"""`mcp-tools`: reads the command line, runs one subcommand, tells what went wrong in one place.
+
+Receives: arguments. Sends: them to a file of `commands/`. Does not know about: what a subcommand does.
+A subcommand is imported when it is run: `stdio` has to be there at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .. import __version__
+from .fault import CommandError, Exit
+from .show import plain
+
+COMMANDS = {
+    "stdio": "serve MCP on stdin and stdout, for the editor of this folder",
+    "list": "the editors that have a bridge",
+    "tools": "the tools of an editor",
+    "call": "call a tool",
+    "resources": "the resources of an editor, or what is in one",
+    "prompts": "the prompts of an editor, or what one says",
+    "doctor": "what works and what does not, with remedies",
+    "manifest": "all that an editor offers, for agents that read files (SKILL.md)",
+    "clients": "the AI clients that can be connected, and which are",
+    "config": "what belongs into an AI client's configuration",
+    "connect": "put this server into an AI client's configuration",
+    "disconnect": "take it out again",
+    "serve": "start a bridge by hand for an editor that listens",
+    "completion": "completion for bash, zsh or fish",
+}
+"""Each is a file of `commands/`."""
+
+_EXITS = (
+    "exit codes: 0 done; 1 the tool or the request failed; 2 wrong arguments; 3 no editor; 130 interrupted"
+)
+
+
+class _Help(argparse.HelpFormatter):
+    """Room for the longest subcommand, which argparse measures without its indentation."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = max(map(len, COMMANDS)) + 4
+
+
+def parser_of(name: str | None) -> argparse.ArgumentParser:
+    """The parser; with the arguments of one subcommand, since reading all would import all."""
+    parser = argparse.ArgumentParser(
+        prog="mcp-tools",
+        description="The tools, resources and prompts of a running Neovim, from a shell.",
+        epilog=_EXITS,
+        formatter_class=_Help,
+    )
+    parser.add_argument("--version", action="version", version=f"mcp-tools {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for each, text in COMMANDS.items():
+        child = commands.add_parser(each, help=text, description=text[0].upper() + text[1:] + ".")
+        if each == name:
+            _module(each).add(child)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line; gives the exit code."""
+    _stand_in()
+    # Until here, and after the end, it ends what has nothing to clean up: at once, and without a word.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()  # whoever read the output has enough
+        return Exit.OK
+    except OSError as error:
+        _silence()
+        sys.stderr.write(f"mcp-tools: {plain(str(error))}\n")
+        return Exit.FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return Exit.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    known = name if name in COMMANDS else None
+    options = parser_of(known).parse_args(arguments)
+    try:
+        return int(_module(options.command).run(options))
+    except CommandError as error:
+        sys.stderr.write(f"mcp-tools {options.command}: {plain(str(error))}\n")
+        return error.code
+
+
+def _stand_in() -> None:
+    """Puts nothing in the place of a stream that is closed, before a connection takes its number.
+
+    And a character that an encoding does not have is written as an escape, instead of being an error.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != number:
+                os.dup2(nothing, number)
+                os.close(nothing)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence() -> None:
+    """What could not be written must not be tried again at the end."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{__package__}.commands.{name}")

@@ -1,0 +1,93 @@
+"""All that an editor offers, as data and as the text of a skill.
+
+Receives: an editor's answers, how this command is started. Sends: names, levels, arguments; Markdown.
+Does not know about: where the text goes.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from ..client_config.client import NAME
+from ..client_config.skill import MARK
+from ..relay.endpoint import Endpoint
+from .client import Client
+
+_HEAD = """\
+---
+name: {name}
+description: Use the person's running Neovim - unsaved buffers, language servers, diagnostics, debugger,
+  undo history and the person. For tasks that need what is not on disk, or a question to the person.
+---
+
+# Neovim's tools
+
+{mark}
+
+If the MCP server `{name}` is connected, use its tools. Else the same tools are called by a command, which is
+called `mcp-tools` below and is started by
+
+    {command}
+
+`mcp-tools call NAME '{{"argument": "value"}}'` calls a tool of the Neovim that has this project open;
+`--json` prints the whole result. `mcp-tools tools` lists them, `mcp-tools tools NAME` shows arguments.
+Exit codes: 0 done, 1 failed (the text says why), 2 wrong arguments, 3 no Neovim has this project open.
+Tools of the levels `write` and `destructive` may ask the person first: wait for the answer, and do not call
+again what was denied.
+"""
+
+
+def ask(endpoint: Endpoint) -> dict[str, Any]:
+    """Asks an editor for all of it."""
+    with Client(endpoint) as client:
+        return {
+            "server": NAME,
+            "tools": [_tool(tool) for tool in client.pages("tools/list", "tools")],
+            "prompts": [_named(prompt) for prompt in client.pages("prompts/list", "prompts")],
+            "resources": [_named(each, "uri") for each in client.pages("resources/list", "resources")],
+        }
+
+
+def skill(command: list[str], found: dict[str, Any] | None = None) -> str:
+    """The text of a SKILL.md.
+
+    Args:
+        command: how this program is started.
+        found: what an editor offers, to be listed; None = the text holds for every editor.
+    """
+    lines = [_HEAD.format(name=NAME, mark=MARK, command=shlex.join(command))]
+    for tool in found["tools"] if found else ():
+        if len(lines) == 1:
+            lines += ["## Tools", ""]
+        arguments = ", ".join(tool["arguments"])
+        call = _one_line(f"{tool['name']}({arguments})")
+        lines.append(f"- `{call}` [{tool['level']}] {_one_line(tool['description'])}")
+    for title, key, kind in (("Prompts", "name", "prompts"), ("Resources", "uri", "resources")):
+        if found and found[kind]:
+            lines += ["", f"## {title} (`mcp-tools {kind} NAME`)", ""]
+            lines += [f"- `{_one_line(each[key])}` {_one_line(each['description'])}" for each in found[kind]]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _tool(tool: dict[str, Any]) -> dict[str, Any]:
+    hints = tool.get("annotations") or {}
+    level = (
+        "read" if hints.get("readOnlyHint") else "destructive" if hints.get("destructiveHint") else "write"
+    )
+    properties = tool["inputSchema"].get("properties") or {}
+    required = set(tool["inputSchema"].get("required") or ())
+    arguments = [
+        name if name in required else f"{name}?"
+        for name in sorted(properties, key=lambda n: n not in required)
+    ]
+    return {**_named(tool), "level": level, "arguments": arguments}
+
+
+def _named(each: dict[str, Any], key: str = "name") -> dict[str, Any]:
+    return {key: each[key], "description": (each.get("description") or "").strip()}
+
+
+def _one_line(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1].replace("\\n", " ").replace('\\"', '"')

@@ -1,0 +1,183 @@
+"""The endpoints: which transport serves a request, and what is common to them.
+
+Receives: guarded requests. Sends: answers. Does not know about: routes, MCP methods other than `initialize`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..instances.proof import prove
+from ..mcp.loader import Loader
+from ..sessions.ids import SessionIds
+from ..sessions.outbox import EventIds
+from ..sessions.registry import Sessions
+from ..sessions.tombstones import Tombstones
+from .body import Bodies
+from .connection import served_port
+from .guards import refusal
+from .guards.token import TokenGuard
+from .legacy_sse import SESSION_QUERY, Sse
+from .parts import Parts
+from .response import Responses, json_response
+from .stateless import Stateless
+from .streamable import SESSION_HEADER, StreamableHttp, fault_response
+
+if TYPE_CHECKING:
+    from ..mcp.kernel import Kernel
+    from ..sessions.session import Session
+
+VERSION_HEADER = "Mcp-Protocol-Version"
+MAX_NONCE = 256
+DRAIN_SECONDS = 0.5
+"""At the end: until calls that were cancelled have been answered."""
+
+
+class Front:
+    """See the head of this file.
+
+    Attributes:
+        bodies: reads them, and judges the large ones.
+        sessions: those of all transports.
+        events: their ids.
+        responses: those in flight.
+        loader: has the kernel.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._limits = parts.settings.limits
+        self._token = TokenGuard(parts.token)
+        self.events = EventIds(parts.boot)
+        state = parts.settings.state_dir
+        ids = SessionIds(lambda: parts.token.value, Tombstones(Path(state) if state else None))
+        self.sessions = Sessions(
+            parts.calls, ids, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
+        )
+        self.loader = Loader(self._build)
+        self.responses = Responses()
+        self._http = StreamableHttp(self.sessions, self.events, self.responses)
+        self._stateless = Stateless(parts.calls, self.responses)
+        self.bodies = Bodies(self._limits, self._asked)
+        self._sse = Sse(self.sessions, self.bodies)
+
+    def _build(self) -> Kernel:
+        from ..mcp.kernel import Kernel  # with the SDK, which is loaded by then
+        from ..mcp.server import Assembly
+
+        parts = self._parts
+        assembly = Assembly(
+            parts.editor,
+            parts.calls,
+            parts.settings,
+            self.sessions.broadcast,
+            parts.token.value,
+            parts.hello.boot,
+            parts.server_info,
+        )
+        return Kernel(
+            assembly.server, assembly.tools.schema, assembly.stop, assembly.fast, assembly.companion_server
+        )
+
+    async def start(self) -> None:
+        """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""
+        if self._parts.settings.preload:
+            self.loader.begin()
+
+    async def close(self) -> None:
+        """Answers what is in flight, as cancelled, and ends every stream."""
+        self._parts.calls.stop("shutdown")
+        self.loader.stop()
+        if tasks := self._stateless.tasks() | self.sessions.tasks():
+            await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
+        self._stateless.cancel_all("shutdown")
+        await self.sessions.close("shutdown")
+
+    async def post(self, http: web.Request) -> web.StreamResponse:
+        """`POST /mcp`: both eras, chosen by the version that the request names."""
+        data: bytes | web.Response | None = self.bodies.ready(http)
+        if data is None:
+            data = await self.bodies.read(http)
+        if not isinstance(data, bytes):
+            return data
+        body = jsonrpc.parse(data)
+        if isinstance(body, jsonrpc.Fault):
+            return fault_response(body)
+        kernel = self.loader.kernel or await self.loader.load()
+        version = http.headers.get(VERSION_HEADER)
+        if version is not None and _is_stateless(kernel, version, body):
+            return await self._stateless.post(http, kernel, version, body)
+        return await self._http.post(http, kernel, body)
+
+    async def get(self, http: web.Request) -> web.StreamResponse:
+        """`GET /mcp`: a session's stream."""
+        if SESSION_HEADER not in http.headers and VERSION_HEADER not in http.headers:
+            return refusal(400, f"{SESSION_HEADER} is missing; send initialize first")
+        kernel = self.loader.kernel or await self.loader.load()
+        return _only_post(http, kernel) or await self._http.get(http, kernel)
+
+    async def delete(self, http: web.Request) -> web.StreamResponse:
+        """`DELETE /mcp`: the end of a session."""
+        kernel = self.loader.kernel or await self.loader.load()
+        return _only_post(http, kernel) or await self._http.delete(http)
+
+    async def sse(self, http: web.Request) -> web.StreamResponse:
+        """`GET /sse`: a session over SSE."""
+        return await self._sse.get(http, self.loader.kernel or await self.loader.load())
+
+    async def messages(self, http: web.Request) -> web.StreamResponse:
+        """`POST /messages`: messages for a session over SSE."""
+        return await self._sse.post(http)
+
+    async def health(self, http: web.Request) -> web.StreamResponse:
+        """`GET /health`: that it is alive, for a nonce that it knows the token; more for who knows it too."""
+        status: dict[str, object] = {"status": "ok"}
+        nonce = http.query.get("nonce")
+        if nonce is not None:
+            if len(nonce) > MAX_NONCE:
+                return refusal(400, f"nonce is longer than {MAX_NONCE} characters")
+            if (port := served_port(http)) is not None:
+                status["proof"] = prove(self._parts.token.value, port, nonce)
+        if "Authorization" in http.headers:
+            if refused := self._token.refuse(http):
+                return refused
+            status |= self._status()
+        return json_response(jsonrpc.dumps(status))
+
+    def _asked(self, http: web.Request) -> Session | None:
+        id_ = http.headers.get(SESSION_HEADER) or http.query.get(SESSION_QUERY)
+        return None if id_ is None else self.sessions.find_asked(id_)
+
+    def _status(self) -> dict[str, object]:
+        parts, versions = self._parts, self._parts.versions
+        bridge = {name: getattr(versions, name) for name in ("bridge", "python", "sdk", "aiohttp", "msgpack")}
+        clients = [
+            {"name": info.name, "version": info.version, "transport": info.transport}
+            for info in self.sessions.infos()
+        ]
+        return {
+            "editor": {"connected": not parts.editor.closed.done(), "boot": parts.hello.boot},
+            "sessions": {"count": len(self.sessions), "limit": self._limits.sessions, "clients": clients},
+            "calls": {"in_flight": parts.calls.in_flight, "limit": self._limits.calls},
+            "versions": bridge | parts.hello.versions,
+        }
+
+
+def _is_stateless(kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.Batch) -> bool:
+    if version in kernel.handshake_versions:
+        return False
+    # A client that names a version that nobody knows while it initializes is about to negotiate one.
+    unknown = kernel.unserved_version(version) is not None
+    return not (unknown and isinstance(body, jsonrpc.Request) and body.method == "initialize")
+
+
+def _only_post(http: web.Request, kernel: Kernel) -> web.Response | None:
+    version = http.headers.get(VERSION_HEADER)
+    if version is None or version in kernel.handshake_versions:
+        return None
+    return refusal(405, "This protocol version has POST only", Allow="POST")

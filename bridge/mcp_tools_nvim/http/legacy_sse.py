@@ -1,0 +1,79 @@
+"""HTTP with SSE (2024-11-05): GET opens the stream towards the client, POST brings its messages.
+
+Receives: guarded requests. Sends: 202 at once, answers over the stream. The session ends with its stream.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..sessions.registry import FullError, Sessions
+from .body import Bodies
+from .connection import is_connected
+from .events import attach, serve
+from .guards import refusal
+from .scope import ScopeError, read_scope, refuse_scope
+from .streamable import check_batch, fault_response, full
+
+if TYPE_CHECKING:
+    from ..mcp.kernel import Kernel
+    from ..sessions.session import Session
+
+MESSAGES_PATH = "/messages"
+SESSION_QUERY = "session_id"
+
+
+class Sse:
+    """See the head of this file."""
+
+    def __init__(self, sessions: Sessions, bodies: Bodies) -> None:
+        self._sessions = sessions
+        self._bodies = bodies
+
+    async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
+        """Opens a session and stays until the client goes."""
+        try:
+            session = self._sessions.create(kernel, "sse", read_scope(http))
+        except FullError:
+            return full()
+        except ScopeError as failure:
+            return refuse_scope(failure)
+        endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{SESSION_QUERY}={session.id}\n\n".encode()
+        try:
+            stream = session.standalone
+            return await serve(stream, http, attach(stream, http), first=endpoint)
+        finally:
+            self._sessions.drop(session, "disconnected")
+
+    async def post(self, http: web.Request) -> web.Response:
+        """Takes messages. Clients reset the connection at the answer's first byte: nothing hangs on it."""
+        session = self._sessions.find_sse(http.query.get(SESSION_QUERY, ""))
+        if session is None:
+            return refusal(404, "Session not found; open the stream again")
+        data = await self._bodies.read(http)
+        if isinstance(data, web.Response):
+            return data
+        body = jsonrpc.parse(data)
+        fault = _check(session, body)
+        if fault is not None:
+            return fault_response(fault)
+        for message in body.messages if isinstance(body, jsonrpc.Batch) else (body,):
+            if isinstance(message, jsonrpc.Request):
+                session.answer_later(partial(is_connected, http), message, self._sessions.identify)
+            elif not isinstance(message, jsonrpc.Fault | jsonrpc.Batch):
+                await session.receive(message)
+        return web.Response(status=202, text="Accepted")
+
+
+def _check(session: Session, body: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Fault) -> jsonrpc.Fault | None:
+    if isinstance(body, jsonrpc.Fault):
+        return body
+    if isinstance(body, jsonrpc.Batch):
+        return check_batch(session, body)
+    if isinstance(body, jsonrpc.Request) and session.is_duplicate(body):
+        return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", body.id)
+    return None

@@ -1,0 +1,106 @@
+"""The scope of a client: which tools its URL and its headers ask for.
+
+Receives: requests that open a session, or are one for themselves. Sends: a `Scope`, or why there is none.
+Does not know about: tools, groups, what is on; names are the editor's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..values import Catalogue, Scope
+from .guards import refusal
+
+TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY = "tools", "readonly", "catalogue"
+TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER = "X-MCP-Toolsets", "X-MCP-Tools", "X-MCP-Readonly"
+
+MAX_NAMES_CHARS = 1024
+"""All names together: they are kept in the session's id, which is a header."""
+
+_HEADERS = "x-mcp-"
+_MEANT = frozenset(
+    {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
+)
+"""Names that ask for less, without case and punctuation: in another spelling they are not overlooked."""
+
+_ALL = "all"
+_YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
+_CATALOGUES: dict[str, Catalogue] = {"direct": "direct", "search": "search"}
+
+
+class ScopeError(ValueError):
+    """A parameter is not what it must be; taking it for none would show more than was asked for."""
+
+
+def read_scope(http: web.Request) -> Scope | None:
+    """The scope of a request; None = everything that is on.
+
+    Names of the URL and of both headers count together.
+
+    Raises:
+        ScopeError: a value is malformed, or a name is one of these in another spelling.
+    """
+    headers = http.headers
+    asks = "?" in http.raw_path
+    named = [name for name in headers if name[: len(_HEADERS)].lower() == _HEADERS]
+    if not asks and not named:
+        return None
+    query = http.query
+    _refuse_misspelled(query, (TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY), "")
+    _refuse_misspelled(
+        (name.lower() for name in named),
+        tuple(name.lower() for name in (TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER)),
+        _HEADERS,
+    )
+    lists = [(TOOLS_QUERY, text) for text in query.getall(TOOLS_QUERY, ())]
+    lists += [(name, text) for name in (TOOLSETS_HEADER, TOOLS_HEADER) for text in headers.getall(name, ())]
+    flags = [(READ_ONLY_QUERY, text or "true") for text in query.getall(READ_ONLY_QUERY, ())]
+    flags += [(READ_ONLY_HEADER, text) for text in headers.getall(READ_ONLY_HEADER, ())]
+    read_only = {_flag(name, text) for name, text in flags}
+    scope = Scope(_names(lists), True in read_only, _catalogue(query.getall(CATALOGUE_QUERY, ())))
+    return None if scope == Scope() else scope
+
+
+def refuse_scope(failure: ScopeError, request: jsonrpc.RequestId | None = None) -> web.Response:
+    """The answer to a malformed one; it names the `request` that it answers."""
+    return refusal(400, str(failure), request)
+
+
+def _refuse_misspelled(given: Iterable[str], known: tuple[str, ...], prefix: str) -> None:
+    for name in given:
+        meant = "".join(filter(str.isalnum, name.removeprefix(prefix))).lower()
+        if name not in known and meant in _MEANT:
+            raise ScopeError(f"{name!a} is not known; it is spelled as one of {', '.join(known)}")
+
+
+def _names(lists: list[tuple[str, str]]) -> tuple[str, ...] | None:
+    if not lists:
+        return None
+    names: set[str] = set()
+    for parameter, text in lists:
+        given = [name.strip() for name in text.split(",")]
+        if "" in given:
+            raise ScopeError(f"{parameter} must be names of groups or tools, with commas between them")
+        if not all(name.isprintable() for name in given):
+            raise ScopeError(f"{parameter} has characters that no name has")
+        names.update(given)
+    if sum(map(len, names)) > MAX_NAMES_CHARS:
+        raise ScopeError(f"{lists[0][0]}: the names have more than {MAX_NAMES_CHARS} characters; name groups")
+    return None if _ALL in names else tuple(sorted(names))
+
+
+def _flag(parameter: str, text: str) -> bool:
+    value = text.strip().lower()
+    if value not in _YES | _NO:
+        raise ScopeError(f"{parameter} must be true or false")
+    return value in _YES
+
+
+def _catalogue(given: list[str] | tuple[()]) -> Catalogue | None:
+    chosen = {text.strip().lower() for text in given}
+    if not chosen <= _CATALOGUES.keys() or len(chosen) > 1:
+        raise ScopeError(f"{CATALOGUE_QUERY} must be {' or '.join(_CATALOGUES)}")
+    return _CATALOGUES[chosen.pop()] if chosen else None

@@ -1,0 +1,76 @@
+"""The stateless era (2026-07-28): one POST, one answer, nothing kept between them.
+
+Receives: guarded requests with their parsed body. Sends: answers, or an event stream that ends with one.
+A client cancels by going away, and nothing but the connection tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..mcp.exchange import Exchange
+from .connection import scope_of
+from .response import DeferredResponse, Responses, json_response
+from .scope import ScopeError, read_scope, refuse_scope
+from .streamable import fault_response
+
+if TYPE_CHECKING:
+    from ..calls.runner import Calls
+    from ..mcp.kernel import Kernel, Rejection
+
+
+class Stateless:
+    """See the head of this file."""
+
+    def __init__(self, calls: Calls, responses: Responses) -> None:
+        self._calls = calls
+        self._responses = responses
+        self._exchanges: set[Exchange] = set()
+
+    async def post(
+        self, http: web.Request, kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.Batch
+    ) -> web.StreamResponse:
+        """One request. Notifications are taken and dropped: this era has none that mean anything here."""
+        if isinstance(body, jsonrpc.Notification):
+            refused = kernel.unserved_version(version)
+            return web.Response(status=202) if refused is None else _refuse(None, refused)
+        if not isinstance(body, jsonrpc.Request):
+            return fault_response(jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Invalid request: not one request"))
+        try:
+            within = read_scope(http)
+        except ScopeError as failure:
+            return refuse_scope(failure, body.id)
+        route = await kernel.route(body, http.headers, within)
+        if isinstance(route, kernel.rejection):
+            return _refuse(body.id, route)
+        response = DeferredResponse(http, self._responses)
+        exchange = Exchange(self._calls, response.connected, body)
+        self._exchanges.add(exchange)
+        response.when_gone = partial(exchange.cancel, "disconnected")
+        try:
+            kept = scope_of(http)
+            dispatch = kernel.dispatch(body.id, body.params, response.push, scope=kept, within=within)
+            answer = await exchange.run(kernel, dispatch, lambda d: kernel.serve(route, d, body))
+            return await response.finish(answer, exchange.status)
+        finally:
+            self._exchanges.discard(exchange)
+            response.close()
+
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """The tasks of the requests in flight."""
+        return {exchange.task for exchange in self._exchanges}
+
+    def cancel_all(self, reason: str) -> None:
+        """Cancels the requests in flight; they are answered."""
+        for exchange in list(self._exchanges):
+            exchange.cancel(reason)
+
+
+def _refuse(id_: jsonrpc.RequestId | None, rejection: Rejection) -> web.Response:
+    body = jsonrpc.error(id_, rejection.code, rejection.message, rejection.data)
+    return json_response(jsonrpc.dumps(body), rejection.status)

@@ -1,0 +1,217 @@
+"""Streamable HTTP with sessions (2024-11-05 … 2025-11-25): POST, GET and DELETE.
+
+Receives: guarded requests, those of POST with their parsed body. Sends: answers, and event streams.
+Does not know about: the stateless era, SSE of 2024.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..sessions.ids import TooMuchError
+from ..sessions.outbox import EventIds
+from ..sessions.registry import FullError, Sessions
+from ..sessions.session import Session
+from ..values import Scope
+from .connection import is_connected
+from .events import SSE_HEADERS, attach, serve
+from .guards import refusal
+from .response import DeferredResponse, Responses, json_response
+from .scope import ScopeError, read_scope, refuse_scope
+
+if TYPE_CHECKING:
+    from ..mcp.kernel import Kernel
+
+SESSION_HEADER = "Mcp-Session-Id"
+LAST_EVENT_HEADER = "Last-Event-ID"
+
+RETRY_AFTER_SECONDS = 10
+"""Sessions free themselves within seconds of their last call, if at all."""
+
+
+class StreamableHttp:
+    """See the head of this file.
+
+    Args:
+        sessions: all of them.
+        events: their ids.
+        responses: those in flight.
+        companion: to whose endpoint all of its requests come; they have its sessions alone.
+    """
+
+    def __init__(
+        self, sessions: Sessions, events: EventIds, responses: Responses, companion: str | None = None
+    ) -> None:
+        self._companion = companion
+        self._sessions = sessions
+        self._events = events
+        self._responses = responses
+
+    async def post(
+        self, http: web.Request, kernel: Kernel, body: jsonrpc.Message | jsonrpc.Batch
+    ) -> web.StreamResponse:
+        """One message, or a batch of them."""
+        try:
+            if isinstance(body, jsonrpc.Request) and body.method == "initialize":
+                return await self._initialize(http, kernel, body)
+            session = self._session(http, kernel, body.id if isinstance(body, jsonrpc.Request) else None)
+        except FullError:
+            return full()
+        if not isinstance(session, Session):
+            return session
+        if isinstance(body, jsonrpc.Batch):
+            return await self._batch(http, session, body)
+        if isinstance(body, jsonrpc.Request):
+            if session.is_duplicate(body):
+                return fault_response(
+                    jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", body.id)
+                )
+            return await self._respond(http, session, body)
+        await session.receive(body)
+        return web.Response(status=202)
+
+    async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
+        """The stream for what belongs to no request, or the rest of one that was interrupted."""
+        try:
+            session = self._session(http, kernel)
+        except FullError:
+            return full()
+        if isinstance(session, web.Response):
+            return session
+        last_id = http.headers.get(LAST_EVENT_HEADER, "")
+        last = self._events.read(last_id)
+        stream = None if last is None else session.streams.resumable(last)
+        # A chunked body that breaks off is an error to `fetch`, after which Gemini CLI and Qwen Code give up.
+        framed = self._companion is None
+        if stream is not None:
+            return await serve(stream, http, attach(stream, http), after=last, framed=framed)
+        if lost := self._events.asked(last_id):
+            return _lost_response(lost)
+        stream = session.standalone
+        if stream.alive:
+            return refusal(409, "The session has a stream already")
+        turn = attach(stream, http)
+        session.look()
+        return await serve(stream, http, turn, prime=session.peer.expects_priming, framed=framed)
+
+    async def delete(self, http: web.Request) -> web.Response:
+        """Ends the session for good."""
+        id_ = http.headers.get(SESSION_HEADER)
+        if id_ is None:
+            return _no_session_id()
+        return web.Response(status=200) if self._sessions.delete(id_, self._companion) else _no_session()
+
+    def _session(
+        self, http: web.Request, kernel: Kernel, request: jsonrpc.RequestId | None = None
+    ) -> Session | web.Response:
+        """The session of a message; or the refusal, which names the `request` that it answers."""
+        id_ = http.headers.get(SESSION_HEADER)
+        if id_ is None:
+            return _no_session_id(request)
+        return self._sessions.find(kernel, id_, self._companion) or _no_session(request)
+
+    async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
+        try:
+            within = read_scope(http) if self._companion is None else Scope(companion=self._companion)
+        except ScopeError as failure:
+            return refuse_scope(failure, request.id)
+        session = self._sessions.create(kernel, "http", within)
+        sealed = False
+        try:
+            answer = await session.answer(partial(is_connected, http), request)
+            if session.peer.identity[0]:
+                id_ = self._sessions.seal(session)
+                sealed = True
+                response = json_response(answer)
+                response.headers[SESSION_HEADER] = id_
+                return response
+            return json_response(answer)
+        except TooMuchError as failure:
+            return fault_response(
+                jsonrpc.Fault(jsonrpc.INVALID_PARAMS, f"Invalid params: {failure}", request.id)
+            )
+        finally:
+            if not sealed:
+                self._sessions.drop(session)
+
+    async def _respond(
+        self, http: web.Request, session: Session, asked: jsonrpc.Request | list[jsonrpc.Request]
+    ) -> web.StreamResponse:
+        """Answers a request, or those of a batch."""
+        requests = asked if isinstance(asked, list) else [asked]
+        response = DeferredResponse(
+            http,
+            self._responses,
+            self._events,
+            asked=[request.id for request in requests],
+            prime=session.peer.expects_priming,
+        )
+        session.streams.responding(response)
+        response.when_gone = partial(session.lose, response, requests)
+        try:
+            if isinstance(asked, list):
+                return await response.finish(await session.answer_batch(asked, response))
+            return await response.finish(await session.answer(response.connected, asked, response))
+        finally:
+            session.streams.responded(response)
+            response.close()
+
+    async def _batch(self, http: web.Request, session: Session, batch: jsonrpc.Batch) -> web.StreamResponse:
+        fault = check_batch(session, batch)
+        if fault is not None:
+            return fault_response(fault)
+        requests = [message for message in batch.messages if isinstance(message, jsonrpc.Request)]
+        for message in batch.messages:
+            if isinstance(message, jsonrpc.Notification | jsonrpc.Answer):
+                await session.receive(message)
+        return await self._respond(http, session, requests) if requests else web.Response(status=202)
+
+
+def check_batch(session: Session, batch: jsonrpc.Batch) -> jsonrpc.Fault | None:
+    """Why a session does not take this batch."""
+    if not session.peer.may_batch:
+        return jsonrpc.Fault(
+            jsonrpc.INVALID_REQUEST, "Batches are not part of this session's protocol version"
+        )
+    seen: set[jsonrpc.RequestId] = set()
+    for message in batch.messages:
+        if isinstance(message, jsonrpc.Fault):
+            return message
+        if isinstance(message, jsonrpc.Request):
+            if message.method == "initialize":
+                return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "initialize must not be in a batch", message.id)
+            if message.id in seen or session.is_duplicate(message):
+                return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", message.id)
+            seen.add(message.id)
+    return None
+
+
+def fault_response(fault: jsonrpc.Fault) -> web.Response:
+    """The answer to a body that is not what may be sent here."""
+    return json_response(jsonrpc.dumps(jsonrpc.error(fault.id, fault.code, fault.message)), 400)
+
+
+def _lost_response(asked: list[jsonrpc.RequestId]) -> web.Response:
+    """The rest of a stream that cannot be resumed: an error for each request that it was to answer."""
+    text = "The answer was lost in a restart or kept no longer; the request may have been carried out"
+    errors = [jsonrpc.dumps(jsonrpc.error(id_, jsonrpc.INTERNAL_ERROR, text)) for id_ in asked]
+    body = b"".join(b"event: message\ndata: " + error + b"\n\n" for error in errors)
+    return web.Response(body=body, headers=SSE_HEADERS)
+
+
+def full() -> web.Response:
+    """The answer when there is no room for a session."""
+    message = "All sessions are in use; close one, or raise limits.sessions"
+    return refusal(503, message, code=jsonrpc.INTERNAL_ERROR, Retry_After=str(RETRY_AFTER_SECONDS))
+
+
+def _no_session_id(request: jsonrpc.RequestId | None = None) -> web.Response:
+    return refusal(400, f"{SESSION_HEADER} is missing; send initialize first", request)
+
+
+def _no_session(request: jsonrpc.RequestId | None = None) -> web.Response:
+    return refusal(404, "Session not found; send initialize again", request)

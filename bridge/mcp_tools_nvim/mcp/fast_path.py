@@ -1,0 +1,114 @@
+"""The fast path of `tools/call`: a plain call goes straight to its tool, and a text comes back as JSON.
+
+Receives: calls as their messages have them. Sends: them to `execute.py`; what they came to as JSON text, or
+as an early outcome for the handler in `methods/tools.py`, which then runs nothing.
+Does not know about: what a call that is not plain is refused with, how errors look; the kernel does.
+
+The SDK's models of a call and its result are a quarter of a call, and say nothing that is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mcp_types import SERVER_INFO_META_KEY
+from mcp_types.methods import serialize_server_result
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from .. import jsonrpc
+from ..calls.arguments import refused
+from ..calls.runner import Calls
+from ..values import Outcome
+from . import execute
+from .inputs import InputRequiredError
+from .request import Caller
+from .tool_results import tool_result
+
+METHOD = "tools/call"
+
+_MEMBERS = frozenset({"name", "arguments", "_meta"})
+_TEXT, _VALUE = "a text", {"a": "value"}
+
+
+def is_plain(params: Mapping[str, Any]) -> bool:
+    """Whether the SDK would take these parameters of a session's call, and reads nothing else in them."""
+    if not params.keys() <= _MEMBERS:
+        return False
+    arguments, meta = params.get("arguments"), params.get("_meta")
+    if meta is not None and (type(meta) is not dict or type(meta.get("progressToken", "")) not in (str, int)):
+        return False
+    return type(params.get("name")) is str and (arguments is None or type(arguments) is dict)
+
+
+class _Frame(NamedTuple):
+    """A result as JSON text, without what it holds: its text, and for `typed` its structured content."""
+
+    before: bytes
+    after: bytes
+    before_typed: bytes
+    between: bytes
+    after_typed: bytes
+
+
+class FastPath:
+    """See the head of this file.
+
+    Args:
+        calls: runs tools.
+        server_info: of the server, which results of the stateless era are stamped with.
+    """
+
+    def __init__(self, calls: Calls, server_info: Mapping[str, Any]) -> None:
+        self._calls = calls
+        self._server_info = server_info
+        self._frames: dict[str, _Frame] = {}
+
+    async def run(self, caller: Caller) -> bool:
+        """Runs a plain call; False leaves the answer to the kernel, either way the tool has run if it may."""
+        params, dispatch = caller.params, caller.dispatch
+        arguments = params.get("arguments") or {}
+        if (failure := refused(arguments)) is not None:
+            dispatch.early = failure
+            return False
+        try:
+            outcome = await execute.run(self._calls, caller, params["name"], arguments)
+        except InputRequiredError as required:
+            dispatch.early = required
+            return False
+        dispatch.encoded = self._encode(outcome, caller.connection.protocol_version)
+        if dispatch.encoded is None:
+            dispatch.early = outcome
+            return False
+        return True
+
+    def _encode(self, outcome: Outcome, version: str) -> tuple[bytes, ...] | None:
+        if outcome.error is not None or outcome.kind not in ("text", "json"):
+            return None
+        frame = self._frames.get(version) or self._add_frame(version)
+        text = outcome.text
+        if not outcome.structured:
+            return frame.before, jsonrpc.dumps(text), frame.after
+        if text[:1] != "{":
+            return None  # versions differ in what they allow
+        try:
+            value = jsonrpc.dumps(jsonrpc.loads(text))
+        except ValueError:
+            return None
+        return frame.before_typed, jsonrpc.dumps(text), frame.between, value, frame.after_typed
+
+    def _add_frame(self, version: str) -> _Frame:
+        text, value = jsonrpc.dumps(_TEXT), jsonrpc.dumps(_VALUE)
+        before, _, after = self._shaped(version, Outcome("done", "text", _TEXT)).partition(text)
+        typed = self._shaped(version, Outcome("done", "json", _TEXT), structuredContent=_VALUE)
+        before_typed, _, rest = typed.partition(text)
+        between, _, after_typed = rest.partition(value)
+        frame = self._frames[version] = _Frame(before, after, before_typed, between, after_typed)
+        return frame
+
+    def _shaped(self, version: str, outcome: Outcome, **more: Any) -> bytes:
+        """A result as the kernel would send it."""
+        result = serialize_server_result(METHOD, version, tool_result(outcome) | more)
+        if version in MODERN_PROTOCOL_VERSIONS:
+            result["_meta"] = {SERVER_INFO_META_KEY: self._server_info}
+        return jsonrpc.dumps(result)

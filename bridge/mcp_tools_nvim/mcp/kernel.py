@@ -1,0 +1,291 @@
+"""The SDK as a kernel for both eras: sessions' clients, and requests that carry everything themselves.
+
+Receives: checked JSON-RPC messages and their `Dispatch`. Sends: results as plain dicts, or `Rejection`s.
+Does not know about: HTTP responses, the editor. Imported late (about a second); see `loader.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.server.runner import ServerRunner, aclose_shielded, modern_error_data
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    InboundLadderRejection,
+    InboundModernRoute,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+    unsupported_protocol_version_rejection,
+    validate_mcp_param_headers,
+)
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    HEADER_MISMATCH,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    ClientCapabilities,
+    Implementation,
+    InitializeRequestParams,
+)
+from mcp_types.methods import validate_client_request
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, is_version_at_least
+from multidict import MultiMapping
+from pydantic import ValidationError
+
+from .. import jsonrpc
+from ..values import Scope
+from . import fast_path, invalid_params
+from .capabilities import well_formed
+from .dispatch import Ask, Dispatch, KeyedPush, Standalone
+from .fast_path import FastPath, is_plain
+from .request import Caller
+
+MAX_KEPT_IDENTITY = 16 * 1024
+"""Characters of what a client without a session says of itself, beyond which that is read anew each time."""
+
+_BATCH_VERSION = "2025-03-26"
+_PRIMING_VERSION = "2025-11-25"
+
+_LIFESPAN: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a stateless request is not served."""
+
+    status: int
+    code: int
+    message: str
+    data: Any = None
+
+
+class Peer:
+    """The client at the other end of a session, as the SDK sees it."""
+
+    def __init__(self, server: Server[Any], fast: FastPath, key: str, push: KeyedPush, ask: Ask) -> None:
+        self._connection = Connection.for_loop(Standalone(push, ask), session_id=key)
+        self._fast_path = fast
+        options = server.create_initialization_options()
+        self._runner = ServerRunner(server, self._connection, _LIFESPAN, init_options=options)
+
+    @property
+    def version(self) -> str:
+        """The negotiated protocol version."""
+        return self._connection.protocol_version
+
+    @property
+    def may_batch(self) -> bool:
+        """Whether the client may send several messages in one body: only one version has that."""
+        return self.version == _BATCH_VERSION
+
+    @property
+    def expects_priming(self) -> bool:
+        """Whether the client understands an empty event at the begin of a stream."""
+        return _expects_priming(self.version)
+
+    @property
+    def initialized(self) -> bool:
+        """Whether the client may be sent notifications."""
+        return self._connection.initialized.is_set()
+
+    @property
+    def identity(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Client information and capabilities, as the client declared them; empty before `initialize`."""
+        params = self._connection.client_params
+        return ({}, {}) if params is None else (_dump(params.client_info), _dump(params.capabilities))
+
+    def revive(self, version: str, client: dict[str, Any], capabilities: dict[str, Any]) -> None:
+        """Makes it the client that was initialized with these in an earlier life of the session.
+
+        Raises:
+            ValueError: they are not what a client can have declared.
+        """
+        if version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            raise ValueError(f"unknown protocol version {version}")
+        self._connection.client_params = InitializeRequestParams(
+            protocol_version=version,
+            client_info=Implementation.model_validate(client),
+            capabilities=ClientCapabilities.model_validate(capabilities),
+        )
+        self._connection.protocol_version = version
+        self._connection.initialized.set()
+
+    async def request(self, dispatch: Dispatch, request: jsonrpc.Request) -> dict[str, Any]:
+        """Serves a request; raises whatever the handler raises."""
+        params = request.params
+        if (
+            request.method == fast_path.METHOD
+            and self._connection.initialize_accepted
+            and params is not None
+            and is_plain(params)
+            and await self._fast_path.run(Caller(self._connection, dispatch, params))
+        ):
+            return {}
+        if request.method == "initialize" and params is not None:
+            params = well_formed(params)
+        return await self._runner.on_request(dispatch, request.method, params)
+
+    async def notified(self, notification: jsonrpc.Notification) -> None:
+        """Serves a notification; never raises."""
+        dispatch = Dispatch(None, notification.params)
+        await self._runner.on_notify(dispatch, notification.method, notification.params)
+
+    async def close(self) -> None:
+        """Runs the clean-up that handlers left with the connection."""
+        await aclose_shielded(self._connection)
+
+
+class _Client(NamedTuple):
+    """A client without a session; `well_formed`: the SDK has nothing against what it says of itself."""
+
+    identity: tuple[str, Any, Any]
+    connection: Connection
+    runner: ServerRunner[Any]
+    well_formed: bool
+
+
+class Kernel:
+    """Serves both eras on one SDK server.
+
+    Args:
+        server: built by `server.py`.
+        schema: gives the schema of a tool that a client may see, if parameter headers are checked against it.
+        stop: ends what the server keeps open (subscription streams).
+        fast: the fast path of `tools/call`.
+        companion_server: gives that of a companion, by its name.
+    """
+
+    handshake_versions = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
+    dispatch = Dispatch
+    rejection = Rejection
+
+    def __init__(
+        self,
+        server: Server[Any],
+        schema: Callable[[str, Scope | None], Awaitable[dict[str, Any] | None]],
+        stop: Callable[[], None],
+        fast: FastPath,
+        companion_server: Callable[[str], Server[Any]],
+    ) -> None:
+        self.server = server
+        self._companion_server = companion_server
+        self.stop = stop
+        self._schema = schema
+        self._fast_path = fast
+
+    def connect(self, key: str, push: KeyedPush, ask: Ask, companion: str | None = None) -> Peer:
+        """A new session's client; that of a `companion` has a server of its own."""
+        server = self.server if companion is None else self._companion_server(companion)
+        return Peer(server, self._fast_path, key, push, ask)
+
+    async def route(
+        self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None = None
+    ) -> InboundModernRoute | Rejection:
+        """Checks envelope and headers of a stateless request."""
+        if repeated := find_duplicated_routing_header(headers.items()):
+            return Rejection(400, HEADER_MISMATCH, f"{repeated} header appears more than once")
+        body = {"method": request.method, "params": request.params}
+        verdict = classify_inbound_request(body, headers=headers)  # aiohttp's: names in any case
+        if isinstance(verdict, InboundLadderRejection):
+            return _rejection(verdict)
+        mismatch = await self._parameter_mismatch(request, headers, within)
+        return verdict if mismatch is None else mismatch
+
+    def unserved_version(self, version: str) -> Rejection | None:
+        """The refusal of a stateless protocol version that is not served."""
+        rejection = unsupported_protocol_version_rejection(version)
+        return None if rejection is None else _rejection(rejection)
+
+    async def serve(
+        self, route: InboundModernRoute, dispatch: Dispatch, request: jsonrpc.Request
+    ) -> dict[str, Any]:
+        """Serves a stateless request; raises whatever the handler raises."""
+        client = self._client(route, {} if dispatch.scope is None else dispatch.scope)
+        params = request.params
+        if (
+            request.method == fast_path.METHOD
+            and client.well_formed
+            and params is not None
+            and is_plain(params)
+            and LOG_LEVEL_META_KEY not in params["_meta"]
+            and await self._fast_path.run(Caller(client.connection, dispatch, params))
+        ):
+            return {}
+        return await client.runner.on_request(dispatch, request.method, params)
+
+    @staticmethod
+    def error(id_: jsonrpc.RequestId, failure: Exception) -> dict[str, Any]:
+        """The answer to a request whose handler raised; unexpected failures are logged, not told."""
+        if isinstance(failure, ValidationError):
+            return jsonrpc.error(id_, jsonrpc.INVALID_PARAMS, *invalid_params.describe(failure))
+        data = modern_error_data(failure)
+        return jsonrpc.error(id_, data.code, data.message, data.data)
+
+    @staticmethod
+    def status_of(answer: dict[str, Any]) -> int:
+        """The HTTP status of a stateless answer."""
+        return ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
+
+    def _client(self, route: InboundModernRoute, scope: dict[str, Any]) -> _Client:
+        """The SDK's view of a client without a session: the same while the HTTP connection says the same.
+
+        Nothing is to be unwound after a request: handlers leave things with the connections of sessions only.
+        """
+        identity = (route.protocol_version, route.client_info, route.client_capabilities)
+        known: _Client | None = scope.get("client")
+        if known is not None and known.identity == identity:
+            return known
+        connection = Connection.from_envelope(*identity)
+        runner = ServerRunner(self.server, connection, _LIFESPAN)
+        client = _Client(identity, connection, runner, _is_well_formed(route))
+        if len(repr(identity)) <= MAX_KEPT_IDENTITY:
+            scope["client"] = client
+        return client
+
+    async def _parameter_mismatch(
+        self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None
+    ) -> Rejection | None:
+        params = request.params or {}
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        if request.method != "tools/call" or not isinstance(name, str):
+            return None
+        if not isinstance(arguments, dict):
+            return None  # malformed: the handler's own check says so better
+        schema = await self._schema(name, within)
+        if schema is None:
+            return None
+        rejection = validate_mcp_param_headers(schema, arguments, headers)
+        return None if rejection is None else _rejection(rejection)
+
+
+@lru_cache(maxsize=16)
+def _expects_priming(version: str) -> bool:
+    return is_version_at_least(version, _PRIMING_VERSION)
+
+
+def _rejection(verdict: InboundLadderRejection) -> Rejection:
+    status = ERROR_CODE_HTTP_STATUS.get(verdict.code, 200)
+    return Rejection(status, verdict.code, verdict.message, verdict.data)
+
+
+def _is_well_formed(route: InboundModernRoute) -> bool:
+    meta = {
+        PROTOCOL_VERSION_META_KEY: route.protocol_version,
+        CLIENT_INFO_META_KEY: route.client_info,
+        CLIENT_CAPABILITIES_META_KEY: route.client_capabilities,
+    }
+    try:
+        validate_client_request(fast_path.METHOD, route.protocol_version, {"name": "", "_meta": meta})
+    except ValidationError:
+        return False
+    return True
+
+
+def _dump(model: Implementation | ClientCapabilities) -> dict[str, Any]:
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)

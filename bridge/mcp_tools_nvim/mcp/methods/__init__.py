@@ -1,0 +1,1 @@
+"""The methods of MCP, one file for each family; `mcp/server.py` puts them together."""

@@ -1,0 +1,138 @@
+"""The SDK server of the bridge, put together from `methods/`; nothing in it knows a tool by name.
+
+Receives: MCP requests, typed by the SDK. Sends: verbs to the editor and calls to `calls/`; outcomes become
+results, errors become JSON-RPC in `errors.py` and `methods/`, nowhere else. Does not know about: HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.subscriptions import ListenHandler
+
+from .. import __version__
+from ..calls.runner import Calls
+from ..neovim import Editor
+from ..values import ServerInfo, Settings
+from . import observer
+from .fast_path import FastPath
+from .inputs import Legs
+from .list_changed import Announcer, Broadcast
+from .methods.prompts import Prompts
+from .methods.resources import Resources
+from .methods.subscriptions import Subscriptions
+from .methods.tools import Tools
+from .pages import Lists
+
+NAME = "mcp-tools.nvim"
+
+
+class BridgeServer(Server[Any]):
+    """The SDK's server, but it announces that its lists change, and its stamp is not copied in depth."""
+
+    @cached_property
+    def _stamp(self) -> dict[str, Any]:
+        return super().server_info_stamp
+
+    @property
+    def server_info_stamp(self) -> dict[str, Any]:
+        """Name and version, in every result of the stateless era; flat, so that a copy is its owner's."""
+        return dict(self._stamp)
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """What `initialize` answers with."""
+        changes = notification_options or NotificationOptions(True, True, True)
+        return super().create_initialization_options(changes, experimental_capabilities, extensions)
+
+
+class Assembly:
+    """The server and what its owner needs beside it.
+
+    Args:
+        editor: asked for definitions.
+        calls: runs tools, and what else has a handler in the editor.
+        settings: the instructions for clients, limits.
+        broadcast: sends a notification without parameters to sessions.
+        token: what clients authenticate with.
+        boot: id of this life of the editor.
+        server_info: what a companion's agent is told that it has found, by the companion's name.
+    """
+
+    def __init__(
+        self,
+        editor: Editor,
+        calls: Calls,
+        settings: Settings,
+        broadcast: Broadcast,
+        token: str,
+        boot: str,
+        server_info: Callable[[str], ServerInfo | None] = lambda companion: None,
+    ) -> None:
+        self._server_info = server_info
+        self._companion_servers: dict[ServerInfo, BridgeServer] = {}
+        self.legs = Legs(token, boot, max(1.0, settings.limits.parked / 1000))
+        self.tools = Tools(editor, calls, settings.tool_prefix)
+        self.announcer = Announcer(broadcast, self.tools.scoped)
+        self.listen = ListenHandler(self.announcer.bus)
+        self.resources = Resources(editor, calls, settings.limits)
+        self.prompts = Prompts(editor, calls)
+        sessions = settings.limits.sessions
+        self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen, sessions)
+        editor.on_changed(self.announcer.changed)
+        self.server = self._build(settings.instructions)
+        self.fast = FastPath(calls, self.server.server_info_stamp)
+
+    def stop(self) -> None:
+        """Ends the subscription streams."""
+        self.announcer.stop()
+        self.listen.close()
+
+    def companion_server(self, companion: str) -> BridgeServer:
+        """The server of a companion's agents: it has tools, and nothing else that one could ask for."""
+        info = self._server_info(companion) or ServerInfo(NAME, __version__)
+        server = self._companion_servers.get(info)
+        if server is None:
+            server = BridgeServer(info.name, version=info.version, title=info.title)
+            server.middleware.clear()
+            Lists({"tools/list": self.tools.pages}).install(server)
+            server.add_request_handler("tools/call", types.CallToolRequestParams, self.tools.call)
+            self._companion_servers[info] = server
+        return server
+
+    def _build(self, instructions: str) -> BridgeServer:
+        """The SDK server. Capabilities follow from the handlers that it has."""
+        server = BridgeServer(
+            NAME,
+            version=__version__,
+            instructions=instructions or None,
+            on_subscriptions_listen=self.subscriptions.listen,
+            get_tool_input_schema=self.tools.input_schema,
+        )
+        server.middleware.clear()  # the SDK's tracing costs 11 µs per call and has no exporter here
+        self.legs.install(server)
+        lists = {
+            "tools/list": self.tools.pages,
+            "resources/list": self.resources.fixed,
+            "resources/templates/list": self.resources.templates,
+            "prompts/list": self.prompts.pages,
+        }
+        Lists(lists).install(server)
+        add, subscriptions = server.add_request_handler, self.subscriptions
+        add("tools/call", types.CallToolRequestParams, self.tools.call)
+        add("resources/read", types.ReadResourceRequestParams, self.resources.read)
+        add("resources/subscribe", types.SubscribeRequestParams, subscriptions.subscribe)
+        add("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
+        add("prompts/get", types.GetPromptRequestParams, self.prompts.get)
+        add("completion/complete", types.CompleteRequestParams, self.prompts.complete)
+        add("logging/setLevel", types.SetLevelRequestParams, observer.set_level)
+        return server

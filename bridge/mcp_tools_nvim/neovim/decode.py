@@ -1,0 +1,196 @@
+"""Raw values of the wire → values of `model`. What it raises means "an answer of unknown shape".
+
+Receives what msgpack made of the editor's tables; sends typed, frozen values with local deadlines.
+Does not know about: channels, futures, who asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from typing import Any
+
+from ..errors import Code
+from ..values import (
+    Endpoint,
+    FieldError,
+    Hello,
+    Inputs,
+    Limits,
+    Listing,
+    Mode,
+    Outcome,
+    Progress,
+    Reply,
+    ServerInfo,
+    Settings,
+    ToolError,
+)
+from .clock import EditorClock
+
+_CALL_STATES = {"running", "waiting_approval", "waiting_input"}
+_END_STATES = {"done", "failed", "timed_out", "cancelled"}
+_KINDS = {"text", "json", "content", "empty"}
+_TRANSPORTS = {"http", "websocket", "unix"}
+
+
+def clean(text: str) -> str:
+    """Replaces bytes that are not UTF-8; for texts that are shown, never for results."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def fault_text(thrown: str, address: str) -> str:
+    """What `hello` threw in the editor at `address`, without file names and traceback."""
+    if "module 'mcp-tools.wire' not found" in thrown:
+        return f"Neovim at {address} has no mcp-tools.nvim on its 'runtimepath': add it there"
+    first = thrown.splitlines()[0] if thrown else ""
+    return re.sub(r"^(Lua: |Error executing lua: |Vim:|\S*\.lua:\d+: |\[string [^]]*\]:\d+: )+", "", first)
+
+
+def json_value(text: Any) -> Any:
+    """Parses JSON text that a tool's log call sent."""
+    return json.loads(clean(text))
+
+
+def deadline(clock_ns: Any, clock: EditorClock) -> float | None:
+    """Translates a deadline of the editor's clock; nil = no limit."""
+    return None if clock_ns is None else clock.to_local(int(clock_ns))
+
+
+def reply(raw: Any, clock: EditorClock) -> Reply:
+    """Answer to `execute` or `get_result`, or what rides in a wake."""
+    progress = raw.get("progress")
+    latest = None if progress is None else _progress(progress)
+    if "size" in raw:
+        return Reply(False, progress=latest, size=int(raw["size"]))
+    if raw["done"]:
+        return Reply(True, outcome(raw["result"]), progress=latest)
+    state = _one_of(raw["state"], _CALL_STATES)
+    asked = raw.get("inputs")
+    inputs = None if asked is None else Inputs(int(asked["seq"]), _table(json_value(asked["json"])))
+    withdrawn = int(raw.get("withdrawn", 0))
+    return Reply(False, None, state, deadline(raw.get("deadline"), clock), latest, inputs, withdrawn)
+
+
+def outcome(raw: Any) -> Outcome:
+    """How a call ended."""
+    state = _one_of(raw["state"], _END_STATES)
+    if state == "done":
+        kind = _one_of(raw["kind"], _KINDS)
+        text = raw.get("text") or ""
+        if type(text) is not str:
+            raise TypeError("text is not a string")
+        return Outcome("done", kind, text, raw.get("structured") is True)
+    return Outcome(state, error=_error(raw["error"]), schema_bound=raw.get("schema_bound") is True)
+
+
+def listing(raw: Any) -> Listing:
+    """Answer to `list`."""
+    if raw.get("unchanged") or raw.get("loading"):
+        return Listing(int(raw["revision"]), None, bool(raw.get("loading")))
+    return Listing(int(raw["revision"]), clean(raw["json"]))
+
+
+def explanation(raw: Any) -> tuple[str, str]:
+    """Answer to `explain`."""
+    return clean(raw["path"]), clean(raw["message"])
+
+
+def refusal(raw: Any) -> ToolError | None:
+    """Answer to `subscribe`."""
+    error = raw.get("error")
+    return None if error is None else _error(error)
+
+
+def mode(raw: Any) -> Mode:
+    """Answer of `nvim_get_mode`."""
+    return Mode(raw["mode"], raw["blocking"])
+
+
+def hello(raw: Any) -> Hello:
+    """Answer to `hello`; settings that this bridge does not know are left out."""
+    return Hello(
+        boot=raw["boot"],
+        revisions={str(k): int(v) for k, v in _table(raw.get("revision")).items()},
+        versions={str(k): str(v) for k, v in _table(raw.get("versions")).items()},
+        token=raw.get("token") or None,
+        settings=_settings(_table(raw.get("settings"))),
+        endpoints=endpoints(raw.get("endpoints")),
+    )
+
+
+def endpoints(raw: Any) -> tuple[Endpoint, ...]:
+    """The endpoints of companions, from `hello` or the event `endpoints`."""
+    return tuple(_endpoint(each) for each in raw) if isinstance(raw, list) else ()
+
+
+def _endpoint(raw: Any) -> Endpoint:
+    server = raw["server"]
+    token, name = raw["token"], raw["name"]
+    if type(token) is not str or type(name) is not str or not token or not name:
+        raise ValueError("an endpoint without a name or a token")
+    return Endpoint(
+        name=name,
+        token=token,
+        transport=_one_of(raw["transport"], _TRANSPORTS),
+        header=str(raw["header"]).lower(),
+        server=ServerInfo(str(server["name"]), str(server["version"]), server.get("title")),
+        scheme=raw.get("scheme"),
+        subprotocol=raw.get("subprotocol"),
+        socket=raw.get("socket"),
+        label=raw.get("label"),
+    )
+
+
+def _settings(raw: dict[str, Any]) -> Settings:
+    values = {f.name: raw[f.name] for f in fields(Settings) if raw.get(f.name) is not None}
+    for name in ("allowed_hosts", "allowed_origins"):
+        values[name] = tuple(values.get(name) or ())
+    limits = _table(raw.get("limits"))
+    values["limits"] = Limits(**{f.name: int(limits[f.name]) for f in fields(Limits) if f.name in limits})
+    if "tool_timeout" in values:
+        values["tool_timeout"] = int(values["tool_timeout"])
+    return Settings(**values)
+
+
+def _progress(raw: Any) -> Progress:
+    message = raw.get("message")
+    state = raw.get("state")
+    return Progress(
+        int(raw["seq"]),
+        raw["done"],
+        raw.get("total"),
+        None if message is None else clean(message),
+        None if state is None else json_value(state),
+    )
+
+
+def _error(raw: Any) -> ToolError:
+    code = raw["code"]
+    # A newer plugin may know codes that this bridge does not.
+    known = Code(code) if code in _CODES else Code.EXECUTION_ERROR
+    faults = tuple(FieldError(clean(e["field"]), clean(e["message"])) for e in raw.get("errors") or ())
+    required = _table(raw.get("required")) or None
+    return ToolError(known, clean(raw["message"]), faults, required, raw.get("asked") is True)
+
+
+def _one_of(value: Any, allowed: set[str]) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{value!r} is none of {sorted(allowed)}")
+    return value
+
+
+def _table(raw: Any) -> dict[str, Any]:
+    """Lua's empty table arrives as an empty list."""
+    return raw if isinstance(raw, dict) else {}
+
+
+_CODES = {str(code) for code in Code}
+
+
+def refused(raw: Any) -> list[str]:
+    """Faults of definitions that were not taken in, a line each."""
+    return [line for fault in raw["refused"] for line in str(fault).splitlines()]

@@ -1,0 +1,41 @@
+"""What to tell a client whose call the editor could not start, and a person how to free the editor.
+
+Does not know about: how the mode was learnt.
+"""
+
+from __future__ import annotations
+
+from ..values import Mode
+
+_TABLE: tuple[tuple[str, str], ...] = (
+    ("rm", 'it shows a "-- More --" prompt: press Space or q in it'),
+    ("r?", "it asks a question (a confirm dialog): answer it there"),
+    ("r", "it shows a hit-enter prompt: press Enter in it"),
+    ("!", "a shell command runs in it: wait until that ends, or press Ctrl-C there"),
+    ("no", "an operator waits for its motion: press Esc in it"),
+    ("n", 'a command waits for its next key (as after g, " or Ctrl-W): press Esc in it'),
+    ("i", "insert mode waits for a key (as after Ctrl-R): press Esc in it"),
+    ("R", "replace mode waits for a key: press Esc in it"),
+    ("v", "visual mode waits for a key: press Esc in it"),
+    ("V", "visual mode waits for a key: press Esc in it"),
+    ("\x16", "visual mode waits for a key: press Esc in it"),
+    ("s", "select mode waits for a key: press Esc in it"),
+    ("c", "its command line waits for a key: press Esc in it"),
+    ("t", "its terminal mode waits for a key: press Esc in it"),
+)
+"""First prefix that fits; see `:help mode()`."""
+
+
+def advice(mode: Mode | None) -> str:
+    """Why the editor does not answer, and what to press; None = not even `mode()` was answered."""
+    if mode is None:
+        return "Neovim is busy: no answer for 2 s"
+    for prefix, text in _TABLE:
+        if mode.name.startswith(prefix):
+            return f'Neovim is blocked (mode "{mode.name}"): {text}'
+    return f'Neovim is blocked (mode "{mode.name}"): press Esc in it'
+
+
+def refusal(mode: Mode | None) -> str:
+    """Text for the client; it may rely on it that nothing ran."""
+    return f"{advice(mode)}. The tool did not run and will not; try again then."

@@ -1,0 +1,210 @@
+"""Calls of Python tools: each is run, and ends once.
+
+Receives: `remote_call`, `remote_cancel`, `remote_answer` from the editor, on the loop's thread.
+Sends: `remote_result`, `remote_progress`, `remote_log`, `remote_ask` to the editor.
+Does not know about: pynvim (a `Wire` is handed in), MCP, what was approved.
+
+Plain functions run in threads, `async` ones on the loop. Whatever a function does after its call has ended
+is dropped by the editor; that it has ended at all is told, so that one that never does is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from ...api import ambient
+from ...errors import Code
+from .. import errors, modules, parameters, results
+from ..context import AsyncContext, Context
+from ..errors import ToolError
+from .client_messages import ClientMessages, Wire
+from .threads import BusyError, Threads
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that is ready to be called."""
+
+    function: Callable[..., Any]
+    context: str | None
+    converters: Mapping[str, Callable[[Any], Any]]
+    is_async: bool
+
+    def arguments(self, given: Mapping[str, Any], ctx: Context | AsyncContext) -> dict[str, Any]:
+        """The function's arguments; raises ToolError for those that do not fit."""
+        made: dict[str, Any] = {
+            name: self.converters[name](value) for name, value in given.items() if name in self.converters
+        }
+        if self.context:
+            made[self.context] = ctx
+        return made
+
+
+@dataclass(slots=True)
+class Running:
+    """A call that has not ended."""
+
+    id: str
+    given: Mapping[str, Any]
+    info: Mapping[str, Any]
+    messages: ClientMessages
+    ctx: Context | AsyncContext | None = None
+    task: asyncio.Task[None] | None = None
+    reason: str | None = None
+
+
+class Modules:
+    """Modules that were imported, each once, whoever needs them at the same time."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, ModuleType] = {}
+        self._locks: dict[str, threading.Lock] = {}
+
+    def get(self, key: str, fields: Mapping[str, Any]) -> ModuleType:
+        """The module of a source; raises whatever importing it does."""
+        with self._locks.setdefault(key, threading.Lock()):
+            if key not in self._modules:
+                self._modules[key] = modules.load(modules.Source.of(fields))
+            return self._modules[key]
+
+
+def prepare(module: ModuleType, name: str) -> Tool:
+    """Make the function of a tool ready."""
+    function = modules.tools_of(module).get(name)
+    if function is None:
+        raise ToolError(f"{modules.file_of(module) or module.__name__} has no tool '{name}' any more")
+    found = parameters.of(function)
+    converters = {argument.name: parameters.converter(argument) for argument in found.arguments}
+    return Tool(function, found.context, converters, inspect.iscoroutinefunction(function))
+
+
+def unbegun() -> ToolError:
+    """Why a call came to nothing whose cancel was there first."""
+    return ToolError("the call was cancelled before it began", Code.CANCELLED)
+
+
+class Host:
+    """The calls of one process."""
+
+    def __init__(self, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:
+        self.wire = wire
+        self.loop = loop
+        self.threads = Threads()
+        self.modules = Modules()
+        self.calls: dict[str, Running] = {}
+        self.tools: dict[tuple[str, str], Tool] = {}
+
+    def handle(self, event: str, *args: Any) -> None:
+        """An event of the editor."""
+        if event == "remote_call":
+            self.call(*args)
+        elif event == "remote_cancel":
+            self.cancel(*args)
+        elif event == "remote_answer":
+            self.answer(*args)
+
+    def call(self, call_id: str, target: Mapping[str, Any], given: Any, info: Mapping[str, Any]) -> None:
+        """Begin a call."""
+        messages = ClientMessages(call_id, self.wire, self.loop)
+        running = Running(call_id, given if isinstance(given, dict) else {}, info, messages)
+        self.calls[call_id] = running
+        key = (target["key"], target["name"])
+        tool = self.tools.get(key)
+        if tool and tool.is_async:
+            self.begin(running, tool)
+            return
+        try:
+            # The first import of a module may take long, so it is no work for the loop.
+            self.threads.run(partial(self.in_thread, running, key, target))
+        except BusyError as busy:
+            self.finish(running, {"kind": "error", "code": str(Code.BUSY), "message": str(busy)})
+
+    def in_thread(self, running: Running, key: tuple[str, str], target: Mapping[str, Any]) -> None:
+        """Make the tool ready if it is not, and run it unless it belongs on the loop."""
+        try:
+            tool = self.tools.get(key) or prepare(self.modules.get(key[0], target["source"]), key[1])
+            self.tools[key] = tool
+            if tool.is_async:
+                self.loop.call_soon_threadsafe(self.begin, running, tool)
+                return
+            ctx = Context(running.id, running.info, running.messages)
+            self.attach(running, ctx)
+            ambient.cancelled.set(ctx.cancelled)
+            value = tool.function(**tool.arguments(running.given, ctx))
+            if inspect.iscoroutine(value):
+                value.close()
+                raise TypeError("a plain function returned a coroutine: its decorators must be `async`, too")
+            outcome = self.outcome(running, value)
+        except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit must not end a thread of the pool)
+            outcome = errors.outcome_of(error)
+        self.finish(running, outcome)
+
+    def begin(self, running: Running, tool: Tool) -> None:
+        """Begin a call of an `async` function."""
+        ctx = AsyncContext(running.id, running.info, running.messages)
+        try:
+            self.attach(running, ctx)
+        except ToolError as error:
+            self.finish(running, errors.outcome_of(error))
+            return
+        running.task = self.loop.create_task(self.on_loop(running, tool, ctx))
+        running.task.add_done_callback(partial(self.ended, running))
+
+    def ended(self, running: Running, _: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step runs nothing, not even what tells the end."""
+        if running.id in self.calls:
+            self.finish(running, errors.outcome_of(unbegun()))
+
+    async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:
+        """Run an `async` function to its end."""
+        ambient.cancelled.set(ctx.cancelled)  # for the threads that it may start
+        try:
+            made: Coroutine[Any, Any, Any] = tool.function(**tool.arguments(running.given, ctx))
+            outcome = self.outcome(running, await made)
+        except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit would end the loop)
+            outcome = errors.outcome_of(error)
+        self.finish(running, outcome)
+
+    def attach(self, running: Running, ctx: Context | AsyncContext) -> None:
+        """Give a call its context; a cancel may have come before it."""
+        running.ctx = ctx
+        if running.reason is not None:
+            ctx.cancelled.reason = running.reason
+            ctx.cancelled.set()
+            raise unbegun()
+
+    def outcome(self, running: Running, value: Any) -> dict[str, Any]:
+        """What a function returned, as it crosses."""
+        return results.outcome_of(value, running.info.get("limit"))
+
+    def finish(self, running: Running, outcome: Mapping[str, Any]) -> None:
+        """The end of a call: the last thing that is told of it."""
+        if self.calls.pop(running.id, None):
+            running.messages.close()
+            self.wire.post("remote_result", running.id, dict(outcome))
+
+    def cancel(self, call_id: str, reason: str) -> None:
+        """A call has ended without its tool: tell the tool."""
+        running = self.calls.get(call_id)
+        if running is None:
+            return
+        running.reason = reason
+        if running.ctx:
+            running.ctx.cancelled.reason = reason
+            running.ctx.cancelled.set()
+        running.messages.close()
+        if running.task:
+            running.task.cancel()
+
+    def answer(self, call_id: str, ask: int, answer: Any, error: Any) -> None:
+        """What the client answered."""
+        running = self.calls.get(call_id)
+        if running:
+            running.messages.answer(ask, answer, error)

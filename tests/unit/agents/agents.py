@@ -1,0 +1,119 @@
+"""Made-up endpoints, and an agent that comes in by one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from mcp_tools_nvim.values import Endpoint, ServerInfo
+from tests.support.served import JSON_AND_SSE, Served
+
+SERVER = ServerInfo("made-up-editor", "7", "Made up")
+HTTP = Endpoint("web", "endpoint-" + "h" * 40, "http", "authorization", SERVER, scheme="bearer")
+SOCKET = Endpoint("socket", "endpoint-" + "w" * 40, "websocket", "x-made-up", SERVER, subprotocol="mcp")
+
+
+def unix_endpoint(path: Path | str) -> Endpoint:
+    """An endpoint with a socket there."""
+    return Endpoint(
+        "pipe", "endpoint-" + "u" * 40, "unix", "authorization", SERVER, scheme="nonce", socket=str(path)
+    )
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "agent", "version": "3"},
+    },
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def request(method: str, params: dict[str, Any] | None = None, id_: int = 2) -> dict[str, Any]:
+    """A JSON-RPC request."""
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params or {}}
+
+
+def call(tool: str, id_: int = 2, **arguments: Any) -> dict[str, Any]:
+    """A `tools/call`."""
+    return request("tools/call", {"name": tool, "arguments": arguments}, id_)
+
+
+class Agent:
+    """Speaks HTTP to an endpoint, at the port or at a socket."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str, credential: str) -> None:
+        self.http = http
+        self.url = url
+        self.headers = {"Authorization": credential}
+        self.session: str | None = None
+
+    def head(self, **more: str) -> dict[str, str]:
+        head = {"Accept": JSON_AND_SSE, "Content-Type": "application/json"} | self.headers
+        if self.session is not None:
+            head["Mcp-Session-Id"] = self.session
+        return head | {name.replace("_", "-"): value for name, value in more.items()}
+
+    async def post(self, body: Any, path: str = "/mcp", **more: str) -> aiohttp.ClientResponse:
+        """POST of a value."""
+        data = json.dumps(body).encode()
+        return await self.http.post(self.url + path, data=data, headers=self.head(**more))
+
+    async def ask(self, body: dict[str, Any], **more: str) -> dict[str, Any]:
+        """The answer to a request."""
+        async with await self.post(body, **more) as response:
+            assert response.status == 200, await response.text()
+            answer: dict[str, Any] = await response.json()
+            return answer
+
+    async def initialize(self, **more: str) -> dict[str, Any]:
+        """Opens a session."""
+        async with await self.post(INITIALIZE, **more) as response:
+            assert response.status == 200, await response.text()
+            self.session = response.headers["Mcp-Session-Id"]
+            result: dict[str, Any] = (await response.json())["result"]
+        async with await self.post(INITIALIZED) as response:
+            assert response.status == 202
+        return result
+
+    async def get(self, **more: str) -> aiohttp.ClientResponse:
+        """The session's stream."""
+        return await self.http.get(
+            self.url + "/mcp", headers=self.head(**more) | {"Accept": "text/event-stream"}
+        )
+
+    async def delete(self) -> int:
+        """The status of the end of the session."""
+        async with self.http.delete(self.url + "/mcp", headers=self.head()) as response:
+            return response.status
+
+
+@asynccontextmanager
+async def agent_at_port(bridge: Served, endpoint: Endpoint = HTTP) -> AsyncIterator[Agent]:
+    """An agent that holds the token of an endpoint at the port."""
+    async with aiohttp.ClientSession() as http:
+        yield Agent(http, bridge.url, f"Bearer {endpoint.token}")
+
+
+@asynccontextmanager
+async def agent_at_socket(endpoint: Endpoint) -> AsyncIterator[Agent]:
+    """An agent that holds the token of a unix socket."""
+    connector = aiohttp.UnixConnector(str(endpoint.socket))
+    async with aiohttp.ClientSession(connector=connector) as http:
+        yield Agent(http, "http://localhost", f"Nonce {endpoint.token}")
+
+
+def add_tools(bridge: Served, companion: str) -> None:
+    """A tool of the companion, and one that is everybody's."""
+    bridge.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
+    bridge.editor.add_tool("place", lambda ctx, arguments: ctx.request.session, companion=companion)
+    bridge.editor.add_resource("nvim://thing", lambda ctx, arguments: "thing")

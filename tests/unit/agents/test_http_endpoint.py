@@ -1,0 +1,290 @@
+"""An endpoint at the port, over streamable HTTP."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mcp_tools_nvim.agents import endpoints as endpoints_module
+from mcp_tools_nvim.agents.endpoints import Endpoints
+from tests.support.served import TOKEN, Served, events, eventually, next_event, served
+
+from .agents import (
+    HTTP,
+    INITIALIZE,
+    INITIALIZED,
+    SOCKET,
+    Agent,
+    add_tools,
+    agent_at_port,
+    call,
+    request,
+)
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served(endpoints=(HTTP, SOCKET)) as running:
+        add_tools(running, HTTP.name)
+        yield running
+
+
+@pytest.fixture
+async def agent(bridge: Served) -> AsyncIterator[Agent]:
+    async with agent_at_port(bridge) as one:
+        yield one
+
+
+async def test_it_has_its_own_server_and_tools_and_nothing_else(bridge: Served, agent: Agent) -> None:
+    """Neither ours nor resources nor prompts, by any method; and nobody else has its tools."""
+    result = await agent.initialize()
+    assert result["serverInfo"] == {"name": "made-up-editor", "version": "7", "title": "Made up"}
+    assert list(result["capabilities"]) == ["tools"]
+    assert "instructions" not in result
+    listed = await agent.ask(request("tools/list"))
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["place"]
+    placed = await agent.ask(call("place"))
+    assert len(placed["result"]["content"][0]["text"]) == 32
+    for name in ("echo", "nvim_echo"):
+        assert (await agent.ask(call(name)))["error"]["code"] == -32602
+    for method in ("resources/list", "resources/read", "resources/subscribe", "prompts/list", "prompts/get"):
+        answer = await agent.ask(request(method, {"uri": "nvim://thing", "name": "p"}))
+        assert answer["error"]["code"] == -32601, method
+    ours = await bridge.initialize()
+    assert [t["name"] for t in (await bridge.ask(ours, "tools/list"))["result"]["tools"]] == ["nvim_echo"]
+    assert (await bridge.ask(ours, "tools/call", {"name": "place"}))["error"]["code"] == -32602
+
+
+async def test_sessions_are_not_carried_through_another_endpoint(bridge: Served, agent: Agent) -> None:
+    """An id is worth nothing with the token of somebody else, and is not ended by it either."""
+    ours = await bridge.initialize()
+    await agent.initialize()
+    theirs = str(agent.session)
+    async with await bridge.post(request("tools/list"), theirs) as response:
+        assert response.status == 404
+    async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": theirs}) as response:
+        assert response.status == 404
+    agent.session = ours
+    async with await agent.post(request("tools/list")) as response:
+        assert response.status == 404
+    assert await agent.delete() == 404
+    assert "result" in await bridge.ask(ours, "tools/list")
+    agent.session = theirs
+    assert "result" in await agent.ask(request("tools/list"))
+    assert await agent.delete() == 200
+    async with await agent.post(request("tools/list")) as response:
+        assert response.status == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": f"Bearer {HTTP.token}x"}, 401),
+        ({"Authorization": f"Nonce {HTTP.token}"}, 401),
+        ({"Authorization": HTTP.token}, 401),
+        ({"Authorization": f"Bearer {SOCKET.token}"}, 401),
+        ({"X-Made-Up": SOCKET.token, "Authorization": ""}, 426),
+        ({"Host": "attacker.example"}, 403),
+        ({"Origin": "http://attacker.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1"}, 403),
+        ({"Host": "host.docker.internal:1234"}, 200),
+        ({"Content-Length": "104857600"}, 413),
+    ],
+)
+async def test_its_guards(agent: Agent, headers: dict[str, str], status: int) -> None:
+    """A wrong token, a web page (also one that comes from our own port), a large body."""
+    async with await agent.post(request("initialize"), **headers) as response:
+        assert response.status == status or (status == 200 and response.status != 403), await response.text()
+
+
+@pytest.mark.parametrize(
+    "path", ["/sse", "/messages", "/health", "/mcp/../health", "//mcp", "/mcp/x", "/%6dcp/"]
+)
+async def test_it_has_no_other_path(agent: Agent, path: str) -> None:
+    """Its token opens nothing that is not its own, however the path is spelled."""
+    async with agent.http.get(agent.url + path, headers=agent.head()) as response:
+        assert response.status == 404
+
+
+async def test_health_knows_nothing_of_its_token(agent: Agent) -> None:
+    """The bridge's state is for those who hold the main token."""
+    async with agent.http.get(agent.url + "/health") as response:
+        assert await response.json() == {"status": "ok"}
+
+
+async def test_who_asks_first_what_there_is_may_go_on(agent: Agent) -> None:
+    """The probe for a later era is answered, not refused, and changes nothing."""
+    probe = request(
+        "server/discover", {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}, 0
+    )
+    answer = await agent.ask(probe, Mcp_Protocol_Version="2026-07-28")
+    assert (answer["id"], answer["error"]["code"]) == (0, -32601)
+    await agent.initialize()
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    placed = await agent.ask(request("tools/call", {"name": "place", "arguments": {}, "_meta": meta}))
+    assert "result" in placed
+
+
+async def test_the_editor_hears_who_is_there_and_what_they_say(bridge: Served, agent: Agent) -> None:
+    """Once its stream stands, and once it is gone; a loss of the stream for a moment is neither."""
+    await agent.initialize()
+    assert bridge.editor.companions == []
+    stream = await agent.get()
+    await eventually(lambda: bridge.editor.companions)
+    session = (await agent.ask(call("place")))["result"]["content"][0]["text"]
+    about = {"companion": "web", "session": session}
+    assert bridge.editor.companions == [("opened", about | {"client": "agent", "version": "3"})]
+    said = {"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4, "deep": {"x": [1]}}}
+    async with await agent.post(said) as response:
+        assert response.status == 202
+    event, data = bridge.editor.companions[-1]
+    assert (event, data["method"], json.loads(data["params"])) == (
+        "notified",
+        "ide_connected",
+        said["params"],
+    )
+    async with await agent.post(said | {"params": {"text": "x" * 70_000}}) as response:
+        assert response.status == 202
+    assert len(bridge.editor.companions) == 2
+    stream.close()
+    async with await agent.get() as again:
+        bridge.editor.push("web", session, "moved", '{"line":2}', True)
+        _, _, message = await next_event(_without_priming(again))
+        assert message == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
+    assert await agent.delete() == 200
+    await eventually(lambda: bridge.editor.companions[-1] == ("left", about))
+    assert [name for name, _ in bridge.editor.companions] == ["opened", "notified", "left"]
+
+
+async def test_a_stream_that_breaks_off_is_no_error_to_the_agent(bridge: Served, agent: Agent) -> None:
+    """Gemini CLI and Qwen Code take the end of a chunked body without its last chunk for the end of all."""
+    await agent.initialize()
+    async with await agent.get() as stream:
+        assert "Transfer-Encoding" not in stream.headers
+        assert stream.headers["Connection"] == "close"
+        await eventually(lambda: bridge.editor.companions)
+        bridge.editor.push("web", None, "moved", '{"line":2}', False)
+        _, _, message = await next_event(_without_priming(stream))
+        assert message["params"] == {"line": 2}
+        for connection in list(bridge.runner._deadlines._open):  # as when the bridge is killed
+            if connection.transport is not None:
+                connection.transport.close()
+        assert await stream.content.read() == b""
+    async with await agent.get() as again:
+        assert again.status == 200
+
+
+async def test_an_agent_with_the_name_of_its_sdk_is_named_by_its_endpoint(bridge: Served) -> None:
+    for label, name, shown in (
+        ("Gemini CLI", "streamable-http-client", "Gemini CLI"),
+        ("Gemini CLI", "agent", "agent"),
+        (None, "streamable-http-client", "streamable-http-client"),
+    ):
+        endpoint = replace(HTTP, label=label)
+        bridge.editor.tell_endpoints((endpoint,))
+        await eventually(lambda endpoint=endpoint: list(bridge.companions.endpoints) == [endpoint])
+        bridge.editor.companions.clear()
+        async with agent_at_port(bridge, endpoint) as agent:
+            body = {
+                **INITIALIZE,
+                "params": {**INITIALIZE["params"], "clientInfo": {"name": name, "version": "1"}},
+            }
+            async with await agent.post(body) as response:
+                agent.session = response.headers["Mcp-Session-Id"]
+            async with await agent.post(INITIALIZED):
+                pass
+            async with await agent.get():
+                await eventually(lambda: bridge.editor.companions)
+        assert bridge.editor.companions[0][1]["client"] == shown
+        assert bridge.reported[-1][-1].name == shown
+
+
+async def _without_priming(response: Any) -> AsyncIterator[Any]:
+    async for event in events(response):
+        if event[2]:
+            yield event
+
+
+async def test_pushes_reach_those_who_are_meant(bridge: Served, agent: Agent) -> None:
+    """One session, or all of a companion; nobody else, and not before they are initialized."""
+    await agent.initialize()
+    ours = await bridge.initialize()
+    async with agent_at_port(bridge) as other, await agent.get() as first, await bridge.get(ours) as third:
+        await other.initialize()
+        async with await other.get() as second:
+            key = (await agent.ask(call("place")))["result"]["content"][0]["text"]
+            bridge.editor.push("web", key, "one", "{}", False)
+            bridge.editor.push("web", None, "all", '{"text":"é"}', False)
+            bridge.editor.push("socket", None, "none", "{}", False)
+            one, two = _without_priming(first), _without_priming(second)
+            assert (await next_event(one))[2]["method"] == "one"
+            assert (await next_event(one))[2]["params"] == {"text": "é"}
+            assert (await next_event(two))[2]["method"] == "all"
+            bridge.editor.add_tool("late", lambda ctx, arguments: "")
+            _, _, message = await next_event(_without_priming(third))
+            assert message["method"] == "notifications/tools/list_changed"
+            bridge.editor.push("web", None, "after", "{}", False)
+            assert (await next_event(two))[2]["method"] == "after"  # lists are none of their business
+
+
+async def test_it_comes_back_after_a_restart(bridge: Served, agent: Agent) -> None:
+    """With the id of before, as the same session; the editor is told of it anew."""
+    await agent.initialize()
+    key = (await agent.ask(call("place")))["result"]["content"][0]["text"]
+    async with served(endpoints=(HTTP,), boot="again") as later:
+        add_tools(later, HTTP.name)
+        agent.url = later.url
+        async with await agent.get():
+            await eventually(lambda: later.editor.companions)
+            assert later.editor.companions[0][1]["session"] == key
+            assert (await agent.ask(call("place")))["result"]["content"][0]["text"] == key
+
+
+async def test_an_endpoint_that_is_gone_lets_nobody_in(bridge: Served, agent: Agent) -> None:
+    """Also those who are in already; the same endpoint with another token is another."""
+    await agent.initialize()
+    async with await agent.get() as stream:
+        await eventually(lambda: bridge.editor.companions)
+        renewed = replace(HTTP, token="another-" + "t" * 40)
+        bridge.editor.tell_endpoints((renewed, SOCKET))
+        await eventually(lambda: bridge.editor.companions[-1][0] == "left")
+        assert [event async for event in _without_priming(stream)] == []
+    async with await agent.post(request("tools/list")) as response:
+        assert response.status == 401
+    agent.headers = {"Authorization": f"Bearer {renewed.token}"}
+    await agent.initialize()
+    bridge.editor.tell_endpoints(())
+    await eventually(lambda: bridge.editor.reports[-1] == ("endpoints", {"open": [], "failed": {}}))
+    async with await agent.post(request("tools/list")) as response:
+        assert response.status == 401
+    assert "result" in await bridge.ask(await bridge.initialize(), "tools/list")
+
+
+def test_every_token_is_compared_whatever_the_one_before_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the time says nothing of which endpoints there are, and how near a token was."""
+    compared: list[bytes] = []
+
+    def compare(given: bytes, wanted: bytes) -> bool:
+        compared.append(wanted)
+        return given == wanted
+
+    monkeypatch.setattr(endpoints_module.hmac, "compare_digest", compare)
+    assert hmac.compare_digest is compare
+    endpoints = Endpoints((HTTP, replace(HTTP, name="b", token="t2"), replace(HTTP, name="c", token="t3")))
+    for token, name in ((HTTP.token, "web"), ("t3", "c"), (TOKEN, None), ("", None)):
+        compared.clear()
+        endpoint = endpoints.opened_by(lambda header, token=token: [f"Bearer {token}"])  # type: ignore[misc]
+        assert (endpoint and endpoint.name) == name
+        assert len(compared) == 3
+    assert endpoints.opened_by(lambda header: [f"Bearer {HTTP.token}"] * 2) is None
+
+
+def test_a_endpoint_shows_no_token() -> None:
+    """In no traceback and no log."""
+    assert HTTP.token not in repr(HTTP)

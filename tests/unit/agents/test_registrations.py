@@ -1,0 +1,240 @@
+"""The bridge registers with OpenCode servers by a token of its own, and revokes it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from mcp_tools_nvim.agents import registrations as module
+from tests.support.served import TOKEN, Served, eventually, served
+
+from .agents import Agent, call
+
+pytestmark = pytest.mark.asyncio
+
+
+class OpenCode:
+    """Its API, as it documents it: another MCP server is connected to before the answer."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, str] = {}
+        self.requests: list[tuple[str, str, dict[str, str], Any]] = []
+        self.configs: list[dict[str, Any]] = []
+        self.wrong: Callable[[], web.Response] | None = None
+        self.seconds = 0.0  # for a disconnect
+        self.url = ""
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, port: int = 0) -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(app)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", port)
+        await site.start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        body = await request.json() if request.can_read_body else None
+        self.requests.append((request.method, request.path, dict(request.headers), body))
+        if self.wrong is not None:
+            return self.wrong()
+        if request.path.endswith("/disconnect"):
+            await asyncio.sleep(self.seconds)
+            self.entries[request.path.split("/")[2]] = "disabled"
+            return web.json_response(True)
+        if request.method == "POST":
+            self.configs.append(body["config"])
+            self.entries[body["name"]] = "connected"
+        return web.json_response({name: {"status": status} for name, status in self.entries.items()})
+
+
+@pytest_asyncio.fixture
+async def opencode() -> AsyncIterator[OpenCode]:
+    server = OpenCode()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest_asyncio.fixture
+async def bridge(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    monkeypatch.setattr(module, "LOOK_EVERY", 0.05)
+    async with served() as running:
+        running.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
+        yield running
+        await running.companions.let_go()
+
+
+def want(bridge: Served, *urls: str, **more: Any) -> None:
+    """The editor names these servers."""
+    servers = [{"url": url, **more} for url in urls]
+    bridge.editor.tell_integrations({"url": bridge.url + "/mcp", "servers": servers})
+
+
+def states(bridge: Served) -> list[dict[str, str]]:
+    """What the editor was told last."""
+    found = [data["servers"] for kind, data in bridge.editor.reports if kind == "integrations"]
+    return found[-1] if found else []
+
+
+async def becomes(bridge: Served, state: str, fault: str = "") -> None:
+    await eventually(lambda: any(e["state"] == state and fault in e["fault"] for e in states(bridge)))
+
+
+async def agent_of(stack: AsyncExitStack, config: dict[str, Any]) -> Agent:
+    """A client with what the server was given."""
+    http = await stack.enter_async_context(aiohttp.ClientSession())
+    return Agent(http, config["url"].removesuffix("/mcp"), config["headers"]["Authorization"])
+
+
+async def status_of(agent: Agent) -> int:
+    async with await agent.post(call("nvim_echo")) as response:
+        return response.status
+
+
+async def test_a_server_gets_a_token_of_its_own_that_opens_the_tools(
+    bridge: Served, opencode: OpenCode
+) -> None:
+    want(bridge, opencode.url, headers={"Authorization": "Basic x"})
+    await becomes(bridge, "connected")
+    assert {headers["Authorization"] for _, _, headers, _ in opencode.requests} == {"Basic x"}
+    assert TOKEN not in json.dumps(opencode.configs)
+    async with AsyncExitStack() as stack:
+        agent = await agent_of(stack, opencode.configs[0])
+        await agent.initialize()
+        answer = await agent.ask(call("nvim_echo", text="hi"))
+        assert answer["result"]["content"][0]["text"] == "hi"
+        async with agent.http.get(bridge.url + "/sse", headers=agent.headers) as response:
+            assert response.status == 404, "nothing but /mcp"
+        other = await bridge.initialize()
+        agent.session = other
+        assert await status_of(agent) == 404, "no session of another client"
+
+
+async def test_the_token_is_revoked_when_the_registration_ends(bridge: Served, opencode: OpenCode) -> None:
+    want(bridge, opencode.url)
+    await becomes(bridge, "connected")
+    async with AsyncExitStack() as stack:
+        agent = await agent_of(stack, opencode.configs[0])
+        await agent.initialize()
+        want(bridge)
+        await eventually(lambda: opencode.entries["nvim-tools"] == "disabled")
+        assert await status_of(agent) == 401
+        assert states(bridge) == []
+
+
+async def test_a_process_that_takes_the_port_of_a_server_finds_no_valid_token(
+    bridge: Served, opencode: OpenCode
+) -> None:
+    want(bridge, opencode.url)
+    await becomes(bridge, "connected")
+    await opencode.stop()
+    await becomes(bridge, "waiting", "nothing listens there")
+    async with AsyncExitStack() as stack:
+        agent = await agent_of(stack, opencode.configs[0])
+        async with await agent.post({"jsonrpc": "2.0", "id": 1, "method": "initialize"}) as response:
+            assert response.status == 401
+
+
+async def test_a_server_that_was_restarted_is_registered_again_by_another_token(
+    bridge: Served, opencode: OpenCode
+) -> None:
+    want(bridge, opencode.url)
+    await becomes(bridge, "connected")
+    opencode.entries.clear()
+    await eventually(lambda: len(opencode.configs) == 2)
+    first, second = (config["headers"]["Authorization"] for config in opencode.configs)
+    assert first != second
+
+
+async def test_looking_for_a_server_stops(
+    bridge: Served, opencode: OpenCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_FOR", 0.0)
+    opencode.wrong = lambda: web.Response(status=500)
+    want(bridge, opencode.url)
+    await becomes(bridge, "waiting", "status 500")
+    (registration,) = bridge.companions._registrations._by_url.values()
+    await eventually(lambda: not registration._wake.is_set())
+    count = len(opencode.requests)
+    opencode.wrong = None
+    want(bridge, opencode.url)
+    await becomes(bridge, "connected")
+    assert count == 1
+
+
+async def test_a_server_that_is_named_again_is_registered_after_its_disconnect(
+    bridge: Served, opencode: OpenCode
+) -> None:
+    """However often it comes and goes, it does not take its own entry for that of another program."""
+    want(bridge, opencode.url)
+    await becomes(bridge, "connected")
+    opencode.seconds = 0.5
+    for _ in range(3):
+        want(bridge)
+        want(bridge, opencode.url)
+        await asyncio.sleep(0.05)
+    await eventually(lambda: len(opencode.configs) == 2 and states(bridge)[0]["state"] == "connected")
+    told = [each["state"] for kind, data in bridge.editor.reports for each in data.get("servers", ())]
+    assert "others" not in told
+
+
+async def test_an_entry_of_another_program_stays(bridge: Served, opencode: OpenCode) -> None:
+    opencode.entries["nvim-tools"] = "connected"
+    want(bridge, opencode.url)
+    await becomes(bridge, "others")
+    want(bridge)
+    await eventually(lambda: states(bridge) == [])
+    assert (opencode.configs, opencode.entries) == ([], {"nvim-tools": "connected"})
+
+
+async def test_an_entry_of_an_earlier_bridge_is_replaced(bridge: Served, opencode: OpenCode) -> None:
+    opencode.entries["nvim-tools"] = "connected"
+    want(bridge, opencode.url, registered=True)
+    await becomes(bridge, "connected")
+    assert len(opencode.configs) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fault"),
+    [
+        (lambda: web.json_response({}, status=401), "password_env"),
+        (lambda: web.Response(text="hi"), "not one of OpenCode"),
+        (lambda: web.Response(status=307, headers={"Location": "http://127.0.0.1:1/"}), "status 307"),
+    ],
+)
+async def test_a_server_that_is_not_opencode_is_reported(
+    bridge: Served, opencode: OpenCode, wrong: Any, fault: str
+) -> None:
+    opencode.wrong = wrong
+    want(bridge, opencode.url)
+    await becomes(bridge, "waiting", fault)
+    assert opencode.configs == []
+
+
+async def test_no_other_machine_is_asked(bridge: Served) -> None:
+    want(bridge, "http://example.org:4096", "https://127.0.0.1:1", "http://a@127.0.0.1:1")
+    await eventually(
+        lambda: len([e for e in states(bridge) if "no address of this machine" in e["fault"]]) == 3
+    )
+
+
+async def test_the_end_of_the_bridge_ends_the_registration(bridge: Served, opencode: OpenCode) -> None:
+    want(bridge, opencode.url)
+    await becomes(bridge, "connected")
+    await bridge.companions.let_go()
+    assert opencode.entries["nvim-tools"] == "disabled"

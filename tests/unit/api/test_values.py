@@ -1,0 +1,99 @@
+"""What can be no call of a tool: said at once, before any editor is looked for."""
+
+from __future__ import annotations
+
+import pydoc
+import sys
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+import mcp_tools_nvim.api
+from mcp_tools_nvim.api import AsyncClient, Client, call_tool, call_tool_async
+from mcp_tools_nvim.api.values import argument_error, plain
+from tests.support import processes
+from tests.support.nvim import ROOT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"arguments": {"x": {1, 2}}}, TypeError),
+        ({"arguments": {"x": b"bytes"}}, TypeError),
+        ({"arguments": {1: 2}}, TypeError),
+        ({"arguments": [1]}, TypeError),
+        ({"arguments": {"x": "\udcff"}}, ValueError),
+        ({"name": None}, TypeError),
+        ({"timeout": "5"}, TypeError),
+        ({"timeout": True}, TypeError),
+        ({"timeout": -1}, ValueError),
+        ({"socket": ""}, ValueError),
+        ({"socket": 7}, TypeError),
+        ({"on_elicit": {"answer": 1}}, TypeError),
+        ({"on_progress": "print"}, TypeError),
+        ({"arguments": {"value": 1}, "value": 2}, TypeError),
+    ],
+)
+async def test_misuse(arguments: dict[str, Any], error: type[Exception]) -> None:
+    """What can be no call raises, before any editor is looked for."""
+    given = {"name": "echo", "arguments": None, "socket": "/nowhere"} | arguments
+    positional = (given.pop("name"), given.pop("arguments"))
+    with pytest.raises(error):
+        call_tool(*positional, **given)
+    with pytest.raises(error):
+        await call_tool_async(*positional, **given)
+
+
+def test_without_msgpack() -> None:
+    """Who lacks the one package hears how to get it, before anything else; the manual needs it not."""
+    bridge = str(ROOT / "bridge")
+    program = f"import sys; sys.path.append({bridge!r}); import pydoc, mcp_tools_nvim.api as client\n"
+    for code, expected in (
+        ("client.call_tool('echo')", 1),
+        ("import asyncio; asyncio.run(client.call_tool_async('echo'))", 1),
+        ("print(pydoc.plain(pydoc.render_doc(client)))", 0),
+    ):
+        done = processes.run([sys.executable, "-I", "-S", "-c", program + code], timeout=20)
+        assert done.returncode == expected, done.stderr
+        if expected:
+            last = done.stderr.splitlines()[-1]
+            assert "pip install msgpack" in last
+            assert last.startswith("ImportError: ")
+            assert "During handling" not in done.stderr
+
+
+def test_the_manual() -> None:
+    """Every call says what it takes, and what each option means stands there once."""
+    for function in (call_tool, call_tool_async, Client.call_tool, AsyncClient.call_tool):
+        shown = pydoc.plain(pydoc.render_doc(function))
+        for option in ("arguments", "timeout", "on_progress", "on_log", "on_elicit"):
+            assert f"{option}: " in shown.partition("\n\n")[2], function
+    for function in (call_tool, call_tool_async):
+        assert "socket: " in pydoc.plain(pydoc.render_doc(function)).partition("\n\n")[2]
+    assert pydoc.plain(pydoc.render_doc(mcp_tools_nvim.api)).count("ms that the tool may take") == 1
+
+
+def test_endless_arguments() -> None:
+    """A list that holds itself is refused."""
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="nested"):
+        call_tool("echo", value=endless, socket="/nowhere")
+
+
+def test_plain_values() -> None:
+    """Tuples and mappings become what JSON has for them; numbers that Lua would round are refused."""
+    given = MappingProxyType({"a": (1, 2.5), "b": MappingProxyType({"c": None}), "d": True})
+    assert plain(given) == {"a": [1, 2.5], "b": {"c": None}, "d": True}
+
+    class Colour(str, Enum):  # noqa: UP042 - what programs have that are older than StrEnum
+        RED = "red"
+
+    assert plain({"a": Colour.RED, Colour.RED: 1}) == {"a": "red", "red": 1}
+    assert argument_error({"a": [2**53, -(2**53)]}) is None
+    for wrong in (2**53 + 1, float("nan"), float("inf")):
+        error = argument_error({"a": [wrong]})
+        assert error is not None
+        assert (error.code, error.errors[0].field) == ("validation_error", "a[0]")

@@ -1,0 +1,413 @@
+"""Changes of clients' files on the disk: nothing is lost, ever."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mcp_tools_nvim.client_config import change, places, registry
+from mcp_tools_nvim.client_config.change import ChangeError
+from mcp_tools_nvim.client_config.client import NAME, Client, Http, Stdio
+from tests.support import processes
+
+SERVER = Stdio("python3", ("mcp_tools_nvim", "stdio"))
+TOKEN = "0123456789abcdef"
+HTTP = Http("http://127.0.0.1:1234/mcp", TOKEN)
+CURSOR = registry.find("cursor")
+assert CURSOR is not None
+
+
+VARIABLES = {
+    "CLAUDE_CONFIG_DIR": ("claude-code", ".claude.json"),
+    "CODEX_HOME": ("codex", "config.toml"),
+    "CONTINUE_GLOBAL_DIR": ("continue-dev", f"mcpServers/{NAME}.json"),
+    "COPILOT_HOME": ("copilot-cli", "mcp-config.json"),
+    "GEMINI_CLI_HOME": ("gemini-cli", ".gemini/settings.json"),
+    "QWEN_HOME": ("qwen-code", "settings.json"),
+    "XDG_CONFIG_HOME": ("opencode", "opencode/opencode.json"),
+}
+"""That move a client's files: which client's, and where they are then."""
+
+
+def write(
+    client: Client, server: Stdio | Http = SERVER, scope: change.Scope = "user", root: Path = Path()
+) -> Path:
+    made = change.connect(client, server, scope, root)
+    change.keep(made)
+    change.apply(made)
+    return made.path
+
+
+def undo(client: Client, scope: change.Scope = "user", root: Path = Path()) -> None:
+    made = change.disconnect(client, scope, root)
+    change.apply(made)
+    change.forget(made)
+
+
+@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("server", [SERVER, HTTP, Http(HTTP.url, TOKEN, "NVIM_TOKEN")])
+def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Path) -> None:
+    """In a new file, in both scopes: connected, connected again, and nothing is left after the undoing."""
+    client = registry.find(name)
+    assert client is not None
+    for scope in client.files:
+        assert TOKEN not in change.connect(client, server, scope, tmp_path).diff()
+        path = write(client, server, scope, tmp_path)
+        assert TOKEN not in change.disconnect(client, scope, tmp_path).diff()
+        assert path.is_relative_to(tmp_path)
+        text = path.read_text()
+        assert NAME in text
+        assert (TOKEN in text) == (
+            isinstance(server, Http) and (server.variable is None or not client.reference)
+        )
+        if TOKEN in text:
+            assert path.stat().st_mode & 0o077 == 0
+        assert change.connect(client, server, scope, tmp_path).is_empty
+        undo(client, scope, tmp_path)
+        assert not [each for each in tmp_path.rglob("*") if each.is_file()]
+        assert change.disconnect(client, scope, tmp_path).is_empty
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_files_in_another_place(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the client itself would look; a value that is no absolute path is none, as for the client."""
+    name, file = VARIABLES[variable]
+    client = registry.find(name)
+    assert client is not None
+    usual = change.connect(client, SERVER, "user", tmp_path).path
+    assert usual.is_relative_to(tmp_path / "home")
+    monkeypatch.setenv(variable, str(tmp_path / "moved"))
+    assert write(client) == tmp_path / "moved" / file
+    monkeypatch.setenv(variable, "moved")
+    assert change.connect(client, SERVER, "user", tmp_path).path == usual
+
+
+def test_what_was_there(home: Path) -> None:
+    """Comments and all the rest stay; after the undoing it is the file of before, to the byte."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{\n  // mine\n  "mcpServers": {},   "other": [1,2]\n}')
+    path.chmod(0o640)
+    before = path.read_bytes()
+    write(CURSOR)
+    assert "// mine" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o640
+    undo(CURSOR)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
+def test_a_file_of_no_bytes(name: str, linked: bool, home: Path) -> None:
+    """It is not the same as no file: it stays, and so does what a link leads to."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    if linked:
+        path.symlink_to(home / "dotfile")
+    path.write_bytes(b"")
+    write(client)
+    assert NAME in path.read_text()
+    undo(client)
+    assert path.read_bytes() == b""
+    assert path.is_symlink() == linked
+
+
+def test_an_entry_that_is_there_twice(home: Path) -> None:
+    """What was written is taken back, to the byte; without the backup nothing is guessed."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    before = f'{{"mcpServers": {{"{NAME}": {{"a": 1}}, "{NAME}": {{"b": 1}}}}}}'
+    path.write_text(before)
+    made = write(CURSOR)
+    undo(CURSOR)
+    assert path.read_text() == before
+    write(CURSOR)
+    made.with_name(made.name + change.BACKUP).unlink()
+    with pytest.raises(ChangeError, match="by hand"):
+        undo(CURSOR)
+
+
+def test_changed_by_the_person_since(home: Path) -> None:
+    """Only the entry goes then."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"a": {}}}')
+    write(CURSOR)
+    path.write_text(path.read_text().replace('"a": {}', '"a": {"mine": 1}'))
+    undo(CURSOR)
+    assert path.read_text() == '{"mcpServers": {"a": {"mine": 1}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "added"),
+    [
+        ("cursor", '{\n  "other": 1\n}\n', "// added later\n"),
+        ("codex", 'model = "x"\n', "# added later\n"),
+        ("goose", "model: x\n", "# added later\n"),
+    ],
+)
+def test_a_comment_that_was_added_since(name: str, before: str, added: str, home: Path) -> None:
+    """It is no value, and yet nobody but the person takes it away."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    path.write_text(before)
+    write(client)
+    path.write_text(added + path.read_text())
+    undo(client)
+    assert path.read_text().startswith(added)
+    assert NAME not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "below"),
+    [
+        ("codex", '[mcp_servers.other]\nurl = "x"\n', "\n# about the tail\n[tail]\na = 1\n"),
+        ("goose", "extensions:\n  other: {a: 1}\n", "# about the tail\ntail: 1\n"),
+        ("goose", "", "# about the tail\ntail: 1\n"),
+    ],
+)
+def test_a_comment_below_the_entry(name: str, before: str, below: str, home: Path) -> None:
+    """It belongs to what follows, so neither another entry nor the undoing takes it away."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    path.write_text(before)
+    write(client)
+    path.write_text(path.read_text() + below)
+    for server in (HTTP, SERVER, HTTP):
+        write(client, server)
+        assert path.read_text().endswith(below)
+        assert change.connect(client, server, "user", Path()).is_empty
+    undo(client)
+    assert path.read_text().startswith(before)
+    assert path.read_text().endswith(below)
+    assert NAME not in path.read_text()
+
+
+def test_changed_meanwhile(home: Path) -> None:
+    """What somebody else has written since it was shown is not overwritten."""
+    made = change.connect(CURSOR, SERVER, "user", Path())
+    made.path.parent.mkdir()
+    made.path.write_text('{"theirs": 1}')
+    with pytest.raises(ChangeError, match="meanwhile"):
+        change.apply(made)
+    assert made.path.read_text() == '{"theirs": 1}'
+
+
+def test_changed_while_it_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk may take its time: a client that writes then does not lose it, and no file is left."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    made = change.connect(CURSOR, SERVER, "user", Path())
+    monkeypatch.setattr(os, "fsync", lambda _: path.write_text('{"theirs": 1}'))
+    with pytest.raises(ChangeError, match="meanwhile"):
+        change.apply(made)
+    assert path.read_text() == '{"theirs": 1}'
+    assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
+
+
+def test_a_link_that_is_the_file(home: Path) -> None:
+    """It stays one, with a name of its own beside it for what was there; undone, it is as before."""
+    real = home / "dotfiles" / "cursor.json"
+    real.parent.mkdir()
+    real.write_text("{} // mine\n")
+    link = home / ".cursor" / "mcp.json"
+    link.parent.mkdir()
+    link.symlink_to("../dotfiles/cursor.json")
+    assert write(CURSOR) == real
+    undo(CURSOR)
+    assert link.is_symlink()
+    assert real.read_text() == "{} // mine\n"
+    real.unlink()  # and one that leads to nothing yet
+    assert write(CURSOR) == real
+    assert link.is_symlink()
+    undo(CURSOR)
+    assert not real.exists()
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("codex", b'model = "x'),
+        ("codex", b"[mcp_servers.a"),
+        ("goose", b"extensions:\n  a: {name: a, "),
+        ("goose", b'model: "x'),
+        ("opencode", b'{"mcp": {"a": {"type": "loc'),
+    ],
+)
+def test_half_written_files(name: str, text: bytes, home: Path) -> None:
+    """In every format: told, and left alone, whatever is asked."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text)
+    for verb in (write, undo):
+        with pytest.raises(ChangeError, match="cannot be read"):
+            verb(client)
+    assert path.read_bytes() == text
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_links_stay(home: Path) -> None:
+    """Dotfiles are often links: what they lead to is changed."""
+    real = home / "dotfiles" / "mcp.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    (home / ".cursor").symlink_to("dotfiles")
+    assert write(CURSOR) == real
+    assert (home / ".cursor").is_symlink()
+    assert NAME in real.read_text()
+
+
+@pytest.mark.parametrize("link", [".cursor", ".cursor/mcp.json"])
+def test_links_of_a_project_stay_in_it(tmp_path: Path, link: str) -> None:
+    """Whoever has made a project does not choose which file of the person is written, or gets the token."""
+    root, outside, inside = tmp_path / "project", tmp_path / "outside", tmp_path / "project" / "inside"
+    for folder in (root, outside, inside):
+        folder.mkdir()
+        (folder / "mcp.json").write_text("{}")
+    path = root / link
+    path.parent.mkdir(exist_ok=True)
+    name = "mcp.json" if path.suffix else ""
+    path.symlink_to(outside / name)
+    for verb in (write, undo):
+        with pytest.raises(ChangeError, match="leads out of the project by a link"):
+            verb(CURSOR, scope="project", root=root)
+    assert (outside / "mcp.json").read_text() == "{}"
+    path.unlink()
+    path.symlink_to(inside / name)
+    assert write(CURSOR, scope="project", root=root) == inside / "mcp.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        (b'{"a": ', 0o644, "line 1"),
+        (b'{"mcpServers": []}', 0o644, "something else"),
+        (b"[]", 0o644, "something else"),
+        (b'"\xff"', 0o644, "UTF-8"),
+        (b"{}", 0o444, "read-only"),
+    ],
+)
+def test_files_that_are_left_alone(home: Path, text: bytes, mode: int, said: str) -> None:
+    """Half written, of another shape, no text, read-only: it is said, and nothing changes."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_bytes(text)
+    path.chmod(mode)
+    with pytest.raises(ChangeError, match=said):
+        write(CURSOR)
+    assert path.read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    "text", ["a: " + "[" * 1000, "a = " + "[" * 1000, "[" * 1000, "1" * 10_000, "a: " + "1" * 10_000]
+)
+@pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
+def test_nesting_and_numbers_without_end(name: str, text: str, home: Path) -> None:
+    """They are told, and stay."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    for verb in (write, undo):
+        with pytest.raises(ChangeError, match="cannot be read"):
+            verb(client)
+    assert path.read_text() == text
+
+
+def test_what_is_no_file(home: Path) -> None:
+    """A folder or a pipe in its place is refused, and nobody waits for it."""
+    path = home / ".cursor" / "mcp.json"
+    path.mkdir(parents=True)
+    with pytest.raises(ChangeError, match="no file"):
+        write(CURSOR)
+    path.rmdir()
+    os.mkfifo(path)
+    with pytest.raises(ChangeError, match="no file"):
+        write(CURSOR)
+
+
+def test_a_project_that_is_not_known() -> None:
+    """Some have files of the user alone."""
+    goose = registry.find("goose")
+    assert goose is not None
+    with pytest.raises(ChangeError, match="--project"):
+        change.connect(goose, SERVER, "project", Path())
+
+
+def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are known, whatever the repository's configuration would run, and whatever a variable says."""
+    file = tmp_path / ".mcp.json"
+    assert not change.is_for_git(file)
+    git = ("git", "-C", str(tmp_path))
+    processes.run([*git, "init", "-q"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))
+    assert change.is_for_git(file)
+    assert change.is_for_git(tmp_path / "folder" / "to" / "be" / "mcp.json")
+    (tmp_path / ".gitignore").write_text(".mcp.json\n")
+    file.write_text("{}")
+    assert not change.is_for_git(file)
+    made = change.Change(file, "{}", "{ }")
+    change.keep(made)
+    assert sorted(path.name for path in tmp_path.glob(".m*")) == [".mcp.json"]
+    monkeypatch.delenv("GIT_DIR")
+    processes.run([*git, "add", "-f", ".mcp.json"], check=True)
+    processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
+    assert change.is_for_git(file)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_git_fetches_nothing(tmp_path: Path) -> None:
+    """A missing blob of a partial clone is not fetched by the program that the repository names."""
+    git = ("git", "-C", str(tmp_path))
+    processes.run([*git, "init", "-q"], check=True)
+    (tmp_path / ".gitignore").write_text(".mcp.json\n")
+    processes.run([*git, "add", ".gitignore"], check=True)
+    blob = processes.run([*git, "rev-parse", ":.gitignore"], check=True).stdout.strip()
+    processes.run([*git, "update-index", "--skip-worktree", ".gitignore"], check=True)
+    (tmp_path / ".gitignore").unlink()
+    (tmp_path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for key, value in {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": str(tmp_path),
+        "remote.origin.promisor": "true",
+        "remote.origin.uploadpack": f"touch {tmp_path}/ran; false",
+    }.items():
+        processes.run([*git, "config", key, value], check=True)
+    assert change.is_for_git(tmp_path / ".mcp.json")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_git_is_not_a_program_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory of the project on PATH, as that of its environment, is left out."""
+    processes.run(["git", "-C", str(tmp_path), "init", "-q"], check=True)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:bin:{os.environ['PATH']}")
+    assert change.is_for_git(tmp_path / ".mcp.json")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_repository_that_nobody_answers_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token stays out of its files; elsewhere there is nothing that could have them."""
+    (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error
+    assert change.is_for_git(tmp_path / "repository" / ".mcp.json")
+    monkeypatch.setenv("PATH", "")
+    assert change.is_for_git(tmp_path / "repository" / "new" / ".mcp.json")
+    assert not change.is_for_git(tmp_path / ".mcp.json")

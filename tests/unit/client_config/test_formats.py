@@ -1,0 +1,163 @@
+"""Configuration files are changed in place: what was there stays, to the byte."""
+
+from __future__ import annotations
+
+import json
+import random
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mcp_tools_nvim.client_config.formats import jsonc, toml, yaml
+from mcp_tools_nvim.client_config.formats.fault import FormatError
+
+ENTRY = {"command": "python3", "args": ["a", "b"]}
+PATH = ("mcpServers", "nvim-tools")
+
+JSONC = [
+    "",
+    "\n",
+    "{}",
+    "{\n}\n",
+    '{"a": 1}',
+    '{\n  "a": 1\n}\n',
+    '{\n    "a": 1, // why\n    /* and */ "b": [1, 2,],\n}\n',
+    '{\n\t"mcpServers": {\n\t\t"other": {"url": "http://x//y"} // theirs\n\t},\n\t"z": null\n}\n',
+    '{\n  "mcpServers": {},\n  "a": "}{,//\\""\n}',
+    '{\r\n  "a": 1\r\n}\r\n',
+    "// head\n{\n  // nothing yet\n}\n// tail\n",
+    '{"mcpServers": {"other": 1,}}',
+    '\ufeff{\n  "a": 1\n}\n',
+]
+TOML = [
+    "",
+    "# only this\n",
+    'a = 1 # why\n\n[mcp_servers.other]\nurl = "x"\n\n[z]\nb = 2\n',
+    "[mcp_servers]\n",
+]
+YAML = [
+    "",
+    "# only this\n",
+    "a: 1  # why\nextensions:\n  other: {name: 'x', b: \"y\"}\n\nz:\n- 1\n",
+    "extensions:\n",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "all_crlf"),
+    [
+        ('{\r\n  "a": 1,\n  "b": 2\n}\n', False),
+        ('{\r\n  "a": 1\r\n}\r\n', True),
+        ('{"a": 1}', False),
+        ('{\n  "a": 1 // x\r\n}\n', False),
+    ],
+)
+def test_jsonc_keeps_the_ends_of_lines(text: str, all_crlf: bool) -> None:
+    """Also where they are not all the same."""
+    changed = jsonc.put(text, PATH, ENTRY)
+    assert changed.count("\r\n") == (changed.count("\n") if all_crlf else text.count("\r\n"))
+
+
+@pytest.mark.parametrize("text", JSONC)
+def test_jsonc_there_and_back(text: str) -> None:
+    """All values are as before beside the entry, every line of before is there, and it can be undone."""
+    before = jsonc.read(text)
+    changed = jsonc.put(text, PATH, ENTRY)
+    expected = json.loads(json.dumps(before))
+    expected.setdefault("mcpServers", {})["nvim-tools"] = ENTRY
+    assert jsonc.read(changed) == expected
+    for line in text.splitlines():
+        assert line.partition(" //")[0].strip().rstrip("}, ") in changed
+        assert line.partition(" //")[2] in changed
+    back = jsonc.remove(changed, PATH)
+    assert {**before, "mcpServers": before.get("mcpServers", {})} == {"mcpServers": {}, **jsonc.read(back)}
+    if before.get("mcpServers") and text.count("\n") > 1:
+        assert back == text
+    assert jsonc.put(changed, PATH, ENTRY) == changed
+    assert jsonc.read(jsonc.put(changed, PATH, {"url": "x"}))["mcpServers"]["nvim-tools"] == {"url": "x"}
+
+
+def _made(chance: random.Random, depth: int = 0) -> str:
+    def space() -> str:
+        return chance.choice(["", " ", "\n  ", " // note\n", "/* , { */", "\t"])
+
+    kind = chance.choice("oas1" if depth < 3 else "s1")
+    if kind == "o":
+        keys = chance.sample(["a", "b", "mcpServers", "nvim-tools", 'x\\"y'], chance.randrange(4))
+        inner = ",".join(
+            f'{space()}"{key}"{space()}:{space()}{_made(chance, depth + 1)}{space()}' for key in keys
+        )
+        return "{" + inner + ("," if keys and chance.random() < 0.3 else "") + space() + "}"
+    if kind == "a":
+        items = [space() + _made(chance, depth + 1) + space() for _ in range(chance.randrange(3))]
+        return "[" + ",".join(items) + ("," if items and chance.random() < 0.3 else "") + space() + "]"
+    return '"//,}"' if kind == "s" else chance.choice(["1", "-2.5e3", "true", "null"])
+
+
+def test_jsonc_of_any_shape() -> None:
+    """Whatever a file looks like, nothing but the entry differs; or it is refused."""
+    done = 0
+    for seed in range(3000):
+        text = _made(random.Random(seed))
+        values = jsonc.read(text)
+        try:
+            changed = jsonc.put(text, PATH, ENTRY)
+        except FormatError:
+            holder = values.get("mcpServers") if isinstance(values, dict) else values
+            assert not isinstance(values, dict) or not isinstance(holder, dict)
+            continue
+        done += 1
+        expected = json.loads(json.dumps(values))
+        expected.setdefault("mcpServers", {})["nvim-tools"] = ENTRY
+        assert jsonc.read(changed) == expected
+        removed = jsonc.read(jsonc.remove(changed, PATH))
+        del expected["mcpServers"]["nvim-tools"]
+        assert removed == expected
+    assert done > 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"a" 1}',
+        '{"a": 1 "b": 2}',
+        "[1 2]",
+        '{"a": }',
+        "{}{}",
+        '{"a": tru}',
+        "[" * 10_000,
+        '{"a": "x\n"}',
+    ],
+)
+def test_jsonc_that_is_none(text: str) -> None:
+    """A file that is half written is left alone; the line is named."""
+    for attempt in (lambda: jsonc.read(text), lambda: jsonc.put(text, PATH, ENTRY)):
+        with pytest.raises(FormatError, match="line 1"):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "table"),
+    [(toml, text, "mcp_servers") for text in TOML] + [(yaml, text, "extensions") for text in YAML],
+)
+def test_libraries_that_keep_comments(form: ModuleType, text: str, table: str) -> None:
+    """The same in TOML and YAML."""
+    path = (table, "nvim-tools")
+    before: dict[str, Any] = form.read(text)
+    changed = form.put(text, path, ENTRY)
+    after = form.read(changed)
+    assert after[table].pop("nvim-tools") == ENTRY
+    assert {**before, table: before.get(table) or {}} == after
+    assert all(line in changed.splitlines() for line in text.splitlines() if "#" in line)
+    back = form.read(form.remove(changed, path))
+    assert {**before, table: before.get(table) or {}} == {table: {}, **back} or back == before
+    assert form.remove(text, path) == text
+
+
+@pytest.mark.parametrize(("form", "text"), [(toml, "a = "), (yaml, "a: [1"), (yaml, "- 1\n")])
+def test_texts_that_are_none(form: ModuleType, text: str) -> None:
+    """They are refused."""
+    with pytest.raises(FormatError):
+        form.put(text, PATH, ENTRY)

@@ -1,0 +1,92 @@
+"""Prompts and completion on the editor's twin."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from mcp_tools_nvim.errors import Code
+from tests.support.memory import FailError, ToolContext
+from tests.support.served import Served, served
+
+
+def greet(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+    if "name" not in arguments:
+        raise FailError("Invalid arguments for greet: name: is required", Code.VALIDATION_ERROR)
+    return f"Greet {arguments['name']}"
+
+
+def fail(ctx: ToolContext, arguments: dict[str, Any]) -> None:
+    raise FailError("it threw", Code.EXECUTION_ERROR)
+
+
+def names(prefix: str, arguments: dict[str, str]) -> list[str]:
+    return [name for name in ("Ada", "Alan", arguments.get("also", "Bob")) if name.startswith(prefix)]
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served() as made:
+        argument = {"name": "name", "required": True}
+        made.editor.add_prompt("greet", greet, {"name": names}, description="Greets", arguments=[argument])
+        made.editor.add_prompt("fail", fail)
+        many = {"id": lambda prefix, arguments: [str(n) for n in range(150)]}
+        made.editor.add_resource("test://t/{id}", lambda ctx, params: "", many)
+        yield made
+
+
+async def test_list_and_get(bridge: Served) -> None:
+    """Listed by name with their arguments; got as messages, in both eras."""
+    session = await bridge.initialize()
+    prompts = (await bridge.ask(session, "prompts/list"))["result"]["prompts"]
+    assert [prompt["name"] for prompt in prompts] == ["fail", "greet"]
+    assert prompts[1]["arguments"] == [{"name": "name", "required": True}]
+    params = {"name": "greet", "arguments": {"name": "Ada"}}
+    messages = [{"role": "user", "content": {"type": "text", "text": "Greet Ada"}}]
+    assert (await bridge.ask(session, "prompts/get", params))["result"]["messages"] == messages
+    async with await bridge.post_stateless("prompts/get", params) as response:
+        result = (await response.json())["result"]
+    assert (result["messages"], result["resultType"]) == (messages, "complete")
+
+
+async def test_what_is_wrong_with_a_request(bridge: Served) -> None:
+    """Names and arguments that are wrong are −32602, what goes wrong inside is −32603 with its code."""
+    session = await bridge.initialize()
+    wrong: list[dict[str, Any]] = [
+        {"name": "none"},
+        {"name": "greet"},
+        {"name": "greet", "arguments": {"name": 5}},
+        {},
+    ]
+    for params in wrong:
+        assert (await bridge.ask(session, "prompts/get", params))["error"]["code"] == -32602, params
+    error = (await bridge.ask(session, "prompts/get", {"name": "fail"}))["error"]
+    assert (error["code"], error["data"]["code"]) == (-32603, "execution_error")
+
+
+async def complete(bridge: Served, session: str, ref: dict[str, Any], name: str, value: str) -> Any:
+    params = {
+        "ref": ref,
+        "argument": {"name": name, "value": value},
+        "context": {"arguments": {"also": "Alonzo"}},
+    }
+    return await bridge.ask(session, "completion/complete", params)
+
+
+async def test_completion(bridge: Served) -> None:
+    """Arguments of prompts and variables of templates; the other arguments are known; at most 100 values."""
+    session = await bridge.initialize()
+    prompt, template = (
+        {"type": "ref/prompt", "name": "greet"},
+        {"type": "ref/resource", "uri": "test://t/{id}"},
+    )
+    answer = await complete(bridge, session, prompt, "name", "Al")
+    assert answer["result"]["completion"] == {"values": ["Alan", "Alonzo"], "total": 2}
+    answer = (await complete(bridge, session, template, "id", ""))["result"]["completion"]
+    assert (len(answer["values"]), answer["total"], answer["hasMore"]) == (100, 150, True)
+    assert (await complete(bridge, session, prompt, "other", ""))["result"]["completion"]["values"] == []
+    prompt, template = prompt | {"name": "none"}, template | {"uri": "none://"}
+    for ref in (prompt, template, {"type": "x"}):
+        assert (await complete(bridge, session, ref, "name", ""))["error"]["code"] == -32602

@@ -1,0 +1,141 @@
+"""The fast path of `tools/call`: nobody can tell it from the kernel."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import CallToolRequestParams
+from mcp_types.methods import validate_client_request
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from mcp_tools_nvim.errors import Code
+from mcp_tools_nvim.mcp.fast_path import is_plain
+from tests.support.memory import FailError, ToolContext
+from tests.support.served import Served, served
+
+VERSIONS = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
+OBJECT = {"type": "object"}
+RESULTS: dict[str, Any] = {
+    "text": "a text",
+    "empty_text": "",
+    "special_text": 'ä€😀 "quoted" \\ \n\t\x00\x7f\u2028 a text {"a": "value"}',
+    "nothing": None,
+    "object": {"a": [None, 1, 1.5, True, "ü", {}], "b": {"c": None}},
+    "list": [1, "a text"],
+    "number": 5,
+}
+
+
+def run(runs: list[str], name: str, value: Any, context: ToolContext, arguments: dict[str, Any]) -> Any:
+    runs.append(name)
+    return value
+
+
+async def answers(bridge: Served, version: str, params: dict[str, Any]) -> list[bytes]:
+    """The bodies that answer a call as it is, and with a member that only the kernel passes over."""
+    session = await bridge.initialize(version) if version in HANDSHAKE_PROTOCOL_VERSIONS else None
+    bodies = []
+    for more in ({}, {"unknown": True}):
+        bridge._ids = iter([77])
+        if session is None:
+            response = await bridge.post_stateless("tools/call", params | more)
+        else:
+            response = await bridge.post(bridge.message("tools/call", params | more), session)
+        async with response:
+            bodies.append(await response.read())
+    bridge._ids = iter(range(1000, 2000))
+    return bodies
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_results_are_the_same_to_the_byte(version: str) -> None:
+    """Texts, structured results, contents and errors are what the kernel makes of them, and run once."""
+    runs: list[str] = []
+    async with served() as bridge:
+        for name, value in RESULTS.items():
+            for kind, more in (("plain", {}), ("typed", {"outputSchema": OBJECT})):
+                bridge.editor.add_tool(
+                    f"{name}_{kind}", lambda *_, n=name, v=value: runs.append(n) or v, **more
+                )
+
+        def fail(context: ToolContext, arguments: dict[str, Any]) -> None:
+            runs.append("fail")
+            raise FailError("not here", Code.NOT_FOUND)
+
+        bridge.editor.add_tool("fail", fail)
+        for name in [f"{name}_{kind}" for name in RESULTS for kind in ("plain", "typed")] + ["fail", "none"]:
+            fast, slow = await answers(bridge, version, {"name": f"nvim_{name}", "arguments": {"n": 1}})
+            assert json.loads(fast)["id"] == 77
+            assert fast == slow, name
+        big, slow = await answers(bridge, version, {"name": "nvim_text_plain", "arguments": {"n": 2**60}})
+        assert big == slow
+        assert b"2^53" in big
+    assert runs == [name for name in RESULTS for _ in range(4)] + ["fail", "fail"]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"name": 5},
+        {"name": "nvim_text", "arguments": []},
+        {"name": "nvim_text", "_meta": {"progressToken": [1]}},
+        {"name": "nvim_text", "_meta": {"progressToken": None}},
+        {"name": "nvim_text", "_meta": []},
+        {"name": "nvim_text", "task": 1},
+    ],
+)
+async def test_what_is_malformed_runs_nothing(params: dict[str, Any]) -> None:
+    """It is for the kernel to refuse, before the tool hears of it."""
+    runs: list[str] = []
+    async with served() as bridge:
+        bridge.editor.add_tool("text", lambda *_: runs.append("text"))
+        session = await bridge.initialize()
+        answer = await bridge.ask(session, "tools/call", params)
+        assert answer["error"]["code"] == -32602
+        async with await bridge.post_stateless("tools/call", {"name": "nvim_text", "task": 1}) as response:
+            assert (await response.json())["error"]["code"] == -32602
+        token = {"name": "nvim_text", "_meta": {"progressToken": 1.5}}
+        async with await bridge.post_stateless("tools/call", token) as response:
+            assert (await response.json())["error"]["code"] == -32602
+    assert runs == []
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner)
+)
+objects = st.dictionaries(st.text(max_size=5), values, max_size=3)
+tokens = st.fixed_dictionaries({}, optional={"progressToken": scalars | values, "progress_token": values})
+calls = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.text(max_size=5) | scalars,
+        "arguments": objects | values,
+        "_meta": tokens | objects | values,
+        "meta": values,
+        "task": values,
+        "inputResponses": values,
+        "requestState": values,
+    },
+)
+
+
+@given(calls)
+def test_plain_is_what_the_sdk_takes(params: dict[str, Any]) -> None:
+    """What is plain would have been refused in no version, and says nothing but name, arguments and token."""
+    if not is_plain(params):
+        return
+    for version in HANDSHAKE_PROTOCOL_VERSIONS:
+        validate_client_request("tools/call", version, params)
+    typed = CallToolRequestParams.model_validate(params, by_name=False)
+    assert (typed.name, typed.arguments) == (params["name"], params.get("arguments"))
+    assert (typed.task, typed.input_responses, typed.request_state) == (None, None, None)
+    prefix = "io.modelcontextprotocol/"
+    envelope = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
+    meta = params.get("_meta") or {}
+    validate_client_request("tools/call", "2026-07-28", params | {"_meta": meta | envelope})

@@ -1,0 +1,128 @@
+"""Lists of resources of which a client wants only some."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from mcp_tools_nvim.mcp.filters import Filter, FilterError, read
+from tests.support.served import Served, served
+
+SCHEMES = ("file", "test")
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served() as running:
+        for uri, more in (
+            ("test://a", {"mimeType": "text/markdown; charset=utf-8", "_meta": {"tags": ["x", "y"]}}),
+            ("test://b", {"mimeType": "text/markdown", "_meta": {"tags": ["x"]}}),
+            ("test://c", {}),
+            ("other://d", {"mimeType": "TEXT/Markdown", "_meta": {}}),
+            ("file:///{+path}", {"_meta": {"tags": ["x"]}}),
+            ("test://t/{id}", {}),
+        ):
+            running.editor.add_resource(uri, lambda ctx, params: "", **more)
+        yield running
+
+
+async def listed(bridge: Served, era: str, method: str = "resources/list", **params: Any) -> dict[str, Any]:
+    """The whole answer."""
+    if era == "stateless":
+        async with await bridge.post_stateless(method, params) as response:
+            answer: dict[str, Any] = await response.json()
+            return answer
+    return await bridge.ask(await bridge.initialize(), method, params)
+
+
+def uris(answer: dict[str, Any]) -> list[str]:
+    result = answer["result"]
+    return [item["uri"] for item in result["resources"]]
+
+
+@pytest.mark.parametrize("era", ["sessions", "stateless"])
+async def test_filters(bridge: Served, era: str) -> None:
+    """All that is given must hold; an empty filter holds for everything, and none is remembered."""
+    everything = ["other://d", "test://a", "test://b", "test://c"]
+    for wanted, expected in (
+        ({}, everything),
+        ({"scheme": "test"}, everything[1:]),
+        ({"scheme": "TEST"}, everything[1:]),
+        ({"scheme": "file"}, []),
+        ({"mimeType": "text/markdown"}, everything[:3]),
+        ({"mimeType": "Text/Markdown; charset=x", "scheme": "test"}, everything[1:3]),
+        ({"tags": ["x"]}, ["test://a", "test://b"]),
+        ({"tags": ["x", "y"]}, ["test://a"]),
+        ({"tags": ["X"]}, []),
+        ({"tags": []}, everything),
+        ({"mimeType": "image/png"}, []),
+        ({"scheme": "test", "mimeType": "text/markdown", "tags": ["y"]}, ["test://a"]),
+    ):
+        assert uris(await listed(bridge, era, _meta={"filter": wanted})) == expected, wanted
+        assert uris(await listed(bridge, era)) == everything
+    assert uris(await listed(bridge, era, _meta={"filter": None})) == everything
+
+
+@pytest.mark.parametrize("era", ["sessions", "stateless"])
+@pytest.mark.parametrize("method", ["resources/list", "resources/templates/list"])
+async def test_bad_filters(bridge: Served, era: str, method: str) -> None:
+    """What is no filter is refused, as is a cursor beside a good one that was not given out."""
+    for wanted, message in (
+        (5, "filter must be an object"),
+        ([], "filter must be an object"),
+        ("test", "filter must be an object"),
+        ({"scheme": 1}, "filter.scheme must be a string"),
+        ({"scheme": ""}, "filter.scheme must be a string"),
+        ({"scheme": None}, "filter.scheme must be a string"),
+        ({"scheme": "ftp"}, "filter.scheme: there is no 'ftp'; there is file, other, test"),
+        ({"mimeType": ["text/plain"]}, "filter.mimeType must be a string"),
+        ({"tags": "x"}, "filter.tags must be a list of strings"),
+        ({"tags": ["x", 1]}, "filter.tags must be a list of strings"),
+        ({"tags": {"x": True}}, "filter.tags must be a list of strings"),
+        ({"mime_type": "x"}, "filter has no member 'mime_type'; it has scheme, mimeType and tags"),
+    ):
+        error = (await listed(bridge, era, method, _meta={"filter": wanted}))["error"]
+        assert (error["code"], error["message"]) == (-32602, message)
+    error = (await listed(bridge, era, method, cursor="x", _meta={"filter": {"scheme": "test"}}))["error"]
+    assert (error["code"], error["message"]) == (-32602, "Invalid cursor")
+
+
+async def test_templates_are_filtered_too(bridge: Served) -> None:
+    """By the scheme and tags of the template."""
+    for wanted, expected in (
+        ({"scheme": "file"}, ["file:///{+path}"]),
+        ({"scheme": "other"}, []),
+        ({"tags": ["x"]}, ["file:///{+path}"]),
+    ):
+        answer = await listed(bridge, "sessions", "resources/templates/list", _meta={"filter": wanted})
+        assert [item["uriTemplate"] for item in answer["result"]["resourceTemplates"]] == expected
+
+
+async def test_pages_of_what_fits(bridge: Served) -> None:
+    """A page is full of what is wanted, and its cursor leads on with the same filter."""
+    for n in range(2002):
+        bridge.editor.add_resource(f"many://{n:04}", lambda ctx, params: "", _meta={"tags": [str(n % 2)]})
+    wanted = {"filter": {"tags": ["1"]}}
+    first = (await listed(bridge, "sessions", _meta=wanted))["result"]
+    assert len(first["resources"]) == 1000
+    rest = (await listed(bridge, "sessions", cursor=first["nextCursor"], _meta=wanted))["result"]
+    assert [item["uri"] for item in rest["resources"]] == ["many://2001"]
+    assert "nextCursor" not in rest
+
+
+async def test_other_lists_take_no_filter(bridge: Served) -> None:
+    """There it means nothing, and is nobody's mistake."""
+    bridge.editor.add_tool("echo", lambda ctx, arguments: "")
+    answer = await listed(bridge, "sessions", "tools/list", _meta={"filter": 5})
+    assert [tool["name"] for tool in answer["result"]["tools"]] == ["nvim_echo"]
+
+
+def test_odd_definitions_fit_no_filter() -> None:
+    """A definition without a type or tags is passed over."""
+    assert not Filter(mime_type="text/plain").fits("a:b", {"mimeType": 5})
+    assert not Filter(tags=frozenset({"x"})).fits("a:b", {"_meta": None})
+    assert Filter().fits("a:b", {})
+    with pytest.raises(FilterError, match="there is file, test"):
+        read({"scheme": "a\n"}, SCHEMES)

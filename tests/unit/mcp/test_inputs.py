@@ -1,0 +1,183 @@
+"""What a tool asks its client for, as messages over HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+from mcp_tools_nvim.errors import Code
+from tests.support.memory import FailError, ToolContext
+from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event, served
+
+ELICIT = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object"}}}
+ROOTS = {"method": "roots/list"}
+BOTH = {"elicitation": {}, "roots": {}}
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served() as running:
+
+        async def both(ctx: ToolContext, arguments: dict[str, Any]) -> Any:
+            return await ctx.ask(name=ELICIT, folders=ROOTS)
+
+        running.editor.add_tool("both", both)
+        yield running
+
+
+def answer_to(question: dict[str, Any], **content: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": question["id"], **content}
+
+
+@pytest.mark.parametrize("id_as", [int, str])
+async def test_questions_come_over_the_stream_of_the_call(bridge: Served, id_as: type[int | str]) -> None:
+    """All of them at once; results and errors go back to the tool, and the answer ends the stream.
+
+    A client that spells the id of a question as text is understood.
+    """
+    session = await bridge.initialize(capabilities=BOTH)
+    async with await bridge.post(bridge.call_message("both"), session) as response:
+        stream = events(response)
+        questions = {}
+        while len(questions) < 2:
+            data = (await next_event(stream))[2]
+            if data:
+                questions[data["method"]] = data
+        assert questions["elicitation/create"]["params"] == ELICIT["params"]
+        refusal = answer_to(questions["roots/list"], error={"code": -1, "message": "no"})
+        accepted = answer_to(questions["elicitation/create"], result={"action": "accept"})
+        accepted["id"] = id_as(accepted["id"])
+        for message in (refusal, accepted, accepted):  # what is answered already is ignored
+            async with await bridge.post(message, session) as sent:
+                assert sent.status == 202
+        last = (await next_event(stream))[2]
+    assert last["result"]["content"][0]["text"] == (
+        '{"name":{"result":{"action":"accept"}},"folders":{"error":{"code":-1,"message":"no"}}}'
+    )
+
+
+async def test_the_end_of_a_session_ends_its_questions(bridge: Served) -> None:
+    """The tool hears why; the client is told that nobody waits for its answers any more."""
+    session = await bridge.initialize(capabilities=BOTH)
+    async with await bridge.post(bridge.call_message("both"), session) as response:
+        stream = events(response)
+        messages = [(await next_event(stream))[2] for _ in range(3)]
+        asked = {data["id"] for data in messages if data}
+        async with bridge.http.delete(f"{bridge.url}/mcp", headers={"Mcp-Session-Id": session}) as deleted:
+            assert deleted.status == 200
+        rest = [data async for _, _, data in stream if data]
+    cancelled = {m["params"]["requestId"] for m in rest if m.get("method") == "notifications/cancelled"}
+    assert cancelled >= asked
+    await eventually(lambda: bridge.editor.cancels)
+    assert bridge.editor.cancels[0][1] == "session_closed"
+    assert bridge.calls.in_flight == 0
+
+
+async def test_input_required_results(bridge: Served) -> None:
+    """Without a session a question is a result; nothing but the sealed state names the call."""
+    params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
+    async with await bridge.post_stateless("tools/call", params) as response:
+        first = (await response.json())["result"]
+    assert first["resultType"] == "input_required"
+    assert first["inputRequests"] == {"name": ELICIT, "folders": ROOTS}
+    assert "boot" not in first["requestState"]
+    roots: dict[str, Any] = {"roots": []}
+    params |= {"requestState": first["requestState"], "inputResponses": {"folders": roots}}
+    async with await bridge.post_stateless("tools/call", params) as response:
+        again = (await response.json())["result"]
+    assert again["inputRequests"] == first["inputRequests"], "one answer is missing"
+    params["inputResponses"] = {
+        "folders": roots,
+        "name": {"action": "decline"},
+        "more": {"action": "decline"},
+    }
+    async with await bridge.post_stateless("tools/call", params) as response:
+        result = (await response.json())["result"]
+    assert (
+        result["content"][0]["text"]
+        == '{"name":{"result":{"action":"decline"}},"folders":{"result":{"roots":[]}}}'
+    )
+
+
+async def test_states_that_open_nothing(bridge: Served) -> None:
+    """Of another life of the editor, forged, for another call: all refused in the same words."""
+    params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
+    async with await bridge.post_stateless("tools/call", params) as response:
+        state = (await response.json())["result"]["requestState"]
+    params["inputResponses"] = {"folders": {"roots": []}, "name": {"action": "decline"}}
+    async with served() as other:
+        other.parts.hello = replace(other.parts.hello, boot="the next life")
+        async with await other.post_stateless("tools/call", params | {"requestState": state}) as response:
+            foreign = (await response.json())["error"]
+    bridge.editor.cancel(next(iter(bridge.editor.calls)), "user")
+    errors = [foreign]
+    for changed in (state[:-2] + "AA", "", "v1.", state + "x"):
+        async with await bridge.post_stateless("tools/call", params | {"requestState": changed}) as response:
+            assert response.status == 400
+            errors.append((await response.json())["error"])
+    assert all(error == errors[0] for error in errors)
+    assert errors[0]["code"] == -32602
+    assert errors[0]["message"] == "Invalid or expired requestState"
+    assert bridge.editor.heard == []
+
+
+@pytest.mark.parametrize("known", ["a proof", "the token", "the token as key"])
+async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
+    """Neither what anybody can ask /health for nor what every client knows seals a state."""
+    label, token = b"mcp-tools.nvim request state", TOKEN.encode()
+    async with bridge.http.get(bridge.url + "/health", params={"nonce": label.decode()}) as response:
+        proof = (await response.json())["proof"]
+    key = {
+        "a proof": bytes.fromhex(proof),
+        "the token": hmac.digest(label + b" 1", token, "sha256"),
+        "the token as key": hmac.digest(token, label, "sha256"),
+    }[known]
+    params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
+    async with await bridge.post_stateless("tools/call", params) as response:
+        assert (await response.json())["result"]["resultType"] == "input_required"
+    call = next(iter(bridge.editor.calls))
+    holder = hashlib.sha256(token).hexdigest()
+    security = RequestStateSecurity(keys=[key], ttl=600, bind_principal=lambda _: holder)
+    boundary = RequestStateBoundary(security, default_audience="mcp-tools.nvim")
+
+    async def asks(context: Any) -> dict[str, Any]:
+        inside = {"boot": bridge.parts.hello.boot, "task": call, "seq": 1}
+        return {"resultType": "input_required", "requestState": json.dumps(inside)}
+
+    forged: Any = await boundary(SimpleNamespace(method="tools/call", params=params), asks)  # type: ignore[arg-type]
+    params["inputResponses"] = {"folders": {"roots": []}, "name": {"action": "accept"}}
+    params["requestState"] = forged["requestState"]
+    async with await bridge.post_stateless("tools/call", params) as response:
+        error = (await response.json())["error"]
+    assert (error["code"], error["message"]) == (-32602, "Invalid or expired requestState")
+    assert bridge.editor.heard == []
+
+
+async def test_a_missing_capability(bridge: Served) -> None:
+    """Without a session it is an error of the protocol that says what is missing; else the tool's own."""
+
+    def lacks(ctx: ToolContext, arguments: dict[str, Any]) -> None:
+        failure = FailError("the client cannot sample", Code.CAPABILITY_MISSING)
+        required = {"sampling": {}} if arguments.get("named", True) else None
+        failure.error = type(failure.error)(failure.error.code, failure.error.message, (), required)
+        raise failure
+
+    bridge.editor.add_tool("lacks", lacks)
+    async with await bridge.post_stateless("tools/call", {"name": "nvim_lacks"}) as response:
+        assert response.status == 400
+        error = (await response.json())["error"]
+    assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+    assert error["message"] == "the client cannot sample"
+    unnamed = {"name": "nvim_lacks", "arguments": {"named": False}}
+    async with await bridge.post_stateless("tools/call", unnamed, version=STATELESS) as response:
+        assert (await response.json())["result"]["structuredContent"]["code"] == "capability_missing"
+    session = await bridge.initialize()
+    assert (await bridge.call(session, "lacks"))["structuredContent"]["code"] == "capability_missing"

@@ -1,0 +1,70 @@
+"""The SDK is imported late, once, and not by anything before the first request."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_tools_nvim.values import Settings
+from tests.support import processes
+from tests.support.served import eventually, served
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_application_imports_no_sdk() -> None:
+    """Neither the SDK nor what it brings is there before the first request needs it."""
+    code = (
+        "import sys, mcp_tools_nvim.http.app, mcp_tools_nvim.http.endpoints\n"
+        "import mcp_tools_nvim.process.lifecycle\n"
+        "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'starlette', 'httpx2'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    processes.run([sys.executable, "-c", code], cwd=ROOT / "bridge", check=True, timeout=30)
+
+
+@pytest.mark.slow
+def test_the_import_holds_no_loop_up() -> None:
+    """It happens in a thread: the loop turns meanwhile, and the SDK is there when the kernel is built."""
+    code = """if True:
+        import asyncio, sys
+        from mcp_tools_nvim.mcp.loader import Loader
+
+        async def main():
+            built, turns = [], 0
+            task = Loader(lambda: built.append("mcp_tools_nvim.mcp.server" in sys.modules)).begin()
+            while not task.done():
+                await asyncio.sleep(0.001)
+                turns += 1
+            assert built == [True]
+            assert turns > 10, turns
+
+        asyncio.run(main())
+    """
+    processes.run([sys.executable, "-c", code], cwd=ROOT / "bridge", check=True, timeout=30)
+
+
+async def test_first_requests_share_one_import() -> None:
+    """Many at once get the same kernel; preload has it before the first one."""
+    async with served() as bridge:
+        loader = bridge.app.front.loader
+        assert loader.kernel is None
+        kernels = await asyncio.gather(*(loader.load() for _ in range(5)))
+        assert len(set(map(id, kernels))) == 1
+    async with served(Settings(preload=True)) as bridge:
+        await eventually(lambda: bridge.app.front.loader.kernel)
+
+
+async def test_health_and_refusals_need_no_sdk() -> None:
+    """Whoever only looks whether the bridge lives does not cost a second and 45 MB."""
+    async with served() as bridge:
+        async with bridge.http.get(bridge.url + "/health") as response:
+            assert response.status == 200
+        async with await bridge.post(b"{") as response:
+            assert response.status == 400
+        async with bridge.http.get(bridge.url + "/mcp", headers={"Accept": "*/*"}) as response:
+            assert response.status == 400
+        assert bridge.app.front.loader.kernel is None

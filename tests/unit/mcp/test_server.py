@@ -1,0 +1,462 @@
+"""MCP methods on the editor's twin, as the SDK's own client sees them: over our front and over the SDK's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import mcp.types as t
+import pytest
+import uvicorn
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+from mcp_tools_nvim.calls.runner import Calls
+from mcp_tools_nvim.errors import Code
+from mcp_tools_nvim.mcp.definitions import CursorError, Definitions, Listing, ListingError, page
+from mcp_tools_nvim.mcp.dispatch import Dispatch
+from mcp_tools_nvim.mcp.pages import Pages
+from mcp_tools_nvim.mcp.server import Assembly
+from mcp_tools_nvim.mcp.tool_results import tool_result
+from mcp_tools_nvim.values import Kind, Limits, Outcome, Scope, Settings, ToolError, View
+from mcp_tools_nvim.values import Listing as ListingReply
+from tests.support.http import http_client
+from tests.support.memory import FailError, MemoryEditor, ToolContext
+from tests.support.sdk_front import behind_the_sdk
+from tests.support.served import TOKEN, eventually, served
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+
+FRONTS = (
+    "ours-legacy",
+    "ours-auto",
+    "ours-2026-07-28",
+    "sdk-legacy",
+    "sdk-2026-07-28",
+    "sdk_http-legacy",
+    "sdk_http-2026-07-28",
+)
+
+
+async def work(ctx: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+    ctx.progress(1, 2, "half")
+    await asyncio.sleep(0.01)
+    ctx.log("error", {"seen": True})
+    await asyncio.sleep(0.01)
+    return {"n": arguments["n"]}
+
+
+def fail(ctx: ToolContext, arguments: dict[str, Any]) -> None:
+    raise FailError("not here", Code.NOT_FOUND)
+
+
+def prepare(editor: MemoryEditor) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    editor.add_tool("work", work, inputSchema=schema, outputSchema=schema, title="Work")
+    editor.add_tool("fail", fail)
+    editor.add_resource("test://{id}", lambda ctx, arguments: f"the text of {arguments['id']}")
+    editor.add_prompt("hello", lambda ctx, arguments: "Say hello", {"to": lambda *given: ["Ada", "Bob"]})
+
+
+@asynccontextmanager
+async def our_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
+    async with served(Settings(instructions="Use it.")) as bridge:
+        prepare(bridge.editor)
+        async with http_client({"Authorization": f"Bearer {TOKEN}"}) as http:
+            transport = streamable_http_client(bridge.url + "/mcp", http_client=http)
+            async with Client(transport, mode=mode, **options) as client:
+                yield client, bridge.editor
+
+
+@asynccontextmanager
+async def their_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
+    settings = Settings(instructions="Use it.")
+    editor = MemoryEditor(settings)
+    prepare(editor)
+    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda *_: None, TOKEN, "life")
+    async with Client(behind_the_sdk(assembly.server), mode=mode, **options) as client:
+        yield client, editor
+    assembly.stop()
+    editor.close()
+
+
+@asynccontextmanager
+async def their_http_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
+    """The same server behind the SDK's own HTTP front."""
+    settings = Settings(instructions="Use it.")
+    editor = MemoryEditor(settings)
+    prepare(editor)
+    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda *_: None, TOKEN, "life")
+    config = uvicorn.Config(
+        behind_the_sdk(assembly.server).streamable_http_app(), port=0, log_level="error", lifespan="on"
+    )
+    front = uvicorn.Server(config)
+    serving = asyncio.create_task(front.serve())
+    await eventually(lambda: front.started)
+    port = front.servers[0].sockets[0].getsockname()[1]
+    try:
+        async with Client(
+            streamable_http_client(f"http://127.0.0.1:{port}/mcp"), mode=mode, **options
+        ) as client:
+            yield client, editor
+    finally:
+        front.should_exit = True
+        await serving
+        assembly.stop()
+        editor.close()
+
+
+@asynccontextmanager
+async def client_of(front: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
+    side, _, mode = front.partition("-")
+    make = {"ours": our_client, "sdk": their_client, "sdk_http": their_http_client}[side]
+    async with make(mode, **options) as made:
+        yield made
+
+
+@pytest.mark.parametrize("front", FRONTS)
+async def test_the_sdk_client(front: str) -> None:
+    """Listing, calling, progress and errors look the same over both fronts and in both eras."""
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def on_progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append((done, total, message))
+
+    async with client_of(front) as (client, _):
+        if not front.endswith("2026-07-28"):  # a client that is told the version asks for nothing else
+            assert client.server_info.name == "mcp-tools.nvim"
+            assert client.instructions == "Use it."
+        tools = (await client.list_tools()).tools
+        assert [tool.name for tool in tools] == ["nvim_fail", "nvim_work"]
+        assert tools[1].title == "Work"
+        result = await client.call_tool("nvim_work", {"n": 5}, progress_callback=on_progress)
+        assert result.structured_content == {"n": 5}
+        assert json.loads(result.content[0].text) == {"n": 5}
+        assert (1, 2, "half") in seen
+        failed = await client.call_tool("nvim_fail", {})
+        assert failed.is_error
+        assert failed.content[0].text == "Error: not here"
+        assert failed.structured_content == {"code": "not_found", "message": "not here"}
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("nvim_none", {})
+        assert caught.value.error.code == -32602
+
+
+@pytest.mark.parametrize("front", FRONTS)
+async def test_resources_and_prompts_of_the_sdk_client(front: str) -> None:
+    """Templates, reads, prompts and completion look the same over both fronts and in both eras."""
+    async with client_of(front) as (client, _):
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [template.uri_template for template in templates] == ["test://{id}"]
+        assert (await client.list_resources()).resources == []
+        contents = (await client.read_resource("test://x")).contents
+        assert (contents[0].uri, contents[0].text) == ("test://x", "the text of x")
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource("none://x")
+        assert caught.value.error.code == (-32002 if front.endswith("legacy") else -32602)
+        assert caught.value.error.data == {"uri": "none://x"}
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["hello"]
+        assert (await client.get_prompt("hello")).messages[0].content.text == "Say hello"
+        ref = t.PromptReference(name="hello")
+        assert (await client.complete(ref, {"name": "to", "value": ""})).completion.values == ["Ada", "Bob"]
+
+
+@pytest.mark.parametrize("front", ["ours-legacy", "sdk-legacy"])
+async def test_updates_to_the_sdk_client(front: str) -> None:
+    """The client's own handler hears that a resource changed."""
+    seen: list[Any] = []
+
+    async def on_message(message: Any) -> None:
+        seen.append(message)
+
+    async with client_of(front, message_handler=on_message) as (client, editor):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await client.subscribe_resource("test://x")
+            editor.update("test://x")
+            await eventually(lambda: any(isinstance(m, t.ResourceUpdatedNotification) for m in seen))
+            await client.unsubscribe_resource("test://x")
+        await eventually(lambda: not editor.offers.subscribed["test://x"])
+
+
+@pytest.mark.parametrize("front", ["ours-legacy", "sdk-legacy"])
+async def test_logging_to_the_sdk_client(front: str) -> None:
+    """Log messages of a tool arrive, as far as the session's level lets them."""
+    seen: list[t.LoggingMessageNotificationParams] = []
+
+    async def on_log(params: t.LoggingMessageNotificationParams) -> None:
+        seen.append(params)
+
+    async with client_of(front, logging_callback=on_log) as (client, _):
+        await client.call_tool("nvim_work", {"n": 1})
+        await eventually(lambda: seen)
+        assert (seen[0].level, seen[0].logger, seen[0].data) == ("error", "nvim_work", {"seen": True})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await client.set_logging_level("critical")
+        await client.call_tool("nvim_work", {"n": 1})
+        assert len(seen) == 1
+
+
+async def test_list_changed_to_the_sdk_client() -> None:
+    """The client's own listener hears that tools changed."""
+    seen: list[Any] = []
+
+    async def on_message(message: Any) -> None:
+        seen.append(message)
+
+    async with client_of("ours-legacy", message_handler=on_message) as (client, editor):
+        await client.list_tools()
+        editor.add_tool("more", fail)
+        await eventually(lambda: any("ToolListChanged" in type(m).__name__ for m in seen))
+        assert len((await client.list_tools()).tools) == 3
+
+
+async def test_a_timeout_of_the_sdk_client_cancels() -> None:
+    """A client that gives up tells so, and the tool hears it."""
+    async with client_of("ours-legacy") as (client, editor):
+        contexts: list[ToolContext] = []
+
+        async def wait(ctx: ToolContext, arguments: dict[str, Any]) -> None:
+            contexts.append(ctx)
+            await asyncio.Event().wait()
+
+        editor.add_tool("wait", wait)
+        with pytest.raises(MCPError):
+            await client.call_tool("nvim_wait", {}, read_timeout_seconds=0.2)
+        await eventually(lambda: contexts[0].cancel_reason)
+        assert contexts[0].cancel_reason == "client"
+        # The client must not close while the answer to what it gave up still arrives.
+        await client.list_tools()
+
+
+def test_results() -> None:
+    """Every outcome has one shape."""
+    assert tool_result(Outcome("done"))["content"] == []
+    content = (
+        '{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":true,"_meta":{"a":1}}'
+    )
+    assert tool_result(Outcome("done", "content", content)) == {"resultType": "complete"} | json.loads(
+        content
+    )
+    typed = tool_result(Outcome("done", "json", '{"a":12345678901234567890}', structured=True))
+    assert typed["structuredContent"] == {"a": 12345678901234567890}
+    assert typed["content"][0]["text"] == '{"a":12345678901234567890}'
+    assert "structuredContent" not in tool_result(Outcome("done", "json", "[]"))
+    error = ToolError(Code.TIMEOUT, "slow")
+    assert tool_result(Outcome("timed_out", error=error))["structuredContent"]["code"] == "timeout"
+    bound = tool_result(Outcome("timed_out", error=error, schema_bound=True))
+    assert "structuredContent" not in bound
+    assert bound["_meta"] == {"mcp-tools.nvim/error": {"code": "timeout", "message": "slow"}}
+    assert bound["isError"] is True
+
+
+def definitions(count: int) -> Definitions:
+    names = [f"t{n:05}" for n in range(count)]
+    return Definitions(1, [{"name": name} for name in names], names, "")
+
+
+def test_pages() -> None:
+    """A thousand per page; a page that is just full has no next one; changes in between lose nothing."""
+    assert page(definitions(0), None) == ([], None)
+    items, cursor = page(definitions(1000), None)
+    assert (len(items), cursor) == (1000, None)
+    items, cursor = page(definitions(1001), None)
+    assert len(items) == 1000
+    assert cursor is not None
+    assert page(definitions(1001), cursor) == ([{"name": "t01000"}], None)
+    shorter = definitions(1001)
+    del shorter.items[0], shorter.names[0]
+    assert page(shorter, cursor) == ([{"name": "t01000"}], None)
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "1000", "YWZ0ZXI", "ü", "=", "YWZ0ZXI6", "YWZ0ZXI6dA=="])
+def test_cursors_that_were_not_given_out(cursor: str) -> None:
+    """They are refused; `after:` with a name is the only form."""
+    if cursor == "YWZ0ZXI6":
+        assert page(definitions(1), cursor) == ([{"name": "t00000"}], None)
+    else:
+        with pytest.raises(CursorError):
+            page(definitions(1), cursor)
+
+
+async def test_paging_over_http() -> None:
+    """The cursor of a page leads to the next one, in both eras."""
+    async with served() as bridge:
+        for n in range(1001):
+            bridge.editor.add_tool(f"t{n:05}", fail)
+        session = await bridge.initialize()
+        first = (await bridge.ask(session, "tools/list"))["result"]
+        assert len(first["tools"]) == 1000
+        second = (await bridge.ask(session, "tools/list", {"cursor": first["nextCursor"]}))["result"]
+        assert [tool["name"] for tool in second["tools"]] == ["nvim_t01000"]
+        assert "nextCursor" not in second
+        async with await bridge.post_stateless("tools/list", {"cursor": first["nextCursor"]}) as response:
+            assert len((await response.json())["result"]["tools"]) == 1
+
+
+async def test_a_silent_editor() -> None:
+    """When the deadline has passed the last list is served; without one the error says what is wrong."""
+    editor = MemoryEditor(Settings())
+    editor.add_tool("a", fail)
+    listing = Listing(editor, "tools", deadline=0.2)
+    editor.silent = True
+    with pytest.raises(ListingError) as caught:
+        await listing.refresh()
+    assert caught.value.code == Code.EDITOR_BLOCKED
+    await listing.ensure()
+    editor.recover()
+    known = await listing.refresh()
+    editor.add_tool("b", fail)
+    editor.silent = True
+    begin = time.monotonic()
+    assert await listing.refresh() is known
+    assert 0.1 < time.monotonic() - begin < 2
+    editor.recover()
+    assert len((await listing.refresh()).items) == 2
+    editor.close()
+    assert len((await listing.refresh()).items) == 2
+    with pytest.raises(ListingError) as caught:
+        await Listing(editor, "resources").refresh()
+    assert caught.value.code == Code.EDITOR_GONE
+
+
+async def test_news_of_a_list_that_is_not_all() -> None:
+    """A change that is not in the list is no news; nor is one that was told. Where nobody can know, it is."""
+    editor = MemoryEditor(Settings())
+    editor.add_tool("lsp_hover", fail)
+    listing = Listing(editor, "tools", deadline=0.2, view=View("c", Scope(("lsp",))))
+    await listing.refresh()
+    editor.add_tool("dap_step", fail)
+    listing.change()
+    assert not await listing.is_news()
+    editor.add_tool("lsp_rename", fail)
+    listing.change()
+    assert await listing.is_news()
+    listing.change()
+    assert not await listing.is_news()
+    editor.silent = True
+    listing.change()
+    assert await listing.is_news()
+    editor.close()
+
+
+class Held(MemoryEditor):
+    """Its lists come when the test says so."""
+
+    def list(
+        self, kind: Kind, revision: int | None, view: View | None = None
+    ) -> asyncio.Future[ListingReply]:
+        self.held: asyncio.Future[ListingReply] = asyncio.get_running_loop().create_future()
+        return self.held
+
+
+async def test_a_change_while_a_list_is_on_its_way() -> None:
+    """What changed after the editor's answer was written is asked for; what was in it is not."""
+    editor = Held(Settings())
+    listing = Listing(editor, "tools")
+    asked = asyncio.create_task(listing.refresh())
+    await eventually(lambda: hasattr(editor, "held"))
+    editor.held.set_result(ListingReply(1, "[]"))
+    editor.add_tool("late", fail)  # heard of before who asked goes on
+    await asked
+    assert listing.stale
+    first = editor.held
+    asked = asyncio.create_task(listing.ensure())
+    await eventually(lambda: editor.held is not first)
+    editor.held.set_result(ListingReply(2, "[]"))
+    await asked
+    assert not listing.stale
+
+
+@pytest.mark.parametrize(
+    ("token", "repeated"),
+    [("t" * 1024, True), ("t" * 1025, False), (2**64, True), (2**1024, False)],
+    ids=["text", "long text", "number", "long number"],
+)
+async def test_a_progress_token_is_repeated_if_it_is_short(token: str | int, repeated: bool) -> None:
+    """A client that sends a huge one gets its answer, and no progress."""
+    pushed: list[bytes] = []
+
+    def push(data: bytes, *, droppable: bool = False) -> None:
+        pushed.append(data)
+
+    dispatch = Dispatch(1, {"_meta": {"progressToken": token}}, push)
+    dispatch.send_progress(1, 2, None)
+    assert len(pushed) == repeated
+
+
+async def test_errors_outside_calls_name_their_code() -> None:
+    """A list that cannot be had is −32603 with the code in `data`."""
+    async with served() as bridge:
+        session = await bridge.initialize()
+        bridge.editor.close()
+        error = (await bridge.ask(session, "tools/list"))["error"]
+        assert (error["code"], error["data"]) == (-32603, {"code": "editor_gone"})
+
+
+async def test_bytes_that_are_no_text() -> None:
+    """Invalid UTF-8 from the editor spoils neither lists nor results."""
+    async with served() as bridge:
+        bridge.editor.add_tool("odd", lambda ctx, arguments: "a\udcffb", description="x\udcff")
+        session = await bridge.initialize()
+        tools = (await bridge.ask(session, "tools/list"))["result"]["tools"]
+        assert tools[0]["description"].startswith("x")
+        result = await bridge.call(session, "odd")
+        assert result["isError"] is True
+        assert result["structuredContent"]["code"] == "not_serializable"
+
+
+async def test_too_many_calls() -> None:
+    """One beyond the limit is `busy`; at the limit nothing happens."""
+    async with served(Settings(limits=Limits(calls=2))) as bridge:
+        opened, running = bridge.add_gate()
+        session = await bridge.initialize()
+        asking = [asyncio.create_task(bridge.call(session, "wait")) for _ in range(2)]
+        for _ in range(2):
+            await running()
+        busy = await bridge.call(session, "wait")
+        assert busy["structuredContent"]["code"] == "busy"
+        opened.set()
+        for task in asking:
+            assert (await task)["content"][0]["text"] == "opened"
+
+
+async def test_what_a_tool_learns_of_its_client() -> None:
+    """Name, version and capabilities, as declared, in both eras; a session only where there is one."""
+    seen: list[Any] = []
+    async with served() as bridge:
+        bridge.editor.add_tool("who", lambda ctx, arguments: seen.append(ctx.request))
+        session = await bridge.initialize(capabilities={"elicitation": {}}, client="Me")
+        await bridge.call(session, "who")
+        async with await bridge.post_stateless("tools/call", {"name": "nvim_who"}) as response:
+            assert response.status == 200
+    assert (seen[0].client.name, seen[0].client.version) == ("Me", "1")
+    assert seen[0].capabilities == {"elicitation": {}}
+    assert len(seen[0].session) == 32
+    assert (seen[1].client.name, seen[1].session) == ("test", None)
+
+
+async def test_a_page_is_not_kept_for_definitions_that_are_gone() -> None:
+    """The list changes while a page is made: that page must not stand for the old one."""
+    editor = MemoryEditor(Settings())
+    editor.add_resource("test://a", lambda ctx, arguments: "a")
+    pages = Pages(editor, "resources", "resources", "uri")
+    context: Any = SimpleNamespace(params={}, protocol_version="2025-11-25", request=Dispatch(1, {}))
+    before = await pages.listing.refresh()
+
+    async def with_a_change(_: Any) -> dict[str, Any]:
+        editor.add_resource("test://b", lambda ctx, arguments: "b")
+        after = await pages.listing.refresh()
+        return {"resources": after.items}
+
+    first: Any = await pages.cached(context, with_a_change, None)
+    assert len(first["resources"]) == 2
+    assert before.pages == {}
+    editor.close()

@@ -1,0 +1,85 @@
+"""Lines of a server's output: whole ones as they are, those beyond the limit by their edges."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from mcp_tools_nvim.mounts.lines import TOO_LARGE, Lines, Overlong
+from tests.support import processes
+from tests.support.nvim import ROOT
+
+LIMIT = 2000
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 16])
+def test_lines_are_cut_wherever_the_bytes_are(size: int) -> None:
+    """Empty ones too; what has no end yet is kept."""
+    data = b"one\n\ntwo\r\nthree"
+    lines = Lines(LIMIT)
+    found = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])]
+    assert found == [b"one", b"", b"two\r"]
+    assert lines.feed(b"\n") == [b"three"]
+
+
+@pytest.mark.parametrize("size", [LIMIT, LIMIT + 1])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("step", [100, 1 << 20])
+def test_the_limit(size: int, last: bool, step: int) -> None:
+    """A line of so many bytes is whole; of one more the id is known, wherever it stands."""
+    text = "x" * (size - len(json.dumps({"id": 7, "result": ""})))
+    message: dict[str, object] = {"result": text, "id": 7} if last else {"id": 7, "result": text}
+    data = json.dumps(message).encode() + b"\nnext\n"
+    lines = Lines(LIMIT)
+    line, after = [line for at in range(0, len(data), step) for line in lines.feed(data[at : at + step])]
+    assert after == b"next"
+    if size == LIMIT:
+        assert json.loads(line) == message
+        return
+    assert isinstance(line, Overlong)
+    assert (line.size, len(line) < LIMIT) == (size, True)
+    answer = line.answer(LIMIT)
+    assert answer is not None
+    error = answer.message.model_dump()
+    assert (error["id"], error["error"]["code"]) == (7, TOO_LARGE)
+
+
+def test_the_id_of_a_part_is_not_that_of_the_message() -> None:
+    """Results have ids of their own."""
+    filling = "x" * 3000
+    for message, found in (
+        ({"result": {"id": 1, "x": filling, "y": {"id": 2}}, "jsonrpc": "2.0", "id": 7}, 7),
+        ({"jsonrpc": "2.0", "id": 7, "result": {"x": filling, "y": {"id": 2}}}, 7),
+        ({"result": {"id": 1, "x": filling, "y": {"id": 2}}}, None),
+    ):
+        (line,) = Lines(LIMIT).feed(json.dumps(message).encode() + b"\n")
+        assert isinstance(line, Overlong)
+        answer = line.answer(LIMIT)
+        assert (answer.message.model_dump()["id"] if answer else None) == found
+
+
+def test_one_that_nobody_waits_for() -> None:
+    """A notification that is too long has no answer."""
+    (line,) = Lines(10).feed(b'{"method": "x", "params": "............"}\n')
+    assert isinstance(line, Overlong)
+    assert line.answer(10) is None
+
+
+def test_lines_that_are_only_shown_are_cut() -> None:
+    """Their beginning is enough, and nothing of the rest is kept."""
+    lines = Lines(5, cut=True)
+    for _ in range(1000):
+        assert lines.feed(b"abcdefgh") == []
+    assert lines.feed(b"\nshort\n") == [b"abcde", b"short"]
+
+
+def test_nothing_is_imported_before_there_is_a_mount() -> None:
+    """The door costs neither the SDK nor what stands behind it."""
+    code = (
+        "import sys, mcp_tools_nvim.mounts.door\n"
+        "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'httpx2'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    processes.run([sys.executable, "-c", code], cwd=ROOT / "bridge", check=True)

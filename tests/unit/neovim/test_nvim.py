@@ -1,0 +1,349 @@
+"""The typed verbs against a real Neovim with a small wire of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from mcp_tools_nvim.calls.runner import Calls
+from mcp_tools_nvim.errors import Code, EditorError, LuaError, StartError
+from mcp_tools_nvim.neovim.clock import WINDOW
+from mcp_tools_nvim.neovim.nvim import NvimEditor
+from mcp_tools_nvim.values import (
+    CallRequest,
+    ClientInfo,
+    Endpoint,
+    FieldError,
+    HelloInfo,
+    Limits,
+    Progress,
+    Scope,
+    ServerInfo,
+    Settings,
+    Versions,
+    View,
+)
+from tests.support.nvim import Nvim
+
+WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
+INFO = HelloInfo(1, 2, 3, "none", Versions("b", "p", "s", "a", "m"))
+CLIENT = ClientInfo("test", "1")
+LAST = (
+    "return vim.iter(require('mcp-tools.wire').seen):filter(function(e) return e[1] == 'execute' end):last()"
+)
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.progresses: list[Progress] = []
+        self.logs: list[tuple[str, Any]] = []
+
+    def progress(self, p: Progress) -> None:
+        self.progresses.append(p)
+
+    def log(self, level: str, data: Any) -> None:
+        self.logs.append((level, data))
+
+
+class Setup:
+    def __init__(self, nvim: Nvim, editor: NvimEditor) -> None:
+        self.nvim, self.editor = nvim, editor
+        self.calls = Calls(editor, Settings(tool_timeout=5000), "boot")
+        self.seen = Seen()
+
+    async def run(self, name: str, **arguments: Any) -> Any:
+        return await self.calls.run(CallRequest(name, arguments, CLIENT, "session", {"x": 1}), self.seen)
+
+    async def noted(self, verb: str) -> list[Any]:
+        code = "return vim.tbl_filter(function(e) return e[1] == ... end, require('mcp-tools.wire').seen)"
+        entries = await self.nvim.lua(code.replace("...", f"'{verb}'"))
+        return [entry[1:] for entry in entries]
+
+
+@pytest.fixture
+async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
+    return await spawn_nvim(init_lua=f"dofile([[{WIRE}]])")
+
+
+@pytest.fixture
+async def setup(nvim: Nvim) -> AsyncIterator[Setup]:
+    editor = await NvimEditor.open(str(nvim.socket))
+    await editor.hello(INFO)
+    yield Setup(nvim, editor)
+    editor.close()
+    await editor.closed
+
+
+async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim) -> None:
+    """Settings and limits of the editor are taken, unknown ones dropped, absent ones default."""
+    editor = await NvimEditor.open(str(nvim.socket))
+    await nvim.lua("""require('mcp-tools.wire').settings = { tool_timeout = 7, allowed_hosts = { 'a' },
+      instructions = 'i', limits = { calls = 5, new_one = 1 }, new_one = true, allowed_origins = {} }""")
+    hello = await editor.hello(INFO)
+    assert hello.settings == Settings(
+        tool_timeout=7, allowed_hosts=("a",), instructions="i", limits=Limits(calls=5)
+    )
+    assert (hello.boot, hello.revisions, hello.token) == ("boot-of-the-editor", {"tools": 3}, None)
+    again = await editor.hello(HelloInfo(1, 2, 3, "stranger", INFO.versions))
+    assert again.token == "new-token"
+    noted = await nvim.lua("return require('mcp-tools.wire').seen[1][2]")
+    assert noted == {
+        "protocol": 1,
+        "pid": 1,
+        "port": 2,
+        "wanted_port": 3,
+        "port_holder": "none",
+        "role": "bridge",
+        "launch": "",
+        "versions": {"bridge": "b", "python": "p", "sdk": "s", "aiohttp": "a", "msgpack": "m"},
+    }
+    editor.close()
+    await editor.closed
+
+
+async def test_list_knows_unchanged(setup: Setup) -> None:
+    """A list comes as text with its revision, or as nothing when the revision still holds."""
+    listing = await setup.editor.list("tools", None)
+    assert listing.revision == 3
+    assert json.loads(listing.json or "") == [{"name": "nvim_echo", "kind": "tools"}]
+    assert (await setup.editor.list("tools", 3)).json is None
+
+
+async def test_an_editor_that_knows_no_scopes_is_asked_for_none(setup: Setup) -> None:
+    """A plugin of before would show and run everything; the bridge refuses instead, and says what to do."""
+    scope = Scope(tools=("lsp",))
+    request = CallRequest("echo", {"text": "x"}, CLIENT, scope=scope)
+    with pytest.raises(EditorError, match="restart Neovim"):
+        await setup.editor.list("tools", None, View("c", scope))
+    assert (await setup.calls.run(request, setup.seen)).state == "failed"
+    assert await setup.noted("execute") == []
+    assert (await setup.editor.list("tools", None, View("c"))).json is not None
+    await setup.nvim.lua("require('mcp-tools.wire').scopes = true")
+    await setup.editor.hello(INFO)
+    assert (await setup.editor.list("tools", None, View("c", scope))).json is not None
+    assert (await setup.calls.run(request, setup.seen)).text == "x"
+
+
+async def test_calls_go_all_the_way(setup: Setup) -> None:
+    """Text, values, failures, pending and large results arrive; options reach the editor."""
+    assert (await setup.run("echo", text="hé")).text == "hé"
+    value = await setup.run("value")
+    assert (value.kind, value.text, value.structured) == ("json", '{"n":1}', True)
+    failed = await setup.run("fail")
+    assert (failed.error.code, failed.schema_bound) == (Code.STALE, True)
+    assert failed.error.errors == (FieldError("n", "caf\ufffd"),)
+    for size in (10, 65_536, 65_537, 3 << 20):
+        assert len((await setup.run("later", ms=5, size=size)).text) == size
+    name, options = (await setup.noted("execute"))[1]
+    assert name == "value"
+    assert options["ack"] == ["boot-1"]
+    assert options["client"] == {"name": "test", "version": "1"}
+    assert (options["session"], options["capabilities"], options["host"]) == ("session", {"x": 1}, "mcp")
+    assert options["timeout"] == 5000
+
+
+async def test_progress_and_log_arrive(setup: Setup) -> None:
+    """What a tool reports on its way reaches the observer."""
+    await setup.run("steps")
+    assert setup.seen.progresses == [Progress(1, 1, 2, "half")]
+    assert setup.seen.logs == [("info", {"at": "half"})]
+
+
+async def test_lua_faults_do_not_reach_the_client(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+    """What Lua threw stands in the log, not in the outcome."""
+    outcome = await setup.run("throw")
+    assert outcome.error.code is Code.EXECUTION_ERROR
+    assert "secret" not in outcome.error.message
+    assert any("secret path" in text for text in caplog.messages)
+
+
+async def test_bytes_that_are_not_utf8_are_explained(setup: Setup) -> None:
+    """The editor is asked where they stand."""
+    outcome = await setup.run("bad")
+    assert (outcome.error.code, outcome.error.message) == (
+        Code.NOT_SERIALIZABLE,
+        "result: bytes that are not UTF-8",
+    )
+
+
+async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
+    """A cancelled call tells the editor why; results are acknowledged within a quarter second."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return next(require('mcp-tools.wire').calls) ~= nil")
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await setup.run("later", ms=1, size=70_000)
+    await setup.nvim.wait_for("return require('mcp-tools.wire').times('acknowledge') > 0", timeout=1000)
+    assert await setup.noted("cancel_task") == [["boot-1", "disconnected"]]
+    assert await setup.noted("acknowledge") == [[["boot-2"]]]
+
+
+@pytest.mark.slow
+async def test_a_pending_key_is_named_and_nothing_runs(setup: Setup) -> None:
+    """After `"` the editor waits for a key: refused in about 2 s with the advice, and the call never runs."""
+    await setup.nvim.request("nvim_input", '"')
+    await asyncio.sleep(0.06)
+    begun = monotonic()
+    outcome = await setup.run("echo", text="x")
+    assert outcome.error.code is Code.EDITOR_BLOCKED
+    assert "press Esc" in outcome.error.message
+    assert 1.9 < monotonic() - begun < 2.6
+    await setup.nvim.request("nvim_input", "<Esc>")
+    assert (await setup.run("echo", text="free")).text == "free"
+    assert len(await setup.noted("execute")) == 1
+
+
+@pytest.mark.slow
+async def test_a_queued_call_is_refused_by_its_start_by(setup: Setup) -> None:
+    """A call that waits in the editor's queue behind a pending key is withdrawn and does not run later."""
+    await setup.run("echo", text="warm")
+    await setup.nvim.request("nvim_input", '"')
+    outcome = await setup.run("echo", text="x")
+    assert outcome.error.code is Code.EDITOR_BLOCKED
+    await setup.nvim.request("nvim_input", "<Esc>")
+    await setup.nvim.wait_for("return require('mcp-tools.wire').times('report') > 0")
+    ran = await setup.nvim.lua("return vim.tbl_count(require('mcp-tools.wire').calls)")
+    assert ran == 1
+
+
+async def test_the_editor_dies_in_the_middle(setup: Setup) -> None:
+    """A call in flight ends at once when Neovim is killed."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return next(require('mcp-tools.wire').calls) ~= nil")
+    await setup.nvim.kill()
+    async with asyncio.timeout(1):
+        assert (await call).error.code is Code.EDITOR_GONE
+
+
+async def test_mode_reads_the_clock_again_after_silence(setup: Setup) -> None:
+    """An old clock sample is renewed together with the question for the mode."""
+    clock = setup.editor._clock
+    clock._seen = monotonic() - WINDOW - 1
+    mode = await setup.editor.mode()
+    assert mode
+    assert not mode.blocking
+    assert not clock.stale(monotonic())
+    true = await setup.nvim.lua("return vim.uv.hrtime()")
+    assert -50_000_000 < clock.to_editor(monotonic()) - true < 50_000_000
+
+
+class ElsewhenLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock is not `time.monotonic`, as that of uvloop on a Mac that has slept an hour."""
+
+    turns = 0
+
+    def time(self) -> float:
+        return super().time() + 3600
+
+    def _run_once(self) -> None:
+        self.turns += 1
+        super()._run_once()  # type: ignore[misc]
+
+
+async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
+    """Calls start and end in time whatever clock the loop has, and nothing spins meanwhile."""
+
+    async def calls() -> None:
+        time = asyncio.get_running_loop().time
+        editor = await NvimEditor.open(str(nvim.socket))
+        setup = Setup(nvim, editor)
+        await editor.hello(INFO)
+        asked = editor.list("tools", 3)
+        assert (await setup.run("later", ms=200, size=1)).text == "x"
+        running = asyncio.ensure_future(setup.run("forever"))
+        await asyncio.sleep(0.3)
+        assert not running.done()
+        assert (await asked).json is None
+        name, options = await editor._lua(LAST, (), time() + 5, lambda raw: raw[1:])
+        assert name == "forever"
+        assert 0 < options["start_by"] - editor._clock.to_editor(time()) < 2_000_000_000
+        assert editor._channel.last_heard == pytest.approx(time(), abs=1)
+        running.cancel()
+        await asyncio.wait({running})
+        editor.close()
+        await editor.closed
+        assert asyncio.get_running_loop().turns < 1000  # type: ignore[attr-defined]
+
+    def elsewhen() -> None:
+        with asyncio.Runner(loop_factory=ElsewhenLoop) as runner:
+            runner.run(calls())
+
+    await asyncio.to_thread(elsewhen)
+
+
+async def test_strange_events_are_logged_only(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+    """Unknown names and shapes end neither the channel nor the call."""
+    for event in ("'wake'", "'wake', 1", "'nonsense', 1", "'started', 'x', 'y'", "'log', 'x', 'info', '{'"):
+        await setup.nvim.lua(f"vim.rpcnotify(require('mcp-tools.wire').channel, {event})")
+    assert (await setup.run("echo", text="x")).text == "x"
+    assert len([record for record in caplog.records if record.name.startswith("mcp_tools_nvim.")]) == 5
+
+
+async def test_changed_reaches_its_listeners(setup: Setup) -> None:
+    """A changed list is told with its kind and revision."""
+    heard: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+    setup.editor.on_changed(lambda *change: heard.put_nowait(change))
+    await setup.nvim.lua("vim.rpcnotify(require('mcp-tools.wire').channel, 'changed', 'tools', 8)")
+    async with asyncio.timeout(1):
+        assert await heard.get() == ("tools", 8)
+
+
+async def test_refused_hello(nvim: Nvim) -> None:
+    """What Lua says against this bridge is raised."""
+    await nvim.lua("require('mcp-tools.wire').refuse = 'speaks protocol 9'")
+    editor = await NvimEditor.open(str(nvim.socket))
+    with pytest.raises(LuaError, match="speaks protocol 9"):
+        await editor.hello(INFO)
+    editor.close()
+    await editor.closed
+
+
+async def test_no_editor_names_the_variable(tmp_path: Path) -> None:
+    """Nobody at the address: the error says which variable holds it."""
+    with pytest.raises(StartError, match=r"no Neovim at .*NVIM_LISTEN_ADDRESS"):
+        await NvimEditor.open(str(tmp_path / "absent"))
+
+
+async def test_endpoints_and_pushes(setup: Setup) -> None:
+    """They come with hello and later; a push says for whom, and bytes that are no UTF-8 are repaired."""
+    endpoint = {
+        "name": "agent",
+        "token": "secret",
+        "transport": "unix",
+        "header": "X-Token",
+        "scheme": "nonce",
+        "socket": "/s",
+        "server": {"name": "n", "version": "1"},
+    }
+    assert (await setup.editor.hello(INFO)).endpoints == ()
+    await setup.nvim.lua(
+        f"require('mcp-tools.wire').endpoints = {{ vim.json.decode([[{json.dumps(endpoint)}]]) }}"
+    )
+    expected = Endpoint(
+        "agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s"
+    )
+    assert (await setup.editor.hello(INFO)).endpoints == (expected,)
+    told: asyncio.Queue[tuple[Endpoint, ...]] = asyncio.Queue()
+    pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
+    setup.editor.on_endpoints(told.put_nowait)
+    setup.editor.on_push(lambda *push: pushed.put_nowait(push))
+    emit = "vim.rpcnotify(require('mcp-tools.wire').channel, {})"
+    await setup.nvim.lua(emit.format(f"'endpoints', [=[{json.dumps([endpoint])}]=]"))
+    await setup.nvim.lua(emit.format("'endpoints', '{}'"))
+    await setup.nvim.lua(emit.format("'push', 'agent', 's1', 'moved', '{\"t\":\"caf\\233\"}', true"))
+    await setup.nvim.lua(emit.format("'push', 'agent', vim.NIL, 'moved', '{}', false"))
+    async with asyncio.timeout(2):
+        assert [await told.get(), await told.get()] == [(expected,), ()]
+        assert await pushed.get() == ("agent", "s1", "moved", '{"t":"caf\ufffd"}', True)
+        assert await pushed.get() == ("agent", None, "moved", "{}", False)
+    setup.editor.companion("left", {"companion": "agent", "session": "s1"})
+    await setup.editor.settle(1)
+    channel = await setup.nvim.lua("return require('mcp-tools.wire').channel")
+    assert await setup.noted("companion") == [["left", {"companion": "agent", "session": "s1"}, channel]]

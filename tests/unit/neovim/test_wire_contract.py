@@ -1,0 +1,253 @@
+"""The bridge's calls on the plugin's own wire: both sides of the contract in one test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from mcp_tools_nvim.calls.runner import Calls
+from mcp_tools_nvim.errors import Code
+from mcp_tools_nvim.neovim.nvim import NvimEditor
+from mcp_tools_nvim.values import CallRequest, ClientInfo, HelloInfo, Outcome, Parked, Progress, Versions
+from tests.support.nvim import Nvim
+
+INIT = """
+local tools = require('mcp-tools')
+tools.setup({ bridge = { autostart = false }, approval = { default = 'allow' } })
+local function add(name, execute, more)
+  tools.register(vim.tbl_extend('force', { name = name, description = name, needs_approval = false,
+    annotations = { read_only = true }, execute = execute, timeout = 5000 }, more or {}))
+end
+add('now', function(ctx, args) ctx(args.v) end, { input_schema = { type = 'object' } })
+add('later', function(ctx, args)
+  vim.defer_fn(function() ctx(('x'):rep(args.size)) end, args.ms)
+end, { input_schema = { type = 'object' } })
+add('forever', function(ctx)
+  ctx:on_cancel(function(reason) _G.cancelled = reason or 'yes' end)
+end)
+add('short', function() end, { timeout = 200 })
+add('steps', function(ctx)
+  ctx:log('info', { at = 1 })
+  ctx:progress(1, 3, 'one')
+  vim.defer_fn(function() ctx:progress(2, 3, 'two') ctx('end') end, 30)
+end)
+add('asks', function(ctx)
+  local heard = 0
+  ctx:elicit('Who?', { type = 'object' }, function(answer, err)
+    heard = heard + 1
+    if err then return ctx(nil, err) end
+    ctx({ answer.content.name, heard })
+  end)
+end)
+add('bad', function(ctx) ctx({ deep = { 'caf\\233' } }) end)
+add('throws', function() error('at /home/me/secret') end)
+add('busy', function(ctx)
+  local till = vim.uv.hrtime() + 2.6e9
+  while vim.uv.hrtime() < till do end
+  ctx('after all')
+end)
+"""
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.progresses: list[Progress] = []
+        self.logs: list[tuple[str, Any]] = []
+
+    def progress(self, p: Progress) -> None:
+        self.progresses.append(p)
+
+    def log(self, level: str, data: Any) -> None:
+        self.logs.append((level, data))
+
+
+class Setup:
+    def __init__(self, nvim: Nvim, editor: NvimEditor, calls: Calls) -> None:
+        self.nvim, self.editor, self.calls, self.seen = nvim, editor, calls, Seen()
+
+    async def run(self, name: str, **arguments: Any) -> Outcome:
+        return await self.calls.run(CallRequest(name, arguments, ClientInfo("t", "1")), self.seen)
+
+    async def held(self) -> Any:
+        return await self.nvim.lua("return vim.tbl_count(require('mcp-tools.core').get().executor.calls)")
+
+
+@pytest.fixture
+async def setup(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> AsyncIterator[Setup]:
+    nvim = await spawn_nvim(init_lua=INIT)
+    editor = await NvimEditor.open(str(nvim.socket))
+    hello = await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))
+    yield Setup(nvim, editor, Calls(editor, hello.settings))
+    editor.close()
+    await editor.closed
+
+
+async def test_values_come_back_exactly(setup: Setup) -> None:
+    """Numbers, nulls, empty lists and objects, text beyond ASCII survive both ways."""
+    for value in (3.141592653589793, 2**53, -0.5, "hé", [], {"a": None, "b": [1, {"c": {}}]}, True):
+        outcome = await setup.run("nvim_now", v=value)
+        back = outcome.text if outcome.kind == "text" else json.loads(outcome.text)
+        assert back == value
+    assert (await setup.run("now")).kind == "empty"
+
+
+async def test_pending_results_of_every_size(setup: Setup) -> None:
+    """Below and above what rides in a wake; afterwards the registry holds nothing."""
+    for size in (1, 65_536, 65_537, 2 << 20):
+        assert len((await setup.run("later", ms=10, size=size)).text) == size
+    await setup.nvim.wait_for(
+        "return vim.tbl_count(require('mcp-tools.core').get().executor.calls) == 0", timeout=1000
+    )
+
+
+async def test_many_at_once(setup: Setup) -> None:
+    """Two hundred calls in flight end each with its own result."""
+    outcomes = await asyncio.gather(*(setup.run("later", ms=5, size=n) for n in range(1, 201)))
+    assert [len(o.text) for o in outcomes] == list(range(1, 201))
+
+
+async def test_progress_and_log(setup: Setup) -> None:
+    """What the tool says on its way arrives, in order."""
+    assert (await setup.run("steps")).text == "end"
+    assert [p.done for p in setup.seen.progresses][-1] == 2
+    assert setup.seen.logs == [("info", {"at": 1})]
+
+
+async def test_the_editors_timeout(setup: Setup) -> None:
+    """The tool's own timeout ends it, in time."""
+    begun = monotonic()
+    outcome = await setup.run("short")
+    assert (outcome.state, outcome.error and outcome.error.code) == ("timed_out", Code.TIMEOUT)
+    assert monotonic() - begun < 1
+
+
+async def test_cancel_reaches_the_tool(setup: Setup) -> None:
+    """The hook of the tool runs with the reason; the next call works."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return require('mcp-tools.core').get().executor.active == 1")
+    setup.calls.cancel_reason(call, "client")
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await setup.nvim.wait_for("return _G.cancelled")
+    assert (await setup.run("now", v="next")).text == "next"
+
+
+async def test_a_lost_bridge_cancels_its_calls(setup: Setup) -> None:
+    """When the channel goes, the tool hears of it within 2 s."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return require('mcp-tools.core').get().executor.active == 1")
+    setup.editor.close()
+    outcome = await call
+    assert outcome.error
+    assert outcome.error.code is Code.EDITOR_GONE
+    await setup.nvim.wait_for("return _G.cancelled", timeout=2500)
+
+
+async def test_faults_of_tools(setup: Setup) -> None:
+    """What is not UTF-8 is named with its path; what was thrown is an execution_error; unknown is unknown."""
+    bad = await setup.run("bad")
+    assert bad.error
+    assert bad.error.code is Code.NOT_SERIALIZABLE
+    assert "deep" in bad.error.message
+    for name, code in (("throws", Code.EXECUTION_ERROR), ("absent", Code.UNKNOWN_TOOL)):
+        outcome = await setup.run(name)
+        assert outcome.error
+        assert outcome.error.code is code
+
+
+@pytest.mark.slow
+async def test_a_tool_that_holds_the_main_thread_is_waited_for(setup: Setup) -> None:
+    """It has started, so silence beyond start_by is no reason to give it up."""
+    assert (await setup.run("busy")).text == "after all"
+
+
+async def test_subscriptions(setup: Setup) -> None:
+    """What is not there is refused; what changes is told, until each subscription is taken back."""
+    await setup.nvim.lua("""
+      require('mcp-tools').register_resource({ uri = 'test://watched', name = 'watched',
+        read = function(ctx) ctx('text') end,
+        watch = function(changed) _G.changed = changed return function() _G.changed = nil end end })
+    """)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    setup.editor.on_updated(heard.put_nowait)
+    refused = await setup.editor.subscribe("test://none")
+    assert refused is not None
+    assert refused.code is Code.NOT_FOUND
+    for _ in range(2):
+        assert await setup.editor.subscribe("test://watched") is None
+    setup.editor.unsubscribe("test://watched")
+    await setup.nvim.lua("_G.changed()")
+    assert await asyncio.wait_for(heard.get(), 2) == "test://watched"
+    setup.editor.unsubscribe("test://watched")
+    await setup.nvim.wait_for("return _G.changed == nil")
+
+
+async def test_other_kinds_of_calls(setup: Setup) -> None:
+    """A resource, a prompt and a completion go the same way as a tool."""
+    await setup.nvim.lua("""
+      local tools = require('mcp-tools')
+      tools.register_resource({ uri = 'test://r', name = 'r', read = function(ctx) ctx('text') end })
+      tools.register_prompt({ name = 'p', description = 'p', get = function(ctx) ctx('hello') end,
+        args = { x = { complete = function(ctx, prefix) ctx({ prefix .. '!' }) end } } })
+    """)
+    asked = {"ref": {"type": "prompt", "name": "p"}, "argument": {"name": "x", "value": "a"}}
+    requests = [
+        CallRequest("test://r", {}, ClientInfo("t", "1"), kind="resource"),
+        CallRequest("p", {}, ClientInfo("t", "1"), kind="prompt"),
+        CallRequest("p", asked, ClientInfo("t", "1"), kind="completion"),
+    ]
+    outcomes = [await setup.calls.run(request, setup.seen) for request in requests]
+    contents, prompt, completion = (json.loads(outcome.text) for outcome in outcomes)
+    assert contents == {"contents": [{"uri": "test://r", "mimeType": "text/plain", "text": "text"}]}
+    assert prompt["messages"] == [{"role": "user", "content": {"type": "text", "text": "hello"}}]
+    assert completion["values"] == ["a!"]
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["woken", "polled"])
+async def test_a_tool_asks_its_client(setup: Setup, lost: bool) -> None:
+    """The question and the answer cross the wire, also without wake-ups; the tool has it once."""
+    if lost:
+        await setup.nvim.lua("vim.rpcnotify = function() end")
+    asked: list[dict[str, Any]] = []
+
+    async def ask(requests: dict[str, Any]) -> dict[str, Any]:
+        asked.append(requests)
+        return {"answer": {"result": {"action": "accept", "content": {"name": "Ädä"}}}}
+
+    request = CallRequest("asks", {}, ClientInfo("t", "1"), capabilities={"elicitation": {}})
+    outcome = await setup.calls.run(request, setup.seen, ask)
+    assert json.loads(outcome.text) == ["Ädä", 1]
+    params = {"message": "Who?", "requestedSchema": {"type": "object"}}
+    assert asked == [{"answer": {"method": "elicitation/create", "params": params}}]
+
+
+async def test_answers_to_nothing(setup: Setup) -> None:
+    """An answer that comes twice or for no call changes nothing."""
+    reply = await setup.editor.answer("never-1", 1, {})
+    assert reply.outcome is not None
+    assert reply.outcome.error is not None
+    assert reply.outcome.error.code is Code.NOT_FOUND
+    request = CallRequest("asks", {}, ClientInfo("t", "1"), capabilities={"elicitation": {}})
+    parked = await setup.calls.run_leg(request, setup.seen)
+    assert isinstance(parked, Parked)
+    answers = {"answer": {"result": {"action": "accept", "content": {"name": "x"}}}}
+    for seq in (2, 0):
+        still = await setup.editor.answer(parked.task_id, seq, answers)
+        assert (still.state, still.deadline, still.inputs) == ("waiting_input", None, parked.inputs)
+    end = await setup.calls.resume(parked.task_id, 1, answers, setup.seen)
+    assert isinstance(end, Outcome)
+    assert json.loads(end.text) == ["x", 1]
+    assert await setup.calls.resume(parked.task_id, 1, answers, setup.seen) == end
+
+
+async def test_what_a_client_lacks(setup: Setup) -> None:
+    """The error names the capabilities, in the form in which clients declare them."""
+    outcome = await setup.run("asks")
+    assert outcome.error is not None
+    assert outcome.error.required == {"elicitation": {}}

@@ -1,0 +1,72 @@
+"""Subscriptions on the plugin's own wire: what a channel hears, and what is left when it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+import pytest
+
+from mcp_tools_nvim.neovim.nvim import NvimEditor
+from mcp_tools_nvim.values import HelloInfo, Versions
+from tests.support.nvim import Nvim
+
+URI = "nvim://buffer/a.lua"
+OPEN = """
+require('mcp-tools').setup({ bridge = { autostart = false } })
+vim.cmd.edit(vim.uv.cwd() .. '/a.lua')
+"""
+WATCHING = """
+local count = 0
+for _, command in ipairs(vim.api.nvim_get_autocmds({ event = 'BufReadPost' })) do
+  count = count + (command.desc == 'mcp-tools: a client has subscribed' and 1 or 0)
+end
+return count
+"""
+
+
+async def attach(nvim: Nvim) -> tuple[NvimEditor, asyncio.Queue[str]]:
+    editor = await NvimEditor.open(str(nvim.socket))
+    await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    editor.on_updated(heard.put_nowait)
+    return editor, heard
+
+
+async def test_an_edit_is_heard_within_200_ms(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
+    """The first one, and one right after it (room for a slow machine); then nothing stays watched."""
+    nvim = await spawn_nvim(init_lua=OPEN)
+    editor, heard = await attach(nvim)
+    assert await editor.subscribe(URI) is None
+    for text in ("one", "two"):
+        before = monotonic()
+        await nvim.lua(f"vim.api.nvim_buf_set_lines(0, 0, 1, false, {{ '{text}' }})")
+        assert await asyncio.wait_for(heard.get(), 2) == URI
+        assert monotonic() - before < 3
+    refused = await editor.subscribe("nvim://buffer/../../etc/passwd")
+    assert refused is not None
+    assert refused.code == "not_found"
+    editor.unsubscribe(URI)
+    await nvim.wait_for(WATCHING.replace("return count", "return count == 0"), timeout=2000)
+    editor.close()
+    await editor.closed
+
+
+@pytest.mark.slow
+async def test_a_lost_channel_leaves_no_watch(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
+    """The watch of one bridge ends within a look or two after it has died; another one goes on hearing."""
+    nvim = await spawn_nvim(init_lua=OPEN)
+    (one, _), (other, heard) = await attach(nvim), await attach(nvim)
+    assert await one.subscribe("nvim://cursor") is None
+    assert await one.subscribe(URI) is None
+    assert await other.subscribe(URI) is None
+    one.close()
+    await one.closed
+    gone = "return #vim.tbl_filter(function(c) return c.desc == 'mcp-tools: a client has subscribed' end, "
+    await nvim.wait_for(gone + "vim.api.nvim_get_autocmds({ event = 'CursorMoved' })) == 0", timeout=4000)
+    await nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'x' })")
+    assert await asyncio.wait_for(heard.get(), 2) == URI
+    other.close()
+    await other.closed
+    await nvim.wait_for(WATCHING.replace("return count", "return count == 0"), timeout=4000)

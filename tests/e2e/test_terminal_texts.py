@@ -69,7 +69,7 @@ async def test_a_long_message_of_the_debugger(idle: Terminal) -> None:
     """What nvim-dap says, once tools use it, asks for no key either: nobody may be there to press it."""
     say = "require('dap.utils').notify(..., vim.log.levels.ERROR)"
     await idle.nvim.lua("vim.opt.runtimepath:append(...)", str(DAP_CLIENT))
-    await idle.nvim.lua("require('mcp-tools.editor.dap.client').relay_messages()")
+    await idle.nvim.lua("require('mcp-tools.editor.dap.nvim_dap').relay_messages()")
     await idle.nvim.lua(say, f"first\n{LONG}")
     await idle.shows("[nvim-dap] first… (:messages)")
     assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]

@@ -1,7 +1,89 @@
---- Prompt: debug the stopped program.
+--- Prompt: debug the stopped program. nvim-dap is only looked at, and only when something else has loaded it.
 
-local debugger = require('mcp-tools.editor.dap.describe')
+local excerpt = require('mcp-tools.editor.result.excerpt')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
+local redacted = require('mcp-tools.editor.dap.redacted')
+local stop = require('mcp-tools.editor.dap.stop')
 local utf8 = require('mcp-tools.util.utf8')
+local variables = require('mcp-tools.editor.dap.variables')
+
+--- An adapter that takes longer is not asked further.
+local TIMEOUT_MS = 3000
+local FRAMES, VARIABLES, MAX_VALUE = 20, 40, 200
+local AROUND = 5
+
+--- Locals of a frame, a line each.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param frame table
+---@return string
+local function locals(ctx, entry, frame)
+  local list, err = variables.locals(ctx, entry, frame.id, TIMEOUT_MS)
+  if not list then
+    return 'not to be had: ' .. err.message
+  end
+  local lines = {}
+  redacted.refresh(ctx)
+  for i, variable in ipairs(list) do
+    if i > VARIABLES then
+      table.insert(lines, '…')
+      break
+    end
+    local shown = variables.shown(entry, variable, MAX_VALUE)
+    table.insert(lines, ('%s = %s'):format(shown.name, (shown.value:gsub('%s+', ' '))))
+  end
+  return table.concat(lines, '\n')
+end
+
+--- Why there is nothing to look at, and what to do.
+---@return table? session a stopped one
+---@return string? missing
+local function stopped_session()
+  local session = nvim_dap.focused()
+  if not nvim_dap.loaded() then
+    return nil,
+      'nvim-dap is not loaded in this editor. Install mfussenegger/nvim-dap, configure an adapter for this language,'
+        .. ' set a breakpoint (:DapToggleBreakpoint) and start the program (:DapContinue).'
+  elseif not session then
+    return nil, 'nvim-dap has no session. Set a breakpoint (:DapToggleBreakpoint) and start the program (:DapContinue).'
+  elseif not session.stopped_thread_id then
+    return nil, 'the program runs and is not stopped. Set a breakpoint where it comes by, or pause it (:DapPause).'
+  end
+  return session
+end
+
+--- The stopped program as text. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@return string? text
+---@return string? missing what there should be
+local function describe(ctx)
+  local session, missing = stopped_session()
+  if not session then
+    return nil, missing
+  end
+  local entry = { session = session, references = {} } --[[@as mcp-tools.dap.Entry]]
+  local frames, err = stop.stack(ctx, entry, session.stopped_thread_id, FRAMES, TIMEOUT_MS)
+  local frame = session.current_frame or frames and frames[1]
+  if not frames or not frame then
+    return nil, 'the debug adapter gives no stack: ' .. (not frames and err.message or 'it is empty')
+  end
+  local lines = {}
+  for i, item in ipairs(frames) do
+    lines[i] = ('%s %s'):format(item.id == frame.id and '>' or ' ', stop.named(item, ctx.root))
+  end
+  local parts = {
+    ('Stopped in %s.'):format(stop.named(frame, ctx.root)),
+    'Stack:\n' .. excerpt.fenced(table.concat(lines, '\n')),
+    'Variables:\n' .. excerpt.fenced(locals(ctx, entry, frame)),
+  }
+  local path = frame.source and frame.source.path
+  local source = path and excerpt.find(ctx, path, frame.line - AROUND)
+  if source then
+    local code = excerpt.numbered(source, frame.line - AROUND, frame.line + AROUND, frame.line)
+    table.insert(parts, 'Code:\n' .. excerpt.fenced(code, source.filetype))
+  end
+  return table.concat(parts, '\n\n')
+end
 
 return {
   name = 'debug_stopped',
@@ -10,7 +92,7 @@ return {
     .. ' variables.',
   args = { { name = 'question', description = 'What you want to know' } },
   run = function(ctx, args)
-    local text, missing = debugger.describe(ctx)
+    local text, missing = describe(ctx)
     if not text then
       -- Not an error: a prompt that says what to do helps more than a client's red line.
       return ('I want to debug my program, but there is nothing to look at: %s\n\nHelp me to get there.'):format(

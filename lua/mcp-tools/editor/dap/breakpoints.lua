@@ -1,20 +1,17 @@
---- Breakpoints, set and taken away by their place: in buffers that nobody has to look at.
----
---- Receives: files, lines, conditions.
---- Sends: nvim-dap's breakpoints to it and to every session; whether each was bound.
---- Does not know about: cursor and windows.
+--- Breakpoints, set and removed by their place, in buffers that nobody has to look at; and a run to a line.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
-local client = require('mcp-tools.editor.dap.client')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
+local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('mcp-tools.files.project')
 local request = require('mcp-tools.editor.dap.request')
-local source_lines = require('mcp-tools.editor.dap.source_lines')
-local time_slice = require('mcp-tools.util.time_slice')
-local tracker = require('mcp-tools.editor.dap.tracker')
-local values = require('mcp-tools.editor.dap.values')
+local stop = require('mcp-tools.editor.dap.stop')
+local sessions = require('mcp-tools.editor.dap.sessions')
+local redacted = require('mcp-tools.editor.dap.redacted')
 
 local api = vim.api
 
@@ -52,9 +49,9 @@ end
 local function sync(ctx, bufnrs)
   local by_buffer = {}
   for _, bufnr in ipairs(bufnrs) do
-    by_buffer[bufnr] = client.breakpoints(bufnr)[bufnr] or {}
+    by_buffer[bufnr] = nvim_dap.breakpoints(bufnr)[bufnr] or {}
   end
-  for _, entry in ipairs(tracker.all()) do
+  for _, entry in ipairs(sessions.all()) do
     if not entry.ended and next(by_buffer) and entry.session.initialized ~= false then
       local _, err = request.await(ctx, entry, 'setBreakpoints', request.TIMEOUT_MS, function(done)
         entry.session:set_breakpoints(by_buffer, function()
@@ -74,7 +71,7 @@ end
 ---@return mcp-tools.dap.Bound? nil without a session that knows it
 local function bound_of(path, line)
   local found
-  for _, entry in ipairs(tracker.all()) do
+  for _, entry in ipairs(sessions.all()) do
     local bound = not entry.ended and (entry.bound[path] or {})[line]
     if bound and not (found and found.verified) then
       found = bound
@@ -97,13 +94,12 @@ end
 ---@param bufnr integer
 ---@param point mcp-tools.dap.Breakpoint
 ---@param root string
----@param pause fun()
 ---@return mcp-tools.dap.ListedBreakpoint
-local function listed(bufnr, point, root, pause)
+local function listed(bufnr, point, root)
   local path = api.nvim_buf_get_name(bufnr)
   local bound = bound_of(path, point.line)
   local function text(value)
-    return value and value ~= '' and values.text(value, MAX_TEXT, pause) or nil
+    return value and value ~= '' and redacted.text(value, MAX_TEXT) or nil
   end
   local log_message, condition = text(point.logMessage), text(point.condition)
   return {
@@ -123,11 +119,11 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.dap.ListedBreakpoint[]
 function M.list(ctx)
-  local list, pause = {}, time_slice.of(ctx)
-  values.refresh(pause)
-  for bufnr, points in vim.spairs(client.breakpoints()) do
+  local list = {}
+  redacted.refresh(ctx)
+  for bufnr, points in vim.spairs(nvim_dap.breakpoints()) do
     for _, point in ipairs(points) do
-      table.insert(list, listed(bufnr, point, ctx.root, pause))
+      table.insert(list, listed(bufnr, point, ctx.root))
     end
   end
   return list
@@ -139,7 +135,7 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.set(ctx, args)
-  local dap, missing = tracker.attach()
+  local dap, missing = sessions.attach()
   if not dap then
     return nil, missing
   end
@@ -147,7 +143,7 @@ function M.set(ctx, args)
   if not bufnr then
     return nil, err
   end
-  client.set_breakpoint(bufnr, args.line, {
+  nvim_dap.set_breakpoint(bufnr, args.line, {
     condition = args.condition,
     hit_condition = args.hit_condition,
     log_message = args.log_message,
@@ -156,12 +152,11 @@ function M.set(ctx, args)
   if fault then
     return nil, fault
   end
-  local pause = time_slice.of(ctx)
-  values.refresh(pause)
+  redacted.refresh(ctx)
   local answer
-  for _, point in ipairs(client.breakpoints(bufnr)[bufnr] or {}) do
+  for _, point in ipairs(nvim_dap.breakpoints(bufnr)[bufnr] or {}) do
     if point.line == args.line then
-      answer = listed(bufnr, point, ctx.root, pause)
+      answer = listed(bufnr, point, ctx.root)
     end
   end
   if not answer then
@@ -170,7 +165,7 @@ function M.set(ctx, args)
   if answer.verified == nil then
     answer.note = 'bound when a program is run'
   end
-  answer.code = source_lines.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
+  answer.code = stop.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
   return answer
 end
 
@@ -215,7 +210,7 @@ end
 ---@param args table a file and `line`
 ---@return mcp-tools.Error? err
 function M.refusal(args)
-  local _, missing = client.get()
+  local _, missing = nvim_dap.get()
   if missing then
     return missing
   end
@@ -234,7 +229,7 @@ end
 ---@return integer? bufnr
 ---@return mcp-tools.Error? err
 function M.find(args)
-  local _, missing = client.get()
+  local _, missing = nvim_dap.get()
   if missing then
     return nil, missing
   end
@@ -242,7 +237,7 @@ function M.find(args)
   if not found then
     return nil, err
   end
-  for _, point in ipairs(found.bufnr and client.breakpoints(found.bufnr)[found.bufnr] or {}) do
+  for _, point in ipairs(found.bufnr and nvim_dap.breakpoints(found.bufnr)[found.bufnr] or {}) do
     if point.line == args.line then
       return found.bufnr
     end
@@ -255,7 +250,7 @@ end
 ---@return integer
 function M.count()
   local count = 0
-  for _, points in pairs(client.breakpoints()) do
+  for _, points in pairs(nvim_dap.breakpoints()) do
     count = count + #points
   end
   return count
@@ -267,7 +262,7 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.remove(ctx, args)
-  local dap, missing = tracker.attach()
+  local dap, missing = sessions.attach()
   if not dap then
     return nil, missing
   end
@@ -275,7 +270,7 @@ function M.remove(ctx, args)
   if not bufnr then
     return nil, err
   end
-  client.remove_breakpoint(bufnr, args.line)
+  nvim_dap.remove_breakpoint(bufnr, args.line)
   local fault = sync(ctx, { bufnr })
   if fault then
     return nil, fault
@@ -288,17 +283,95 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.clear(ctx)
-  local dap, missing = tracker.attach()
+  local dap, missing = sessions.attach()
   if not dap then
     return nil, missing
   end
-  local count, bufnrs = M.count(), vim.tbl_keys(client.breakpoints())
-  client.clear_breakpoints()
+  local count, bufnrs = M.count(), vim.tbl_keys(nvim_dap.breakpoints())
+  nvim_dap.clear_breakpoints()
   local fault = sync(ctx, bufnrs)
   if fault then
     return nil, fault
   end
   return { success = true, message = ('%d breakpoints removed'):format(count) }
+end
+
+--- Has a stopped program run to a line. Other breakpoints hold; the one for this is the adapter's alone, and goes with
+--- the next stop.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry stopped
+---@param args table a file, `line`, and those of the wait
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.run_to(ctx, entry, args)
+  local bufnr, err = M.load(ctx, args)
+  if not bufnr then
+    return nil, err
+  end
+  local path = api.nvim_buf_get_name(bufnr)
+  local points = { { line = args.line } }
+  for _, point in ipairs(nvim_dap.breakpoints(bufnr)[bufnr] or {}) do
+    if point.line ~= args.line then
+      table.insert(points, {
+        line = point.line,
+        condition = point.condition,
+        hitCondition = point.hitCondition,
+        logMessage = point.logMessage,
+      })
+    end
+  end
+  local unwatch
+  local restored = false
+  local function restore()
+    if restored then
+      return
+    end
+    restored = true
+    if unwatch then
+      unwatch()
+    end
+    vim.schedule(function() -- not in a coroutine: nvim-dap would yield in it
+      if not entry.ended and not entry.session.closed and api.nvim_buf_is_valid(bufnr) then
+        local own = { [bufnr] = nvim_dap.breakpoints(bufnr)[bufnr] or {} }
+        log.guard('breakpoints of a debug session', entry.session.set_breakpoints, entry.session, own, function() end)
+      end
+    end)
+  end
+  ctx:on_cancel(restore)
+  local body, fault = request.send(ctx, entry, 'setBreakpoints', {
+    source = { path = path, name = vim.fs.basename(path) },
+    breakpoints = points,
+    sourceModified = false,
+  })
+  if not body then
+    restore() -- it may have them, and be late to say so
+    return nil, fault
+  end
+  local target = (body.breakpoints or {})[1] or {}
+  if target.verified == false then
+    restore()
+    local why = target.message and ': ' .. target.message or ''
+    return nil, errors.new('tool_error', ('line: the program cannot stop in line %d%s'):format(args.line, why))
+  end
+  local ok, refused = control.resume(ctx, entry, 'continue')
+  if not ok then
+    restore()
+    return nil, refused
+  end
+  unwatch = sessions.on_change(function()
+    if sessions.state(entry) ~= 'running' then
+      restore()
+    end
+  end)
+  local answer = control.answer(ctx, entry, args)
+  if answer.status == 'stopped' then
+    local _, which = sessions.state(entry)
+    local frame = stop.frame(ctx, which)
+    answer.reached = frame ~= nil
+      and frame.line == (target.line or args.line)
+      and vim.uv.fs_realpath((frame.source or {}).path or '') == vim.uv.fs_realpath(path)
+  end
+  return answer
 end
 
 return M

@@ -1,21 +1,13 @@
 --- Control of a program under the debugger: it goes on, steps, stops and ends.
----
---- Receives: the entry of a session, what it is to do, how long to wait.
---- Sends: what came of it, told as a stop; or an error value.
---- Does not know about: how a session is started (editor/dap/launch.lua), arguments of tools.
----
 --- A wait that runs out is no error, and ends nothing.
 
-local client = require('mcp-tools.editor.dap.client')
-local deadline = require('mcp-tools.util.deadline')
+local await_until = require('mcp-tools.util.await_until')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local request = require('mcp-tools.editor.dap.request')
-local select = require('mcp-tools.editor.dap.select')
-local session_changed = require('mcp-tools.editor.dap.session_changed')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
-local timer = require('mcp-tools.util.timer')
-local tracker = require('mcp-tools.editor.dap.tracker')
 
 local M = {}
 
@@ -39,38 +31,17 @@ M.WAIT_ARGS = {
     minimum = 0,
     maximum = M.MAX_WAIT,
   },
-  session_id = select.ARG,
+  session_id = sessions.ARG,
 }
 
 --- Waits for something to become true of debug sessions.
+---@generic T
 ---@param ctx mcp-tools.Ctx
 ---@param ms integer
----@param is_true fun(): any
----@return any value what `is_true` gave; nil when the time ran out
+---@param is_true fun(): T?
+---@return T? value nil: the time ran out
 function M.await(ctx, ms, is_true)
-  return ctx:await(function(done)
-    local limit, unwatch
-    local function finish(value)
-      limit:stop()
-      unwatch()
-      done(value)
-    end
-    limit = timer.after(deadline.bound(ctx, ms), function()
-      finish(is_true() or nil)
-    end)
-    local function look()
-      local value = is_true()
-      if value then
-        finish(value)
-      end
-    end
-    unwatch = session_changed.on(look)
-    ctx:on_cancel(function()
-      limit:stop()
-      unwatch()
-    end)
-    look()
-  end)
+  return await_until(ctx, ms, sessions.on_change, is_true)
 end
 
 --- Waits until a session or one that it started has stopped, or until it has ended, and tells it.
@@ -80,7 +51,7 @@ end
 ---@return table answer
 function M.wait(ctx, entry, ms)
   local reached = M.await(ctx, ms, function()
-    return tracker.state(entry) ~= 'running'
+    return sessions.state(entry) ~= 'running'
   end)
   return stop.tell(ctx, entry, not reached and ms or nil)
 end
@@ -108,9 +79,9 @@ function M.resume(ctx, entry, command)
     return nil, errors.new('tool_error', 'the adapter does not say which thread has stopped; dap_threads lists them')
   end
   local arguments = { threadId = entry.stop.thread_id }
-  local undo = tracker.resuming(entry, arguments)
+  local undo = sessions.resuming(entry, arguments)
   local ok, err = request.await(ctx, entry, command, request.TIMEOUT_MS, function(done)
-    client.resume(entry.session, command, arguments, function(fault)
+    nvim_dap.resume(entry.session, command, arguments, function(fault)
       if fault then
         undo()
         return done(nil, errors.new('tool_error', ('%s failed: %s'):format(command, fault)))
@@ -127,7 +98,7 @@ end
 ---@return fun(ctx: mcp-tools.Ctx, args: table): any
 function M.tool(command)
   return function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
@@ -166,7 +137,7 @@ function M.pause(ctx, entry, thread_id)
       return nil, err
     end
   end
-  tracker.pausing(entry)
+  sessions.pausing(entry)
   local body, fault = request.send(ctx, entry, 'pause', { threadId = thread_id })
   return body ~= nil or nil, fault
 end
@@ -214,7 +185,7 @@ end
 ---@return boolean? ended
 ---@return mcp-tools.Error? err
 function M.terminate(ctx, entry)
-  local root = tracker.get(entry.root) or entry
+  local root = sessions.get(entry.root) or entry
   if (root.session.capabilities or {}).supportsTerminateRequest then
     request.send(ctx, root, 'terminate', vim.empty_dict(), END_MS)
     if await_end(ctx, root) then

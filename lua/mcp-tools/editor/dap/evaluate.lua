@@ -7,10 +7,9 @@
 local errors = require('mcp-tools.errors')
 local redact = require('mcp-tools.files.redact')
 local request = require('mcp-tools.editor.dap.request')
-local snapshot = require('mcp-tools.editor.dap.snapshot')
+local stop = require('mcp-tools.editor.dap.stop')
 local time_slice = require('mcp-tools.util.time_slice')
-local tracker = require('mcp-tools.editor.dap.tracker')
-local values = require('mcp-tools.editor.dap.values')
+local redacted = require('mcp-tools.editor.dap.redacted')
 local variables = require('mcp-tools.editor.dap.variables')
 
 local M = {}
@@ -40,9 +39,9 @@ end
 ---@return table
 local function given(ctx, entry, expression, body, text, max)
   local pause = time_slice.of(ctx)
-  values.refresh(pause)
+  redacted.refresh(ctx)
   local name = not text:find(NUMBER) and secret_in(expression) or 'result'
-  local value, withheld = values.value(name, text, max, pause)
+  local value, withheld = redacted.value(name, text, max, pause)
   return {
     result = value,
     type = body.type ~= '' and body.type or nil,
@@ -60,7 +59,7 @@ end
 function M.run(ctx, entry, args)
   local frame_id, err
   if entry.stop then
-    frame_id, err = snapshot.frame_id(ctx, entry, args.frame_id)
+    frame_id, err = stop.frame_id(ctx, entry, args.frame_id)
     if not frame_id then
       return nil, err
     end
@@ -70,7 +69,7 @@ function M.run(ctx, entry, args)
   local body, fault = request.send(ctx, entry, 'evaluate', arguments, args.timeout_ms)
   if not body then
     if fault.code == 'tool_error' then
-      local text = values.text(fault.message:gsub('^evaluate failed: ', ''), 1000, time_slice.of(ctx))
+      local text = redacted.text(fault.message:gsub('^evaluate failed: ', ''), 1000, time_slice.of(ctx))
       fault = errors.new('tool_error', 'Evaluation failed: ' .. text)
     end
     return nil, fault
@@ -81,7 +80,7 @@ function M.run(ctx, entry, args)
       return line.text
     end, entry.output:after('all', math.max(before, entry.output.told)))
     entry.output.told = entry.output.count
-    answer.output = values.text(table.concat(lines, '\n'), args.max_chars, time_slice.of(ctx))
+    answer.output = redacted.text(table.concat(lines, '\n'), args.max_chars, time_slice.of(ctx))
   end
   return answer
 end
@@ -94,7 +93,7 @@ end
 ---@return mcp-tools.Error? err
 function M.set(ctx, entry, args)
   local capabilities = entry.session.capabilities or {}
-  local frame_id, err = snapshot.frame_id(ctx, entry, args.frame_id)
+  local frame_id, err = stop.frame_id(ctx, entry, args.frame_id)
   if not frame_id then
     return nil, err
   end
@@ -132,43 +131,6 @@ function M.set(ctx, entry, args)
   local answer = given(ctx, entry, expression, body, tostring(body.value or ''), MAX_CHARS)
   answer.name, answer.value, answer.result = args.name, answer.result, nil
   return answer
-end
-
---- The filters for exceptions that an adapter has; sets them when there are some given.
----@param ctx mcp-tools.Ctx
----@param entry mcp-tools.dap.Entry
----@param wanted string[]?
----@return table? answer
----@return mcp-tools.Error? err
-function M.exceptions(ctx, entry, wanted)
-  local available = (entry.session.capabilities or {}).exceptionBreakpointFilters or {}
-  local names = vim.tbl_map(function(filter)
-    return filter.filter
-  end, available)
-  for _, name in ipairs(wanted or {}) do
-    if not vim.list_contains(names, name) then
-      local text = "filters: this debug adapter has no '%s' (it has: %s)"
-      return nil, errors.new('validation_error', text:format(name, #names > 0 and table.concat(names, ', ') or 'none'))
-    end
-  end
-  if wanted then
-    local body, err = request.send(ctx, entry, 'setExceptionBreakpoints', { filters = wanted }, TIMEOUT_MS)
-    if not body then
-      return nil, err
-    end
-    for _, each in ipairs(tracker.family(entry.root)) do
-      each.filters = wanted
-    end
-  end
-  return {
-    filters = vim.tbl_map(function(filter)
-      local active = filter.default == true
-      if entry.filters then
-        active = vim.list_contains(entry.filters, filter.filter)
-      end
-      return { filter = filter.filter, label = filter.label, active = active }
-    end, available),
-  }
 end
 
 return M

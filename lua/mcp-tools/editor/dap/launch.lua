@@ -1,19 +1,16 @@
---- A debug session, started: from arguments or a configuration to the first stop.
----
---- Receives: the arguments of `dap_run`.
---- Sends: the configuration that they make; the first stop, told.
---- Does not know about: approval, which shows that configuration.
+--- Launch configurations, and debug sessions started from them or from arguments, up to the first stop.
 
 local buffers = require('mcp-tools.editor.buffer')
 local canonical_json = require('mcp-tools.util.canonical_json')
-local client = require('mcp-tools.editor.dap.client')
-local configurations = require('mcp-tools.editor.dap.configurations')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
+local lru = require('mcp-tools.util.lru')
 local suggest = require('mcp-tools.util.suggest')
 local timer = require('mcp-tools.util.timer')
-local tracker = require('mcp-tools.editor.dap.tracker')
+local sessions = require('mcp-tools.editor.dap.sessions')
+local trusted = require('mcp-tools.files.trusted')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -23,18 +20,124 @@ local SESSION_MS = 15000
 
 local FIELDS = { 'type', 'request', 'name', 'program', 'args', 'cwd', 'env', 'host', 'port', 'console' }
 
+M.LAUNCH_JSON = '.vscode/launch.json'
+
+---@class mcp-tools.dap.Known a configuration
+---@field config table
+---@field source string a filetype of `dap.configurations`, a provider, or the file
+
+--- Reads launch.json by nvim-dap's own parser.
+---@param root string
+---@return mcp-tools.dap.Known[]
+---@return string? withheld why that file's are not given
+local function of_launch_json(root)
+  local path = vim.fs.joinpath(root, M.LAUNCH_JSON)
+  if not vim.uv.fs_stat(path) then
+    return {}
+  end
+  local text, why = trusted.read(path)
+  if not text then
+    return {}, why
+  end
+  local list, configs, fault = {}, nvim_dap.launch_json(path)
+  if not configs then
+    return {}, 'it is no list of configurations: ' .. fault
+  elseif trusted.read(path) ~= text then
+    return {}, 'it has changed while it was read'
+  end
+  for _, config in ipairs(configs) do
+    if type(config) == 'table' then
+      -- A copy without the metatable by which nvim-dap would ask the user for inputs.
+      table.insert(list, { config = vim.tbl_extend('force', {}, config), source = M.LAUNCH_JSON })
+    end
+  end
+  return list
+end
+
+--- What nvim-dap itself provides: `dap.configurations` and launch.json, which are read here.
+local BUILT_IN = { ['dap.global'] = true, ['dap.launch.json'] = true }
+
+--- Configurations that plugins provide for the current file (nvim-dap 0.8 and later). A provider runs in a coroutine of
+--- its own; one that waits for something, such as the user, is left out.
+---@param dap table
+---@return mcp-tools.dap.Known[]
+local function provided(dap)
+  local list = {}
+  local bufnr = buffers.current() or vim.api.nvim_get_current_buf()
+  for name, provider in vim.spairs(type(dap.providers) == 'table' and dap.providers.configs or {}) do
+    local thread = not BUILT_IN[name] and coroutine.create(provider)
+    local ok, configs
+    if thread then
+      ok, configs = coroutine.resume(thread, bufnr)
+    end
+    if ok and coroutine.status(thread) == 'dead' and type(configs) == 'table' then
+      for _, config in ipairs(configs) do
+        if type(config) == 'table' then
+          table.insert(list, { config = config, source = name })
+        end
+      end
+    end
+  end
+  return list
+end
+
+--- All that are known.
+---@param root string
+---@return mcp-tools.dap.Known[]
+---@return string? withheld why those of launch.json are not among them
+function M.all(root)
+  local list, dap = {}, nvim_dap.get()
+  for filetype, configs in vim.spairs(dap and dap.configurations or {}) do
+    for _, config in ipairs(type(configs) == 'table' and configs or {}) do
+      if type(config) == 'table' then
+        table.insert(list, { config = config, source = filetype })
+      end
+    end
+  end
+  vim.list_extend(list, dap and provided(dap) or {})
+  local found, withheld = of_launch_json(root)
+  return vim.list_extend(list, found), withheld
+end
+
+--- Names of fields for which somebody at the editor would be asked.
+---@param config table
+---@return string[]
+function M.asks(config)
+  local names = {}
+  --- These find something out, such as an interpreter, and are called as nvim-dap calls them.
+  local quiet = { pythonPath = true, python = true, cwd = true, env = true }
+  local function look(key, value, top)
+    if type(value) == 'table' then
+      for _, item in pairs(value) do
+        look(key, item, false)
+      end
+    elseif
+      (type(value) == 'function' or type(value) == 'thread') and not (top and quiet[key])
+      or type(value) == 'string' and (value:find('${input:', 1, true) or value:find('${command:', 1, true))
+    then
+      names[key] = true
+    end
+  end
+  for key, value in pairs(config) do
+    look(key, value, true)
+  end
+  local list = vim.tbl_keys(names)
+  table.sort(list)
+  return list
+end
+
 --- The named configuration.
 ---@param args table
 ---@param root string
 ---@return table? config
 ---@return mcp-tools.Error? err
 local function of_name(args, root)
-  local found, withheld = configurations.named(root, args.configuration)
-  if #found == 1 or #found > 1 and not args.type then
-    return vim.deepcopy(found[1].config)
-  end
+  local all, withheld = M.all(root)
+  local found = vim.tbl_filter(function(known)
+    return known.config.name == args.configuration
+  end, all)
   for _, known in ipairs(found) do
-    if known.config.type == args.type then
+    if #found == 1 or not args.type or known.config.type == args.type then
       return vim.deepcopy(known.config)
     end
   end
@@ -42,7 +145,7 @@ local function of_name(args, root)
     utf8.cut(args.configuration, 200)
   )
   if withheld then
-    text = ('%s (%s: %s)'):format(text, configurations.LAUNCH_JSON, withheld)
+    text = ('%s (%s: %s)'):format(text, M.LAUNCH_JSON, withheld)
   end
   return nil, errors.new('not_found', text)
 end
@@ -107,7 +210,7 @@ function M.configuration(args, root)
       return nil, errors.new('validation_error', ('%s: needed, unless a configuration has it'):format(field))
     end
   end
-  local asks = configurations.asks(config)
+  local asks = M.asks(config)
   if #asks > 0 then
     local text = 'options: the configuration would ask the person for %s; give it here'
     return nil, errors.new('validation_error', text:format(table.concat(asks, ', ')))
@@ -168,14 +271,12 @@ end
 ---@param config table
 ---@return mcp-tools.Error?
 function M.refusal(config)
-  local dap, err = client.get()
+  local dap, err = nvim_dap.get()
   return dap and missing(dap, config) or err
 end
 
 --- Configurations as they were shown for approval, by the arguments of the call.
----@type table<string, string>
-local shown = {}
-local MAX_SHOWN = 20
+local shown = lru(20)
 
 --- The configuration as text, for the user who approves it.
 ---@param args table
@@ -187,11 +288,9 @@ function M.preview(args, root)
   err = config and M.refusal(config) or err
   if not config or err then
     return nil, err
-  elseif vim.tbl_count(shown) >= MAX_SHOWN then
-    shown = {}
   end
   local text = vim.inspect(config)
-  shown[canonical_json.text(args)] = text
+  shown:set(canonical_json.text(args), text)
   return text
 end
 
@@ -202,8 +301,8 @@ end
 ---@return mcp-tools.Error?
 function M.has_changed(args, config)
   local key = canonical_json.text(args)
-  local before = shown[key]
-  shown[key] = nil
+  local before = shown:get(key)
+  shown:set(key, nil)
   if before and before ~= vim.inspect(config) then
     local text = 'configuration: what it would run has changed since it was shown for approval; call again'
     return errors.new('stale', text)
@@ -223,24 +322,24 @@ local function begin(ctx, config, expected)
     elseif asked then -- its adapter is starting
       expected.unwanted = control.abandon
       timer.after(SESSION_MS, function()
-        tracker.forget(expected)
+        sessions.forget(expected)
       end)
       return
     end
-    tracker.forget(expected)
+    sessions.forget(expected)
   end)
   local fault = ctx:await(function(done)
     vim.schedule(function() -- not in this coroutine: nvim-dap would yield in it
       if not ctx:cancelled() then
         asked = true
-        done(client.run(config))
+        done(nvim_dap.run(config))
       end
     end)
   end)
   local entry = not fault and control.await(ctx, SESSION_MS, function()
     return expected.entry
   end)
-  tracker.forget(expected)
+  sessions.forget(expected)
   if not entry then
     local text = 'it could not be started: ' .. (fault or 'nvim-dap began no session; its messages say why')
     return nil, errors.new('tool_error', text)
@@ -268,8 +367,8 @@ function M.run(ctx, config, args)
   if bad then
     return nil, bad
   end
-  tracker.attach()
-  local entry, fault = begin(ctx, config, tracker.expect(config, args.exception_filters))
+  sessions.attach()
+  local entry, fault = begin(ctx, config, sessions.expect(config, args.exception_filters))
   if not entry then
     return nil, fault
   end
@@ -282,7 +381,7 @@ end
 ---@param entry mcp-tools.dap.Entry
 ---@return table
 function M.again(entry)
-  return (tracker.get(entry.root) or entry).session.config
+  return (sessions.get(entry.root) or entry).session.config
 end
 
 --- Ends a session, and starts its configuration again.

@@ -1,8 +1,4 @@
 --- Output of a program under the debugger, the last of it.
----
---- Receives: pieces, as the adapter sends them.
---- Sends: lines, by category, or from a line on.
---- Does not know about: sessions.
 
 local M = {}
 

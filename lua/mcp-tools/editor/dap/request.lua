@@ -1,15 +1,10 @@
 --- Requests to a debug adapter, awaited: bounded in time, and over when their session is.
----
---- Receives: the ctx of a `run` function, the entry of a session, a DAP request.
---- Sends: its body, or an error value.
---- Does not know about: what the requests mean.
 
-local client = require('mcp-tools.editor.dap.client')
-local deadline = require('mcp-tools.util.deadline')
+local await_until = require('mcp-tools.util.await_until')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local session_changed = require('mcp-tools.editor.dap.session_changed')
-local timer = require('mcp-tools.util.timer')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 local M = {}
 
@@ -25,38 +20,35 @@ M.TIMEOUT_MS = 5000
 ---@return any value
 ---@return mcp-tools.Error? err
 function M.await(ctx, entry, what, ms, start)
-  return ctx:await(function(done)
-    local limit, unwatch
-    local function finish(value, err)
-      if limit then
-        limit:stop()
-        unwatch()
-      end
-      done(value, err)
+  local answer, look
+  local function finish(value, err)
+    answer = answer or { value = value, err = err }
+    if look then
+      look()
     end
-    limit = timer.after(deadline.bound(ctx, ms), function()
-      finish(nil, errors.new('timeout', ('%s: the debug adapter has not answered within %d ms'):format(what, ms)))
-    end)
-    unwatch = session_changed.on(function()
-      if entry.ended then
-        finish(nil, errors.new('not_found', ('%s: the debug session has ended'):format(what)))
-      end
-    end)
-    ctx:on_cancel(function()
-      limit:stop()
-      unwatch()
-    end)
-    vim.schedule(function()
-      if ctx:cancelled() then
-        return
-      end
-      local ok, thrown = log.guard(what, start, finish)
-      if not ok then
-        local why = tostring(thrown):match('[^\n]*')
-        finish(nil, errors.new('tool_error', ('%s could not be asked: %s'):format(what, why)))
-      end
-    end)
+  end
+  vim.schedule(function()
+    if ctx:cancelled() then
+      return
+    end
+    local ok, thrown = log.guard(what, start, finish)
+    if not ok then
+      local why = tostring(thrown):match('[^\n]*')
+      finish(nil, errors.new('tool_error', ('%s could not be asked: %s'):format(what, why)))
+    end
   end)
+  await_until(ctx, ms, function(fn)
+    look = fn
+    return sessions.on_change(fn)
+  end, function()
+    return answer or entry.ended
+  end)
+  if answer then
+    return answer.value, answer.err
+  elseif entry.ended then
+    return nil, errors.new('not_found', ('%s: the debug session has ended'):format(what))
+  end
+  return nil, errors.new('timeout', ('%s: the debug adapter has not answered within %d ms'):format(what, ms))
 end
 
 --- One request.
@@ -74,7 +66,7 @@ function M.send(ctx, entry, command, arguments, ms)
     end
     entry.session:request(command, arguments, function(err, body)
       if err then
-        return done(nil, errors.new('tool_error', ('%s failed: %s'):format(command, client.fault(err))))
+        return done(nil, errors.new('tool_error', ('%s failed: %s'):format(command, nvim_dap.fault(err))))
       end
       done(body or {})
     end)

@@ -1,18 +1,17 @@
---- A stop, told in one answer: why, where, the lines around it, who called, what has changed, what was printed.
----
---- Receives: the entry of a session, and what a wait for it came to.
---- Sends: a table of about half a kilobyte.
---- Does not know about: what had the program go on.
+--- A stop, told in one answer of about half a kilobyte: why, where, the lines around it, who called, what has changed,
+--- what was printed.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
-local client = require('mcp-tools.editor.dap.client')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local errors = require('mcp-tools.errors')
+local position = require('mcp-tools.editor.position')
 local request = require('mcp-tools.editor.dap.request')
-local source_lines = require('mcp-tools.editor.dap.source_lines')
-local time_slice = require('mcp-tools.util.time_slice')
-local tracker = require('mcp-tools.editor.dap.tracker')
-local values = require('mcp-tools.editor.dap.values')
+local read = require('mcp-tools.files.read')
+local redact = require('mcp-tools.files.redact')
+local sessions = require('mcp-tools.editor.dap.sessions')
+local redacted = require('mcp-tools.editor.dap.redacted')
+local utf8 = require('mcp-tools.util.utf8')
 local variables = require('mcp-tools.editor.dap.variables')
 
 local M = {}
@@ -61,6 +60,35 @@ function M.frame(ctx, entry)
   return stop.frames[1]
 end
 
+--- A frame as it is given.
+---@param frame table
+---@param root string
+---@return table
+function M.frame_shown(frame, root)
+  local source = frame.source or {}
+  return {
+    id = frame.id,
+    name = frame.name,
+    path = source.path and access.shown(source.path, root) or source.name,
+    line = frame.line,
+    column = frame.column,
+  }
+end
+
+--- The frame that is meant: by its id, else where the program stands.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param frame_id integer?
+---@return integer? id
+---@return mcp-tools.Error? err
+function M.frame_id(ctx, entry, frame_id)
+  if frame_id then
+    return frame_id
+  end
+  local frame, err = M.frame(ctx, entry)
+  return frame and frame.id, not frame and (err or errors.new('tool_error', 'the stopped thread has no frame')) or nil
+end
+
 ---@param frame table
 ---@param root string
 ---@return string
@@ -78,13 +106,65 @@ function M.named(frame, root)
   return ('%s (%s)'):format(frame.name or '?', place_of(frame, root))
 end
 
+--- Of a source file, and of the lines of it that are looked at, in bytes.
+local MAX_FILE = 32 * 1024 * 1024
+local MAX_BYTES = 64 * 1024
+
+--- Lines with their numbers.
+---@param lines string[] from `first` on
+---@param first integer
+---@param mark integer the line that it is about
+---@param width integer characters of a line
+---@return string
+local function numbered(lines, first, mark, width)
+  local digits, out = #tostring(first + #lines - 1), {}
+  for i, line in ipairs(lines) do
+    local number = first + i - 1
+    out[i] = ('%s%' .. digits .. 'd %s'):format(number == mark and '>' or ' ', number, position.cut(line, width))
+  end
+  return (utf8.repair(redact.quoted(table.concat(out, '\n'))))
+end
+
+--- The lines around one, as the person has them. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param path string
+---@param line integer
+---@param around integer lines before and after it
+---@param width? integer
+---@return string? code
+---@return string? withheld why it is not given
+function M.code(ctx, path, line, around, width)
+  local place, why = access.path(path, ctx.root)
+  if not place or line < 1 then -- 0: before the first one
+    return nil, why
+  end
+  local first = math.max(line - around, 1)
+  local bufnr = buffers.of_path(place)
+  local lines
+  if bufnr then
+    local ok, fault = access.buffer(bufnr, ctx.root)
+    if not ok then
+      return nil, fault
+    end
+    lines = vim.api.nvim_buf_get_lines(bufnr, first - 1, line + around, false)
+  else
+    local err
+    lines, err = ctx:await(function(done)
+      read.lines(place, MAX_FILE, { first = first, last = line + around, max_bytes = MAX_BYTES }, done)
+    end)
+    if not lines then
+      return nil, err.message
+    end
+  end
+  return numbered(lines, first, line, width or 120)
+end
+
 --- Output that no answer had yet, the end of it.
 ---@param entry mcp-tools.dap.Entry
 ---@param max integer
----@param pause fun()
 ---@return string? text
 ---@return integer? left_out lines
-local function news(entry, max, pause)
+local function news(entry, max)
   local lines = entry.output:after('all', entry.output.told)
   entry.output.told = entry.output.count
   if #lines == 0 then
@@ -100,7 +180,7 @@ local function news(entry, max, pause)
   for i = first, #lines do
     table.insert(texts, lines[i].text)
   end
-  return values.text(table.concat(texts, '\n'), max, pause), first > 1 and first - 1 or nil
+  return redacted.text(table.concat(texts, '\n'), max), first > 1 and first - 1 or nil
 end
 
 --- Breakpoints that no adapter of a family could bind.
@@ -109,7 +189,7 @@ end
 ---@return string[]?
 function M.unbound(entry, root)
   local bad, good = {}, {}
-  for _, each in ipairs(tracker.family(entry.root)) do
+  for _, each in ipairs(sessions.family(entry.root)) do
     for path, lines in pairs(each.bound) do
       for line, bound in pairs(lines) do
         local key = ('%s:%d'):format(access.shown(path, root), line)
@@ -132,9 +212,8 @@ end
 
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
----@param pause fun()
 ---@return table?
-local function exception(ctx, entry, pause)
+local function exception(ctx, entry)
   local stop = entry.stop --[[@as mcp-tools.dap.Stop]]
   local info = (entry.session.capabilities or {}).supportsExceptionInfoRequest
       and request.send(ctx, entry, 'exceptionInfo', { threadId = stop.thread_id })
@@ -142,7 +221,7 @@ local function exception(ctx, entry, pause)
   local text = info.description or stop.text or stop.description
   return {
     type = info.exceptionId or (info.details or {}).typeName,
-    message = text and values.text(text, MAX_REASON, pause),
+    message = text and redacted.text(text, MAX_REASON),
   }
 end
 
@@ -153,19 +232,18 @@ local function show(entry, frame)
   local path = (frame.source or {}).path
   local bufnr = path and path:sub(1, 1) == '/' and buffers.of_path(vim.uv.fs_realpath(path) or path)
   if bufnr and entry.resumed_by == 'tool' then
-    client.show_stop(entry.session, bufnr, frame.line)
+    nvim_dap.show_stop(entry.session, bufnr, frame.line)
   end
 end
 
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param answer table
----@param pause fun()
-local function tell_place(ctx, entry, answer, pause)
+local function tell_place(ctx, entry, answer)
   local stop = entry.stop --[[@as mcp-tools.dap.Stop]]
   answer.thread_id = stop.thread_id
   if stop.reason == 'exception' then
-    answer.exception = exception(ctx, entry, pause)
+    answer.exception = exception(ctx, entry)
   end
   local frame, err = M.frame(ctx, entry)
   if not frame or not entry.stop then
@@ -176,7 +254,7 @@ local function tell_place(ctx, entry, answer, pause)
   answer.at = M.named(frame, ctx.root)
   local path = (frame.source or {}).path
   if path then
-    answer.code, answer.code_withheld = source_lines.code(ctx, path, frame.line, AROUND, WIDTH)
+    answer.code, answer.code_withheld = M.code(ctx, path, frame.line, AROUND, WIDTH)
   end
   local callers = {}
   for i = 2, math.min(#(stop.frames or {}), CALLERS + 1) do
@@ -196,16 +274,15 @@ end
 ---@param waited integer? ms, when it ran out
 ---@return table
 function M.tell(ctx, entry, waited)
-  local pause = time_slice.of(ctx)
-  values.refresh(pause)
-  local state, which = tracker.state(entry)
+  redacted.refresh(ctx)
+  local state, which = sessions.state(entry)
   local answer = { status = state }
-  if #tracker.all() > 1 then
+  if #sessions.all() > 1 then
     answer.session_id = which.id
   end
   if state == 'stopped' then
     answer.reason = which.stop.reason
-    tell_place(ctx, which, answer, pause)
+    tell_place(ctx, which, answer)
   elseif state == 'ended' then
     answer.exit_code = which.exit_code
     answer.unbound = M.unbound(which, ctx.root)
@@ -216,7 +293,7 @@ function M.tell(ctx, entry, waited)
     answer.hint = 'dap_wait_until_paused waits on, dap_pause stops it'
   end
   local left_out
-  answer.output, left_out = news(which, state == 'ended' and LAST_OUTPUT or OUTPUT, pause)
+  answer.output, left_out = news(which, state == 'ended' and LAST_OUTPUT or OUTPUT)
   answer.output_left_out = left_out and ('%d lines before: dap_program_output'):format(left_out)
   return answer
 end

@@ -1,17 +1,18 @@
---- Variables of a stopped program: scopes, names, values, and what has changed since they were told last.
----
---- Receives: the entry of a session, references and ids of the adapter.
---- Sends: lists; what is named like a secret is withheld, with all that is in it.
---- Does not know about: stops, tools.
+--- Variables of a stopped program: scopes, names, values, and what has changed since they were told last. What is named
+--- like a secret is withheld, with all that is in it.
 
 local errors = require('mcp-tools.errors')
 local request = require('mcp-tools.editor.dap.request')
 local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
-local values = require('mcp-tools.editor.dap.values')
+local redacted = require('mcp-tools.editor.dap.redacted')
 
 local M = {}
 
+--- Bytes of the variables of one answer.
+local MAX_BYTES = 16 * 1024
+--- Variables of one answer, when nobody says how many.
+M.MAX_COUNT = 200
 --- In one answer about a stop.
 local MAX_LOCALS, MAX_LOCAL, MAX_LOCAL_BYTES = 12, 60, 260
 --- Locals that are looked at for changes, and bytes of each that are compared.
@@ -94,7 +95,11 @@ function M.of(ctx, entry, arguments, ms)
   local list, groups, pause = {}, {}, time_slice.of(ctx)
   for _, variable in ipairs(body.variables or {}) do
     if (variable.variablesReference or 0) > 0 then -- before any filter: what is not shown has a reference, too
-      M.note_reference(entry, variable.variablesReference, values.is_withheld(tostring(variable.name), variable.value))
+      M.note_reference(
+        entry,
+        variable.variablesReference,
+        redacted.is_withheld(tostring(variable.name), variable.value)
+      )
       pause()
     end
     table.insert(is_group(variable) and groups or list, variable)
@@ -137,11 +142,10 @@ end
 ---@param entry mcp-tools.dap.Entry
 ---@param variable table
 ---@param max integer characters of its value; 0 = none of it
----@param pause fun()
 ---@return mcp-tools.dap.Shown
-function M.shown(entry, variable, max, pause)
-  local name = values.text(tostring(variable.name), 200, pause)
-  local value, withheld = values.value(tostring(variable.name), variable.value, math.max(max, 1), pause)
+function M.shown(entry, variable, max)
+  local name = redacted.text(tostring(variable.name), 200)
+  local value, withheld = redacted.value(tostring(variable.name), variable.value, math.max(max, 1))
   return {
     name = name,
     value = max > 0 and value or nil,
@@ -166,8 +170,7 @@ function M.changes(ctx, entry, frame)
   if not variables then
     return {}
   end
-  local pause = time_slice.of(ctx)
-  values.refresh(pause)
+  redacted.refresh(ctx)
   local place = ('%s\n%s'):format((frame.source or {}).path or '', frame.name or '')
   local before = entry.seen and entry.seen.place == place and entry.seen.values or nil
   local now, lines, bytes, more = {}, {}, 0, 0
@@ -182,7 +185,7 @@ function M.changes(ctx, entry, frame)
     local raw = tostring(variable.value):sub(1, MAX_COMPARED_BYTES)
     now[variable.name] = raw
     if not before or before[variable.name] ~= raw then
-      local shown = M.shown(entry, variable, MAX_LOCAL, pause)
+      local shown = M.shown(entry, variable, MAX_LOCAL)
       local line = ('%s = %s'):format(shown.name, strings.join_lines(shown.value, ' '))
       if #lines < MAX_LOCALS and (bytes + #line <= MAX_LOCAL_BYTES or #lines == 0) then
         bytes = bytes + #line
@@ -201,6 +204,92 @@ function M.changes(ctx, entry, frame)
     gone = gone and #gone > 0 and gone or nil,
     more = more > 0 and more or nil,
   }
+end
+
+---@param list mcp-tools.dap.Shown[]
+---@return integer
+local function size(list)
+  local bytes = 0
+  for _, shown in ipairs(list) do
+    bytes = bytes + #shown.name + #(shown.value or '') + #(shown.type or '') + 60
+  end
+  return bytes
+end
+
+---@class mcp-tools.dap.VariablesArgs
+---@field variables_reference integer?
+---@field frame_id integer? needed without a reference
+---@field filter string?
+---@field start integer
+---@field count integer
+---@field names string[]?
+---@field names_only boolean
+---@field max_chars integer
+---@field timeout_ms integer
+
+--- Returns the variables that arguments mean, as the adapter has them.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param args mcp-tools.dap.VariablesArgs
+---@return table[]?
+---@return mcp-tools.Error?
+local function found(ctx, entry, args)
+  if not args.variables_reference then
+    return M.locals(ctx, entry, args.frame_id, args.timeout_ms)
+  end
+  return M.of(ctx, entry, {
+    variablesReference = args.variables_reference,
+    filter = args.filter,
+  }, args.timeout_ms)
+end
+
+--- Variables of a reference, or those that are local.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param args mcp-tools.dap.VariablesArgs
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.page(ctx, entry, args)
+  local refused = args.variables_reference and M.refusal(entry, args.variables_reference)
+  if refused then
+    return nil, refused
+  end
+  local all, err = found(ctx, entry, args)
+  if not all then
+    return nil, err
+  end
+  if args.names then
+    local wanted = {}
+    for _, name in ipairs(args.names) do
+      wanted[name] = true
+    end
+    all = vim.tbl_filter(function(variable)
+      return wanted[variable.name] == true
+    end, all)
+  end
+  local pause, list = time_slice.of(ctx), {}
+  redacted.refresh(ctx)
+  for i = args.start + 1, math.min(args.start + args.count, #all) do
+    table.insert(list, M.shown(entry, all[i], args.names_only and 0 or args.max_chars))
+    pause()
+  end
+  local answer = { variables = list, total = #all }
+  if args.start + #list < #all then
+    answer.next_start = args.start + #list
+  end
+  if size(list) > MAX_BYTES then
+    for _, shown in ipairs(list) do
+      shown.value = nil
+    end
+    answer.values_left_out = 'too much for one answer: narrow it with names, count or max_chars'
+    while size(list) > MAX_BYTES do
+      for i = #list, math.floor(#list / 2) + 1, -1 do
+        list[i] = nil
+      end
+      answer.next_start = args.start + #list
+    end
+  end
+  return answer
 end
 
 return M

@@ -1,8 +1,8 @@
 --- All breakpoints, and whether they are bound.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
-local client = require('mcp-tools.editor.dap.client')
-local tracker = require('mcp-tools.editor.dap.tracker')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_breakpoints',
@@ -14,8 +14,8 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    if client.loaded() then
-      tracker.attach()
+    if nvim_dap.loaded() then
+      sessions.attach()
     end
     local all = breakpoints.list(ctx)
     local page = vim.list_slice(all, args.offset + 1, math.min(#all, args.offset + args.limit))

@@ -1,9 +1,8 @@
 --- What can be run under the debugger.
 
-local client = require('mcp-tools.editor.dap.client')
-local configurations = require('mcp-tools.editor.dap.configurations')
-local time_slice = require('mcp-tools.util.time_slice')
-local values = require('mcp-tools.editor.dap.values')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
+local launch = require('mcp-tools.editor.dap.launch')
+local redacted = require('mcp-tools.editor.dap.redacted')
 
 --- Characters of a value.
 local MAX = 200
@@ -18,19 +17,19 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local dap, err = client.get()
+    local dap, err = nvim_dap.get()
     if not dap then
       return ctx(nil, err)
     end
-    local all, withheld = configurations.all(ctx.root)
-    local list, pause = {}, time_slice.of(ctx)
-    values.refresh(pause)
+    local all, withheld = launch.all(ctx.root)
+    local list = {}
+    redacted.refresh(ctx)
     local function text(value)
-      return type(value) == 'string' and values.text(value, MAX, pause) or nil
+      return type(value) == 'string' and redacted.text(value, MAX) or nil
     end
     for i = args.offset + 1, math.min(args.offset + args.limit, #all) do
       local config = all[i].config
-      local asks = configurations.asks(config)
+      local asks = launch.asks(config)
       table.insert(list, {
         name = text(config.name),
         type = text(config.type),
@@ -49,7 +48,7 @@ return {
       total = #all,
       next_offset = last < #all and last or nil,
       adapters = adapters,
-      withheld = withheld and { { path = configurations.LAUNCH_JSON, why = withheld } } or nil,
+      withheld = withheld and { { path = launch.LAUNCH_JSON, why = withheld } } or nil,
     }
   end,
 }

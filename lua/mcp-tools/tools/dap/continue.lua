@@ -1,7 +1,7 @@
 --- The stopped program goes on to its next stop.
 
 local control = require('mcp-tools.editor.dap.control')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_continue',
@@ -11,6 +11,6 @@ return {
   annotations = { read_only = false, destructive = false, open_world = true },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it lets the program under the debugger run on',
-  preview = select.preview(select.stopped, 'The stopped program goes on.'),
+  preview = sessions.preview(sessions.stopped, 'The stopped program goes on.'),
   run = control.tool('continue'),
 }

@@ -1,8 +1,7 @@
 --- Where the program stands.
 
 local access = require('mcp-tools.files.access')
-local select = require('mcp-tools.editor.dap.select')
-local source_lines = require('mcp-tools.editor.dap.source_lines')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 
 return {
@@ -10,11 +9,11 @@ return {
   description = 'Where the stopped program stands: file, line, column, function_name, and the lines around it.',
   args = {
     context_lines = { type = 'integer', description = 'Before and after it', default = 5, minimum = 0, maximum = 200 },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
@@ -25,7 +24,7 @@ return {
     local source = frame.source or {}
     local code, withheld
     if source.path then
-      code, withheld = source_lines.code(ctx, source.path, frame.line, args.context_lines)
+      code, withheld = stop.code(ctx, source.path, frame.line, args.context_lines)
     end
     return {
       location = {

@@ -1,9 +1,8 @@
 --- Leaves a debug session, with or without ending its program.
 
 local control = require('mcp-tools.editor.dap.control')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
-local tracker = require('mcp-tools.editor.dap.tracker')
 
 return {
   name = 'dap_disconnect',
@@ -11,22 +10,22 @@ return {
     .. ' on without the debugger.',
   args = {
     terminate_debuggee = { type = 'boolean', description = 'End the program, too', default = true },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function(args)
     return args.terminate_debuggee and 'it ends the program under the debugger'
       or 'it lets the program go on without the debugger'
   end,
-  preview = select.preview(select.active, function(args)
+  preview = sessions.preview(sessions.active, function(args)
     return args.terminate_debuggee and 'The session ends, and its program.' or 'The session ends; its program goes on.'
   end),
   run = function(ctx, args)
-    local entry, err = select.active(args)
+    local entry, err = sessions.active(args)
     if not entry then
       return ctx(nil, err)
     end
-    local ok, fault = control.disconnect(ctx, tracker.get(entry.root) or entry, args.terminate_debuggee)
+    local ok, fault = control.disconnect(ctx, sessions.get(entry.root) or entry, args.terminate_debuggee)
     if not ok then
       return ctx(nil, fault)
     end

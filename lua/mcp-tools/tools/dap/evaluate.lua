@@ -1,7 +1,7 @@
 --- Evaluates an expression in the stopped program.
 
 local evaluate = require('mcp-tools.editor.dap.evaluate')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_evaluate',
@@ -17,16 +17,16 @@ return {
     },
     max_chars = { type = 'integer', description = 'Of the result', default = 2000, minimum = 1, maximum = 100000 },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   always_for = { 'expression', 'context' },
   needs_approval = 'it runs an expression in the program under the debugger',
-  preview = select.preview(select.stopped, function(args)
+  preview = sessions.preview(sessions.stopped, function(args)
     return args.expression
   end),
   run = function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end

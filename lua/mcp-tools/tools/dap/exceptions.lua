@@ -1,7 +1,45 @@
 --- Which exceptions stop the program.
 
-local evaluate = require('mcp-tools.editor.dap.evaluate')
-local select = require('mcp-tools.editor.dap.select')
+local errors = require('mcp-tools.errors')
+local request = require('mcp-tools.editor.dap.request')
+local sessions = require('mcp-tools.editor.dap.sessions')
+
+--- The filters for exceptions that an adapter has; sets them when there are some given.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param wanted string[]?
+---@return table? answer
+---@return mcp-tools.Error? err
+local function exceptions(ctx, entry, wanted)
+  local available = (entry.session.capabilities or {}).exceptionBreakpointFilters or {}
+  local names = vim.tbl_map(function(filter)
+    return filter.filter
+  end, available)
+  for _, name in ipairs(wanted or {}) do
+    if not vim.list_contains(names, name) then
+      local text = "filters: this debug adapter has no '%s' (it has: %s)"
+      return nil, errors.new('validation_error', text:format(name, #names > 0 and table.concat(names, ', ') or 'none'))
+    end
+  end
+  if wanted then
+    local body, err = request.send(ctx, entry, 'setExceptionBreakpoints', { filters = wanted })
+    if not body then
+      return nil, err
+    end
+    for _, each in ipairs(sessions.family(entry.root)) do
+      each.filters = wanted
+    end
+  end
+  return {
+    filters = vim.tbl_map(function(filter)
+      local active = filter.default == true
+      if entry.filters then
+        active = vim.list_contains(entry.filters, filter.filter)
+      end
+      return { filter = filter.filter, label = filter.label, active = active }
+    end, available),
+  }
+end
 
 return {
   name = 'dap_exceptions',
@@ -9,20 +47,20 @@ return {
     .. ' for this session; [] stops at none. From the beginning: exception_filters of dap_run.',
   args = {
     filters = { type = 'array', items = { type = 'string' }, description = 'Names of filters to be active' },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = false, idempotent = true },
   needs_approval = function(args)
     return args.filters ~= nil and 'it changes at which exceptions the program stops'
   end,
-  preview = select.preview(select.active, function(args)
+  preview = sessions.preview(sessions.active, function(args)
     return 'Stops at: ' .. (args.filters and table.concat(args.filters, ', ') or 'as now')
   end),
   run = function(ctx, args)
-    local entry, err = select.active(args)
+    local entry, err = sessions.active(args)
     if not entry then
       return ctx(nil, err)
     end
-    return ctx(evaluate.exceptions(ctx, entry, args.filters))
+    return ctx(exceptions(ctx, entry, args.filters))
   end,
 }

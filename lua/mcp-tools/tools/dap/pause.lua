@@ -1,9 +1,8 @@
 --- Stops a program that runs.
 
 local control = require('mcp-tools.editor.dap.control')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
-local tracker = require('mcp-tools.editor.dap.tracker')
 
 return {
   name = 'dap_pause',
@@ -18,17 +17,17 @@ return {
       minimum = 0,
       maximum = control.MAX_WAIT,
     },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = false },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it stops the program under the debugger',
-  preview = select.preview(select.active, 'The program is paused where it is.'),
+  preview = sessions.preview(sessions.active, 'The program is paused where it is.'),
   run = function(ctx, args)
-    local entry, err = select.active(args)
+    local entry, err = sessions.active(args)
     if not entry then
       return ctx(nil, err)
-    elseif tracker.state(entry) ~= 'stopped' then
+    elseif sessions.state(entry) ~= 'stopped' then
       local ok, fault = control.pause(ctx, entry, args.thread_id)
       if not ok then
         return ctx(nil, fault)

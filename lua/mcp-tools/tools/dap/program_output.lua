@@ -1,9 +1,9 @@
 --- What the program has printed.
 
 local output = require('mcp-tools.editor.dap.output')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local time_slice = require('mcp-tools.util.time_slice')
-local values = require('mcp-tools.editor.dap.values')
+local redacted = require('mcp-tools.editor.dap.redacted')
 
 --- Characters of all lines, and of one.
 local MAX, MAX_LINE = 32 * 1024, 2000
@@ -28,21 +28,21 @@ return {
     },
     since = { type = 'integer', description = 'Only lines after this number', default = 0, minimum = 0 },
     include_metadata = { type = 'boolean', description = 'Number and category of each line', default = false },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
   run = function(ctx, args)
-    local entry, err = select.any(args)
+    local entry, err = sessions.any(args)
     if not entry then
       return ctx(nil, err)
     end
     local found = entry.output:after(args.category, args.since)
     local pause, list, bytes = time_slice.of(ctx), {}, 0
-    values.refresh(pause)
+    redacted.refresh(ctx)
     local first = args.since > 0 and 1 or math.max(#found - args.lines, 0) + 1
     local last
     for i = first, math.min(first + args.lines - 1, #found) do
-      local text = values.text(found[i].text, MAX_LINE, pause)
+      local text = redacted.text(found[i].text, MAX_LINE)
       bytes = bytes + #text
       if bytes > MAX and #list > 0 then
         break

@@ -2,7 +2,7 @@
 
 local control = require('mcp-tools.editor.dap.control')
 local launch = require('mcp-tools.editor.dap.launch')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_restart',
@@ -12,11 +12,11 @@ return {
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it ends the program under the debugger and runs it again',
-  preview = select.preview(select.any, function(_, entry)
+  preview = sessions.preview(sessions.any, function(_, entry)
     return vim.inspect(launch.again(entry))
   end),
   run = function(ctx, args)
-    local entry, err = select.any(args)
+    local entry, err = sessions.any(args)
     if not entry then
       return ctx(nil, err)
     end

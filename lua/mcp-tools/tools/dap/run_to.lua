@@ -2,8 +2,7 @@
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 local control = require('mcp-tools.editor.dap.control')
-local run_to = require('mcp-tools.editor.dap.run_to')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_run_to',
@@ -16,7 +15,7 @@ return {
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it lets the program under the debugger run on',
   preview = function(args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     err = not entry and err or breakpoints.refusal(args)
     if err then
       return nil, err
@@ -24,10 +23,10 @@ return {
     return ('The stopped program runs to line %d.'):format(args.line)
   end,
   run = function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
-    return ctx(run_to(ctx, entry, args))
+    return ctx(breakpoints.run_to(ctx, entry, args))
   end,
 }

@@ -1,7 +1,7 @@
 --- The scopes of a frame.
 
-local select = require('mcp-tools.editor.dap.select')
-local snapshot = require('mcp-tools.editor.dap.snapshot')
+local sessions = require('mcp-tools.editor.dap.sessions')
+local stop = require('mcp-tools.editor.dap.stop')
 local variables = require('mcp-tools.editor.dap.variables')
 
 return {
@@ -11,15 +11,15 @@ return {
   args = {
     frame_id = { type = 'integer', description = 'Of dap_stacktrace; default: where it stands' },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
   run = function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
-    local id, fault = snapshot.frame_id(ctx, entry, args.frame_id)
+    local id, fault = stop.frame_id(ctx, entry, args.frame_id)
     if not id then
       return ctx(nil, fault)
     end

@@ -1,8 +1,8 @@
 --- Debug sessions, those that have ended too.
 
-local client = require('mcp-tools.editor.dap.client')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local stop = require('mcp-tools.editor.dap.stop')
-local tracker = require('mcp-tools.editor.dap.tracker')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_sessions',
@@ -10,11 +10,11 @@ return {
     .. ' status, place, lines of output. focused is the one that tools take without session_id.',
   annotations = { read_only = true, idempotent = true },
   run = function(ctx)
-    if client.loaded() then
-      tracker.attach()
+    if nvim_dap.loaded() then
+      sessions.attach()
     end
-    local focused, list = client.focused(), {}
-    for _, entry in ipairs(tracker.all()) do
+    local focused, list = nvim_dap.focused(), {}
+    for _, entry in ipairs(sessions.all()) do
       local frame = entry.stop and stop.frame(ctx, entry)
       table.insert(list, {
         id = entry.id,

@@ -1,7 +1,7 @@
 --- Changes a variable of the stopped program.
 
 local evaluate = require('mcp-tools.editor.dap.evaluate')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_set_variable',
@@ -12,16 +12,16 @@ return {
     value = { type = 'string', description = "Expression in the program's language", required = true },
     variables_reference = { type = 'integer', description = 'Of what holds it; default: the locals', minimum = 1 },
     frame_id = { type = 'integer', description = 'Of dap_stacktrace; default: where it stands' },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   always_for = { 'name', 'value' },
   needs_approval = 'it changes a variable of the program under the debugger',
-  preview = select.preview(select.stopped, function(args)
+  preview = sessions.preview(sessions.stopped, function(args)
     return ('%s = %s'):format(args.name, args.value)
   end),
   run = function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end

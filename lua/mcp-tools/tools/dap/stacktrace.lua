@@ -1,7 +1,6 @@
 --- The stack of a stopped thread.
 
-local select = require('mcp-tools.editor.dap.select')
-local snapshot = require('mcp-tools.editor.dap.snapshot')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 
 return {
@@ -12,11 +11,11 @@ return {
     thread_id = { type = 'integer', description = 'Default: the thread that has stopped' },
     levels = { type = 'integer', description = 'At most so many frames', default = 20, minimum = 1, maximum = 500 },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
   run = function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
@@ -29,7 +28,7 @@ return {
       thread_id = thread,
       total_frames = total,
       stack_frames = vim.tbl_map(function(frame)
-        return snapshot.frame(frame, ctx.root)
+        return stop.frame_shown(frame, ctx.root)
       end, vim.list_slice(frames, 1, args.levels)),
     }
   end,

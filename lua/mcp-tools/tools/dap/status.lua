@@ -1,8 +1,7 @@
 --- The debug session in short.
 
 local stop = require('mcp-tools.editor.dap.stop')
-local select = require('mcp-tools.editor.dap.select')
-local tracker = require('mcp-tools.editor.dap.tracker')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 --- What an adapter can do, by name.
 ---@param session table
@@ -23,18 +22,18 @@ return {
   description = 'The debug session in short: active or not, id, name, status (stopped or running), place, adapter.',
   args = {
     capabilities = { type = 'boolean', description = 'Also what the adapter can do', default = false },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local entry, err = select.active(args)
+    local entry, err = sessions.active(args)
     if not entry then
       if args.session_id then
         return ctx(nil, err)
       end
       return { active = false, message = err.message }
     end
-    local state, which = tracker.state(entry)
+    local state, which = sessions.state(entry)
     local frame = which.stop and stop.frame(ctx, which)
     return {
       active = true,

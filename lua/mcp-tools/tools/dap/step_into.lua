@@ -1,7 +1,7 @@
 --- One step, into a call.
 
 local control = require('mcp-tools.editor.dap.control')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_step_into',
@@ -11,6 +11,6 @@ return {
   annotations = { read_only = false, destructive = false, open_world = true },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it lets the program under the debugger take a step',
-  preview = select.preview(select.stopped, 'The stopped program goes into the call of its line.'),
+  preview = sessions.preview(sessions.stopped, 'The stopped program goes into the call of its line.'),
   run = control.tool('stepIn'),
 }

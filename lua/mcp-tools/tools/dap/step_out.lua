@@ -1,7 +1,7 @@
 --- On until the function returns.
 
 local control = require('mcp-tools.editor.dap.control')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_step_out',
@@ -11,6 +11,6 @@ return {
   annotations = { read_only = false, destructive = false, open_world = true },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it lets the program under the debugger run until its function returns',
-  preview = select.preview(select.stopped, 'The stopped program returns from its function.'),
+  preview = sessions.preview(sessions.stopped, 'The stopped program returns from its function.'),
   run = control.tool('stepOut'),
 }

@@ -1,19 +1,19 @@
 --- Ends the program of a debug session.
 
 local control = require('mcp-tools.editor.dap.control')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_terminate',
   description = 'Ends the program under the debugger and the session. Answers with its last output;'
     .. ' dap_program_output keeps it.',
-  args = { session_id = select.ARG },
+  args = { session_id = sessions.ARG },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it ends the program under the debugger',
-  preview = select.preview(select.active, 'The program and the debug session end.'),
+  preview = sessions.preview(sessions.active, 'The program and the debug session end.'),
   run = function(ctx, args)
-    local entry, err = select.active(args)
+    local entry, err = sessions.active(args)
     if not entry then
       return ctx(nil, err)
     end

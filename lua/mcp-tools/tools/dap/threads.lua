@@ -1,7 +1,7 @@
 --- The threads of a program.
 
 local request = require('mcp-tools.editor.dap.request')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 --- More in one answer is no help.
 local MAX = 200
@@ -11,11 +11,11 @@ return {
   description = 'The threads of the program under the debugger: id, name, whether it is the one that has stopped.',
   args = {
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
   run = function(ctx, args)
-    local entry, err = select.active(args)
+    local entry, err = sessions.active(args)
     if not entry then
       return ctx(nil, err)
     end

@@ -1,7 +1,8 @@
 --- Variables of a stopped program.
 
-local select = require('mcp-tools.editor.dap.select')
-local snapshot = require('mcp-tools.editor.dap.snapshot')
+local sessions = require('mcp-tools.editor.dap.sessions')
+local stop = require('mcp-tools.editor.dap.stop')
+local variables = require('mcp-tools.editor.dap.variables')
 
 return {
   name = 'dap_variables',
@@ -17,20 +18,26 @@ return {
     count = {
       type = 'integer',
       description = 'At most so many',
-      default = snapshot.MAX_COUNT,
+      default = variables.MAX_COUNT,
       minimum = 1,
       maximum = 5000,
     },
     max_chars = { type = 'integer', description = 'Of each value', default = 200, minimum = 1, maximum = 20000 },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
   run = function(ctx, args)
-    local entry, err = select.stopped(args)
+    local entry, err = sessions.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
-    return ctx(snapshot.variables(ctx, entry, args))
+    if not args.variables_reference then
+      args.frame_id, err = stop.frame_id(ctx, entry, args.frame_id)
+      if not args.frame_id then
+        return ctx(nil, err)
+      end
+    end
+    return ctx(variables.page(ctx, entry, args))
   end,
 }

@@ -1,7 +1,7 @@
 --- Waits for the next stop, and tells it.
 
 local control = require('mcp-tools.editor.dap.control')
-local select = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_wait_until_paused',
@@ -16,12 +16,12 @@ return {
       maximum = control.MAX_WAIT,
     },
     check_interval_ms = { type = 'integer', description = 'Not needed any more: the stop itself ends the wait' },
-    session_id = select.ARG,
+    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
   timeout = control.TOOL_TIMEOUT,
   run = function(ctx, args)
-    local entry, err = select.any(args)
+    local entry, err = sessions.any(args)
     if not entry then
       return ctx(nil, err)
     end

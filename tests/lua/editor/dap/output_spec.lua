@@ -1,5 +1,4 @@
 local Output = require('mcp-tools.editor.dap.output')
-local jsonc = require('mcp-tools.editor.dap.jsonc')
 local t = require('helpers')
 
 local function texts(output, category, since)
@@ -32,24 +31,5 @@ describe('output', function()
     output:add('stdout', ('x'):rep(10000))
     output:add('stdout', ('x'):rep(10000))
     t.eq(4000, #texts(output, 'all', output.count - 1)[1])
-  end)
-end)
-
-describe('JSON with comments', function()
-  it('is read as what it says, strings untouched', function()
-    t.eq(
-      { a = { 1, 2 }, ['b//'] = '/* no */ "quoted", }', c = '\\' },
-      (jsonc.decode('\239\187\191{"a": [1, 2, /* x */ ], // y\n "b//": "/* no */ \\"quoted\\", }", "c": "\\\\",}'))
-    )
-    t.eq({}, (jsonc.decode('{ /* , */ }')))
-    t.eq(7, (jsonc.decode('7 // seven')))
-  end)
-
-  it('is no value when it is none', function()
-    for _, text in ipairs({ '{', '{"a": 1,, }', '"open', '/* open', '[1 2]', '' }) do
-      local value, fault = jsonc.decode(text)
-      t.eq(nil, value)
-      t.eq('string', type(fault))
-    end
   end)
 end)

@@ -15,13 +15,12 @@ local LAUNCH = [[
   "configurations": [
     {
       "name": "Short", "type": "python", "request": "launch",
-      "program": "${workspaceFolder}/short.py", /* the file */
+      "program": "${workspaceFolder}/short.py",
       "args": ["a,]", "// no comment"],
-      "console": "integratedTerminal",
-      "windows": { "program": "none.py" },
+      "console": "integratedTerminal"
     },
-    { "name": "Ask", "type": "python", "request": "launch", "program": "${input:which}" }, // asks
-  ],
+    { "name": "Ask", "type": "python", "request": "launch", "program": "${input:which}" }
+  ]
 }
 ]]
 

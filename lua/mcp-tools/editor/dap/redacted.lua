@@ -1,13 +1,10 @@
 --- Values and output of a program under the debugger as they may be given: without secrets, and cut.
----
---- Receives: names, values and lines as the adapter has them.
---- Sends: text in UTF-8.
---- Does not know about: sessions, requests.
 
 local log = require('mcp-tools.log')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local secrets = require('mcp-tools.util.secrets')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -88,9 +85,9 @@ function M.value(name, value, max, pause)
 end
 
 --- Learns what is sensitive now.
----@param pause fun()
-function M.refresh(pause)
-  redact.refresh(pause)
+---@param ctx mcp-tools.Ctx in a coroutine
+function M.refresh(ctx)
+  redact.refresh(time_slice.of(ctx))
 end
 
 return M

@@ -1,9 +1,7 @@
 -- What is known of sessions, by the events that a client of debug adapters tells.
 
-local session_changed = require('mcp-tools.editor.dap.session_changed')
-local sessions = require('mcp-tools.editor.dap.select')
+local sessions = require('mcp-tools.editor.dap.sessions')
 local t = require('helpers')
-local tracker = require('mcp-tools.editor.dap.tracker')
 
 local here = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
 vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'support/dap_client')
@@ -38,7 +36,7 @@ before_each(function()
   package.loaded.dap = nil
   dap = require('dap')
   next_id = 0
-  tracker.attach()
+  sessions.attach()
 end)
 
 describe('a session that another one has started', function()
@@ -48,18 +46,18 @@ describe('a session that another one has started', function()
     event('process', parent, {})
     event('output', child, { category = 'stdout', output = 'from the child\n' })
     event('stopped', child, { threadId = 7, reason = 'breakpoint' })
-    local root = tracker.get(parent.id)
-    local state, which = tracker.state(root)
+    local root = sessions.get(parent.id)
+    local state, which = sessions.state(root)
     t.eq({ 'stopped', child.id }, { state, which.id })
     t.eq({ child.id, parent.id }, { sessions.stopped({ session_id = parent.id }).id, which.root })
     t.eq(child.id, sessions.active({}).id)
     t.eq('from the child', root.output:after('all', 0)[1].text)
     event('terminated', child, {})
     t.eq(parent.id, sessions.active({}).id)
-    t.eq('running', (tracker.state(root)))
-    t.eq('running', (tracker.state(which)))
+    t.eq('running', (sessions.state(root)))
+    t.eq('running', (sessions.state(which)))
     event('terminated', parent)
-    t.eq('ended', (tracker.state(root)))
+    t.eq('ended', (sessions.state(root)))
   end)
 end)
 
@@ -69,20 +67,20 @@ describe('a stop', function()
     event('stopped', one, { threadId = 1, reason = 'breakpoint' })
     event('stopped', one, { threadId = 2, reason = 'breakpoint' })
     event('continued', one, { threadId = 2, allThreadsContinued = false })
-    local entry = tracker.get(one.id)
+    local entry = sessions.get(one.id)
     t.eq(1, entry.stop.thread_id)
     event('continued', one, { threadId = 1, allThreadsContinued = false })
     t.eq(nil, entry.stop)
     event('stopped', one, { threadId = 2, reason = 'step' })
     event('continued', one, {})
-    t.eq('running', (tracker.state(entry)))
+    t.eq('running', (sessions.state(entry)))
   end)
 
   it("moves nobody's cursor after a tool's step, and the person's after their own", function()
     local one = session()
     t.eq(nil, event('stopped', one, { threadId = 1, reason = 'entry' }).preserveFocusHint)
     local ours = { threadId = 1 }
-    tracker.resuming(tracker.get(one.id), ours)
+    sessions.resuming(sessions.get(one.id), ours)
     response('next', one, nil, {}, ours)
     t.eq(true, event('stopped', one, { threadId = 1, reason = 'step' }).preserveFocusHint)
     response('next', one, nil, {}, { threadId = 1 })
@@ -92,11 +90,11 @@ describe('a stop', function()
   it('is taken back when the adapter refuses to go on', function()
     local one = session()
     event('stopped', one, { threadId = 1, reason = 'entry' })
-    local entry = tracker.get(one.id)
-    local undo = tracker.resuming(entry, { threadId = 1 })
-    t.eq('running', (tracker.state(entry)))
+    local entry = sessions.get(one.id)
+    local undo = sessions.resuming(entry, { threadId = 1 })
+    t.eq('running', (sessions.state(entry)))
     undo()
-    t.eq('stopped', (tracker.state(entry)))
+    t.eq('stopped', (sessions.state(entry)))
   end)
 
   it('of before the first tool is known', function()
@@ -104,8 +102,8 @@ describe('a stop', function()
     one.stopped_thread_id = 3
     dap.sessions()[one.id] = one
     package.loaded.dap = setmetatable({}, { __index = dap }) -- loaded anew
-    tracker.attach()
-    t.eq({ 3, 'stopped before' }, { tracker.get(one.id).stop.thread_id, tracker.get(one.id).stop.reason })
+    sessions.attach()
+    t.eq({ 3, 'stopped before' }, { sessions.get(one.id).stop.thread_id, sessions.get(one.id).stop.reason })
   end)
 end)
 
@@ -119,7 +117,7 @@ describe('a breakpoint', function()
       { breakpoints = { { verified = false, id = 5, message = 'not yet' }, { verified = true, line = 9 } } },
       { source = { path = '/a.py' }, breakpoints = { { line = 3 }, { line = 8 } } }
     )
-    local bound = tracker.get(one.id).bound['/a.py']
+    local bound = sessions.get(one.id).bound['/a.py']
     t.eq({ false, 'not yet', 3 }, { bound[3].verified, bound[3].message, bound[3].line })
     t.eq({ true, 9 }, { bound[8].verified, bound[8].line })
     event('breakpoint', one, { reason = 'changed', breakpoint = { id = 5, verified = true, line = 4 } })
@@ -129,11 +127,11 @@ end)
 
 describe('a session that is about to start', function()
   it('is not taken for one that the user starts at the same moment', function()
-    local wanted = tracker.expect({ name = 'of a tool', type = 'none', request = 'launch' })
+    local wanted = sessions.expect({ name = 'of a tool', type = 'none', request = 'launch' })
     local theirs = session()
     theirs.config.request = 'launch'
     event('process', theirs, {})
-    t.eq({ nil, 'person' }, { wanted.entry, tracker.get(theirs.id).resumed_by })
+    t.eq({ nil, 'person' }, { wanted.entry, sessions.get(theirs.id).resumed_by })
     local ours = session()
     ours.config = { name = 'of a tool', type = 'none', request = 'launch' }
     event('process', ours, {})
@@ -148,23 +146,23 @@ describe('sessions that have ended', function()
       event('output', one, { output = 'text\n' })
       event('terminated', one)
     end
-    t.eq({ 5, 5, 9 }, { #tracker.all(), tracker.all()[1].id, tracker.all()[5].id })
+    t.eq({ 5, 5, 9 }, { #sessions.all(), sessions.all()[1].id, sessions.all()[5].id })
     t.eq(9, sessions.any({}).id)
-    t.eq('not_found', tracker.get(1) == nil and select(2, sessions.any({ session_id = 1 })).code)
+    t.eq('not_found', sessions.get(1) == nil and select(2, sessions.any({ session_id = 1 })).code)
   end)
 
   it('end by their closing, too, and tell who waits', function()
     local one = session()
     event('process', one, {})
     local told = 0
-    local stop = session_changed.on(function()
+    local stop = sessions.on_change(function()
       told = told + 1
     end)
     for _, on_close in pairs(one.on_close) do
       on_close(one)
     end
     t.wait(function()
-      return told > 0 and tracker.get(one.id).ended
+      return told > 0 and sessions.get(one.id).ended
     end)
     stop()
   end)

@@ -1,12 +1,8 @@
 --- nvim-dap, the debug adapter client: the only file that knows its module.
 ---
---- Receives: what is to be run, set or asked; listeners.
---- Sends: sessions as nvim-dap has them, or an error value that says what is missing.
---- Does not know about: calls, what has happened in a session (editor/dap/tracker.lua), what of it is told.
----
 --- What counts of the module is little, so that tests can bring a second one: `run`, `session()`, `sessions()` and
 --- `listeners`, `adapters`, `configurations`, `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`;
---- `notify` of `dap.utils`.
+--- `notify` of `dap.utils`; `getconfigs` of `dap.ext.vscode`.
 --- Of a session: `request`, `set_breakpoints`, `disconnect`, and its fields. Never called in the coroutine of a tool:
 --- nvim-dap would yield in it.
 
@@ -64,6 +60,22 @@ function M.get()
   end
   local text = 'nvim-dap is not installed in this editor: the person has to add the plugin mfussenegger/nvim-dap'
   return nil, errors.new('not_found', text)
+end
+
+--- Configurations of a launch.json file.
+---@param path string
+---@return table[]? configs
+---@return string? fault
+function M.launch_json(path)
+  local vscode = optional.load('dap.ext.vscode')
+  if type(vscode) ~= 'table' or not vscode.getconfigs then
+    return nil, 'nvim-dap 0.8 or later is needed to read it'
+  end
+  local ok, configs = pcall(vscode.getconfigs, path)
+  if not ok then
+    return nil, tostring(configs):match('[^\n]*')
+  end
+  return configs
 end
 
 ---@return table

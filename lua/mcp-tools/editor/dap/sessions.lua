@@ -1,0 +1,544 @@
+--- Debug sessions: where they stop, what they print, which breakpoints are bound, how they end, and which one is meant.
+---
+--- A stop in a session that a tool has going keeps nvim-dap from moving the user's cursor: the event gets DAP's own
+--- `preserveFocusHint`. One after the user's own step moves it as ever.
+
+local Output = require('mcp-tools.editor.dap.output')
+local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
+local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
+local timer = require('mcp-tools.util.timer')
+
+local M = {}
+
+--- Ended sessions whose output is kept.
+local MAX_ENDED = 5
+--- nvim-dap may still report something so long after a session has ended, ms.
+local LAST_MESSAGES_MS = 2000
+--- Fields by which a session is known to be the one that a tool has asked for.
+local SAME = { 'type', 'request', 'name', 'program', 'cwd' }
+
+---@class mcp-tools.dap.Stop
+---@field thread_id integer?
+---@field reason string
+---@field description string?
+---@field text string?
+---@field frames table[]? once they have been asked for
+---@field total_frames integer?
+
+---@class mcp-tools.dap.Bound what an adapter has made of a breakpoint
+---@field verified boolean
+---@field message string?
+---@field line integer where it is
+---@field id integer?
+
+---@class mcp-tools.dap.Entry
+---@field id integer
+---@field session table
+---@field root integer id of the session that all came of; its own when nobody else's
+---@field name string
+---@field type string
+---@field output mcp-tools.dap.Output of the root, for all of them
+---@field stop mcp-tools.dap.Stop? nil while it runs
+---@field resumed_by 'tool'|'person'
+---@field ended boolean
+---@field exit_code integer?
+---@field fault string? why it could not be started
+---@field bound table<string, table<integer, mcp-tools.dap.Bound>> path → line that was asked for
+---@field seen { place: string, values: table<string, string> }? locals that were told last
+---@field references table<integer, boolean> of variables at this stop; false: withheld
+---@field filters string[]? of exceptions, that a tool has set
+---@field filters_sent boolean?
+---@field started boolean? its program runs
+---@field ours boolean? a tool has started it
+
+---@type table<fun(), true>
+local watchers = {}
+
+--- Calls all watchers, a little later.
+local function notify()
+  vim.schedule(function()
+    for _, fn in ipairs(vim.tbl_keys(watchers)) do
+      if watchers[fn] then
+        log.guard('change of a debug session', fn)
+      end
+    end
+  end)
+end
+
+--- Calls `fn` after whatever happens in a session.
+---@param fn fun()
+---@return fun() stop
+function M.on_change(fn)
+  watchers[fn] = true
+  return function()
+    watchers[fn] = nil
+  end
+end
+
+--- What adapters send for their makers.
+local NOT_OUTPUT = { telemetry = true }
+
+---@type table<table, true> arguments of requests that are the tools'
+local ours = setmetatable({}, { __mode = 'k' })
+
+--- Its program runs.
+---@param entry mcp-tools.dap.Entry
+local function set_running(entry)
+  entry.stop, entry.references, entry.started = nil, {}, true
+end
+
+--- By the name of the event.
+---@type table<string, fun(entry: mcp-tools.dap.Entry, body: table)>
+local EVENTS = {
+  stopped = function(entry, body)
+    -- nvim-dap lets further threads that stop on their own go on at once.
+    if entry.stop and entry.stop.thread_id and entry.stop.thread_id ~= body.threadId then
+      return
+    end
+    entry.started = true
+    entry.stop = {
+      thread_id = body.threadId,
+      reason = tostring(body.reason),
+      description = body.description,
+      text = body.text,
+    }
+    if entry.resumed_by == 'tool' then
+      body.preserveFocusHint = true
+    end
+    notify()
+  end,
+  continued = function(entry, body)
+    if entry.stop and (body.allThreadsContinued ~= false or body.threadId == entry.stop.thread_id) then
+      set_running(entry)
+      notify()
+    end
+  end,
+  output = function(entry, body)
+    if type(body.output) == 'string' and not NOT_OUTPUT[body.category] then
+      entry.output:add(body.category or 'console', body.output)
+    end
+  end,
+  exited = function(entry, body)
+    entry.exit_code = body.exitCode
+  end,
+  process = function(entry)
+    entry.started = true
+  end,
+  breakpoint = function(entry, body)
+    local changed = body.breakpoint or {}
+    for _, lines in pairs(entry.bound) do
+      for _, bound in pairs(lines) do
+        if bound.id and bound.id == changed.id then
+          bound.verified, bound.message = changed.verified == true, changed.message
+          bound.line = changed.line or bound.line
+        end
+      end
+    end
+    notify()
+  end,
+}
+
+--- Someone has a program go on.
+local function resumed(entry, err, _, arguments)
+  if not err and type(arguments) == 'table' and not ours[arguments] then
+    entry.resumed_by = 'person'
+  end
+end
+
+local function refused(entry, err)
+  if err then
+    entry.fault = nvim_dap.fault(err)
+  else
+    entry.started = true
+  end
+  notify()
+end
+
+--- By the name of the request.
+---@type table<string, fun(entry: mcp-tools.dap.Entry, err: any, body: any, arguments: any)>
+local RESPONSES = {
+  ['continue'] = resumed,
+  next = resumed,
+  stepIn = resumed,
+  stepOut = resumed,
+  stepBack = resumed,
+  reverseContinue = resumed,
+  initialize = function(entry, err)
+    if err then
+      refused(entry, err)
+    end
+  end,
+  launch = refused,
+  attach = refused,
+  setBreakpoints = function(entry, err, body, arguments)
+    local path = ((arguments or {}).source or {}).path
+    if err or not path or not body then
+      return
+    end
+    local lines = {}
+    for i, asked in ipairs(arguments.breakpoints or {}) do
+      local bound = (body.breakpoints or {})[i] or {}
+      lines[asked.line] = {
+        verified = bound.verified == true,
+        message = bound.message,
+        line = bound.line or asked.line,
+        id = bound.id,
+      }
+    end
+    entry.bound[path] = lines
+    notify()
+  end,
+  -- nvim-dap sets those of its defaults before the program runs; now those that the call asked for.
+  setExceptionBreakpoints = function(entry, err)
+    if not err and entry.filters and not entry.filters_sent then
+      entry.filters_sent = true
+      entry.session:request('setExceptionBreakpoints', { filters = entry.filters }, function() end)
+    end
+  end,
+}
+
+---@type table<integer, mcp-tools.dap.Entry>, integer[]
+local entries, order = {}, {}
+---@type table?
+local attached
+
+---@class mcp-tools.dap.Expected a session that a tool is about to start
+---@field config table
+---@field known table<integer, table>
+---@field filters string[]?
+---@field entry mcp-tools.dap.Entry?
+---@field unwanted fun(entry: mcp-tools.dap.Entry)? nobody waits for it any more
+
+---@type mcp-tools.dap.Expected[]
+local expected = {}
+
+--- Gives nvim-dap's messages back to the user when no session of a tool is left.
+local function release_messages()
+  timer.after(LAST_MESSAGES_MS, function()
+    local is_needed = #expected > 0
+    for _, entry in pairs(entries) do
+      is_needed = is_needed or entry.ours and not entry.ended
+    end
+    if not is_needed then
+      nvim_dap.release_messages()
+    end
+  end)
+end
+
+---@param entry mcp-tools.dap.Entry
+local function finish(entry)
+  if entry.ended then
+    return
+  end
+  entry.ended, entry.stop, entry.references = true, nil, {}
+  local ended = vim.tbl_filter(function(id)
+    return entries[id].ended
+  end, order)
+  for i = 1, #ended - MAX_ENDED do
+    entries[ended[i]] = nil
+  end
+  order = vim.tbl_filter(function(id)
+    return entries[id] ~= nil
+  end, order)
+  release_messages()
+  notify()
+end
+
+---@param session table
+---@return table
+local function root_of(session)
+  while session.parent do
+    session = session.parent
+  end
+  return session
+end
+
+--- Whether a session runs a configuration. nvim-dap puts values in place of its own variables.
+---@param session table
+---@param config table
+---@return boolean
+local function runs(session, config)
+  return vim.iter(SAME):all(function(field)
+    local wanted = config[field]
+    return type(wanted) ~= 'string' or wanted:find('${', 1, true) ~= nil or session.config[field] == wanted
+  end)
+end
+
+---@param entry mcp-tools.dap.Entry
+local function claim(entry)
+  for i, each in ipairs(expected) do
+    if not each.known[entry.id] and runs(entry.session, each.config) then
+      table.remove(expected, i)
+      each.entry, entry.ours = entry, true
+      entry.resumed_by, entry.filters = 'tool', each.filters
+      if each.unwanted then
+        each.unwanted(entry)
+      end
+      return
+    end
+  end
+end
+
+--- The entry of a session.
+---@param session table
+---@return mcp-tools.dap.Entry
+local function track(session)
+  local entry = entries[session.id]
+  if entry then
+    return entry
+  end
+  local root = root_of(session)
+  local above = root ~= session and track(root) or nil
+  entry = {
+    id = session.id,
+    session = session,
+    root = root.id,
+    name = tostring(session.config.name),
+    type = tostring(session.config.type),
+    output = above and above.output or Output.new(),
+    resumed_by = above and above.resumed_by or 'person',
+    ended = session.closed == true,
+    bound = {},
+    references = {},
+    filters = above and above.filters,
+  }
+  entries[session.id] = entry
+  table.insert(order, session.id)
+  if session.on_close then
+    session.on_close[nvim_dap.KEY] = vim.schedule_wrap(function()
+      finish(entry)
+    end)
+  end
+  if session.stopped_thread_id then
+    entry.stop = { thread_id = session.stopped_thread_id, reason = 'stopped before' }
+    entry.started = true
+  end
+  if not above then
+    claim(entry)
+  end
+  notify()
+  return entry
+end
+
+--- A tool has a stopped thread go on: from now on it runs, whatever comes first.
+---@param entry mcp-tools.dap.Entry
+---@param arguments table of its request
+---@return fun() undo
+function M.resuming(entry, arguments)
+  local stop, references = entry.stop, entry.references
+  ours[arguments] = true
+  entry.resumed_by = 'tool'
+  if entries[entry.root] then
+    entries[entry.root].resumed_by = 'tool'
+  end
+  set_running(entry)
+  return function()
+    entry.stop, entry.references = stop, references
+  end
+end
+
+--- A tool is about to stop what runs.
+---@param entry mcp-tools.dap.Entry
+function M.pausing(entry)
+  entry.resumed_by = 'tool'
+end
+
+--- Listens to nvim-dap from now on. What is there already is taken as it is.
+---@return table? dap
+---@return mcp-tools.Error? err
+function M.attach()
+  local dap, err = nvim_dap.get()
+  if not dap then
+    return nil, err
+  elseif dap == attached then
+    return dap
+  end
+  attached, entries, order, expected = dap, {}, {}, {}
+  local before = dap.listeners.before
+  for name, handler in pairs(EVENTS) do
+    before['event_' .. name][nvim_dap.KEY] = function(session, body)
+      handler(track(session), body or {})
+    end
+  end
+  before.event_terminated[nvim_dap.KEY] = function(session)
+    finish(track(session))
+  end
+  for name, handler in pairs(RESPONSES) do
+    before[name][nvim_dap.KEY] = function(session, ...)
+      handler(track(session), ...)
+    end
+  end
+  dap.listeners.on_session = dap.listeners.on_session or {}
+  dap.listeners.on_session[nvim_dap.KEY] = function(_, session)
+    if session then
+      track(session)
+    end
+  end
+  for _, session in pairs(nvim_dap.sessions()) do
+    track(session)
+  end
+  return dap
+end
+
+--- The next new session that runs this configuration is a tool's.
+---@param config table
+---@param filters string[]? of exceptions
+---@return mcp-tools.dap.Expected
+function M.expect(config, filters)
+  local each = { config = config, known = nvim_dap.sessions(), filters = filters }
+  table.insert(expected, each)
+  return each
+end
+
+---@param each mcp-tools.dap.Expected
+function M.forget(each)
+  expected = vim.tbl_filter(function(other)
+    return other ~= each
+  end, expected)
+  release_messages()
+end
+
+--- All that are known, the oldest first.
+---@return mcp-tools.dap.Entry[]
+function M.all()
+  return vim.tbl_map(function(id)
+    return entries[id]
+  end, order)
+end
+
+---@param id integer
+---@return mcp-tools.dap.Entry?
+function M.get(id)
+  return entries[id]
+end
+
+--- A session with those that it started.
+---@param root integer
+---@return mcp-tools.dap.Entry[]
+function M.family(root)
+  return vim.tbl_filter(function(entry)
+    return entry.root == root
+  end, M.all())
+end
+
+--- How it is with a session, the one that started it, and all that came of that.
+---@param entry mcp-tools.dap.Entry
+---@return 'stopped'|'running'|'ended' state
+---@return mcp-tools.dap.Entry entry the one that has stopped, else the first
+function M.state(entry)
+  for _, each in ipairs(M.family(entry.root)) do
+    if each.stop and not each.ended then
+      return 'stopped', each
+    end
+  end
+  local root = entries[entry.root] or entry
+  return root.ended and 'ended' or 'running', root
+end
+
+--- The argument that every tool of a session has.
+M.ARG = { type = 'integer', description = 'Of dap_sessions; default: the focused session', minimum = 1 }
+
+--- The last session that another one has started: the first often only starts others, and has no program.
+---@param entry mcp-tools.dap.Entry
+---@return mcp-tools.dap.Entry
+local function youngest(entry)
+  local family = M.family(entry.root)
+  for i = #family, 1, -1 do
+    if entry.id == entry.root and not family[i].ended then
+      return family[i]
+    end
+  end
+  return entry
+end
+
+---@param id integer?
+---@return mcp-tools.dap.Entry?
+local function meant(id)
+  if id then
+    return M.get(id)
+  end
+  local focused = nvim_dap.focused()
+  local entry = focused and M.get(focused.id)
+  if entry and not entry.ended then
+    return youngest(entry)
+  end
+  local all = M.all()
+  for i = #all, 1, -1 do
+    if not all[i].ended and all[i].root == all[i].id then
+      return youngest(all[i])
+    end
+  end
+  return all[#all]
+end
+
+--- A session, be it over.
+---@param args { session_id: integer? }
+---@return mcp-tools.dap.Entry?
+---@return mcp-tools.Error?
+function M.any(args)
+  if not nvim_dap.loaded() and not args.session_id then
+    return nil, errors.new('not_found', 'no active debug session; dap_run starts one')
+  end
+  local dap, err = M.attach()
+  if not dap then
+    return nil, err
+  end
+  local entry = meant(args.session_id)
+  if not entry then
+    local text = args.session_id
+        and ('session_id: there is no debug session %d; dap_sessions lists them'):format(args.session_id)
+      or 'no active debug session; dap_run starts one, dap_configurations lists what can be run'
+    return nil, errors.new('not_found', text)
+  end
+  return entry
+end
+
+--- A session that lives.
+---@param args { session_id: integer? }
+---@return mcp-tools.dap.Entry?
+---@return mcp-tools.Error?
+function M.active(args)
+  local entry, err = M.any(args)
+  if entry and entry.ended then
+    local text = 'no active debug session: the last one has ended%s; dap_program_output has what it printed'
+    local code = entry.exit_code and (' (exit code %d)'):format(entry.exit_code) or ''
+    return nil, errors.new('not_found', text:format(code))
+  end
+  return entry, err
+end
+
+--- A session that has stopped; of those that one has started, the stopped one.
+---@param args { session_id: integer? }
+---@return mcp-tools.dap.Entry?
+---@return mcp-tools.Error?
+function M.stopped(args)
+  local entry, err = M.active(args)
+  if not entry then
+    return nil, err
+  end
+  local state, which = M.state(entry)
+  if entry.stop then
+    return entry
+  elseif state ~= 'stopped' then
+    local text = 'no stopped thread: the program runs. dap_wait_until_paused waits for a stop, dap_pause makes one'
+    return nil, errors.new('tool_error', text)
+  end
+  return which
+end
+
+--- What is said of a call before it runs; an error value where no session could take it, so that nobody is asked.
+---@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
+---@param say string|fun(args: table, entry: mcp-tools.dap.Entry): string
+---@return fun(args: table): string?, mcp-tools.Error?
+function M.preview(find, say)
+  return function(args)
+    local entry, err = find(args)
+    if not entry then
+      return nil, err
+    end
+    return type(say) == 'function' and say(args, entry) or say --[[@as string]]
+  end
+end
+
+return M

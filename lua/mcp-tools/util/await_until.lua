@@ -1,0 +1,53 @@
+--- Waiting in the coroutine of a `run` tool until a condition holds.
+
+local deadline = require('mcp-tools.util.deadline')
+local timer = require('mcp-tools.util.timer')
+
+--- Waits until `condition` returns something true, and returns that. It ends before the call's time does.
+---@generic T
+---@param ctx mcp-tools.Ctx
+---@param ms number
+---@param subscribe fun(look: fun()): fun() it calls `look` when the condition may hold; what it returns ends that
+---@param condition fun(): T? must not wait; what it throws is thrown here
+---@return T? value nil: the time is over
+return function(ctx, ms, subscribe, condition)
+  local value = condition()
+  if value or ms <= 0 then
+    return value
+  end
+  local result, fault = ctx:await(function(done)
+    local over, limit, unsubscribe = false, nil, nil
+    local function finish(...)
+      over = true
+      limit:stop()
+      unsubscribe()
+      done(...)
+    end
+    local function look(is_last)
+      if over then
+        return
+      end
+      local ok, found = xpcall(condition, debug.traceback)
+      if not ok then
+        finish(nil, found)
+      elseif found or is_last then
+        finish(found)
+      end
+    end
+    limit = timer.after(deadline.bound(ctx, ms), function()
+      look(true)
+    end)
+    unsubscribe = subscribe(function()
+      look(false)
+    end)
+    ctx:on_cancel(function()
+      if not over then
+        finish(nil)
+      end
+    end)
+  end)
+  if fault then
+    error(fault, 0)
+  end
+  return result
+end

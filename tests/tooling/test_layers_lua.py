@@ -42,7 +42,7 @@ LAYERS = (
 """From the top down: a file may require what stands below it. A name with a slash is a folder. Files of a
 folder may know each other; what else shares a line may not."""
 
-DRAWERS = "tools/ resources/ prompts/ companions/ integrations/"
+DRAWERS = "tools/ resources/ prompts/ companions/"
 """One thing, one file, loaded by name (discovery/bundled_files, ide/companions); nothing else may mention
 them."""
 
@@ -53,7 +53,6 @@ BY_NAME = {
     "discovery/bundled_files": "",
     "discovery/init": "discovery/ext discovery/python discovery/mounts",
     "ide/companions": "",
-    "ide/integrations": "",
 }
 """Files that put the name of a module together → what they reach so, besides drawers. In other files a name
 that ends in a dot stands for the whole folder."""

@@ -133,8 +133,7 @@ use(defaults())
 local function tell_integrations(integrations)
   local on = {}
   for name, enabled in pairs(integrations or {}) do
-    local file = ('lua/mcp-tools/integrations/%s.lua'):format(tostring(name))
-    if enabled and name ~= 'ampcode' and #vim.api.nvim_get_runtime_file(file, false) == 0 then
+    if enabled and name ~= 'ampcode' and name ~= 'opencode' then
       table.insert(on, tostring(name))
     end
   end

@@ -100,15 +100,16 @@ end
 
 local serial = 0
 
----@param path string
 ---@param value table
----@param max_bytes? integer
+---@return string
+local function text_of(value)
+  return vim.json.encode(value) .. '\n'
+end
+
+---@param path string
+---@param text string
 ---@return string? tmp, string? err
-local function write_tmp(path, value, max_bytes)
-  local text = vim.json.encode(value) .. '\n'
-  if #text > (max_bytes or math.huge) then
-    return nil, ('%s is full: it may have %d KiB, and this would be %d'):format(path, max_bytes / 1024, #text / 1024)
-  end
+local function write_tmp(path, text)
   serial = serial + 1
   local tmp = ('%s.%d-%d.tmp'):format(path, uv.os_getpid(), serial)
   uv.fs_unlink(tmp) -- of an earlier process with our id
@@ -127,11 +128,10 @@ end
 
 --- Replaces the file at once: a reader sees the old or the new one, never half of it.
 ---@param path string
----@param value table
----@param max_bytes? integer what a reader will take; a longer one is not written
+---@param text string
 ---@return boolean ok, string? err
-function M.write(path, value, max_bytes)
-  local tmp, err = write_tmp(path, value, max_bytes)
+function M.write_text(path, text)
+  local tmp, err = write_tmp(path, text)
   if not tmp then
     return false, err
   end
@@ -143,12 +143,25 @@ function M.write(path, value, max_bytes)
   return true
 end
 
+--- Replaces the file by a JSON object.
+---@param path string
+---@param value table
+---@param max_bytes? integer what a reader will take; a longer one is not written
+---@return boolean ok, string? err
+function M.write(path, value, max_bytes)
+  local text = text_of(value)
+  if #text > (max_bytes or math.huge) then
+    return false, ('%s is full: it may have %d KiB, and this would be %d'):format(path, max_bytes / 1024, #text / 1024)
+  end
+  return M.write_text(path, text)
+end
+
 --- Writes the file unless another process was quicker.
 ---@param path string
 ---@param value table
 ---@return boolean? created false: the file of another process stands, string? err
 function M.create(path, value)
-  local tmp, err = write_tmp(path, value)
+  local tmp, err = write_tmp(path, text_of(value))
   if not tmp then
     return nil, err
   end

@@ -1,208 +1,150 @@
---- Announcement: the discovery files that should lie there now, and those that do.
+--- Discovery files: by them agents find this editor. What is on the disk follows what is wanted.
 ---
---- Receives: paths and texts that are wanted; the end of the editor.
---- Sends: files to the disk, one after the other, in the order in which they were wanted.
---- Does not know about: companions, roots, what an agent does with a file.
----
---- Another editor may have put its own in the place of ours, on a port that was ours before: that one stays.
----
---- What this editor has written stands in a record, so that the next editor takes away what this one leaves when it
---- is killed: it touches nothing that is not, to the byte, what the record says.
+--- The folders belong to agents, who make them as they like: nothing is written below a folder of another user, or one
+--- that anybody may change. Another editor may have put its own file in the place of ours, on a port that was ours
+--- before: that one stays.
 
-local discovery_files = require('mcp-tools.ide.discovery_files')
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private')
-local project = require('mcp-tools.files.project')
 local read_now = require('mcp-tools.files.read_now')
-local task = require('mcp-tools.util.task')
 
 local uv = vim.uv
 
 local M = {}
 
----@type table<string, string> path → text; what is written may not lie there yet
-local wanted, written = {}, {}
----@type table<string, string> path → text of files that lie there
-local there = {}
+local ALL_WRITE, STICKY = tonumber('002', 8), tonumber('1000', 8)
+--- Bytes of a file of ours; a longer one was not written by us.
+local MAX_BYTES = 64 * 1024
+--- Files in a folder that are looked at for those of dead editors.
+local MAX_SWEPT = 200
+
+---@type table<string, string> path → text of files that this editor has written
+local written = {}
 ---@type table<string, string> path → why it is not there
 local faults = {}
 ---@type string[] paths of sockets, which go with the files
 local sockets = {}
-local at_work, ended = false, false
 
----@return string
-local function folder()
-  return vim.fs.joinpath(project.state_dir(), 'companions')
-end
-
----@param pid integer
----@return string
-local function record_of(pid)
-  return vim.fs.joinpath(folder(), ('%d.json'):format(pid))
-end
-
---- What is left when the editor is killed now.
----@param socket string of the editor
-local function keep_record(socket)
-  local record = { pid = uv.os_getpid(), boot = project.boot, files = {}, sockets = sockets }
-  record.socket, record.mark = socket, discovery_files.mark(socket)
-  for _, texts in ipairs({ written, wanted }) do
-    for path, text in pairs(texts) do
-      record.files[path] = record.files[path] or {}
-      table.insert(record.files[path], vim.fn.sha256(text))
+--- May others put a file of theirs in the place of ours? Not when each folder on the way is ours or the system's, and
+--- what all may write to keeps names to their owners.
+---@param folder string real path
+---@return string? fault
+local function way_fault(folder)
+  local uid, place = uv.getuid and uv.getuid(), folder
+  while uid do
+    local stat, err = uv.fs_lstat(place)
+    if not stat then
+      return err
+    elseif stat.uid ~= uid and stat.uid ~= 0 then
+      return ('%s belongs to another user (uid %d)'):format(place, stat.uid)
+    elseif bit.band(stat.mode, ALL_WRITE) ~= 0 and bit.band(stat.mode, STICKY) == 0 then
+      return ('%s can be written by other users: run `chmod o-w %s`'):format(place, vim.fn.shellescape(place))
     end
-  end
-  for _, place in ipairs({ project.state_dir(), folder() }) do
-    local ok, fault = private_files.ensure_dir(place)
-    if not ok then
-      return log.warn('what is written for companions is not recorded: %s', fault)
+    local parent = vim.fs.dirname(place)
+    if parent == place then
+      break
     end
-  end
-  local ok, fault = private_files.write(record_of(record.pid), record)
-  if not ok then
-    log.warn('what is written for companions is not recorded: %s', fault)
+    place = parent
   end
 end
 
---- The next file that is not as it should be.
----@return string? path
----@return string? text nil: it goes
-local function due()
-  for path in pairs(written) do
-    if not wanted[path] then
-      return path
-    end
+--- Makes the folder of a file, with those above it.
+---@param folder string
+---@return string? real path
+---@return string? fault
+local function make_folder(folder)
+  local there = folder
+  while not uv.fs_stat(there) and vim.fs.dirname(there) ~= there do
+    there = vim.fs.dirname(there)
   end
-  for path, text in vim.spairs(wanted) do
-    if written[path] ~= text and not faults[path] then
-      return path, text
+  local real, err = uv.fs_realpath(there)
+  local fault = not real and err or way_fault(real)
+  if fault then
+    return nil, fault
+  end
+  real = real .. folder:sub(#there + 1)
+  local ok, why = private_files.ensure_dir(real)
+  return ok and real or nil, why
+end
+
+---@param text string?
+---@return table? body
+---@return any label names the kind of editor
+local function body_of(text)
+  local ok, body = pcall(vim.json.decode, text or '')
+  if ok and type(body) == 'table' then
+    return body, body.ideName or type(body.ideInfo) == 'table' and body.ideInfo.name or nil
+  end
+end
+
+--- Removes what editors of the same name have left that were killed.
+---@param path string of the file of this editor
+---@param text string
+local function sweep(path, text)
+  local folder, count, _, label = vim.fs.dirname(path), 0, body_of(text)
+  for name in label and vim.fs.dir(folder) or function() end do
+    local other = vim.fs.joinpath(folder, name)
+    count = count + 1
+    if count > MAX_SWEPT then
+      return
+    elseif not written[other] and name:match('%.%w+$') == path:match('%.%w+$') then
+      local body, other_label = body_of((read_now(other, MAX_BYTES)))
+      local pid = body and (body.pid or body.ppid or tonumber(name:match('%-(%d+)%-%d+%.json$')))
+      if other_label == label and type(pid) == 'number' and select(3, uv.kill(pid, 0)) == 'ESRCH' then
+        uv.fs_unlink(other)
+        log.info('removed what an editor that is gone had left: %s', other)
+      end
     end
   end
 end
 
 ---@param path string
----@param text string? that lies there
----@return boolean
-local function is_ours(path, text)
-  return text ~= nil and (text == written[path] or text == there[path])
+local function remove(path)
+  if read_now(path, MAX_BYTES) == written[path] then
+    uv.fs_unlink(path)
+  end
+  written[path] = nil
 end
 
----@param ctx mcp-tools.Task
-local function work(ctx)
-  local path, text = due()
-  while path and not ended do
-    if text then
-      written[path] = text -- from now on it may lie there
-      local ok, fault = discovery_files.write(ctx, path, text)
-      if ended then
-        uv.fs_unlink(path)
-      elseif not ok then
-        written[path], there[path], faults[path] = nil, nil, fault
-        log.warn('agents cannot find this editor by %s: %s', path, fault)
-      else
-        there[path] = text
-      end
-    else
-      if is_ours(path, discovery_files.read(ctx, path)) then
-        discovery_files.remove(ctx, path)
-      end
-      written[path], there[path] = nil, nil
-    end
-    path, text = due()
+---@param path string
+---@param text string
+local function write(path, text)
+  local folder, fault = make_folder(vim.fs.dirname(path))
+  local ok = folder ~= nil
+  if folder then
+    ok, fault = private_files.write_text(vim.fs.joinpath(folder, vim.fs.basename(path)), text)
+  end
+  written[path], faults[path] = ok and text or nil, not ok and fault or nil
+  if ok then
+    sweep(path, text)
+  else
+    log.warn('agents cannot find this editor by %s: %s', path, fault)
   end
 end
 
---- From now on these files lie there, and no others.
+--- From now on these files are there, and no others of ours.
 ---@param files table<string, string> path → text
----@param opts { socket: string, sockets: string[] } of the editor; of the endpoints
-function M.want(files, opts)
-  if vim.deep_equal(files, wanted) and next(faults) == nil then
-    return
-  end
-  wanted, faults, sockets, ended = files, {}, opts.sockets, false
-  if next(wanted) == nil and next(written) == nil then
-    return
-  end
-  keep_record(opts.socket)
-  if at_work then
-    return
-  end
-  at_work = true
-  task.run({}, work, function(ok, err)
-    at_work = false
-    if not ok then
-      log.error('discovery files: %s', err)
-    elseif next(wanted) == nil and not ended then
-      uv.fs_unlink(record_of(uv.os_getpid()))
+---@param wanted_sockets string[] of the endpoints
+function M.want(files, wanted_sockets)
+  faults, sockets = {}, wanted_sockets
+  for path in pairs(vim.deepcopy(written)) do
+    if not files[path] then
+      remove(path)
     end
-  end)
+  end
+  for path, text in vim.spairs(files) do
+    if written[path] ~= text then
+      write(path, text)
+    end
+  end
 end
 
---- Takes all away at once: the editor ends. What is on its way to the disk may still get there; then the record stays,
---- and the next editor takes it away.
-function M.remove_now()
-  ended = true
-  for path in pairs(written) do
-    if is_ours(path, (read_now(path, discovery_files.MAX_BYTES))) then
-      uv.fs_unlink(path)
-    end
-  end
+--- Removes all: the editor ends.
+function M.remove_all()
   for _, path in ipairs(sockets) do
     uv.fs_unlink(path)
   end
-  wanted, written, there, sockets = {}, {}, {}, {}
-  if not at_work then
-    uv.fs_unlink(record_of(uv.os_getpid()))
-  end
-end
-
---- Takes away what an editor that is gone has left.
----@param ctx mcp-tools.Task
----@param path string of its record
----@param record table
-local function sweep_one(ctx, path, record)
-  for file, sums in pairs(type(record.files) == 'table' and record.files or {}) do
-    local text = discovery_files.read(ctx, file)
-    if text and type(sums) == 'table' and vim.list_contains(sums, vim.fn.sha256(text)) and not wanted[file] then
-      discovery_files.remove(ctx, file)
-      log.info('removed what an editor that is gone had left: %s', file)
-    end
-  end
-  -- Their paths have the process id; the bridge takes away itself what is in the place of its own.
-  local theirs = record.pid ~= uv.os_getpid() and type(record.sockets) == 'table' and record.sockets or {}
-  for _, socket in ipairs(theirs) do
-    discovery_files.remove(ctx, socket)
-  end
-  discovery_files.remove(ctx, path)
-end
-
---- Looks for what editors that are gone have left.
----@param cb? fun() when it is done
-function M.sweep(cb)
-  task.run({}, function(ctx)
-    if private_files.fault(folder(), 'directory') then
-      return -- not ours to believe
-    end
-    for _, name in ipairs(discovery_files.names(ctx, folder())) do
-      local path = vim.fs.joinpath(folder(), name)
-      local found = name:find('^%d+%.json$') and private_files.read(path)
-      local record = found and found.value
-      if record and type(record.pid) == 'number' then
-        local is_earlier_self = record.pid == uv.os_getpid() and record.boot ~= project.boot
-        local is_self = record.pid == uv.os_getpid() and not is_earlier_self
-        if not is_self and (is_earlier_self or not discovery_files.is_alive(ctx, record)) then
-          sweep_one(ctx, path, record)
-        end
-      end
-    end
-  end, function(ok, err)
-    if not ok then
-      log.error('what dead editors have left is not looked for: %s', err)
-    end
-    if cb then
-      cb()
-    end
-  end)
+  M.want({}, {})
 end
 
 --- Files that could not be written, and why.
@@ -211,12 +153,10 @@ function M.faults()
   return faults
 end
 
---- Files that lie there as they should.
+--- Files that are there.
 ---@return string[]
 function M.paths()
-  local paths = vim.tbl_filter(function(path)
-    return there[path] == wanted[path]
-  end, vim.tbl_keys(there))
+  local paths = vim.tbl_keys(written)
   table.sort(paths)
   return paths
 end

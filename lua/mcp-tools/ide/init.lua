@@ -21,7 +21,6 @@ local log = require('mcp-tools.log')
 local registered = require('mcp-tools.registry.companions')
 local roots = require('mcp-tools.ide.roots')
 local sessions = require('mcp-tools.ide.sessions')
-local status = require('mcp-tools.ide.status')
 
 local M = {}
 
@@ -33,9 +32,6 @@ local on = {}
 local faults = {}
 ---@type table<string, string> path of a discovery file → companion
 local owners = {}
-
----@type { get: (fun(): table?), on_change: fun(fn: fun(context: table), wanted: fun(): boolean) }?
-local context_source
 
 --- Calls what a companion's author has written.
 ---@param companion mcp-tools.Companion
@@ -122,26 +118,14 @@ local function sockets_now()
   return list
 end
 
-local swept ---@type boolean|'under way'|nil
 local round = 0
 
 --- Brings the discovery files in line with what is true now. While the bridge is being started anew they stay.
 local function publish()
-  if swept ~= true then
-    if not swept then
-      swept = 'under way'
-      announcement.sweep(function()
-        swept = true
-        publish()
-      end)
-    end
-    return
-  end
   local wanted = next(on) ~= nil and not vim.list_contains({ 'stopped', 'failed' }, current.supervisor.state)
-  local socket = current.prepared and current.prepared.socket or vim.v.servername
   if not wanted then
     owners = {}
-    return announcement.want({}, { socket = socket, sockets = {} })
+    return announcement.want({}, {})
   elseif not current.get_port() or not current.said.endpoints then
     return
   end
@@ -164,7 +148,7 @@ local function publish()
         add_files(name, folders, files)
       end
     end
-    announcement.want(files, { socket = socket, sockets = sockets_now() })
+    announcement.want(files, sockets_now())
   end)
 end
 
@@ -203,15 +187,13 @@ local function watch()
   end
   watching = true
   current.on_change(bridge_changed)
-  if not context_source then
-    M.use_context(editor_context)
-  end
+  editor_context.on_change(sessions.tell_context, sessions.any)
   had_channel = current.said.channel
   local group = vim.api.nvim_create_augroup('mcp-tools.ide', {})
   -- In a terminal there may be an agent that another plugin has started; then it is that one which it is to find.
   -- The same holds for a terminal that the person goes to.
   vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen', 'FocusLost' }, { group = group, callback = publish_soon })
-  vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_now })
+  vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_all })
 end
 
 sessions.use({
@@ -219,7 +201,7 @@ sessions.use({
     return on[name] and on[name].companion
   end,
   context = function()
-    return context_source and context_source.get()
+    return editor_context.get()
   end,
 })
 
@@ -305,13 +287,6 @@ function M.heard(event, data)
   sessions.heard(event, data)
 end
 
---- Where the context of the person comes from: asked when a session opens, heard when it changes.
----@param source { get: (fun(): table?), on_change: fun(fn: fun(context: table), wanted: fun(): boolean) }
-function M.use_context(source)
-  context_source = source
-  source.on_change(sessions.tell_context, sessions.any)
-end
-
 --- Mentions a place to the agent of a session.
 ---@param session mcp-tools.companion.Session
 ---@param place table
@@ -345,15 +320,65 @@ function M.names()
   return companions.names()
 end
 
+---@class mcp-tools.ide.Status of one companion
+---@field name string
+---@field label string?
+---@field state 'on'|'waiting'|'off' on: an agent can find it
+---@field reason string? why it is not on
+---@field fault boolean? the reason is a fault
+---@field connect string? what the user does in the agent while it is not connected
+---@field proposes string? in which of its modes it proposes edits here
+---@field files string[] by which its agent finds this editor
+---@field sessions mcp-tools.companion.Session[]
+
+---@param name string
+---@return string[] files
+---@return string? fault
+local function files_of(name)
+  local files, fault = {}, nil
+  for _, path in ipairs(announcement.paths()) do
+    if owners[path] == name then
+      table.insert(files, path)
+    end
+  end
+  for path, why in vim.spairs(announcement.faults()) do
+    if owners[path] == name then
+      fault = ('%s: %s'):format(path, why)
+    end
+  end
+  return files, fault
+end
+
+---@param verdict mcp-tools.companion.Verdict
+---@return mcp-tools.ide.Status
+local function status_of(verdict)
+  local name, companion = verdict.name, verdict.loaded and verdict.loaded.companion or {}
+  local files, unwritten = files_of(name)
+  local failed = current.said.endpoints and current.said.endpoints.failed[name]
+  local fault = verdict.fault or faults[name] or failed or unwritten
+  local status = {
+    name = name,
+    label = companion.label,
+    state = 'off',
+    connect = companion.connect,
+    proposes = companion.proposes,
+    reason = fault or verdict.skipped,
+    fault = fault ~= nil or nil,
+    files = files,
+    sessions = companion_sessions.sessions(name),
+  }
+  if verdict.loaded and not status.reason then
+    local port, is_open = current.get_port(), open_endpoints()[name]
+    status.state = port and is_open and 'on' or 'waiting'
+    status.reason = not port and 'the bridge is not ready' or not is_open and 'its endpoint is not open' or nil
+  end
+  return status
+end
+
 --- Every companion that the option names, for people.
 ---@return mcp-tools.ide.Status[]
 function M.status()
-  return vim.tbl_map(function(verdict)
-    return status.of(
-      verdict,
-      { fault = faults[verdict.name], is_open = open_endpoints()[verdict.name], owners = owners }
-    )
-  end, verdicts)
+  return vim.tbl_map(status_of, verdicts)
 end
 
 return M

@@ -1,48 +1,89 @@
---- Integrations: servers of agents that run already and that the bridge registers with.
+--- OpenCode servers that run already, `opencode serve` or a terminal with `--port`: the bridge registers with them
+--- (mcp_tools_nvim/ide/registrations.py). Seen with 1.18.33.
 ---
---- Each integration is a file `integrations/<name>.lua`, loaded by name, that knows which servers the user has chosen.
---- The bridge talks to them (bridge/mcp_tools_nvim/agents/registrations.py).
+--- Which server: the one that the option names, the one that opencode.nvim is connected to, those that sidekick.nvim is
+--- attached to. Other ports are never tried: a token goes to no server that the user has not chosen.
 
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
-local log = require('mcp-tools.log')
 
 local api = vim.api
 
 local M = {}
+
+--- `User` autocommands that may change the list of servers.
+local EVENTS = { 'OpencodeEvent:server.connected', 'SidekickCliAttach' }
 
 ---@class mcp-tools.integration.Server
 ---@field url string
 ---@field via string how it was found, for the user
 ---@field headers table<string, string>?
 
----@class mcp-tools.Integration
----@field name string name of the file
----@field label string
----@field events string[] `User` autocommands that may change the list of servers
----@field servers fun(options: table): mcp-tools.integration.Server[] the servers that the user has chosen
-
 ---@class mcp-tools.integration.Report what the bridge reports about a server
 ---@field url string
 ---@field state 'connected'|'others'|'waiting'
 ---@field fault string
 
----@type table<string, { integration: mcp-tools.Integration, server: mcp-tools.integration.Server }> by URL
-local entries = {}
+---@type table<string, mcp-tools.integration.Server> by URL
+local servers = {}
 ---@type table<string, mcp-tools.integration.Report> by URL, of the bridge that runs now
 local reports = {}
 ---@type table<string, true> URLs with which an earlier bridge has registered
 local registered = {}
 
----@return table<string, table> name → its options, of those that are on
-local function wanted()
-  local on = {}
-  for name, options in pairs(config.get().integrations or {}) do
-    if options and #api.nvim_get_runtime_file(('lua/mcp-tools/integrations/%s.lua'):format(name), false) > 0 then
-      on[name] = type(options) == 'table' and options or {}
-    end
+---@param user string?
+---@param password string?
+---@return table<string, string>?
+local function basic(user, password)
+  if not password or password == '' then
+    return nil
   end
-  return on
+  return { Authorization = 'Basic ' .. vim.base64.encode((user or 'opencode') .. ':' .. password) }
+end
+
+--- A module of another plugin, if that is loaded.
+---@param name string
+---@return table?
+local function loaded(name)
+  local module = package.loaded[name]
+  return type(module) == 'table' and module or nil
+end
+
+---@param list mcp-tools.integration.Server[]
+---@param url any
+---@param via string
+---@param headers? table<string, string>
+local function add(list, url, via, headers)
+  url = type(url) == 'string' and (url:match('^.*[^/]') or '') or ''
+  local known = vim.iter(list):any(function(server)
+    return server.url == url
+  end)
+  if url ~= '' and not known then
+    table.insert(list, { url = url, via = via, headers = headers })
+  end
+end
+
+--- The servers that the user has chosen.
+---@param options table
+---@return mcp-tools.integration.Server[]
+local function chosen(options)
+  local list = {}
+  local password = options.password_env and vim.env[options.password_env]
+  for _, url in ipairs(type(options.url) == 'table' and options.url or { options.url }) do
+    add(list, url, 'the option', basic(options.username, password))
+  end
+  local server = loaded('opencode.server')
+  local connected = server and server.connected
+  if type(connected) == 'table' then
+    local plugin = loaded('opencode.config')
+    local theirs = plugin and plugin.opts and plugin.opts.server or {}
+    add(list, connected.url, 'opencode.nvim', basic(theirs.username, theirs.password))
+  end
+  local sessions = loaded('sidekick.cli.session')
+  for _, session in pairs(sessions and sessions.attached and sessions.attached() or {}) do
+    add(list, session.base_url, 'sidekick.nvim', basic(options.username, password))
+  end
+  return list
 end
 
 local told ---@type integer? the channel that knows of servers
@@ -50,33 +91,26 @@ local told ---@type integer? the channel that knows of servers
 --- Tells the bridge which servers to register with.
 local function tell()
   local endpoint, channel = current.endpoint(), current.said.channel
-  if not endpoint or not channel or (next(entries) == nil and told ~= channel) then
+  if not endpoint or not channel or (next(servers) == nil and told ~= channel) then
     return
   end
   told = channel
-  local servers = {}
-  for url, entry in vim.spairs(entries) do
-    table.insert(servers, {
-      url = url,
-      headers = entry.server.headers,
-      registered = registered[url] == true,
-    })
+  local list = {}
+  for url, server in vim.spairs(servers) do
+    table.insert(list, { url = url, headers = server.headers, registered = registered[url] == true })
   end
-  pcall(vim.rpcnotify, channel, 'integrations', vim.json.encode({ url = endpoint.url, servers = servers }))
+  pcall(vim.rpcnotify, channel, 'integrations', vim.json.encode({ url = endpoint.url, servers = list }))
 end
 
---- Finds the servers of all integrations that are on.
+--- Finds the servers.
 local function sync()
-  entries = {}
-  for name, options in pairs(wanted()) do
-    local integration = require('mcp-tools.integrations.' .. name) -- by name
-    local ok, servers = log.guard('servers() of the integration ' .. name, integration.servers, options)
-    for _, server in ipairs(ok and servers or {}) do
-      entries[server.url] = { integration = integration, server = server }
-    end
+  local options = config.get('integrations.opencode')
+  servers = {}
+  for _, server in ipairs(options and chosen(type(options) == 'table' and options or {}) or {}) do
+    servers[server.url] = server
   end
   for url in pairs(vim.tbl_extend('keep', reports, registered)) do
-    if not entries[url] then
+    if not servers[url] then
       reports[url], registered[url] = nil, nil
     end
   end
@@ -88,7 +122,7 @@ local seen_bridge ---@type string?
 --- Takes the reports of the bridge, and sends the servers to a new one.
 local function bridge_changed()
   for _, report in ipairs(current.said.integrations or {}) do
-    if entries[report.url] then
+    if servers[report.url] then
       reports[report.url] = report
       local is_ours = report.state == 'connected' or report.state ~= 'others' and registered[report.url]
       registered[report.url] = is_ours or nil
@@ -102,38 +136,20 @@ local function bridge_changed()
   end
 end
 
-local watched ---@type string?
-
---- Follows the events of other plugins.
----@param on table<string, table>
-local function watch(on)
-  local events = {}
-  for name in pairs(on) do
-    vim.list_extend(events, require('mcp-tools.integrations.' .. name).events) -- by name
-  end
-  table.sort(events)
-  local key = table.concat(events, '\n')
-  if key == watched then
-    return
-  end
-  if watched == nil then
-    current.on_change(vim.schedule_wrap(bridge_changed))
-  end
-  watched = key
-  local group = api.nvim_create_augroup('mcp-tools.integrations', {})
-  if #events > 0 then
-    api.nvim_create_autocmd('User', { group = group, pattern = events, callback = vim.schedule_wrap(sync) })
-  end
-end
+local watching = false
 
 --- Does what the option says now.
 function M.follow()
-  watch(wanted())
+  if not watching then
+    watching = true
+    current.on_change(vim.schedule_wrap(bridge_changed))
+    local group = api.nvim_create_augroup('mcp-tools.integrations', {})
+    api.nvim_create_autocmd('User', { group = group, pattern = EVENTS, callback = vim.schedule_wrap(sync) })
+  end
   sync()
 end
 
 ---@class mcp-tools.integration.Status
----@field name string
 ---@field label string
 ---@field url string
 ---@field via string
@@ -144,13 +160,12 @@ end
 ---@return mcp-tools.integration.Status[]
 function M.status()
   local list = {}
-  for url, entry in vim.spairs(entries) do
+  for url, server in vim.spairs(servers) do
     local report = current.endpoint() and reports[url]
     table.insert(list, {
-      name = entry.integration.name,
-      label = entry.integration.label,
+      label = 'OpenCode',
       url = url,
-      via = entry.server.via,
+      via = server.via,
       state = report and report.state or 'waiting',
       fault = report and report.fault ~= '' and report.fault or nil,
     })

@@ -17,7 +17,16 @@ local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local FIXTURES = vim.fs.normalize(vim.fs.joinpath(HERE, '..', 'fixtures'))
 local real_rpcnotify = vim.rpcnotify
 vim.opt.runtimepath:append(FIXTURES .. '/companions')
-ide.use_context({ get = function() end, on_change = function() end })
+
+--- In the place of the context of the editor.
+local context = { get = function() end }
+local editor_context = require('mcp-tools.editor.context')
+editor_context.get = function()
+  return context.get()
+end
+editor_context.on_change = function(fn, wanted)
+  context.tell, context.wanted = fn, wanted
+end
 
 local channel, sent, count = nil, {}, 0
 
@@ -339,36 +348,27 @@ describe('a session', function()
   end)
 
   it('gets the context when it opens, and each change of it in the place of the one before', function()
-    local change
-    ide.use_context({
-      get = function()
-        return { line = 1 }
-      end,
-      on_change = function(fn)
-        change = fn
-      end,
-    })
+    context.get = function()
+      return { line = 1 }
+    end
     opened('made_up_http')
     opened('made_up_websocket', 's2')
     t.eq({ 's2', 'context/changed', { line = 1 } }, pushes()[4])
-    change({ line = 2 })
+    context.tell({ line = 2 })
     t.eq({ { 's1', 'context/changed', { line = 2 } }, { 's2', 'context/changed', { line = 2 } } }, {
       pushes()[5],
       pushes()[6],
     })
     t.eq({ 'push', 'made_up_http', 's1', 'context/changed', '{"line":2}', true }, sent[5])
     t.eq(false, sent[1][6]) -- what a companion pushes by itself never gives way
-    ide.use_context({ get = function() end, on_change = function() end })
+    context.get = function() end
   end)
 
   it('is told the context again soon after it has come, and not once it has left', function()
     local line = 1
-    ide.use_context({
-      get = function()
-        return { line = line }
-      end,
-      on_change = function() end,
-    })
+    context.get = function()
+      return { line = line }
+    end
     opened('made_up_http')
     opened('made_up_websocket', 's2')
     wire.companion('left', { companion = 'made_up_websocket', session = 's2' }, channel)
@@ -379,7 +379,7 @@ describe('a session', function()
     end)
     t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 1])
     t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 2])
-    ide.use_context({ get = function() end, on_change = function() end })
+    context.get = function() end
   end)
 
   it('can be mentioned a place, and shows what it has asked for', function()
@@ -598,32 +598,24 @@ describe('a discovery file', function()
     end
   end)
 
-  it('of an earlier editor of this process id goes; its socket may be ours by now', function()
-    local announcement = require('mcp-tools.ide.announcement')
-    local private_files = require('mcp-tools.files.private')
-    local folder, left = vim.fs.joinpath(project.state_dir(), 'companions'), vim.env.MADE_UP_FOLDER .. '/left.lock'
-    local socket = vim.env.MADE_UP_FOLDER .. '/a.sock'
-    assert(private_files.ensure_dir(project.state_dir()))
-    assert(private_files.ensure_dir(folder))
-    for path, text in pairs({ [left] = 'text', [socket] = '' }) do
-      vim.fn.writefile({ text }, path, 'b')
+  it('of an editor that was killed goes, and what other programs have left stays', function()
+    local folder = vim.env.MADE_UP_FOLDER .. '/ide'
+    local dead = vim.system({ 'true' })
+    dead:wait()
+    vim.fn.mkdir(folder, 'p')
+    local function write(name, body)
+      vim.fn.writefile({ vim.json.encode(body) }, ('%s/%s.lock'):format(folder, name))
     end
-    local record = ('%s/%d.json'):format(folder, vim.uv.os_getpid())
-    local files = { [left] = { vim.fn.sha256('text') } }
-    local earlier = { pid = vim.uv.os_getpid(), boot = 'another', files = files, sockets = { socket } }
-    assert(private_files.write(record, earlier))
-    local swept = false
-    announcement.sweep(function()
-      swept = true
-    end)
-    t.wait(function()
-      return swept
-    end)
-    t.eq({ nil, nil, 'file' }, {
-      (vim.uv.fs_stat(left) or {}).type,
-      (vim.uv.fs_stat(record) or {}).type,
-      (vim.uv.fs_stat(socket) or {}).type,
-    })
+    write('left', { ideName = 'made up', pid = dead.pid })
+    write('lives', { ideName = 'made up', pid = vim.uv.os_getpid() })
+    write('other', { ideName = 'another', pid = dead.pid })
+    write('nameless', { pid = dead.pid })
+    setup({ 'made_up_http' })
+    start()
+    attach({ 'made_up_http' })
+    await_lock()
+    local names = vim.fn.readdir(folder)
+    t.eq({ ('%d.lock'):format(bridge.get_port()), 'lives.lock', 'nameless.lock', 'other.lock' }, names)
   end)
 
   it('goes with the editor', function()

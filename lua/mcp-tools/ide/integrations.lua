@@ -1,5 +1,5 @@
 --- OpenCode servers that run already, `opencode serve` or a terminal with `--port`: the bridge registers with them
---- (mcp_tools_nvim/ide/registrations.py). Seen with 1.18.33.
+--- (bridge/mcp_tools_nvim/agents/registrations.py). Seen with 1.18.33.
 ---
 --- Which server: the one that the option names, the one that opencode.nvim is connected to, those that sidekick.nvim is
 --- attached to. Other ports are never tried: a token goes to no server that the user has not chosen.

@@ -42,6 +42,19 @@ LAYERS = (
 """From the top down: a file may require what stands below it. A name with a slash is a folder. Files of a
 folder may know each other; what else shares a line may not."""
 
+EDITOR_LAYERS = (
+    "companion/ context/ file/ runner/ symbol/",
+    "diagnostics/",
+    "lsp/",
+    "search/",
+    "dap/ edit/ git/ help/ person/ plugins/ quickfix/ shell/ treesitter/",
+    "result/ review/",
+    "execute watch",
+    "buffer/",
+    "background position process/ text/",
+)
+"""The same for the parts of editor/."""
+
 DRAWERS = "tools/ resources/ prompts/ companions/"
 """One thing, one file, loaded by name (discovery/bundled_files, ide/companions); nothing else may mention
 them."""
@@ -158,9 +171,14 @@ def part_of(module: str) -> str:
     return top + slash
 
 
-def layer_of(part: str) -> int | None:
+def layer_of(part: str, layers: tuple[str, ...] = LAYERS) -> int | None:
     """Its place in the list, counted from the top."""
-    return next((place for place, line in enumerate(LAYERS) if part in line.split()), None)
+    return next((place for place, line in enumerate(layers) if part in line.split()), None)
+
+
+def editor_part_of(module: str) -> str:
+    """The part of editor/ that a module of it belongs to."""
+    return part_of(module.removeprefix("editor/"))
 
 
 def is_allowed(arrow: Arrow) -> bool:
@@ -170,16 +188,21 @@ def is_allowed(arrow: Arrow) -> bool:
         return source == target
     if source in DRAWERS.split():
         return target in DRAWERS_MAY.split()
-    upper, lower = layer_of(source), layer_of(target)
+    if source == target == "editor/":
+        source, target = editor_part_of(arrow.source), editor_part_of(arrow.target)
+        upper, lower = layer_of(source, EDITOR_LAYERS), layer_of(target, EDITOR_LAYERS)
+    else:
+        upper, lower = layer_of(source), layer_of(target)
     return source == target or (upper is not None and lower is not None and upper < lower)
 
 
 def unplaced(tree: Tree) -> list[str]:
-    """Modules of parts that the list does not have."""
+    """Modules of parts that the lists do not have."""
     return sorted(
         name
         for name in tree.names
-        if layer_of(part_of(name)) is None and part_of(name) not in DRAWERS.split()
+        if (layer_of(part_of(name)) is None and part_of(name) not in DRAWERS.split())
+        or (part_of(name) == "editor/" and layer_of(editor_part_of(name), EDITOR_LAYERS) is None)
     )
 
 
@@ -212,6 +235,8 @@ def test_every_file_has_a_place(tree: Tree) -> None:
     parts = {part_of(name) for name in tree.names}
     assert {part for line in LAYERS for part in line.split()} - parts == set()
     assert set(DRAWERS.split()) - parts <= {"companions/"}
+    editor_parts = {editor_part_of(name) for name in tree.names if part_of(name) == "editor/"}
+    assert {part for line in EDITOR_LAYERS for part in line.split()} == editor_parts
 
 
 def test_there_is_no_cycle(tree: Tree) -> None:
@@ -307,6 +332,25 @@ def test_what_shares_a_line_is_apart(tmp_path: Path) -> None:
     )
     wrong = [arrow for arrow in tree.arrows if not is_allowed(arrow)]
     assert [(arrow.source, arrow.target) for arrow in wrong] == [("call/call", "trust/gateway")]
+
+
+def test_parts_of_the_editor_have_an_order(tmp_path: Path) -> None:
+    """A buffer does not know what searches it, and parts on one line do not know each other."""
+    tree = made_up(
+        tmp_path,
+        editor__search__init="require('mcp-tools.editor.buffer') require('mcp-tools.editor.search.names')",
+        editor__search__names="",
+        editor__buffer__init="require('mcp-tools.editor.search')",
+        editor__symbol__init="require('mcp-tools.editor.file.move')",
+        editor__file__move="",
+        editor__attic="",
+    )
+    wrong = [(arrow.source, arrow.target) for arrow in tree.arrows if not is_allowed(arrow)]
+    assert sorted(wrong) == [
+        ("editor/buffer/init", "editor/search/init"),
+        ("editor/symbol/init", "editor/file/move"),
+    ]
+    assert unplaced(tree) == ["editor/attic"]
 
 
 def test_drawers_are_apart(tmp_path: Path) -> None:

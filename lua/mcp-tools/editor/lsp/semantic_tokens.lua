@@ -29,7 +29,7 @@ end
 
 --- Holds back the tokens of hidden buffers from now on; from Neovim 0.12 on `attached` does.
 function M.listen()
-  local tokens = require('vim.lsp.semantic_tokens')
+  local tokens = vim.lsp.semantic_tokens
   if tokens.enable then
     return
   end
@@ -50,7 +50,7 @@ end
 --- Holds back the tokens of a buffer to which a server has just been attached.
 ---@param bufnr integer
 function M.attached(bufnr)
-  local tokens = require('vim.lsp.semantic_tokens')
+  local tokens = vim.lsp.semantic_tokens
   if tokens.enable and is_hidden(bufnr) and tokens.is_enabled({ bufnr = bufnr }) then
     tokens.enable(false, { bufnr = bufnr })
     when_seen('all', bufnr, function()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import Code
 from ..values import FieldError, Outcome, ToolError
@@ -33,22 +33,21 @@ def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
 
     The work is bounded by `MAX_VALUES`, however large the arguments are.
     """
-    extent = _look(arguments)
-    if extent.values > MAX_VALUES:
+    values, names, name_bytes, is_faulty = _look(arguments)
+    if values > MAX_VALUES:
         text = f"has more than {MAX_VALUES} values; send fewer, or what belongs together as one text"
         return (FieldError(_largest(arguments), text),)
-    may_have_too_many = extent.names > MAX_NAMES or extent.name_bytes > MAX_NAME_BYTES
-    if may_have_too_many and _has_too_many_names(arguments):
+    if (names > MAX_NAMES or name_bytes > MAX_NAME_BYTES) and _has_too_many_names(arguments):
         named = [name for name, value in arguments.items() if _has_too_many_names({"": value})]
         field = _cut(named[0]) if named else "(root)"
         text = f"has more than {MAX_NAMES} different names, or {MAX_NAME_BYTES} characters of names"
         return (FieldError(field, f"{text}; send fewer, or a list of pairs, or one text"),)
-    return tuple(islice(_faults(arguments), MAX_FAULTS)) if extent.faulty else ()
+    return tuple(islice(_faults(arguments), MAX_FAULTS)) if is_faulty else ()
 
 
 def fits(value: Any) -> bool:
     """Returns whether a value has no more parts than the editor looks through in a few milliseconds."""
-    return _look({"": value}).values <= MAX_VALUES
+    return _look({"": value})[0] <= MAX_VALUES
 
 
 def refused(arguments: dict[str, Any]) -> Outcome | None:
@@ -60,17 +59,11 @@ def refused(arguments: dict[str, Any]) -> Outcome | None:
     return Outcome("failed", error=ToolError(Code.VALIDATION_ERROR, text, faults))
 
 
-class _Extent(NamedTuple):
-    """How much there is; with more values than `MAX_VALUES`, the rest has not been looked at."""
+def _look(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
+    """Measures arguments: values, names, characters of the names, whether a value has a fault.
 
-    values: int
-    names: int
-    name_bytes: int
-    faulty: bool
-
-
-def _look(arguments: dict[str, Any]) -> _Extent:
-    """Measures arguments, and finds out whether a value has a fault: nearly no call has."""
+    With more values than `MAX_VALUES`, the rest has not been looked at.
+    """
     stack: list[Any] = [arguments]
     count, names, size, faulty = 0, 0, 0, False
     while stack:
@@ -92,14 +85,14 @@ def _look(arguments: dict[str, Any]) -> _Extent:
             stack.extend(value)
         elif _fault(value):
             faulty = True
-    return _Extent(count, names, size, faulty)
+    return count, names, size, faulty
 
 
 def _largest(arguments: dict[str, Any]) -> str:
     """Returns the argument that has too many values by itself, if there is one among the first."""
     looked = 0
     for name, value in arguments.items():
-        looked += 1 + _look({"": value}).values
+        looked += 1 + _look({"": value})[0]
         if looked > MAX_VALUES:
             return _cut(name) if not fits(value) else "(root)"
     return "(root)"

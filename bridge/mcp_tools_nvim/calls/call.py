@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..values import CallRequest, Inputs, Outcome, Progress, Reply
-from .stages import Following, Stay
-from .state_machine import Event, State, step
+from ..values import CallRequest, CallState, Inputs, Outcome, Progress, Reply
+
+if TYPE_CHECKING:
+    from .parking import Stay
+    from .waiting import Following
 
 HEARTBEAT = 10.0
 """Seconds between signs of life, so that clients with limits of 60 s and less stay."""
@@ -24,20 +26,9 @@ TAKEN_WITHIN = 30.0
 HAIR = 0.0001
 """What a heartbeat adds: progress must rise, but stay below the tool's next value; people see the number."""
 
-_STATE_EVENTS = {
-    "running": Event.RUNS,
-    "waiting_approval": Event.ASKS_PERSON,
-    "waiting_input": Event.ASKS_CLIENT,
-}
-_END_EVENTS = {
-    "done": Event.RESULT,
-    "failed": Event.FAILURE,
-    "timed_out": Event.DEADLINE,
-    "cancelled": Event.CANCEL,
-}
-_WAITING_FOR = {
-    State.WAITING_APPROVAL: "waiting for the person's approval",
-    State.WAITING_INPUT: "waiting for an answer",
+_WAITING_FOR: dict[str, str] = {
+    "waiting_approval": "waiting for the person's approval",
+    "waiting_input": "waiting for an answer",
 }
 _NOTHING_YET = Progress(0, -math.inf)
 
@@ -73,6 +64,7 @@ class Call:
         request: what was asked for.
         observer: who hears of its progress.
         ask: how its client is asked for inputs; None = the client has to come back with its answers.
+        state: where it is, as far as the bridge knows; of a call that has ended, where it was before.
         outcome: how it ended. To have one is to have ended: there is no other sign of it.
         answered: the outcome is the editor's, which holds the result until it is acknowledged.
         deadline: when this side stops waiting: the editor's own one + `NET`.
@@ -87,7 +79,6 @@ class Call:
 
     __slots__ = (
         "_asked",
-        "_live",
         "_time",
         "_withdrawn",
         "answered",
@@ -102,6 +93,7 @@ class Call:
         "progress",
         "request",
         "size",
+        "state",
         "stay",
         "task",
         "wait",
@@ -120,6 +112,7 @@ class Call:
         self.observer: Observer = observer
         self.ask = ask
         self.outcome: Outcome | None = None
+        self.state: Literal["received", "sent"] | CallState = "received"
         self.answered = False
         self.deadline = math.inf
         self.progress = _NOTHING_YET
@@ -130,15 +123,9 @@ class Call:
         self.following: Following | None = None
         self.stay: Stay | None = None
         self.task: asyncio.Task[Any] | None = None
-        self._live = State.RECEIVED  # the state before the end
         self._asked = 0  # the last question that something was done about
         self._withdrawn = 0  # the last question that was taken back
         self._time = time
-
-    @property
-    def state(self) -> State:
-        """Where the call is; see state_machine.py."""
-        return self._live if self.outcome is None else step(self._live, _END_EVENTS[self.outcome.state])
 
     @property
     def ended(self) -> bool:
@@ -148,12 +135,12 @@ class Call:
     @property
     def silent(self) -> bool:
         """Was it sent, without a sign of the editor since?"""
-        return self._live is State.SENT and self.outcome is None
+        return self.state == "sent" and self.outcome is None
 
     @property
     def sent(self) -> bool:
         """May the editor know of it?"""
-        return self._live is not State.RECEIVED
+        return self.state != "received"
 
     @property
     def away(self) -> bool:
@@ -164,19 +151,19 @@ class Call:
 
     def send(self) -> None:
         """It goes to the editor."""
-        self._live = step(self._live, Event.SEND)
+        self.state = "sent"
 
     def start(self, deadline: float | None) -> None:
         """The editor says that the tool is about to run; None = no deadline."""
         if self.outcome is None:
-            self._live = step(self._live, Event.STARTED)
+            self.state = "running"
             self.limit(deadline)
-            self._stir()
+            if self.following is not None:
+                self._stir()
 
     def end(self, outcome: Outcome) -> Outcome:
         """Settles the call. Only the first outcome counts; that is what comes back."""
         if self.outcome is None:
-            step(self._live, _END_EVENTS[outcome.state])
             self.outcome = outcome
             self.ring()
         return self.outcome
@@ -196,7 +183,9 @@ class Call:
             self.answered = True
             self.end(reply.outcome)
             return
-        self._live = step(self._live, _STATE_EVENTS[reply.state])
+        # Events and replies may overtake each other: a call that has started is past its approval.
+        if reply.state != "waiting_approval" or self.state not in ("running", "waiting_input"):
+            self.state = reply.state
         if reply.size is not None:
             self._end_large(reply.size)
             return

@@ -17,12 +17,34 @@ from ..errors import Code
 from ..neovim import Editor
 from ..values import Inputs, Outcome, Parked, ToolError
 from .call import Call, Nobody
-from .stages import Stay
 
 KEPT_SECONDS = 60.0
 """How long an outcome is there for a client that lost the answer and retries."""
 KEPT_CHARACTERS = 64 * 1024 * 1024
 """All kept outcomes together; the oldest give way."""
+
+
+class Stay:
+    """A call whose client was told to come back.
+
+    Attributes:
+        timer: runs while the client is away.
+        leg: what the retries of the client wait for.
+        waiting: how many do.
+    """
+
+    __slots__ = ("leg", "timer", "waiting")
+
+    def __init__(self) -> None:
+        self.timer: asyncio.TimerHandle | None = None
+        self.leg: asyncio.Task[Outcome | Parked] | None = None
+        self.waiting = 0
+
+    def stop_timer(self) -> None:
+        """The client is back, or need not come any more."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
 
 class Parking:

@@ -22,13 +22,11 @@ from weakref import WeakKeyDictionary
 from ..errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
 from ..neovim import Editor
 from ..values import CallRequest, Outcome, Parked, Reply, Settings, ToolError
-from .acknowledgements import Acknowledgements
 from .admission import Admission
 from .backpressure import Backpressure
 from .call import Ask, Call, Observer
 from .outcomes import failed, gone
 from .parking import Parking
-from .state_machine import State
 from .waiting import Follower
 
 logger = logging.getLogger(__name__)
@@ -37,6 +35,45 @@ START_WITHIN = 2.0
 """Seconds in which a call must start, or the client hears `editor_blocked`."""
 START_GRACE = 0.1
 """Seconds after that for the answer to arrive."""
+ACKNOWLEDGE_WITHIN = 0.25
+"""Seconds until an acknowledgement goes out by itself, when no call took it along."""
+ACKNOWLEDGE_AT_ONCE = 64 * 1024
+"""Characters of a result beyond which the editor may forget it at once."""
+
+
+class Acknowledgements:
+    """Those that are still to be sent to one editor."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._ids: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, call_id: str, size: int = 0) -> None:
+        """A result of that many characters has arrived."""
+        self._ids.append(call_id)
+        if size > ACKNOWLEDGE_AT_ONCE:
+            self.flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(ACKNOWLEDGE_WITHIN, self.flush)
+
+    def take(self) -> list[str]:
+        """Hands over what is to be sent, to whoever sends something anyway."""
+        ids, self._ids = self._ids, []
+        return ids
+
+    def put_back(self, ids: list[str]) -> None:
+        """Takes ids again that were handed over and could not be sent."""
+        for call_id in ids:
+            self.add(call_id)
+
+    def flush(self) -> None:
+        """Sends what is left."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._ids:
+            self._editor.acknowledge(self.take())
 
 
 class Calls:
@@ -89,7 +126,9 @@ class Calls:
     def awaits_approval(self, task: asyncio.Task[Any]) -> bool:
         """Whether a person is asked whether the call may run that `task` waits for."""
         calls = self._calls.values()
-        return any(call.task is task and call.state is State.WAITING_APPROVAL for call in calls)
+        return any(
+            call.task is task and not call.ended and call.state == "waiting_approval" for call in calls
+        )
 
     async def run(self, request: CallRequest, observer: Observer, ask: Ask | None = None) -> Outcome:
         """Runs one call to its end.
@@ -163,7 +202,7 @@ class Calls:
                 assert call.inputs is not None  # noqa: S101 - that is what None means
                 return self._parking.park(call, call.inputs)
             outcome = call.end(outcome)
-            if not _is_text(outcome):
+            if not outcome.text.isascii() and not _is_text(outcome):
                 outcome = await self._explained(call)
             if call.answered and self._stopped is None:
                 self._acks.add(call.id, len(outcome.text))
@@ -187,7 +226,7 @@ class Calls:
             self._editor.cancel(call.id, "unreadable")
             return call.end(failed(Code.EXECUTION_ERROR, str(fault)))
         finally:
-            if not call.away:
+            if call.stay is None or not call.away:
                 self._remove(call)
 
     def _ended_away(self, call: Call) -> None:
@@ -199,7 +238,8 @@ class Calls:
 
     def _remove(self, call: Call) -> None:
         del self._calls[call.id]
-        self._parking.keep(call)
+        if call.stay is not None:
+            self._parking.keep(call)
         if call.following is not None:
             call.following.stop()
 
@@ -300,9 +340,10 @@ class Calls:
 def _is_text(outcome: Outcome) -> bool:
     """Can its text be written as UTF-8?"""
     try:
-        return outcome.text.isascii() or bool(outcome.text.encode())
+        outcome.text.encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 async def _refuse(requests: dict[str, Any]) -> dict[str, Any]:

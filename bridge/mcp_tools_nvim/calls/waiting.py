@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ..errors import Code, EditorGoneError, NoAnswerError
@@ -21,7 +21,6 @@ from .arguments import MAX_VALUES, fits
 from .backpressure import Backpressure
 from .call import HEARTBEAT, Ask, Call
 from .outcomes import failed, gone
-from .stages import Following
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
 """Seconds before the first fallback polls, and between those after them."""
@@ -34,6 +33,44 @@ _TOO_MANY = {
 }
 
 logger = logging.getLogger(__name__)
+
+
+class Following:
+    """What waiting for one call takes.
+
+    Attributes:
+        active: somebody waits at this moment.
+        poll: the one that is under way.
+        next_poll: when the next one is due; set by the first wait, or a wake before it.
+        taking: a large result, as soon as there is room for it.
+    """
+
+    __slots__ = ("_asking", "active", "next_poll", "poll", "polls", "taking")
+
+    def __init__(self) -> None:
+        self.active = False
+        self.poll: asyncio.Future[Reply] | None = None
+        self.polls = 0
+        self.next_poll = math.inf
+        self.taking: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[None] | None = None
+
+    def start_asking(self, asking: Coroutine[Any, Any, None]) -> None:
+        """The client is asked."""
+        self._asking = asyncio.get_running_loop().create_task(asking)
+
+    def stop_asking(self) -> None:
+        """Nobody wants the answer any more."""
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def stop(self) -> None:
+        """The call has ended."""
+        self.stop_asking()
+        if self.poll is not None:
+            self.poll.cancel()
+        if self.taking is not None:
+            self.taking.cancel()
 
 
 class Follower:

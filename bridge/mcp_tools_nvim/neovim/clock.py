@@ -14,13 +14,18 @@ WINDOW = 30.0
 
 
 class EditorClock:
-    """offset = editor's hrtime (ns) - the loop's clock (ns), the best lower bound of the last WINDOW."""
+    """The offset of the editor's hrtime to the loop's clock.
 
-    __slots__ = ("_now_bound", "_old_bound", "_seen", "_since")
+    Attributes:
+        offset: the best lower bound (ns) of the last WINDOW; 0 before the first sample.
+    """
+
+    __slots__ = ("_now_bound", "_old_bound", "_seen", "_since", "offset")
 
     def __init__(self) -> None:
         self._now_bound: int | None = None
         self._old_bound: int | None = None
+        self.offset = 0
         self._since = 0.0
         self._seen = float("-inf")
 
@@ -39,16 +44,11 @@ class EditorClock:
         elif received - self._since > WINDOW:
             self._old_bound = self._now_bound if received - self._since < 2 * WINDOW else None
             self._now_bound, self._since = lower, received
-        else:
-            self._now_bound = max(self._now_bound, lower)
+        elif lower > self._now_bound:
+            self._now_bound = lower
         self._seen = received
-
-    @property
-    def offset(self) -> int:
-        """The best lower bound in ns; 0 before the first sample."""
-        if self._now_bound is None:
-            return 0
-        return self._now_bound if self._old_bound is None else max(self._now_bound, self._old_bound)
+        old, now = self._old_bound, self._now_bound
+        self.offset = now if old is None or now > old else old
 
     def stale(self, now: float) -> bool:
         """Tells whether the last sample is too old to be trusted."""

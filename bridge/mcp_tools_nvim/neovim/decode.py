@@ -30,7 +30,7 @@ from ..values import (
 from .clock import EditorClock
 
 _CALL_STATES = {"running", "waiting_approval", "waiting_input"}
-_END_STATES = {"done", "failed", "timed_out", "cancelled"}
+_FAILED_STATES = {"failed", "timed_out", "cancelled"}
 _KINDS = {"text", "json", "content", "empty"}
 _TRANSPORTS = {"http", "websocket", "unix"}
 
@@ -77,13 +77,13 @@ def reply(raw: Any, clock: EditorClock) -> Reply:
 
 def outcome(raw: Any) -> Outcome:
     """How a call ended."""
-    state = _one_of(raw["state"], _END_STATES)
-    if state == "done":
+    if raw["state"] == "done":
         kind = _one_of(raw["kind"], _KINDS)
         text = raw.get("text") or ""
         if type(text) is not str:
             raise TypeError("text is not a string")
         return Outcome("done", kind, text, raw.get("structured") is True)
+    state = _one_of(raw["state"], _FAILED_STATES)
     return Outcome(state, error=_error(raw["error"]), schema_bound=raw.get("schema_bound") is True)
 
 

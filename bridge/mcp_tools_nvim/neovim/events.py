@@ -40,7 +40,10 @@ class Events:
         """An event of the editor has come."""
         listener = self.listener
         count = len(args) if args and type(args[0]) is str else 0
-        if name in _REMOTE and count:
+        if name == "started" and count in (1, 2) and listener is not None:
+            limit = args[1] if count == 2 else None
+            listener.started(args[0], None if limit is None else self._clock.to_local(int(limit)))
+        elif name in _REMOTE and count:
             for remote in self.remote:
                 remote(name, args)
         elif name == "changed" and count == 2:
@@ -61,9 +64,6 @@ class Events:
                 push(companion, session, decode.clean(method), decode.clean(params), latest is True)
         elif listener is None:
             logger.warning("event %s before anyone listens", name)
-        elif name == "started" and count in (1, 2):
-            limit = args[1] if count == 2 else None
-            listener.started(args[0], decode.deadline(limit, self._clock))
         elif name == "wake" and count in (1, 2):
             raw = args[1] if count == 2 else None
             listener.wake(args[0], None if raw is None else decode.reply(raw, self._clock))

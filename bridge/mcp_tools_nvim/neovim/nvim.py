@@ -133,7 +133,7 @@ class NvimEditor:
         sent = self._channel.time()
 
         def answer(raw: Any) -> Hello:
-            self._sample(raw, sent)
+            self._learn(sent, int(raw["clock"]))
             self._knows_scopes = raw.get("scopes") is True
             self._knows_peers = raw.get("peers") is True
             return decode.hello(raw)
@@ -300,17 +300,14 @@ class NvimEditor:
         sent = self._channel.time()
 
         def answer(raw: Any) -> Reply:
-            self._sample(raw, sent)
+            self._learn(sent, int(raw["clock"]))
             return decode.reply(raw, self._clock)
 
-        return self._lua(code, args, give_up, answer)
+        return self._channel.request("nvim_exec_lua", (code, args), give_up, answer)
 
     def _read_clock(self, give_up: float) -> asyncio.Future[None]:
         sent = self._channel.time()
         return self._lua(_CLOCK, (), give_up, lambda raw: self._learn(sent, int(raw)))
-
-    def _sample(self, raw: Any, sent: float) -> None:
-        self._learn(sent, int(raw["clock"]))
 
     def _learn(self, sent: float, clock: int) -> None:
         self._clock.sample(sent, self._channel.time() + TICK, clock)

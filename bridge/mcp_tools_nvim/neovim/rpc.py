@@ -224,10 +224,13 @@ class Channel(asyncio.Protocol):
         if type(message) is list:
             kind, size = message[0] if message else None, len(message)
             if kind == _RESPONSE and size == 4 and type(message[1]) is int:
-                self._answer(*message[1:])
+                self._answer(message[1], message[2], message[3])
                 return
             if kind == _NOTIFICATION and size == 3 and type(message[1]) is str and type(message[2]) is list:
-                self._event(*message[1:])
+                try:
+                    self._on_event(message[1], message[2])
+                except Exception as fault:  # noqa: BLE001 - boundary: one bad event must not end the channel
+                    logger.error("event %s: %r", message[1], fault)
                 return
             if kind == _REQUEST and size == 4:
                 refusal = [0, "the bridge answers no requests"]
@@ -248,12 +251,6 @@ class Channel(asyncio.Protocol):
             future.set_result(decode(result))
         except Exception as fault:  # noqa: BLE001 - boundary: one bad answer must not end the channel
             future.set_exception(EditorError(f"{method}: an answer of unknown shape ({fault!r})"))
-
-    def _event(self, name: str, args: list[Any]) -> None:
-        try:
-            self._on_event(name, args)
-        except Exception as fault:  # noqa: BLE001 - boundary: one bad event must not end the channel
-            logger.error("event %s: %r", name, fault)
 
     def _set_alarm(self, at: float) -> None:
         if self._alarm is not None:

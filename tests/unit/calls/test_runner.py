@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from mcp_tools_nvim.calls.call import Call, Nobody
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code, EditorError, LuaError
 from mcp_tools_nvim.values import (
     CallRequest,
+    CallState,
     ClientInfo,
     Limits,
     Outcome,
@@ -385,6 +387,19 @@ async def test_waiting_for_approval_is_not_tool_time() -> None:
     assert [p.message for p in bench.seen.progresses] == ["waiting for the person's approval"] * 2
     decision.set_result(True)
     assert (await call).text == "late"
+
+
+@pytest.mark.parametrize("now", ["running", "waiting_input"])
+def test_a_call_that_has_started_is_past_its_approval(now: CallState) -> None:
+    """A reply that says otherwise was overtaken by the start."""
+    call = Call("1", CallRequest("tool", {}, ClientInfo("client", "1")), Nobody(), lambda: 0.0)
+    call.send()
+    call.take(Reply(False, state="waiting_approval"))
+    assert call.state == "waiting_approval"
+    call.start(None)
+    call.take(Reply(False, state=now))
+    call.take(Reply(False, state="waiting_approval"))
+    assert call.state == now
 
 
 @virtual

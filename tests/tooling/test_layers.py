@@ -43,7 +43,7 @@ THIRD_PARTY = {
     "mcp_types": "mcp mounts",
     "anyio": "mcp mounts",
     "httpx2": "mounts",
-    "multidict": "mcp",
+    "multidict": "http mcp",
     "msgpack": "neovim",
     "msgspec": "jsonrpc",
     "uvloop": "process",

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..http.app import Handler
-from ..http.connection import head_is_complete, note_token_shown, request_is_done
+from ..http.connection import connection_of
 from ..http.guards import refusal
 from ..http.listener import Runner
 from ..values import Endpoint
@@ -49,12 +49,15 @@ class _Application:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers one request, whatever happens."""
-        connection = head_is_complete(request)
+        connection = connection_of(request)
+        if connection is not None:
+            connection.head_is_complete(request)
         try:
             handler = self._welcome(request, self._companion)
             if handler is None:
                 return refusal(401, "Unauthorized: missing or wrong token")
-            note_token_shown(connection)
+            if connection is not None:
+                connection.become_known()
             return await handler(request)
         except ConnectionError:
             return refusal(400, "The connection is gone")
@@ -62,7 +65,8 @@ class _Application:
             logger.exception("%s %s at a socket failed", request.method, request.path)
             return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
         finally:
-            request_is_done(request, connection)
+            if connection is not None:
+                connection.request_is_done(request)
 
 
 class UnixSockets:

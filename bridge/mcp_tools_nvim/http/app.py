@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from aiohttp import hdrs, web
 
 from .. import jsonrpc
-from .connection import head_is_complete, note_token_shown, request_is_done
+from .connection import connection_of
 from .endpoints import Front
 from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
@@ -33,10 +33,14 @@ logger = logging.getLogger(__name__)
 
 
 class Route(NamedTuple):
-    """The handler of a path and method, and the guards that are asked before it, in this order."""
+    """The handler of a path and method, and the guards that are asked before it, in this order.
+
+    `is_private`: one of the guards is that of the token.
+    """
 
     handler: Handler
     guards: list[Guard]
+    is_private: bool = True
 
 
 class Guests(Protocol):
@@ -75,7 +79,7 @@ class App:
             "/": mcp,
             "/sse": {"GET": Route(front.sse, [*private, stream])},
             MESSAGES_PATH: {"POST": Route(front.messages, [*private, json])},
-            HEALTH_PATH: {"GET": Route(front.health, [size])},  # without the token
+            HEALTH_PATH: {"GET": Route(front.health, [size], is_private=False)},
         }
         self.guests: Guests | None = None
         self.body_limit = settings.limits.request_body
@@ -90,28 +94,32 @@ class App:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers one request, whatever happens."""
-        connection = head_is_complete(request)
+        connection = connection_of(request)
+        if connection is not None:
+            connection.head_is_complete(request)
         try:
             if self.guests is not None and (guest := self.guests.welcomes(request)) is not None:
-                note_token_shown(connection)
+                if connection is not None:
+                    connection.become_known()
                 return await guest(request)
-            refused = self._refuse(request)
-            if refused is not None:
-                return refused
-            route = self._routes[request.path][request.method]
-            if request.path != HEALTH_PATH:
-                note_token_shown(connection)
-            await answer_expectation(request)
+            route = self._admit(request)
+            if not isinstance(route, Route):
+                return route
+            if connection is not None and not connection.known and route.is_private:
+                connection.become_known()
+            if hdrs.EXPECT in request.headers:
+                await answer_expectation(request)
             return await route.handler(request)
         except ConnectionError:
             return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
         except Exception:  # noqa: BLE001 - boundary: whatever happens
             return _failed(request)
         finally:
-            request_is_done(request, connection)
+            if connection is not None:
+                connection.request_is_done(request)
 
-    def _refuse(self, request: web.Request) -> web.Response | None:
-        """Why nobody serves a request; None when there is a route for it and no guard refuses."""
+    def _admit(self, request: web.Request) -> Route | web.Response:
+        """The route of a request; or the answer that refuses it, when there is none or a guard says so."""
         for guard in self._public:
             if refused := guard.refuse(request):
                 return refused
@@ -119,12 +127,13 @@ class App:
         methods = self._routes.get(path)
         if methods is None:
             return web.Response(status=404, text="Not Found")
-        if request.method not in methods:
+        route = methods.get(request.method)
+        if route is None:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
-        for guard in methods[request.method].guards:
+        for guard in route.guards:
             if refused := guard.refuse(request):
                 return refused
-        return None
+        return route
 
 
 def _failed(request: web.Request) -> web.Response:

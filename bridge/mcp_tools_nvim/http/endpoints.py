@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from multidict import istr
 
 from .. import jsonrpc
 from ..instances.proof import prove
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..mcp.kernel import Kernel
     from ..sessions.session import Session
 
-VERSION_HEADER = "Mcp-Protocol-Version"
+VERSION_HEADER = istr("Mcp-Protocol-Version")
 MAX_NONCE = 256
 DRAIN_SECONDS = 0.5
 """At the end: until calls that were cancelled have been answered."""
@@ -110,7 +111,11 @@ class Front:
             return fault_response(body)
         kernel = self.loader.kernel or await self.loader.load()
         version = http.headers.get(VERSION_HEADER)
-        if version is not None and _is_stateless(kernel, version, body):
+        if (
+            version is not None
+            and version not in kernel.handshake_versions
+            and _is_stateless(kernel, version, body)
+        ):
             return await self._stateless.post(http, kernel, version, body)
         return await self._http.post(http, kernel, body)
 
@@ -169,8 +174,6 @@ class Front:
 
 
 def _is_stateless(kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.Batch) -> bool:
-    if version in kernel.handshake_versions:
-        return False
     # A client that names a version that nobody knows while it initializes is about to negotiate one.
     unknown = kernel.unserved_version(version) is not None
     return not (unknown and isinstance(body, jsonrpc.Request) and body.method == "initialize")

@@ -95,10 +95,6 @@ class Runner(web.ServerRunner):
             handle,
             request_factory=make_request,
             handler_cancellation=False,  # a lost connection does not cancel a call of the session era
-            access_log=None,
-            keepalive_timeout=_NEVER,  # it would count from the last request that it has parsed itself
-            lingering_time=2.0,
-            logger=logger,
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
@@ -110,8 +106,8 @@ class Runner(web.ServerRunner):
     @property
     def server(self) -> Any:
         """What makes the protocol of a new connection."""
-        make = super().server
-        return None if make is None else self._deadlines.wrap(make)
+        server = super().server
+        return None if server is None else partial(self._deadlines.connect, server)
 
     async def setup(self) -> None:
         """Starts the application."""
@@ -169,15 +165,21 @@ class _Deadlines:
         self._strangers: dict[Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def wrap(self, make: Callable[[], asyncio.Protocol]) -> Callable[[], asyncio.Protocol]:
+    def connect(self, server: web.Server) -> Connection:
         loop = asyncio.get_running_loop()
-
-        def protocol() -> asyncio.Protocol:
-            if self._timer is None:
-                self._sweep_later(loop)
-            return Connection(make(), self._open, self._strangers, loop, self._let_go)
-
-        return protocol
+        if self._timer is None:
+            self._sweep_later(loop)
+        return Connection(
+            server,
+            self._open,
+            self._strangers,
+            self._let_go,
+            loop=loop,
+            access_log=None,
+            keepalive_timeout=_NEVER,  # it would count from the last request that it has parsed itself
+            lingering_time=2.0,
+            logger=logger,
+        )
 
     def stop(self) -> None:
         if self._timer is not None:

@@ -44,10 +44,9 @@ def read_scope(http: web.Request) -> Scope | None:
         ScopeError: a value is malformed, or a name is one of these in another spelling.
     """
     headers = http.headers
-    asks = "?" in http.raw_path
-    named = [name for name in headers if name[: len(_HEADERS)].lower() == _HEADERS]
-    if not asks and not named:
+    if "?" not in http.raw_path and _HEADERS not in ",".join(headers).lower():
         return None
+    named = [name for name in headers if name[: len(_HEADERS)].lower() == _HEADERS]
     query = http.query
     _refuse_misspelled(query, (TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY), "")
     _refuse_misspelled(

@@ -55,7 +55,7 @@ class Stateless:
         try:
             kept = scope_of(http)
             dispatch = kernel.dispatch(body.id, body.params, response.push, scope=kept, within=within)
-            answer = await exchange.run(kernel, dispatch, lambda d: kernel.serve(route, d, body))
+            answer = await exchange.run(kernel, dispatch, kernel.serve(route, dispatch, body))
             return await response.finish(answer, exchange.status)
         finally:
             self._exchanges.discard(exchange)

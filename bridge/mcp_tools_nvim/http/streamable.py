@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from multidict import istr
 
 from .. import jsonrpc
 from ..sessions.ids import TooMuchError
@@ -26,8 +27,8 @@ from .scope import ScopeError, read_scope, refuse_scope
 if TYPE_CHECKING:
     from ..mcp.kernel import Kernel
 
-SESSION_HEADER = "Mcp-Session-Id"
-LAST_EVENT_HEADER = "Last-Event-ID"
+SESSION_HEADER = istr("Mcp-Session-Id")
+LAST_EVENT_HEADER = istr("Last-Event-ID")
 
 RETRY_AFTER_SECONDS = 10
 """Sessions free themselves within seconds of their last call, if at all."""

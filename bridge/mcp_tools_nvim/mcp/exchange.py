@@ -58,13 +58,11 @@ class Exchange:
         if self._calls.awaits_approval(self.task):
             self.cancel("disconnected")
 
-    async def run(
-        self, kernel: Kernel, dispatch: Dispatch, serve: Callable[[Dispatch], Awaitable[dict[str, Any]]]
-    ) -> bytes:
+    async def run(self, kernel: Kernel, dispatch: Dispatch, serving: Awaitable[dict[str, Any]]) -> bytes:
         """The answer; raises only when the task itself is ended from elsewhere."""
         id_ = self.request.id
         try:
-            result = await serve(dispatch)
+            result = await serving
             encoded, dispatch.encoded = dispatch.encoded, None  # which lives on, and must not with a copy
             if encoded is not None:
                 return jsonrpc.result_of_encoded(id_, *encoded)

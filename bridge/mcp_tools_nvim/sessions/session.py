@@ -172,7 +172,7 @@ class Session:
             dispatch = self._kernel.dispatch(
                 request.id, request.params, push, ask, hang_up, within=self.scope
             )
-            return await exchange.run(self._kernel, dispatch, lambda d: self.peer.request(d, request))
+            return await exchange.run(self._kernel, dispatch, self.peer.request(dispatch, request))
         finally:
             del self._in_flight[request.id]
             self.last_heard = time.monotonic()

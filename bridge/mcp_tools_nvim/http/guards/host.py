@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from ..connection import served_port
 from . import names_loopback, port_of, refusal
@@ -18,7 +18,7 @@ class HostGuard:
 
     def refuse(self, request: web.Request) -> web.Response | None:
         """403 for a foreign, missing or repeated Host, and for a target that names a foreign one itself."""
-        hosts = request.headers.getall("Host", [])
+        hosts = request.headers.getall(hdrs.HOST, [])
         if len(hosts) == 1 and self._admits(hosts[0].lower()):
             target = request.raw_path
             # RFC 9112, 3.2.2: the host in a target of the absolute form counts instead of the header.
@@ -52,7 +52,7 @@ class OriginGuard:
 
     def refuse(self, request: web.Request) -> web.Response | None:
         """403 for a foreign Origin."""
-        origins = request.headers.getall("Origin", None)
+        origins = request.headers.getall(hdrs.ORIGIN, None)
         if origins is None:
             return None
         if len(origins) == 1:

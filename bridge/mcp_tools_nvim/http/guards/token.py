@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from ..parts import Token
 from . import refusal
@@ -24,7 +24,7 @@ class TokenGuard:
 
     def holds(self, request: web.Request) -> bool:
         """Whether the request carries the token; takes equally long for every wrong one."""
-        values = request.headers.getall("Authorization", [])
+        values = request.headers.getall(hdrs.AUTHORIZATION, [])
         if len(values) != 1:
             return False
         scheme, _, given = values[0].partition(" ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from . import refusal
 
@@ -14,11 +14,12 @@ class JsonGuard:
 
     def refuse(self, request: web.Request) -> web.Response | None:
         """415 for the body's type or encoding."""
-        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        encoding = request.headers.get(hdrs.CONTENT_ENCODING)
+        if encoding is not None and encoding.strip().lower() != "identity":
             response = refusal(415, "Content-Encoding is not supported; send the body as it is")
             response.force_close()
             return response
-        if request.content_type.lower() == "application/json":
+        if _is_json(request.headers.get(hdrs.CONTENT_TYPE, "")):
             return None
         return refusal(415, "Content-Type must be application/json")
 
@@ -35,9 +36,14 @@ class AcceptGuard:
 
     def refuse(self, request: web.Request) -> web.Response | None:
         """406 where a type is missing."""
-        if _accepts(",".join(request.headers.getall("Accept", ["*/*"])), self._wanted):
+        if _accepts(",".join(request.headers.getall(hdrs.ACCEPT, ["*/*"])), self._wanted):
             return None
         return refusal(406, f"Accept must include {' and '.join(self._wanted)}")
+
+
+@lru_cache(maxsize=64)
+def _is_json(header: str) -> bool:
+    return header.partition(";")[0].strip().lower() == "application/json"
 
 
 @lru_cache(maxsize=64)

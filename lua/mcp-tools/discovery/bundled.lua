@@ -34,7 +34,6 @@ end
 ---@field where string
 ---@field file mcp-tools.BundledFile? that it is loaded from
 ---@field def table? nil until it is loaded
----@field verdict boolean|'recommended'
 ---@field source mcp-tools.Source
 
 --- What an option asks for: files, and what stands in the option itself. No file is loaded.
@@ -44,14 +43,14 @@ local function candidates(kind)
   local asked, list = selection.selection(kind), {}
   for _, file in ipairs(#asked.names > 0 and bundled_files.of(kind) or {}) do
     local verdict = selection.verdict(kind, file.name, file.group)
-    if verdict then
+    if verdict == true or verdict == 'recommended' and bundled_files.is_recommended(file) then
       local source = { origin = 'bundled', group = file.group }
-      table.insert(list, { name = file.name, where = file.module, file = file, verdict = verdict, source = source })
+      table.insert(list, { name = file.name, where = file.module, file = file, source = source })
     end
   end
   for i, def in ipairs(asked.definitions) do
     local where, source = ('setup{%s}[%d]'):format(kind, i), { origin = 'registered' }
-    table.insert(list, { name = tostring(def.name), where = where, def = def, verdict = true, source = source })
+    table.insert(list, { name = tostring(def.name), where = where, def = def, source = source })
   end
   return list
 end
@@ -91,8 +90,6 @@ local function definition_of(kind, each)
   local def, fault = bundled_files.load(each.file)
   if not def then
     return nil, fault
-  elseif each.verdict == 'recommended' and not def.recommended then
-    return nil
   elseif def.explicit and not selection.selection(kind).on[each.name] then
     return nil
   end

@@ -15,6 +15,7 @@ local M = {}
 ---@field name string
 ---@field group string? of tools
 ---@field module string
+---@field path string
 
 ---@type table<mcp-tools.OfferKind, { files: mcp-tools.BundledFile[], at: integer }> with ns of the reading
 local found = {}
@@ -36,6 +37,7 @@ function M.of(kind)
         name = (stem:gsub('/', '_')),
         group = kinds.row(kind).grouped and (stem:match('^([^/]+)/') or stem) or nil,
         module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.'))),
+        path = vim.fs.joinpath(folder, path),
       })
     end
   end
@@ -56,6 +58,19 @@ end
 ---@param kind mcp-tools.OfferKind
 function M.forget(kind)
   found[kind] = nil
+end
+
+--- Whether a definition says `recommended = true`. The file is only read: most of a hundred are not recommended, and
+--- loading one takes ten times as long.
+---@param file mcp-tools.BundledFile
+---@return boolean
+function M.is_recommended(file)
+  local opened = io.open(file.path)
+  local text = opened and opened:read('*a')
+  if opened then
+    opened:close()
+  end
+  return text ~= nil and text:find('\n  recommended = true,', 1, true) ~= nil
 end
 
 --- What a file returns.

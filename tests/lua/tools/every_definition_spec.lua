@@ -1,6 +1,7 @@
 -- Holds for every bundled tool: what a model pays for its definition, and what it learns by it.
 
 local bundled = require('mcp-tools.discovery.bundled_files')
+local bundled_files = require('mcp-tools.discovery.bundled_files')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local every = require('every_tool')
@@ -75,6 +76,12 @@ describe('every tool', function()
 end)
 
 describe('tools = "recommended"', function()
+  it('are the tools whose definitions say so', function()
+    for _, file in ipairs(bundled_files.of('tools')) do
+      t.eq(require(file.module).recommended == true, bundled_files.is_recommended(file), file.name)
+    end
+  end)
+
   it('is at most 25 tools, and 16 kB', function()
     config.setup({ tools = 'recommended' })
     core.get()

@@ -1,21 +1,67 @@
 --- One call: its state, its single outcome, its progress and its cancel hooks.
 ---
---- Receives: events (start, finish, fail, cancel, …) from the executor and from the tool's `ctx`.
---- Sends: `started`, `progress`, `log`, `state`, `inputs`, `done` to its listener, as far as its state allows it.
---- Does not know about: definitions, schemas, policy, channels, JSON.
---- Longer than others by its fields, all of which stand here twice: what they mean, and that there is room for them.
----
---- The law: call/state_machine.lua alone says what may follow what. A move that is not there changes nothing.
+--- The law: TRANSITIONS alone says what may follow what. A move that is not in it changes nothing.
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local state_machine = require('mcp-tools.call.state_machine')
 local timer = require('mcp-tools.util.timer')
 local utf8 = require('mcp-tools.util.utf8')
 
-local TRANSITIONS, uv = state_machine.TRANSITIONS, vim.uv
+local uv = vim.uv
 
 local M = {}
+
+---@alias mcp-tools.CallState
+---| 'received'          # found, not yet decided
+---| 'waiting_approval'  # a person is being asked, by the client perhaps; the tool's time has not begun
+---| 'running'           # the tool has it
+---| 'waiting_input'     # the tool waits for its client; its time stands still
+---| 'done' | 'failed' | 'timed_out' | 'cancelled'
+
+--- state → event → next state
+local TRANSITIONS = {
+  received = { ask = 'waiting_approval', start = 'running', fail = 'failed', cancel = 'cancelled' },
+  waiting_approval = {
+    await_input = 'waiting_approval',
+    input = 'waiting_approval',
+    start = 'running',
+    fail = 'failed',
+    cancel = 'cancelled',
+  },
+  running = {
+    await_input = 'waiting_input',
+    finish = 'done',
+    fail = 'failed',
+    time_out = 'timed_out',
+    cancel = 'cancelled',
+  },
+  waiting_input = {
+    input = 'running',
+    finish = 'done',
+    fail = 'failed',
+    time_out = 'timed_out',
+    cancel = 'cancelled',
+  },
+  done = {},
+  failed = {},
+  timed_out = {},
+  cancelled = {},
+}
+
+--- The reasons to stop that the wire knows, for whoever reads the error.
+local REASONS = {
+  client = 'the client cancelled it',
+  disconnected = 'the client disconnected',
+  session_closed = 'the session was closed',
+  client_gone = 'the client has been silent and without a connection for too long',
+  bridge_gone = 'the bridge ended',
+  shutdown = 'the bridge is shutting down',
+  user = 'the person at the editor cancelled it',
+  parent = 'the tool that called it was told to stop',
+  timeout = 'its time was up',
+  blocked = 'the editor did not get to it in time',
+  unreadable = 'what the editor said of it could not be read',
+}
 
 --- A person's answer counts until its time is up; what follows from it may still be judged for so long (ns). Whoever
 --- asked for the call waits twice as long.
@@ -233,7 +279,7 @@ function Call:cancel(reason)
   if reason == 'timeout' and TRANSITIONS[self.state].time_out then
     return self:finish('time_out', { error = errors.new('timeout', 'nobody came for it in time') })
   end
-  local why = state_machine.REASONS[reason] or reason
+  local why = REASONS[reason] or reason
   return self:finish('cancel', { error = errors.new('cancelled', 'cancelled: ' .. why) })
 end
 

@@ -1,37 +1,65 @@
---- Executor: definition + arguments → Call, the one way on which every host runs a tool, or whatever else kinds/ has.
----
---- Receives: a name, arguments and who asks, from wire/, hosts/ and the registry's own `execute`.
---- Sends: calls that may run to call/invoke.lua; the call's listener what happens.
---- Does not know about: channels, MCP, how a handler is run, who renders the outcome.
+--- The single path by which every host runs tools, resources, prompts and completions.
 ---
 --- Order: not used before → not too late → room → known → arguments → gateway → handler.
 
 local Call = require('mcp-tools.call.call')
-local SessionStates = require('mcp-tools.call.session_state')
-local Sweeper = require('mcp-tools.call.sweeper')
-local UsedIds = require('mcp-tools.call.used_ids')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.call.invoke')
 local kinds = require('mcp-tools.call.kinds')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
+local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
 
 local M = {}
 
---- Ids of calls that were cancelled before they came, and of those that came and were forgotten, kept so that a request
---- that comes late is refused.
+--- Ids that are remembered at least, of calls that were cancelled before they came, and of those that came and were
+--- forgotten: a request that comes late is refused.
 local CANCELLED, USED = 256, 1024
+--- Sessions whose `state` is kept; well above `limits.sessions`, since a session may be revived.
+local SESSIONS = 256
 --- Bytes of all results together that wait to be taken. One alone may have any size that limits.tool_result allows.
 local MAX_KEPT = 128 * 1024 * 1024
+
+--- The last ids, in two generations: when the younger is full, the older is dropped as a whole. (After single keys were
+--- removed from a full table, each new one would cost a look at all.)
+---@class mcp-tools.UsedIds
+---@field size integer
+---@field young table<string, true>
+---@field old table<string, true>
+---@field count integer of the young ones
+
+---@param size integer
+---@return mcp-tools.UsedIds
+local function new_ids(size)
+  return { size = size, young = {}, old = {}, count = 0 }
+end
+
+---@param ids mcp-tools.UsedIds
+---@param id string
+---@return boolean
+local function has_id(ids, id)
+  return ids.young[id] ~= nil or ids.old[id] ~= nil
+end
+
+---@param ids mcp-tools.UsedIds
+---@param id string
+local function add_id(ids, id)
+  if ids.young[id] then
+    return
+  elseif ids.count == ids.size then
+    ids.young, ids.old, ids.count = {}, ids.young, 0
+  end
+  ids.young[id], ids.count = true, ids.count + 1
+end
 
 ---@class mcp-tools.Settings what the executor reads of the options
 ---@field tool_timeout integer ms; 0 = none
 ---@field max_calls integer
 ---@field max_result integer bytes
 ---@field max_resource integer bytes
----@field result_ttl integer ms
+---@field result_ttl integer ms that a result waits to be taken
 
 ---@class mcp-tools.Executor
 ---@field registry mcp-tools.Registry
@@ -40,8 +68,8 @@ local MAX_KEPT = 128 * 1024 * 1024
 ---@field settings fun(): mcp-tools.Settings
 ---@field root fun(): string
 ---@field private gateway mcp-tools.Gateway
----@field private states mcp-tools.SessionStates
----@field sweeper mcp-tools.Sweeper
+---@field private states table<string, { used_at: integer, made: table<function, table> }> by session
+---@field private timer mcp-tools.Timer? due with the oldest kept result
 ---@field private cancelled mcp-tools.UsedIds
 ---@field private used mcp-tools.UsedIds
 ---@field private counter integer of ids
@@ -64,21 +92,12 @@ function M.new(opts)
     root = opts.root or project.root,
     calls = {},
     active = 0,
-    states = SessionStates.new(),
-    cancelled = UsedIds.new(CANCELLED),
-    used = UsedIds.new(USED),
+    states = {},
+    cancelled = new_ids(CANCELLED),
+    used = new_ids(USED),
     counter = 0,
     watchers = {},
   }, Executor)
-  self.sweeper = Sweeper.new({
-    calls = self.calls,
-    ttl = function()
-      return self.settings().result_ttl
-    end,
-    forget = function(id)
-      self:forget(id)
-    end,
-  })
   self.room = function(size)
     return self:no_room(size)
   end
@@ -89,7 +108,7 @@ function M.new(opts)
     end
     self:tell_watchers(call)
     if call.keep then
-      self.sweeper:later(call.ended_at)
+      self:sweep_later(call.ended_at)
     else
       self:forget(call.id)
     end
@@ -181,7 +200,7 @@ function Executor:refusal(call)
   local id, other = call.id, self.calls[call.id]
   if other and not other:ended() then
     return errors.new('cancelled', ('the call %s runs already; nothing runs twice'):format(id))
-  elseif other or self.used:has(id) or self.cancelled:has(id) then
+  elseif other or has_id(self.used, id) or has_id(self.cancelled, id) then
     return errors.new('cancelled', ('the call %s was answered or cancelled before; nothing ran'):format(id))
   end
   return call:late()
@@ -251,16 +270,44 @@ function Executor:arguments_of(call, args, exact)
   return ok and value or nil
 end
 
---- The `state` that a call's definition makes; fails the call when that throws.
+--- What a definition's `state()` made for a session, or makes now. Without a session it lasts for one call; a tool that
+--- was loaded again has a new function and so a new state.
+---@private
+---@param make fun(): table
+---@param session string?
+---@return table
+function Executor:session_state(make, session)
+  if not session then
+    return make()
+  end
+  local kept = self.states[session]
+  if not kept then
+    kept = { made = setmetatable({}, { __mode = 'k' }), used_at = 0 }
+    if vim.tbl_count(self.states) >= SESSIONS then -- nobody says when a session ends
+      local oldest
+      for name, other in pairs(self.states) do
+        oldest = (not oldest or other.used_at < self.states[oldest].used_at) and name or oldest
+      end
+      self.states[oldest] = nil
+    end
+    self.states[session] = kept
+  end
+  kept.used_at = uv.hrtime()
+  kept.made[make] = kept.made[make] or make()
+  return kept.made[make]
+end
+
+--- The `state` of a call; fails the call when making it throws.
 ---@param call mcp-tools.Call
 ---@return boolean made
 ---@return table? state
 function Executor:state_of(call)
-  if not call.definition.state then
+  local make = call.definition.state
+  if not make then
     return true
   end
   local what = ('call %s (%s): its state()'):format(call.id, call.name)
-  local ok, state = log.guard(what, self.states.get, self.states, call.definition, call.session)
+  local ok, state = log.guard(what, self.session_state, self, make, call.session)
   if not ok then
     call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
     return false
@@ -277,7 +324,7 @@ function Executor:cancel(id, reason)
   if call then
     return call:cancel(reason)
   end
-  self.cancelled:add(id)
+  add_id(self.cancelled, id)
   return false
 end
 
@@ -285,7 +332,36 @@ end
 ---@param id string
 function Executor:forget(id)
   self.calls[id] = nil
-  self.used:add(id)
+  add_id(self.used, id)
+end
+
+--- Forgets results that nobody came for, when their time is up.
+function Executor:sweep()
+  local due, oldest = uv.hrtime() - self.settings().result_ttl * 1e6, nil
+  for id, call in pairs(self.calls) do
+    local ended_at = call.ended_at
+    if ended_at and ended_at <= due then
+      self:forget(id)
+    elseif ended_at and (not oldest or ended_at < oldest) then
+      oldest = ended_at
+    end
+  end
+  if oldest then
+    self:sweep_later(oldest)
+  end
+end
+
+--- One timer for all kept results, due with the oldest.
+---@private
+---@param ended_at integer ns
+function Executor:sweep_later(ended_at)
+  if not self.timer then
+    local ns = ended_at + self.settings().result_ttl * 1e6 - uv.hrtime()
+    self.timer = timer.after(math.max(0, ns / 1e6), function()
+      self.timer = nil
+      self:sweep()
+    end)
+  end
 end
 
 ---@param id string

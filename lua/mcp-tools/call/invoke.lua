@@ -1,13 +1,9 @@
 --- A tool's handler, run: the only place that knows the styles `execute` and `run`.
----
---- Receives: a call that may run, with its definition and checked arguments.
---- Sends: the handler its `ctx`; the call its end, whether the handler answers, throws or runs out of time.
---- Does not know about: registries, policy, who asked.
 
 local Ctx = require('mcp-tools.call.ctx')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local returned_value = require('mcp-tools.call.returned_value')
+local notify = require('mcp-tools.notify')
 local running = require('mcp-tools.call.running')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -102,6 +98,24 @@ local function threw(call, thrown)
   fail(call, err or errors.new('execution_error', 'Tool execution error: ' .. first_line(thrown.value)))
 end
 
+--- What a handler returns is ignored, and many return the handle of what they have started. Others have meant
+--- `ctx(result)`: that is only known, and reported, when no answer has come in time.
+---@param call mcp-tools.Call
+---@param value any
+---@param message any returned after nil, as an error is
+local function note_returned(call, value, message)
+  local text = '`execute` returned %s, which is ignored; results are passed to `ctx(result)`, or returned by `run`'
+  if value == nil then
+    text = '`execute` returned nil and %s, which is ignored; errors are passed to `ctx:fail(message)`'
+  end
+  call.hint = text:format('a ' .. type(value == nil and message or value))
+  call:on_end(function()
+    if call.state == 'timed_out' then
+      notify.once('unanswered ' .. call.name, 'warn', ("Tool '%s': %s"):format(call.name, call.hint))
+    end
+  end)
+end
+
 --- Runs a `run` tool's coroutine from one waiting point to the next.
 ---@param call mcp-tools.Call
 ---@param ctx mcp-tools.Ctx
@@ -167,7 +181,7 @@ function M.start(call, state)
     if not ok then
       threw(call, value)
     elseif (value ~= nil or message ~= nil) and not call:ended() then
-      returned_value.look(call, ctx, value, message)
+      note_returned(call, value, message)
     end
   end
   if call.deadline and call.state == 'running' then

@@ -358,26 +358,24 @@ describe('a completion that does not answer', function()
         return 'x'
       end,
     }))
-    local began = vim.uv.hrtime()
     local err = failure('completion', 'completion', {
       ref = { type = 'ref/prompt', name = 'p' },
       argument = { name = 'a', value = 'x' },
     })
     notes.restore()
-    return err.message, (vim.uv.hrtime() - began) / 1e6
+    return err.message
   end
 
-  it('tells its author at once what to write', function()
-    local message, ms = completes(function()
+  it('tells its author what to write', function()
+    local message = completes(function()
       return { 'a', 'b' }
     end)
-    t.matches('write `ctx%(result%)` for `return result`', message)
-    t.ok(ms < 900, ms)
+    t.matches('results are passed to `ctx%(result%)`', message)
   end)
 
   it('tells its author what a list is', function()
-    t.matches('write `ctx%({ "a", "b" }%)`', (completes(function(ctx)
+    t.matches('write `ctx%({ "a", "b" }%)`', completes(function(ctx)
       ctx('a')
-    end)))
+    end))
   end)
 end)

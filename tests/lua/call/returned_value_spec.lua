@@ -32,24 +32,23 @@ describe('a handler that returns its result', function()
     notifications.restore()
   end)
 
-  it('fails soon, and its author is told once what to write', function()
+  it('times out, and its author is told once what to write', function()
     tool('returns', function()
       return { some = 'result' }
-    end)
+    end, { timeout = 50 })
     local err = called('returns').err
-    t.eq('execution_error', err.code)
-    t.matches('returned a table, which is ignored.*write `ctx%(result%)` for `return result`', err.message)
+    t.eq('timeout', err.code)
+    t.matches('returned a table, which is ignored; results are passed to `ctx%(result%)`', err.message)
     called('returns')
-    notifications.wait('In returns write `ctx(result)` for `return result`')
-    t.matches('returned_value_spec.lua:%d+', notifications.text())
+    notifications.wait("Tool 'returns': `execute` returned a table")
     t.eq(1, #notifications.list)
   end)
 
   it('is told how an error is given', function()
     tool('refuses', function()
       return nil, 'no such thing'
-    end)
-    t.matches('returned nil and a string.*write `ctx:fail%(message%)`', called('refuses').err.message)
+    end, { timeout = 50 })
+    t.matches('returned nil and a string.*`ctx:fail%(message%)`', called('refuses').err.message)
   end)
 
   it('may keep its ctx, answer later and return what it likes', function()
@@ -79,56 +78,6 @@ describe('a handler that returns its result', function()
     end)
     t.eq({ result = 'answered' }, called('both'))
     t.eq({}, notifications.list)
-  end)
-
-  it('and keeps its ctx for nothing hears of it at its timeout', function()
-    local kept
-    tool('hoards', function(ctx)
-      kept = ctx
-      return 'result'
-    end, { timeout = 100 })
-    local err = called('hoards').err
-    t.ok(kept)
-    t.eq('timeout', err.code)
-    t.matches('returned a string, which is ignored: write `ctx%(result%)`', err.message)
-    t.eq({}, notifications.list)
-  end)
-
-  it('does not block the editor while the garbage collector looks for its ctx', function()
-    local heap = {}
-    for i = 1, 1500000 do
-      heap[i] = { i }
-    end
-    collectgarbage()
-    tool('returns_with_a_large_heap', function()
-      return 'result'
-    end)
-    local turns = 0
-    local ticker = require('mcp-tools.util.timer').every(1, function()
-      turns = turns + 1
-    end)
-    t.eq('execution_error', called('returns_with_a_large_heap', 5000).err.code)
-    ticker:stop()
-    t.ok(turns > 5, turns)
-    t.eq(1500000, #heap)
-  end)
-
-  it('may be one of a resource', function()
-    mcp_tools.register_resource({
-      uri = 'x://returns',
-      name = 'returns',
-      description = 'x',
-      read = function()
-        return 'text'
-      end,
-    })
-    local call = require('mcp-tools.core')
-      .get().executor
-      :execute('x://returns', {}, { host = 'test', kind = 'resource' })
-    t.wait(function()
-      return call:ended()
-    end)
-    t.eq('execution_error', call.outcome.error.code)
   end)
 end)
 

@@ -184,7 +184,7 @@ end
 ---
 --- Errors: `capability_missing` when the client does not offer that, `validation_error` for a scheme that it does not
 --- have, `not_found`, `too_large` (its `maxSize`, our `limits.resource`), `rate_limited` (`err.retry_after_ms`),
---- `timeout` (`limits.answer`).
+--- `timeout` (after 60 s).
 ---@param uri string
 ---@param cb? fun(value: { contents: mcp-tools.HostContents[] }?, err: mcp-tools.Error?)
 ---@return { contents: mcp-tools.HostContents[] }? value, mcp-tools.Error? err

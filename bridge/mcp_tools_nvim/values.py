@@ -235,7 +235,7 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Numbers of `limits.*` in the plugin's options; sizes in bytes, times in ms, rates per second."""
+    """Sizes in bytes, times in ms, rates per second; most are options `limits.*` of the plugin."""
 
     request_body: int = 4 * 1024 * 1024
     tool_result: int = 10 * 1024 * 1024
@@ -245,11 +245,9 @@ class Limits:
     calls: int = 1024
     sessions: int = 64
     result_ttl: int = 300_000
-    progress_rate: int = 20
     orphan_grace: int = 60_000
     answer: int = 60_000
     parked: int = 600_000
-    approvals: int = 8
 
 
 @dataclass(frozen=True, slots=True)

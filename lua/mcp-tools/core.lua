@@ -29,7 +29,7 @@ local sync
 local PIECE = 4e6
 
 ---@type mcp-tools.Settings
-local current = {} ---@diagnostic disable-line: missing-fields
+local current = { result_ttl = 300000 } ---@diagnostic disable-line: missing-fields
 
 --- The same table each time, up to date: every call asks.
 local function settings()
@@ -39,7 +39,6 @@ local function settings()
   current.max_calls = limits.calls
   current.max_result = limits.tool_result
   current.max_resource = limits.resource
-  current.result_ttl = limits.result_ttl
   return current
 end
 

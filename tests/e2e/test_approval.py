@@ -21,7 +21,8 @@ vim.ui.select = function(items, opts, on_choice)
   table.insert(Asked, { items = items, prompt = opts.prompt })
   Asked.answer = function(index) on_choice(items[index], index) end
 end
-mcp_tools.setup({ approval = { timeout = 20000 }, limits = { approvals = 2 }, ui = { approval = 'select' } })
+mcp_tools.setup({ approval = { timeout = 20000 }, ui = { approval = 'select' } })
+require('mcp-tools.ui.approval').MAX_OPEN = 2
 local gateway = require('mcp-tools.core').get().gateway
 gateway.grants:reset()
 gateway.ledger:reset(gateway:project())
@@ -120,7 +121,7 @@ async def test_nobody_answers(bridge: Bridge) -> None:
 
 
 async def test_one_at_a_time_and_not_too_many(bridge: Bridge) -> None:
-    """A second question waits for the first; one beyond `limits.approvals` is busy."""
+    """A second question waits for the first; one beyond the limit is busy."""
     async with connect(bridge, "sessions") as client:
         first = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await asked(bridge)

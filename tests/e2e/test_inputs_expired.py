@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError, types
 
-from tests.support.bridge import ROOT_TOOLS, Bridge, connect, ready
+from tests.support.bridge import ROOT_TOOLS, Bridge, connect, ready, with_limits
 from tests.support.nvim import ROOT
 
 INIT = f"{ROOT_TOOLS} dofile([[{ROOT / 'tests' / 'e2e' / 'inputs.lua'}]])"
@@ -28,7 +28,7 @@ async def who(client: Client, **options: Any) -> Any:
 async def test_states_that_are_too_old(start_bridge: Callable[..., Awaitable[Bridge]], why: str) -> None:
     """Nobody came back in time, or the bridge began anew: the tool is told, the state is refused."""
     parked = 1_000 if why == "parked" else 600_000
-    bridge = await start_bridge(init=INIT, setup=f"{{ limits = {{ parked = {parked} }} }}")
+    bridge = await start_bridge(init=INIT, setup=with_limits(parked=parked))
     async with connect(bridge, "stateless", elicitation_callback=nobody) as client:
         first = await who(client)
         if why == "restarted":

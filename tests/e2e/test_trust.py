@@ -37,7 +37,7 @@ function _G.Answer(choice, n)
 end
 local core, audit = require('mcp-tools.core').get(), require('mcp-tools.trust.audit')
 mcp_tools.unregister('found')
-mcp_tools.setup({ approval = { timeout = 20000 }, limits = { approvals = 8 }, ui = { approval = 'float' } })
+mcp_tools.setup({ approval = { timeout = 20000 }, ui = { approval = 'float' } })
 core.gateway.grants:reset()
 core.gateway.ledger:reset(core.gateway:project())
 vim.cmd('silent only | enew!')

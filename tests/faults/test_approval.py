@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import aiohttp
 import pytest
 
-from tests.support.bridge import Bridge, ready
+from tests.support.bridge import Bridge, ready, with_limits
 from tests.support.raw import Raw, within
 
 pytestmark = pytest.mark.slow
 
-SETUP = "{ approval = { ask_in = 'client' }, limits = { orphan_grace = 1000 } }"
+SETUP = with_limits("{ approval = { ask_in = 'client' } }", orphan_grace=1000)
 OPEN = "return #require('mcp-tools.approval').list()"
 OVER = (
     "return #require('mcp-tools.approval').list() == 0 and require('mcp-tools.registry').pending_count() == 0"
@@ -70,9 +70,7 @@ async def test_the_client_goes(bridge: Bridge, raw: Raw) -> None:
 
 async def test_the_connection_of_the_call_goes(bridge: Bridge) -> None:
     """Nobody could have the answer any more: the question is closed, though its client goes on speaking."""
-    await bridge.nvim.lua(
-        "mcp_tools.setup({ approval = { ask_in = 'editor' }, limits = { orphan_grace = 60000 } })"
-    )
+    await bridge.nvim.lua("mcp_tools.setup({ approval = { ask_in = 'editor' } })")
     await bridge.nvim.attach_ui()
     async with Raw(bridge) as client:
         await client.initialize()

@@ -118,7 +118,6 @@ describe('config', function()
       tools = { dap = true, diagnostics = true, lsp = true, undo = true, test = true, interview = true },
       integrations = { opencode = true, ampcode = true, made_up = false, other = true },
       bridge = { command = nil, port = 0, log_level = 'info', log_file = '/tmp/x.log', tool_timeout = 0 },
-      debug = false,
       on_ready = function() end,
       on_stop = function() end,
     }

@@ -26,7 +26,7 @@ GRACE = 1_000
 """ms until a client without a connection is gone; short, since tests wait for it."""
 BODY = 1 << 19
 """Bytes of a request at most."""
-MISUSED = f"{{ limits = {{ orphan_grace = {GRACE}, request_body = {BODY} }} }}"
+MISUSED = support.with_limits(f"{{ limits = {{ request_body = {BODY} }} }}", orphan_grace=GRACE)
 """Options of the bridge that all share who misuse it."""
 SETTLES = 2_000
 """ms for results to be acknowledged, connections to be closed and calls to be forgotten."""

@@ -139,7 +139,7 @@ async def _ask(dispatch: Dispatch, seconds: float, request: dict[str, Any]) -> d
     except MCPError as refusal:
         return {"error": refusal.error.model_dump(mode="json", exclude_none=True)}
     except TimeoutError:
-        text = f"no answer within {seconds:g} s (option limits.answer)"
+        text = f"no answer within {seconds:g} s"
         return {"error": {"code": jsonrpc.REQUEST_TIMEOUT, "message": text}}
 
 

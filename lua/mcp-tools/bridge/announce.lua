@@ -45,7 +45,7 @@ function M.ready(aloud)
     table.insert(texts, extra())
   end
   local text = table.concat(texts, '; ')
-  if aloud or config.get('debug') then
+  if aloud or config.get('bridge.log_level') == 'debug' then
     notify.info(text)
   else
     log.info('%s', text)

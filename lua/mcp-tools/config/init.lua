@@ -122,7 +122,7 @@ local refusal ---@type string?
 ---@param new table
 local function use(new)
   values = new
-  log.level = new.debug and log.levels.debug or log.levels[new.bridge.log_level] or log.levels.info
+  log.level = log.levels[new.bridge.log_level] or log.levels.info
 end
 
 use(defaults())

@@ -1,5 +1,4 @@
 --- Every option of `setup()`, once: defaults, validation and the OPTIONS chapter of the help come from this list.
---- Data only. Does not know about merging, checking or who reads an option. As long as the list of options is.
 
 ---@class mcp-tools.Option
 ---@field path string dotted place in the table given to `setup()`
@@ -163,7 +162,7 @@ return {
     type = 'string',
     default = 'info',
     enum = { 'debug', 'info', 'warn', 'error' },
-    description = 'Least level that goes to the log.',
+    description = 'Least level that goes to the log. "debug" also shows messages about the bridge.',
   },
   {
     path = 'bridge.log_file',
@@ -199,20 +198,6 @@ return {
     description = 'Largest resource that is read, in bytes.',
   },
   {
-    path = 'limits.resource_rate',
-    type = 'integer',
-    default = 100,
-    min = 1,
-    description = 'Resource reads per second, for each session or connection.',
-  },
-  {
-    path = 'limits.resource_burst',
-    type = 'integer',
-    default = 1000,
-    min = 1,
-    description = 'Resource reads that may come at once before the rate counts.',
-  },
-  {
     path = 'limits.calls',
     type = 'integer',
     default = 1024,
@@ -225,55 +210,6 @@ return {
     default = 64,
     min = 1,
     description = 'Sessions held in memory; beyond that the oldest idle one gives way.',
-  },
-  {
-    path = 'limits.result_ttl',
-    type = 'integer',
-    default = 300 * SECOND,
-    min = SECOND,
-    description = 'Time in ms that a result waits to be fetched.',
-  },
-  {
-    path = 'limits.progress_rate',
-    type = 'integer',
-    default = 20,
-    min = 1,
-    description = 'Progress messages per second that one call may send.',
-  },
-  {
-    path = 'limits.orphan_grace',
-    type = 'integer',
-    default = 60 * SECOND,
-    min = 0,
-    description = 'Time in ms that a call goes on for a client that has no open connection and is silent.',
-  },
-  {
-    path = 'limits.answer',
-    type = 'integer',
-    default = 60 * SECOND,
-    min = SECOND,
-    description = 'Time in ms for a client to name its roots, or to read or list its files for a tool.',
-  },
-  {
-    path = 'limits.parked',
-    type = 'integer',
-    default = 600 * SECOND,
-    min = SECOND,
-    description = 'Time in ms that a call waits for the answers of a client without a session.',
-  },
-  {
-    path = 'limits.approvals',
-    type = 'integer',
-    default = 8,
-    min = 1,
-    description = 'Questions for approval that are open at a time, the one on screen included.',
-  },
-  {
-    path = 'limits.interviews',
-    type = 'integer',
-    default = 8,
-    min = 1,
-    description = 'Interviews (questions that tools ask you) that are open at a time, the one on screen included.',
   },
   {
     path = 'approval.default',
@@ -551,12 +487,6 @@ return {
     default = 'float',
     enum = { 'float', 'split' },
     description = 'Where the dashboard (|mcp-tools-dashboard|) opens: in a floating window, or below all others.',
-  },
-  {
-    path = 'debug',
-    type = 'boolean',
-    default = false,
-    description = 'Log everything and show what the plugin does.',
   },
   { path = 'on_ready', type = 'function', description = 'fun(port: integer), called when the bridge is ready.' },
   { path = 'on_stop', type = 'function', description = 'fun(), called when the bridge has stopped.' },

@@ -107,7 +107,7 @@ function Validator:shape(v, part)
 end
 
 --- Keywords beside which it is plain whether a default fits, without compiling.
-local PLAIN = { type = true, default = true, title = true, description = true, examples = true }
+local PLAIN = { type = true, default = true, description = true, minimum = true, maximum = true, enum = true }
 
 local function plainly_fits(schema)
   for keyword in pairs(schema) do
@@ -116,7 +116,14 @@ local function plainly_fits(schema)
     end
   end
   local default, kind = schema.default, value.kind(schema.default)
-  return type(default) ~= 'table' and (schema.type == kind or schema.type == 'integer' and value.is_integer(default))
+  if type(default) == 'table' or schema.enum and not vim.list_contains(schema.enum, default) then
+    return false
+  elseif
+    type(default) == 'number' and (default < (schema.minimum or default) or default > (schema.maximum or default))
+  then
+    return false
+  end
+  return schema.type == kind or schema.type == 'integer' and value.is_integer(default)
 end
 
 --- Why a default does not fit its own schema.

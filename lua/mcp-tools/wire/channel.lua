@@ -4,7 +4,6 @@
 --- Sends: `started`, `wake`, `log` and the others by `rpcnotify` to its channel.
 --- Does not know about: verbs, other channels, whether the bridge still lives.
 
-local config = require('mcp-tools.config')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 local utf8 = require('mcp-tools.util.utf8')
@@ -18,6 +17,8 @@ local WAKE_MAX = 64 * 1024
 --- What a tool tells while it runs is no result: of a larger log message the beginning goes, of a state its text alone.
 local LOG_MAX = 64 * 1024
 local CUT = '… (cut: %d of %d bytes)'
+--- Progress messages per second that one call may send.
+local PROGRESS_RATE = 20
 
 ---@class mcp-tools.Channel: mcp-tools.Listener
 ---@field id integer
@@ -140,14 +141,13 @@ Channel.inputs = Channel.wake
 
 --- Progress goes out at once while the call has tokens, else when it has one again: the latest, not all of them.
 function Channel:progress(call)
-  local rate = config.get().limits.progress_rate
   local now = uv.hrtime()
   local bucket = self.buckets[call.id]
   if not bucket then
-    bucket = { tokens = rate, at = now }
+    bucket = { tokens = PROGRESS_RATE, at = now }
     self.buckets[call.id] = bucket
   end
-  bucket.tokens = math.min(rate, bucket.tokens + (now - bucket.at) / 1e9 * rate)
+  bucket.tokens = math.min(PROGRESS_RATE, bucket.tokens + (now - bucket.at) / 1e9 * PROGRESS_RATE)
   bucket.at = now
   if bucket.tokens >= 1 then
     bucket.tokens = bucket.tokens - 1
@@ -159,7 +159,7 @@ function Channel:progress(call)
       if not call:ended() then
         self:progress(call)
       end
-    end, math.ceil(1000 / rate))
+    end, math.ceil(1000 / PROGRESS_RATE))
   end
 end
 

@@ -13,6 +13,11 @@ local selection = require('mcp-tools.discovery.selection')
 
 local M = {}
 
+--- Limits of the bridge that are not options, in ms; tests shorten them. `orphan_grace`: a call continues for a client
+--- that has no open connection and is silent. `answer`: a client has to name its roots, or to read or list its files.
+--- `parked`: a call waits for the answers of a client without a session.
+M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000 }
+
 announce.on_announce(function()
   return selection.is_unset('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil
 end)
@@ -60,11 +65,11 @@ function M.get()
     root = project.root(),
     cwd = vim.uv.cwd(),
     state_dir = project.state_dir(),
-    log_level = options.debug and 'debug' or options.bridge.log_level,
+    log_level = options.bridge.log_level,
     preload = options.bridge.preload or (prepared ~= nil and prepared.identity.had_client == true),
     allowed_hosts = options.bridge.allowed_hosts,
     allowed_origins = options.bridge.allowed_origins,
-    limits = options.limits,
+    limits = vim.tbl_extend('error', M.limits, options.limits),
   }
 end
 

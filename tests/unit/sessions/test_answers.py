@@ -168,7 +168,7 @@ async def test_programs_answer_in_time() -> None:
         assert await client.post(json.dumps(person).encode()) == 202
         heard = await client.outcome()
     assert heard["a"] == {"result": {"action": "cancel"}}
-    late = {"error": {"code": -32001, "message": "no answer within 0.05 s (option limits.answer)"}}
+    late = {"error": {"code": -32001, "message": "no answer within 0.05 s"}}
     assert (heard["b"], heard["c"]) == (late, late)
 
 

@@ -21,7 +21,7 @@ from .. import errors, results
 from ..errors import ToolError
 
 INTERVAL = 0.05
-"""s between two messages of progress: what clients are sent at most (option limits.progress_rate)."""
+"""s between two messages of progress: what clients are sent at most."""
 MAX_TEXT = 1000
 """Characters of a progress message."""
 MAX_LOG = 65_536

@@ -13,6 +13,9 @@ local queue = require('mcp-tools.ui.approval.queue')
 
 local M = {}
 
+--- Questions that may be open at a time, the one on the screen included.
+M.MAX_OPEN = 8
+
 M.list, M.count, M.current = queue.list, queue.count, queue.current
 
 --- Who asks in the editor, by the names of the option `ui.approval`. A module is loaded when it is first needed.
@@ -66,8 +69,8 @@ function M.ask(asked, answer)
     return answer(nil, denial.error(call, why, 'unanswered'), 'nobody to ask')
   end
   local count = #queue.list()
-  if count >= options.limits.approvals then
-    local text = ('%d questions for approval are open (option limits.approvals); try again later'):format(count)
+  if count >= M.MAX_OPEN then
+    local text = ('%d questions for approval are open; try again later'):format(count)
     return answer(nil, errors.new('busy', text), 'busy')
   end
   call:move('ask')

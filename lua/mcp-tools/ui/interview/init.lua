@@ -5,12 +5,14 @@
 --- Does not know about: tools, windows.
 
 local answers = require('mcp-tools.ui.interview.answers')
-local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
 local float = require('mcp-tools.ui.interview.float')
 local log = require('mcp-tools.log')
 
 local M = {}
+
+--- Interviews that may be open at a time, the one on the screen included.
+local MAX_OPEN = 8
 
 ---@class mcp-tools.Interview
 ---@field answers mcp-tools.Answers
@@ -69,13 +71,13 @@ end
 ---@param questions any
 ---@return mcp-tools.Error?
 local function refusal(questions)
-  local fault, limit = answers.fault(questions), config.get().limits.interviews
+  local fault = answers.fault(questions)
   if fault then
     return errors.new('validation_error', fault)
   elseif #vim.api.nvim_list_uis() == 0 then
     return errors.new('capability_missing', 'nobody can be asked: the editor has no UI')
-  elseif #open >= limit then
-    return errors.new('busy', ('%d interviews are open (option limits.interviews); try again later'):format(#open))
+  elseif #open >= MAX_OPEN then
+    return errors.new('busy', ('%d interviews are open; try again later'):format(#open))
   end
 end
 

@@ -374,8 +374,11 @@ describe('a completion that does not answer', function()
   end)
 
   it('tells its author what a list is', function()
-    t.matches('write `ctx%({ "a", "b" }%)`', completes(function(ctx)
-      ctx('a')
-    end))
+    t.matches(
+      'write `ctx%({ "a", "b" }%)`',
+      completes(function(ctx)
+        ctx('a')
+      end)
+    )
   end)
 end)

@@ -13,9 +13,11 @@ import hmac
 import ipaddress
 import json
 import logging
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,6 +43,9 @@ END_TIMEOUT = 0.3
 """Seconds for all servers to hear of the end of the bridge."""
 MAX_ANSWER = 1024 * 1024
 """Bytes of an answer."""
+SOCKET_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""Where Linux tells which user listens on a port."""
+LISTENS = "0A"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +182,11 @@ class Registration:
             entries = await self._ask("POST", "/mcp", {"name": NAME, "config": config})
             status = _status(entries)
             if status != "connected":
-                why = (entries.get(NAME) or {}).get("error") or status
-                raise _FaultError(f"it could not connect: {str(why)[:200]}")
-        except _FaultError:
+                entry = entries.get(NAME)
+                why = str((isinstance(entry, dict) and entry.get("error")) or status)[:200]
+                shown = "".join(each if each.isprintable() else "?" for each in why)
+                raise _FaultError(f"it could not connect: {shown}")
+        except BaseException:
             self.revoke()
             raise
         self._is_ours = True
@@ -197,6 +204,8 @@ class Registration:
         """One request, over a connection of its own, to this machine alone."""
         if not _is_loopback(self.server.url):
             raise _FaultError(f"it is no address of this machine: {self.server.url}")
+        if _is_of_another_user(self.server.url):
+            raise _FaultError("a process of another user listens there")
         seconds = TIMEOUT if body is None else CONNECT_TIMEOUT
         try:
             async with (
@@ -327,6 +336,21 @@ def _server(raw: Any) -> Server:
 def _status(entries: dict[str, Any]) -> str:
     entry = entries.get(NAME)
     return str(entry.get("status")) if isinstance(entry, dict) else "none"
+
+
+def _is_of_another_user(url: str) -> bool:
+    """Whether a process of another user than us or root listens on the port; False where that is unknown."""
+    own = getattr(os, "getuid", int)()
+    port = urlsplit(url).port or 80
+    for table in SOCKET_TABLES:
+        try:
+            lines = table.read_text().splitlines()[1:]
+        except OSError:
+            continue  # not Linux, or no IPv6
+        for _, address, _, state, _, _, _, user, *_ in map(str.split, lines):
+            if state == LISTENS and int(address.rpartition(":")[2], 16) == port and int(user) not in (0, own):
+                return True
+    return False
 
 
 def _is_loopback(url: str) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -224,6 +226,36 @@ async def test_a_server_that_is_not_opencode_is_reported(
     want(bridge, opencode.url)
     await becomes(bridge, "waiting", fault)
     assert opencode.configs == []
+
+
+@pytest.mark.parametrize(
+    "entry", ["x", {"status": "failed", "error": "\x1b]0;x\x07\n\u202ex"}, {"error": ["x"]}, None]
+)
+async def test_a_registration_that_fails_leaves_no_valid_token(
+    bridge: Served, opencode: OpenCode, entry: Any
+) -> None:
+    opencode.wrong = lambda: web.json_response({"nvim-tools": entry})
+    want(bridge, opencode.url)
+    await becomes(bridge, "waiting", "it could not connect")
+    assert all(each["fault"].isprintable() for each in states(bridge))
+    sent = [body["config"] for method, _, _, body in opencode.requests if method == "POST"]
+    async with AsyncExitStack() as stack:
+        assert await status_of(await agent_of(stack, sent[0])) == 401
+
+
+async def test_a_process_of_another_user_is_not_asked(
+    bridge: Served, opencode: OpenCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, port = tmp_path / "tcp", int(opencode.url.rpartition(":")[2])
+    line = "   0: 0100007F:%04X 00000000:0000 %s 00000000:00000000 00:00000000 00000000 %5d        0 1 1\n"
+    table.write_text("  sl  local_address\n" + line % (port, "0A", os.getuid() + 1))
+    monkeypatch.setattr(module, "SOCKET_TABLES", (tmp_path / "none", table))
+    want(bridge, opencode.url, headers={"Authorization": "Basic x"})
+    await becomes(bridge, "waiting", "another user")
+    assert not opencode.requests
+    others = [line % (port, "01", 4711), line % (port, "0A", os.getuid()), line % (port + 1, "0A", 4711)]
+    table.write_text("  sl  local_address\n" + "".join(others))
+    await becomes(bridge, "connected")
 
 
 async def test_no_other_machine_is_asked(bridge: Served) -> None:

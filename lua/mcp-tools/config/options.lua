@@ -75,7 +75,7 @@ return {
     example = '{ "claude", "gemini" }',
     items = 'string',
     description = 'Agents in terminals that find this editor by themselves, by name, such as { "claude", "gemini" };'
-      .. ' "auto" = all that the plugin knows. Unset or false: none.',
+      .. ' "auto" or true = all that the plugin knows. Unset or false: none.',
   },
   {
     path = 'companion_trust',

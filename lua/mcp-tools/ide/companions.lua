@@ -196,7 +196,7 @@ end
 ---@return string[]
 local function wanted(files)
   local option = config.get('companions')
-  if option == 'auto' then
+  if option == 'auto' or option == true then
     return vim.tbl_filter(function(name)
       local loaded = load(name, files[name])
       return not loaded or loaded.companion.endpoint ~= nil

@@ -230,6 +230,8 @@ describe('which companions are on', function()
     t.matches('endpoint.transport: must be one of http, websocket, unix', status[2].reason)
     t.eq('there is no such companion, did you mean made_up_http?', status[3].reason)
     vim.env.MADE_UP_SKIP = nil
+    setup(true)
+    t.eq(true, #ide.status() > 0)
     setup('auto')
     local names = vim.tbl_map(function(each)
       return each.name

@@ -38,6 +38,8 @@
 ---@field previewed string[]? bundled tools: arguments that a diff by `preview` says in full; a question shows them once
 ---@field always_for? string[] arguments that the answer "always" is about: it then allows only calls in which all of
 --- them are equal, such as one command line, and not every call of the tool
+---@field short_lived? string[] with `always_for`: arguments, such as ids, that mean something else in the next editor;
+--- "always" is not offered for a call that has one
 ---@field reviewed boolean? bundled tools: all that it changes goes through the review, where that is wanted
 ---@field explicit boolean? bundled tools: offered only when its own name stands in `tools`, not by its group or "all"
 ---@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, now or later

@@ -45,8 +45,8 @@ function M.of(call, decision, is_tiresome)
       if call.session or call.client.name then
         table.insert(choices, 'session')
       end
-      local _, too_long = rules.call_key(definition, call.args)
-      if not too_long then
+      local _, never = rules.call_key(definition, call.args)
+      if not never then
         table.insert(choices, 'always')
       end
     end

@@ -166,10 +166,15 @@ local MAX_KEY = 4096
 ---@param definition mcp-tools.Definition
 ---@param args table
 ---@return string? key nil if "always" is about the tool
----@return boolean too_long
+---@return boolean never "always" cannot be kept for this call
 function M.call_key(definition, args)
   if not definition.always_for then
     return nil, false
+  end
+  for _, name in ipairs(definition.short_lived or {}) do
+    if args[name] ~= nil then
+      return nil, true
+    end
   end
   local decisive = {}
   for _, name in ipairs(definition.always_for) do
@@ -184,8 +189,8 @@ end
 ---@param verdict mcp-tools.Verdict
 ---@return boolean
 local function is_known(call, verdict)
-  local key, too_long = M.call_key(call.definition, call.args)
-  return key ~= nil and not too_long and vim.list_contains(verdict.calls or {}, key)
+  local key, never = M.call_key(call.definition, call.args)
+  return key ~= nil and not never and vim.list_contains(verdict.calls or {}, key)
 end
 
 --- (3) What was decided before.

@@ -541,6 +541,20 @@ describe('"always" for a tool that runs what its arguments say', function()
     t.ok(not vim.list_contains(b.asked[1].choices, 'always'))
   end)
 
+  it('is not offered for an id, which is another one in the next editor', function()
+    for name, args in pairs({
+      ['shell.jobs'] = { action = 'stop', id = 'job1' },
+      ['runner.run'] = { cancel = 'run1' },
+    }) do
+      local b, tool = bench(), require('mcp-tools.tools.' .. name)
+      b.tool({ always_for = tool.always_for, short_lived = tool.short_lived })
+      b.says('deny')
+      b.run(args)
+      t.ok(not vim.list_contains(b.asked[1].choices, 'always'), name)
+      t.ok(vim.list_contains(b.asked[1].choices, 'session'), name)
+    end
+  end)
+
   it('is set by every bundled tool that runs what its arguments say', function()
     for _, name in ipairs({
       'shell.run',
@@ -557,7 +571,7 @@ describe('"always" for a tool that runs what its arguments say', function()
     }) do
       local definition = require('mcp-tools.tools.' .. name)
       t.ok(#definition.always_for > 0, name)
-      for _, argument in ipairs(definition.always_for) do
+      for _, argument in ipairs(vim.list_extend({ unpack(definition.always_for) }, definition.short_lived or {})) do
         t.ok(definition.args[argument], name .. ' ' .. argument)
       end
     end

@@ -33,6 +33,7 @@ local M = {}
 ---@field recommended boolean?
 ---@field previewed string[]?
 ---@field always_for string[]?
+---@field short_lived string[]?
 ---@field reviewed boolean?
 ---@field style 'execute'|'run'
 ---@field handler function
@@ -216,6 +217,7 @@ function M.normalise(def, closed, mounted)
     recommended = def.recommended,
     previewed = value.copy(def.previewed),
     always_for = value.copy(def.always_for),
+    short_lived = value.copy(def.short_lived),
     reviewed = def.reviewed,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.execute,

@@ -35,6 +35,7 @@ local RULES = {
   preview = common.of_type('function'),
   previewed = common.of_type('table'),
   always_for = common.of_type('table'),
+  short_lived = common.of_type('table'),
   state = common.of_type('function'),
   hosts = common.of_type('table'),
   execute = common.of_type('function'),

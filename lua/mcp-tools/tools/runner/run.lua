@@ -67,7 +67,8 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = MAX_TIMEOUT + 30000,
-  always_for = { 'runner', 'tests', 'args', 'cancel' },
+  always_for = { 'runner', 'tests', 'args' },
+  short_lived = { 'cancel' },
   needs_approval = function(args, call)
     if not args.cancel then
       return 'it runs tests, and with them code of the project'

@@ -105,7 +105,8 @@ return {
     },
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
-  always_for = { 'action', 'id', 'command', 'argv', 'cwd', 'env' },
+  always_for = { 'action', 'command', 'argv', 'cwd', 'env' },
+  short_lived = { 'id' },
   needs_approval = function(args, call)
     if args.action == 'start' then
       return 'it runs a command that goes on until it is stopped'

@@ -5,6 +5,7 @@ local background = require('mcp-tools.editor.process.background')
 local log = require('mcp-tools.log')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local output = require('mcp-tools.editor.runner.output')
+local owners = require('mcp-tools.util.owner')
 local process = require('mcp-tools.editor.process')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local quickfix_stack = require('mcp-tools.editor.quickfix.stack')
@@ -188,13 +189,17 @@ function M.start(plan, opts)
   return run
 end
 
---- A run of this client in its project; the last one when none is named.
+--- A run of this client in its project; when none is named, the last one of its session.
 ---@param call table a call or its ctx
 ---@param id string?
 ---@return mcp-tools.runner.Run?
 function M.get(call, id)
-  local list = runs.of(call)
-  return id and runs.get(call, id) or not id and list[#list] or nil
+  if id then
+    return runs.get(call, id)
+  end
+  return vim.iter(runs.of(call)):rfind(function(run)
+    return owners.is_own(run.owner, call)
+  end)
 end
 
 --- Ends it early.

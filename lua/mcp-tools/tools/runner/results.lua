@@ -3,6 +3,7 @@
 local background = require('mcp-tools.editor.process.background')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
+local owners = require('mcp-tools.util.owner')
 local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
 local utf8 = require('mcp-tools.util.utf8')
@@ -13,7 +14,7 @@ return {
     .. ' of runner_run with background, or the last run again. 20 runs are kept. When the answer has next_offset there'
     .. ' are more failures.',
   args = vim.tbl_extend('error', report.ARGS, {
-    run_id = { type = 'string', description = 'The run; default: the last one' },
+    run_id = { type = 'string', description = 'The run; default: the last one of this session' },
     wait_ms = {
       type = 'integer',
       description = 'Wait so long for its end',
@@ -23,11 +24,15 @@ return {
     },
   }),
   annotations = { read_only = true, idempotent = true },
+  needs_approval = function(args, call)
+    local run = runs.get(call, args.run_id)
+    return run and not owners.is_own(run.owner, call) and 'another session has started this run' or false
+  end,
   run = function(ctx, args)
     local run = runs.get(ctx, args.run_id)
     if not run then
       local what = args.run_id and 'run_id: there is no run ' .. utf8.cut(args.run_id, 200)
-        or 'no tests have been run yet'
+        or 'this session has run no tests yet'
       return ctx(nil, errors.new('not_found', what .. '; runner_run starts one'))
     end
     local ms = args.wait_ms > 0 and deadline.bound(ctx, args.wait_ms) or 0

@@ -1,12 +1,14 @@
 --- `:McpTools jobs`: commands that clients have left running.
 
-local background = require('mcp-tools.editor.process.background')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
+local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
+
+local REFRESH_MS = 500
 
 ---@return mcp-tools.shell.Job[]
 local function running()
@@ -19,7 +21,8 @@ end
 ---@return string
 local function row_of(job)
   local since = os.date('%H:%M:%S', job.started_at)
-  return sanitize.line(('%-6s %s  %s: %s'):format(job.id, since, job.owner.client, job.command.shown))
+  local text = ('%-6s %s  %s: %s'):format(job.id, since, job.owner.client, job.command.shown)
+  return sanitize.line(job.result and text .. ' (ended)' or text)
 end
 
 ---@param list mcp-tools.shell.Job[]
@@ -30,14 +33,23 @@ local function stop(list)
   notify.info(#list == 1 and ('%s is being stopped'):format(list[1].id) or ('%d jobs are being stopped'):format(#list))
 end
 
+local refresh ---@type mcp-tools.Timer?
+
 local function show()
-  local list, buffer
+  local list, buffer = running(), nil
   local function rows()
-    list = running()
     return #list > 0 and vim.tbl_map(row_of, list) or { 'no job is running' }
   end
+  --- What has ended keeps its row until `r`: no key may act on another job than the one that was under the cursor.
   local function draw()
-    scratch.update(buffer, rows())
+    for _, job in ipairs(running()) do
+      if not vim.list_contains(list, job) then
+        table.insert(list, job)
+      end
+    end
+    if not scratch.update(buffer, rows()) then
+      refresh:stop()
+    end
   end
   local keys = {
     {
@@ -46,14 +58,17 @@ local function show()
       description = 'stop this job',
       run = function()
         local job = list[api.nvim_win_get_cursor(0)[1]]
-        if job then
+        if job and not job.result then
           stop({ job })
-          background.on_news(job, 3000, vim.schedule_wrap(draw))
         end
       end,
     },
   }
-  buffer = scratch.show('jobs', rows(), { title = 'jobs of clients', keys = keys, again = draw })
+  buffer = scratch.show('jobs', rows(), { title = 'jobs of clients', keys = keys, again = show })
+  if refresh then
+    refresh:stop()
+  end
+  refresh = timer.every(REFRESH_MS, draw)
 end
 
 ---@type mcp-tools.Subcommand

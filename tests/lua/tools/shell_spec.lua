@@ -281,6 +281,15 @@ describe('shell_jobs', function()
       require('mcp-tools.command').run({ args = 'jobs' })
       local shown = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
       t.matches(job.id .. ' +%d%d:%d%d:%d%d  agent: exec sleep 100', shown)
+      local more = assert(call(first, { action = 'start', command = 'exec sleep 200' }))
+      call(first, { action = 'stop', id = job.id })
+      t.wait(function() -- the row of a job stays where it is
+        local lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)
+        return lines[1]:find('sleep 100 (ended)', 1, true) and lines[2] and lines[2]:find('sleep 200$')
+      end, 5000, 'the window follows what starts and ends')
+      require('mcp-tools.command').run({ args = 'jobs' })
+      t.matches('sleep 200$', vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
+      job = more
       require('mcp-tools.command').run({ args = 'jobs stop all' })
       t.wait(function()
         return not call(first, { action = 'read', id = job.id }).running

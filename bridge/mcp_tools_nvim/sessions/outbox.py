@@ -32,8 +32,9 @@ MAX_DIGITS = 19
 """Of a number in an event id: more than can be counted to."""
 
 
-MAX_ASKED = 512
-"""Characters of an event id that name the requests of its stream; longer names are left out."""
+MAX_ASKED = 4096
+"""Characters of an event id that name the requests of its stream; longer names are left out. The client sends
+the event id as a header, of at most 8190 bytes."""
 
 
 class EventIds:

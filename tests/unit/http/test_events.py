@@ -90,6 +90,16 @@ async def test_resuming_after_any_event(page: Page) -> None:
     assert ids.read("toob-1") is None
 
 
+def test_an_event_id_names_the_requests_of_its_stream() -> None:
+    """Also those with long ids; longer ones than fit in a header are left out."""
+    ids = EventIds("boot")
+    for asked in ([1, "a"], ["x" * 2500]):
+        text = ids.write(1, asked)
+        assert len(text) < 8190
+        assert EventIds.asked(text) == asked
+    assert EventIds.asked(ids.write(1, ["x" * 100_000])) == []
+
+
 async def test_what_is_kept_is_bounded() -> None:
     """By number and by size; the newest always stays, however large it is."""
     ids = EventIds("boot")

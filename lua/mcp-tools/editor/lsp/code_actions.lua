@@ -10,6 +10,7 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
+local lru = require('mcp-tools.util.lru')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
@@ -21,9 +22,8 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Actions of one list; actions that can still be applied, those of the last list among them.
+--- Actions of one list.
 M.MAX_LISTED = 1000
-local MAX_KEPT = 2 * M.MAX_LISTED
 
 ---@class mcp-tools.lsp.Offer
 ---@field action table CodeAction or Command
@@ -33,10 +33,8 @@ local MAX_KEPT = 2 * M.MAX_LISTED
 ---@field plan mcp-tools.lsp.Plan? made for a preview
 ---@field diff string?
 
----@type table<string, mcp-tools.lsp.Offer>
-local kept = {}
----@type string[]
-local order = {}
+--- Actions that can still be applied, by their id.
+local kept = lru(M.MAX_LISTED)
 local count = 0
 
 ---@param offer mcp-tools.lsp.Offer
@@ -45,11 +43,7 @@ local function keep(offer)
   count = count + 1
   -- The random part keeps other clients from guessing it.
   local id = ('a%d-%s'):format(count, vim.text.hexencode(assert(vim.uv.random(4))))
-  kept[id] = offer
-  table.insert(order, id)
-  if #order > MAX_KEPT then
-    kept[table.remove(order, 1)] = nil
-  end
+  kept:set(id, offer)
   return id
 end
 
@@ -192,7 +186,7 @@ end
 ---@return table? offer
 ---@return mcp-tools.Error? err
 local function usable(id)
-  local offer = kept[id]
+  local offer = kept:get(id)
   if not offer then
     return nil,
       errors.new('not_found', ('apply: there is no action %s any more; list them again'):format(utf8.cut(id, 200)))

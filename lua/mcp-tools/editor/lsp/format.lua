@@ -1,14 +1,9 @@
 --- Formatting of a file, or of some lines of it, by its language server.
----
---- Receives: the arguments of a tool.
---- Sends: the answer of the tool, or an error value.
---- Does not know about: approval, what the tool is called.
 
-local precheck = require('mcp-tools.editor.lsp.precheck')
+local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.lsp.position')
-local dry_run = require('mcp-tools.editor.lsp.dry_run')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
@@ -56,7 +51,7 @@ function M.run(ctx, args)
   local answer = { path = target.shown, changed = false, places = 0, files = {} }
   if not edits then
     if args.dry_run then
-      dry_run.keep(FORMAT, args, '', { [bufnr] = asked })
+      approval_diff.keep(FORMAT, args, '', { [bufnr] = asked })
     end
     return answer
   end
@@ -67,7 +62,7 @@ function M.run(ctx, args)
     return nil, err
   end
   if args.dry_run then
-    dry_run.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
+    approval_diff.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
   end
   answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
   answer.unsaved = answer.files[1] and answer.files[1].unsaved
@@ -81,13 +76,13 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, again)
-  local err = precheck.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
+  local err = approval_diff.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
   if err then
     return nil, err
   end
   local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
   local text = ('formats %s, lines %s to %s'):format(where, args.start_line or 1, args.end_line or 'the last')
-  return dry_run.preview(FORMAT, args, text, M.run, again)
+  return approval_diff.preview(FORMAT, args, text, M.run, again)
 end
 
 return M

@@ -1,96 +1,136 @@
---- Rename of a symbol in all of a project: only when the server is ready, complete, and checked afterwards.
----
---- Receives: the arguments of a tool.
---- Sends: files and places that were changed; or why nothing has changed.
---- Does not know about: approval, what the tool is called.
----
---- A server that has not read all of the project renames a part of it, and says that it succeeded. So the name is
---- looked for in the project's text (rename_left_out.lua), and a place that means the renamed thing stops it.
---- Afterwards the new name must have as many references as the old one had: fewer were left out, more belong to
---- another symbol that had this name already.
+--- Rename of a symbol in all of a project: only when the server is ready, leaves nothing out, and the name is free.
 
-local clients = require('mcp-tools.editor.lsp.clients')
+local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
+local buffers = require('mcp-tools.editor.buffer')
+local check = require('mcp-tools.editor.lsp.rename_check')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local locations = require('mcp-tools.editor.lsp.locations')
-local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
-local rename_ask = require('mcp-tools.editor.lsp.rename_ask')
-local rename_conflict = require('mcp-tools.editor.lsp.rename_conflict')
 local request = require('mcp-tools.editor.lsp.request')
-local dry_run = require('mcp-tools.editor.lsp.dry_run')
+local strings = require('mcp-tools.util.strings')
 local wait = require('mcp-tools.editor.lsp.wait')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
 
-local METHOD = rename_ask.METHOD
-M.METHOD = METHOD
---- Servers look at the changed files by then, ms.
-local CHECK_MS = 6000
+local METHOD = 'textDocument/rename'
+--- Asked again for so long when a place is left out, ms.
+local PATIENCE_MS = 6000
+--- A server that is told of a file has looked at it by then, ms.
+local REMINDED_MS = 1200
 
---- Asks how many places the thing at a position is used in.
+--- Has a server look at a file again that it may have let go when it was closed.
 ---@param of mcp-tools.lsp.Renaming
----@param params table
----@return fun(): integer? count waits for it; nil where the server cannot tell
-local function begin_count(of, params)
-  if not clients.supports(of.client, 'textDocument/references', of.spot.bufnr) then
-    return function() end
-  end
-  local with = vim.tbl_extend('force', params, { context = { includeDeclaration = true } })
-  local answer = request.begin(of.ctx, of.client, 'textDocument/references', with, of.spot.bufnr)
-  return function()
-    local result = answer()
-    return result and #locations.items({ { result = result, client = of.client } })
-  end
+---@param path string resolved
+local function remind(of, path)
+  disk.tell_servers(path, 1)
+  wait.pause(of.ctx, REMINDED_MS)
 end
 
---- Where the renamed thing is now.
+--- Asks whether the thing at a place can be renamed, and how it is called.
 ---@param of mcp-tools.lsp.Renaming
----@param plan mcp-tools.lsp.Plan
----@return table params
-local function moved(of, plan)
-  local place = paths.resolve(vim.api.nvim_buf_get_name(of.spot.bufnr))
-  local byte = position.byte(of.spot.text, of.spot.column - 1, 'utf-32')
-  local shift = 0
-  for _, file in ipairs(plan.files) do
-    for _, each in ipairs(file.place == place and file.edits or {}) do
-      if each.start_line == of.spot.line - 1 and each.end_line == each.start_line then
-        if each.end_col <= byte then
-          shift = shift + #each.text - (each.end_col - each.start_col)
-        elseif each.start_col < byte then
-          byte = each.start_col
-        end
-      end
+---@return fun(): lsp.PrepareRenameResult?, mcp-tools.Error? answer waits for it
+local function begin_prepare(of)
+  local at = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column)(of.client)
+  return request.begin(of.ctx, of.client, 'textDocument/prepareRename', at, of.spot.bufnr)
+end
+
+---@param of mcp-tools.lsp.Renaming
+---@return fun(): table?, mcp-tools.Error? answer waits for the changes
+local function begin_rename(of)
+  local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column, { newName = of.new })(of.client)
+  return request.begin(of.ctx, of.client, METHOD, params, of.spot.bufnr)
+end
+
+--- How the thing is called, by what a server said of it.
+---@param of mcp-tools.lsp.Renaming
+---@param result table of `prepareRename`
+---@param word string at the place
+---@return string
+local function name_in(of, result, word)
+  local range = result.range or result.start and result
+  if not range or range.start.line ~= range['end'].line then
+    return result.placeholder or word
+  end
+  local line = vim.api.nvim_buf_get_lines(of.spot.bufnr, range.start.line, range.start.line + 1, false)[1] or ''
+  local first = position.byte(line, range.start.character, of.client.offset_encoding)
+  local last = position.byte(line, range['end'].character, of.client.offset_encoding)
+  return line:sub(first + 1, last)
+end
+
+---@class mcp-tools.lsp.RenameAsked
+---@field change fun(): table?, mcp-tools.Error? waits for what the server would change
+---@field places mcp-tools.lsp.Named[]
+---@field more boolean there are others
+
+--- Asks for all that a rename needs at once: whether it can be, what would change, and where the text has the name.
+---@param of mcp-tools.lsp.Renaming its `old` is set
+---@return mcp-tools.lsp.RenameAsked?
+---@return mcp-tools.Error? err it cannot be renamed
+local function begin(of)
+  local word = navigation.word(of.spot)
+  local provider = of.client.server_capabilities.renameProvider
+  local prepare = type(provider) == 'table' and provider.prepareProvider and begin_prepare(of)
+  local asked = { change = begin_rename(of) }
+  of.old = word
+  if word ~= '' then
+    asked.places, asked.more = check.places(of, of.old)
+  end
+  if prepare then
+    local result, err = prepare()
+    if not result and word ~= '' then
+      remind(of, paths.resolve(vim.api.nvim_buf_get_name(of.spot.bufnr)))
+      result, err = begin_prepare(of)()
+      asked.change = begin_rename(of)
     end
+    if not result then
+      local text = 'what stands at %s cannot be renamed%s; line and column must be on a name of this project'
+      local why = err and (' (%s)'):format(err.message) or ''
+      return nil, errors.new('not_found', text:format(navigation.name(of.spot), why))
+    end
+    of.old = name_in(of, result, word)
   end
-  local line = vim.api.nvim_buf_get_lines(of.spot.bufnr, of.spot.line - 1, of.spot.line, false)[1] or ''
-  return lsp.document(of.spot.bufnr, {
-    position = {
-      line = of.spot.line - 1,
-      character = position.units(line, byte + shift, of.client.offset_encoding),
-    },
-  })
+  if of.old ~= word or word == '' then
+    asked.places, asked.more = check.places(of, of.old)
+  end
+  return asked
 end
 
---- Has the new name all references that the old one had?
+--- A plan that leaves nothing out.
 ---@param of mcp-tools.lsp.Renaming
----@param plan mcp-tools.lsp.Plan
----@param before integer
----@return integer references in the end
-local function count_after(of, plan, before)
-  watched_files.tell(of.ctx, true)
-  local over = vim.uv.hrtime() + CHECK_MS * 1e6
-  local params = moved(of, plan)
+---@param asked mcp-tools.lsp.RenameAsked
+---@return mcp-tools.lsp.Plan?
+---@return boolean|mcp-tools.Error sure
+local function complete(of, asked)
+  local over = vim.uv.hrtime() + PATIENCE_MS * 1e6
   while true do
-    local now = begin_count(of, params)() or 0
-    if now >= before or vim.uv.hrtime() > over then
-      return now
+    local change, err = asked.change()
+    if not change then
+      local text = ('%s does not rename what stands at %s'):format(of.client.name, navigation.name(of.spot))
+      return nil, err or errors.new('not_found', text)
     end
-    wait.pause(of.ctx, 150)
+    local plan
+    plan, err = workspace_edit.plan(of.ctx, change, of.client)
+    if not plan then
+      return nil, err --[[@as mcp-tools.Error]]
+    elseif plan.count == 0 then
+      return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
+    end
+    local place, sure, missing = check.left_out(of, plan, asked.places, asked.more)
+    if not place then
+      return plan, sure
+    elseif vim.uv.hrtime() > over then
+      local text = '%s would leave out %s, which has the old name; nothing has been changed.'
+        .. ' It may still be indexing: wait with lsp_status, then try again'
+      return nil, errors.new('busy', text:format(of.client.name, place))
+    end
+    remind(of, missing.path)
+    asked.change = begin_rename(of)
+    asked.places, asked.more = check.places(of, of.old)
   end
 end
 
@@ -116,28 +156,21 @@ function M.run(ctx, args)
       '%s, and a rename now would change a part of the project; nothing has been changed. Wait with lsp_status'
     return nil, errors.new('busy', text:format(incomplete))
   end
-  local count
   local asked
-  asked, err = rename_ask.begin(of, function()
-    count = begin_count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
-  end)
+  asked, err = begin(of)
   if not asked then
     return nil, err
   elseif of.old == of.new then
     return nil, errors.new('validation_error', ('new_name: it is called %s already'):format(of.new))
   end
-  local plan, sure = rename_ask.complete(of, asked)
+  local plan, sure = complete(of, asked)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
   end
-  local is_used = rename_conflict.is_used(of)
-  local conflict = is_used and rename_conflict.find(of, plan)
+  local conflict = check.conflict(of, plan)
   if conflict then
     return nil, errors.new('validation_error', conflict)
-  elseif asked.again then -- the server knows more places than it counted at first
-    count = begin_count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
   end
-  local before = count()
   local answer = {
     old_name = of.old,
     new_name = of.new,
@@ -151,7 +184,7 @@ function M.run(ctx, args)
     for _, file in ipairs(plan.files) do
       ticks[file.bufnr] = file.changedtick
     end
-    dry_run.keep(METHOD, what, answer.diff, ticks)
+    approval_diff.keep(METHOD, what, answer.diff, ticks)
     return workspace_edit.bounded(answer)
   end
   local files
@@ -166,39 +199,45 @@ function M.run(ctx, args)
     answer.checked = ('no: the person has %s a part of it'):format(files.rejected and 'rejected' or 'changed')
     return workspace_edit.bounded(answer)
   end
-  if not before then
-    answer.checked = ('no: %s cannot list references'):format(of.client.name)
-    return workspace_edit.bounded(answer)
-  end
-  local checked = false
-  ctx:on_cancel(function() -- whoever asked is told that nothing came of it
-    if not checked then
-      checked = true
-      workspace_edit.take_back(plan, files, function(fault)
-        if fault then
-          log.error('a rename to %s was cancelled, and could not be taken back: %s', of.new, fault.message)
-        end
-      end)
-    end
-  end)
-  local now = count_after(of, plan, before)
-  checked = true
-  if now < before or now > before and is_used then
-    local fault = ctx:await(function(done)
-      workspace_edit.take_back(plan, files, done)
-    end)
-    local text = '%safterwards %s had %d references where %s had %d; %s'
-    local why = now > before and 'conflict: the name is used already: ' or ''
-    local what = fault and ('it could not be taken back: ' .. fault.message) or 'everything has been taken back'
-    return nil, errors.new('tool_error', text:format(why, of.new, now, of.old, before, what))
-  end
-  answer.checked = ('%d references to %s%s'):format(
-    now,
-    of.new,
-    sure and (', none to %s is left'):format(of.old)
-      or ('; the text has too many places of %s to be looked at'):format(of.old)
-  )
+  local text = sure and 'no reference to %s is left' or 'no: the text has too many places of %s to be checked'
+  answer.checked = text:format(of.old)
   return workspace_edit.bounded(answer)
+end
+
+--- The word at a place of an open file, for a person to whom line and column say little.
+---@param args table
+---@return string?
+local function word_at(args)
+  local found = args.line and args.column and buffers.find(args, { current = true })
+  if not found or not found.bufnr or not vim.api.nvim_buf_is_loaded(found.bufnr) then
+    return nil
+  end
+  local line = vim.api.nvim_buf_get_lines(found.bufnr, args.line - 1, args.line, false)[1]
+  local byte = line and vim.fn.byteidxcomp(line, args.column - 1) or -1
+  if byte < 0 then
+    return nil
+  end
+  local word = strings.last_word(line:sub(1, byte)) .. line:sub(byte + 1):match('^[%w_\128-\255]*')
+  return word ~= '' and word or nil
+end
+
+--- What is said of a call before it runs.
+---@param args table
+---@param again? fun(err: mcp-tools.Error?)
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(args, again)
+  local err = approval_diff.refusal(args, METHOD, true)
+  if err then
+    return nil, err
+  end
+  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
+  local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
+  local word = word_at(args)
+  local what = word and ('"%s"'):format(word) or 'what stands'
+  local text = 'renames %s at %s, line %s, %s, to %s in all of the project'
+  text = text:format(what, where, args.line or 'of the cursor', at, args.new_name)
+  return approval_diff.preview(METHOD, args, text, M.run, again)
 end
 
 return M

@@ -34,7 +34,7 @@ function M.listen()
     return
   end
   local start = tokens.start
-  tokens.start = function(bufnr, client_id, ...)
+  tokens.start = function(bufnr, client_id, ...) -- luacheck: ignore 122
     if type(bufnr) ~= 'number' or not is_hidden(bufnr) then
       return start(bufnr, client_id, ...)
     end

@@ -2,7 +2,6 @@
 
 local args = require('mcp-tools.editor.lsp.args')
 local rename = require('mcp-tools.editor.lsp.rename')
-local rename_preview = require('mcp-tools.editor.lsp.rename_preview')
 
 return {
   name = 'lsp_rename',
@@ -23,7 +22,7 @@ return {
   needs_approval = function(given)
     return not given.dry_run and 'it changes files of the project'
   end,
-  preview = rename_preview.preview,
+  preview = rename.preview,
   reviewed = true,
   recommended = true,
   run = function(ctx, given)

@@ -1,5 +1,4 @@
 -- slow, every Neovim
-local double = require('lsp_double')
 local double_project = require('double_project')
 local project = require('lsp_project')
 local t = require('helpers')
@@ -118,24 +117,6 @@ describe('a rename', function()
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 
-  it('after which references are missing is taken back', function()
-    local uri, asked = vim.uri_from_fname(path), 0
-    renamer({ 0, 1 }, {
-      ['textDocument/references'] = function()
-        asked = asked + 1
-        local list = { { uri = uri, range = range(0, 0, 3) } }
-        if asked == 1 then
-          table.insert(list, { uri = uri, range = range(1, 0, 3) })
-        end
-        return list
-      end,
-    })
-    local result, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
-    t.eq(nil, result)
-    t.matches('new had 1 references where one had 2; everything has been taken back', err.message)
-    t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
-  end)
-
   it('onto a name that is taken is refused by the symbols of the file, and changes nothing', function()
     local function symbol(name, line, children)
       return {
@@ -166,24 +147,6 @@ describe('a rename', function()
     t.ok(project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'other', dry_run = true }))
   end)
 
-  it('that merges with another symbol of the name is reverted', function()
-    local uri, asked = vim.uri_from_fname(path), 0
-    renamer({ 0, 1 }, {
-      ['textDocument/references'] = function()
-        asked = asked + 1
-        local list = { { uri = uri, range = range(0, 0, 3) }, { uri = uri, range = range(1, 0, 3) } }
-        if asked > 1 then
-          table.insert(list, { uri = uri, range = range(2, 0, 3) })
-        end
-        return list
-      end,
-    })
-    edit({ 'one', 'one', 'new' })
-    local _, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
-    t.matches('^conflict: .*new had 3 references where one had 2', err.message)
-    t.eq({ 'one', 'one', 'new' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
-  end)
-
   it('of many places answers a dry run of a bounded size', function()
     local lines = {}
     local s = renamer({}, {
@@ -207,51 +170,9 @@ describe('a rename', function()
     t.matches('more lines', answer.diff)
   end)
 
-  it('that is cancelled while it is checked is taken back', function()
-    local uri, asked = vim.uri_from_fname(path), 0
-    renamer({ 0, 1 }, {
-      ['textDocument/references'] = function()
-        asked = asked + 1
-        local list = { { uri = uri, range = range(0, 0, 3) }, { uri = uri, range = range(1, 0, 3) } }
-        return asked == 1 and list or double.SILENT
-      end,
-    })
-    local call = project.start('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
-    t.wait(function()
-      return asked == 2
-    end, 8000)
-    t.eq({ 'new', 'new' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
-    require('mcp-tools.core').get().executor:cancel(call.id, 'test')
-    t.eq('cancelled', call.outcome.error.code)
-    t.wait(function()
-      return vim.deep_equal({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
-    end)
-  end)
-
-  it('is not taken back over what the person has written meanwhile', function()
-    local uri, asked = vim.uri_from_fname(path), 0
-    renamer({ 0, 1 }, {
-      ['textDocument/references'] = function()
-        asked = asked + 1
-        if asked == 2 then
-          vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'mine' })
-        end
-        local list = { { uri = uri, range = range(0, 0, 3) } }
-        if asked == 1 then
-          table.insert(list, { uri = uri, range = range(1, 0, 3) })
-        end
-        return list
-      end,
-    })
-    local result, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
-    t.eq(nil, result)
-    t.matches('it could not be taken back: .*has changed', err.message)
-    t.eq({ 'new', 'new', 'mine' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
-  end)
-
   it('is asked for with its diff, as long as that is what would happen', function()
     renamer({ 0, 1 })
-    local preview = require('mcp-tools.editor.lsp.rename_preview').preview
+    local preview = require('mcp-tools.editor.lsp.rename').preview
     local args = { line = 1, column = 1, new_name = 'new' }
     vim.api.nvim_win_set_buf(0, bufnr)
     t.ok(project.call('lsp_rename', vim.tbl_extend('force', { dry_run = true }, args)))

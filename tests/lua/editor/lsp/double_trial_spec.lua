@@ -4,7 +4,7 @@
 local double = require('lsp_double')
 local format = require('mcp-tools.editor.lsp.format')
 local project = require('lsp_project')
-local rename_preview = require('mcp-tools.editor.lsp.rename_preview')
+local rename = require('mcp-tools.editor.lsp.rename')
 local t = require('helpers')
 
 local path, bufnr
@@ -56,23 +56,22 @@ describe('a rename', function()
     local changes = { [vim.uri_from_fname(path)] = { edit(0, 0, 3, 'uno'), edit(1, 4, 7, 'uno') } }
     server({ renameProvider = true }, 'textDocument/rename', { changes = changes })
     local args = { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 }
-    local at_first, then_ = told(rename_preview.preview, args)
+    local at_first, then_ = told(rename.preview, args)
     t.matches('^renames "one" at .*, line 1, column 1, to uno in all of the project\n', at_first)
     t.matches('%-one\n%-two one\n%+uno\n%+two uno', then_)
     t.eq({ 'one', 'two one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
     args = { bufnr = bufnr, symbol = 'one', new_name = 'uno' } -- the same place
-    t.eq(then_, (rename_preview.preview(args)))
+    t.eq(then_, (rename.preview(args)))
     args.new_name = 'other'
-    t.matches('^renames', (rename_preview.preview(args)))
+    t.matches('^renames', (rename.preview(args)))
     args.new_name = 'uno'
     vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'more' })
-    t.matches('^renames', (rename_preview.preview(args)))
+    t.matches('^renames', (rename.preview(args)))
   end)
 
   it('that the server refuses says so', function()
     server({ renameProvider = true }, 'textDocument/rename', double.fault('no such name'))
-    local _, fault =
-      told(rename_preview.preview, { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 })
+    local _, fault = told(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 })
     t.matches('no such name', fault.message)
   end)
 end)

@@ -1,25 +1,67 @@
---- Dry run for a question: the difference that a server would make, told to the person who is asked whether it may.
+--- What is shown before a call that a language server will answer: why it is certain to fail, or the diff of a dry run
+--- as long as the texts that it is of are the same.
 ---
---- Receives: the arguments of a tool that has `dry_run`; what its dry runs came to; how to make one.
---- Sends: a difference, as long as the texts that it is of are the same.
---- Does not know about: approval, what the server is asked.
+--- `refusal` loads nothing and asks no server: a file that is not open may get a server once it is.
 
+local access = require('mcp-tools.files.access')
 local args_of = require('mcp-tools.editor.lsp.args')
+local attached = require('mcp-tools.editor.lsp.attached')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
+local clients = require('mcp-tools.editor.lsp.clients')
+local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
+local errors = require('mcp-tools.errors')
+local lru = require('mcp-tools.util.lru')
+local project = require('mcp-tools.files.project')
 
 local api = vim.api
 
 local M = {}
 
---- Differences that are kept.
-local MAX_KEPT = 32
+--- Why a file cannot be changed by its servers.
+---@param args { path: string?, bufnr: integer? }
+---@param method string
+---@return mcp-tools.Error? err
+---@return integer? bufnr where it is open
+local function file_refusal(args, method)
+  local found, err = buffers.find(args, { current = true })
+  if not found then
+    return err
+  elseif not found.bufnr then
+    local missing = not vim.uv.fs_stat(found.path)
+    local text = 'there is no file %s'
+    return missing and errors.new('not_found', text:format(access.shown(found.path, project.root()))) or nil
+  end
+  for _, client in ipairs(clients.starting(found.bufnr)) do
+    if not client.initialized and not clients.is_stopped(client) then
+      return edit.refusal(found.bufnr), found.bufnr -- it may be the one
+    end
+  end
+  if #clients.of(found.bufnr, method) == 0 then
+    return attached.missing(found.bufnr, method)
+  end
+  return edit.refusal(found.bufnr), found.bufnr
+end
+
+--- Why a file, or a place in it, cannot be changed by its servers.
+---@param args { path: string?, bufnr: integer?, line: integer?, column: integer?, symbol: string? }
+---@param method string
+---@param at_place? boolean
+---@return mcp-tools.Error? err
+function M.refusal(args, method, at_place)
+  local err, bufnr = file_refusal(args, method)
+  if at_place and not err and bufnr then
+    return select(2, args_of.where(bufnr, args))
+  end
+  return err
+end
+
 --- What may be otherwise at another try.
 local PASSING = { busy = true, timeout = true, cancelled = true }
 
----@type table<string, { diff: string, ticks: table<integer, integer> }>
-local kept, count = {}, 0
+--- Diffs of dry runs: { diff, ticks }.
+local kept = lru(32)
 
 --- Names what would be done: where the cursor is counts, as it may be elsewhere by then.
 ---@param what string
@@ -48,13 +90,9 @@ end
 ---@param ticks table<integer, integer> buffer → changedtick of the texts that it is of
 function M.keep(what, args, diff, ticks)
   local key = key_of(what, args)
-  if not key then
-    return
-  elseif count >= MAX_KEPT then
-    kept, count = {}, 0
+  if key then
+    kept:set(key, { diff = diff, ticks = ticks })
   end
-  count = count + (kept[key] and 0 or 1)
-  kept[key] = { diff = diff, ticks = ticks }
 end
 
 ---@param what string
@@ -62,7 +100,7 @@ end
 ---@return string?
 local function known(what, args)
   local key = key_of(what, args)
-  local found = key and kept[key]
+  local found = key and kept:get(key)
   for bufnr, tick in pairs(found and found.ticks or {}) do
     if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
       return nil

@@ -1,6 +1,7 @@
 -- How long the main thread is held at a stretch: a timer of 1 ms looks how late it comes. What the system kept the
 -- thread waiting for a processor does not count, so that a busy machine changes little; waiting for files does.
--- Receives: when to begin. Sends: ms. Does not know about: what holds it.
+-- The start of a process, which forks the whole editor and cannot be split, is measured apart: of each stretch, the
+-- longest one. A stretch in which two are started has the second in it.
 
 local uv = vim.uv
 
@@ -8,7 +9,9 @@ local M = {}
 
 local MS = 1e6
 local file = assert(uv.fs_open('/proc/self/schedstat', 'r', 0))
-local longest, last, own = 0, nil, 0
+local longest, whole, last, own = 0, 0, nil, 0
+--- The longest start of a process since the last look, and since the last reset, ns.
+local started, longest_start = 0, 0
 
 --- Of the main thread, since it began.
 ---@return number ran ns on a processor
@@ -22,12 +25,27 @@ local function look()
   local begun = uv.hrtime()
   local _, waited = used()
   local now = begun - waited
-  longest, last = math.max(longest, now - last), now
+  whole = math.max(whole, now - last)
+  longest, last, started = math.max(longest, now - last - started), now, 0
   own = own + uv.hrtime() - begun
+end
+
+--- Measures the start of each process.
+local function measure_starts()
+  local spawn = uv.spawn
+  uv.spawn = function(...) -- luacheck: ignore 122
+    local begun, _, waited = uv.hrtime(), used()
+    local result = vim.F.pack_len(spawn(...))
+    local ended, _, waited_then = uv.hrtime(), used()
+    started = math.max(started, ended - begun - (waited_then - waited))
+    longest_start = math.max(longest_start, started)
+    return vim.F.unpack_len(result)
+  end
 end
 
 --- Watches from now on.
 function M.watch()
+  measure_starts()
   local _, waited = used()
   last = uv.hrtime() - waited
   M.timer = assert(uv.new_timer())
@@ -37,15 +55,17 @@ end
 --- Forgets what was before.
 ---@return number ran ms on a processor so far, without what watching takes
 function M.reset()
-  longest = 0
+  longest, whole, longest_start = 0, 0, 0
   return ((used()) - own) / MS
 end
 
 --- The longest stretch since then.
----@return number ms
+---@return number ms without the start of one process
 ---@return number ran ms on a processor so far
+---@return number whole ms, the longest stretch with it
+---@return number start ms, the longest start of a process
 function M.longest()
-  return longest / MS, ((used()) - own) / MS
+  return longest / MS, ((used()) - own) / MS, whole / MS, longest_start / MS
 end
 
 return M

@@ -75,8 +75,9 @@ local function once(case, done)
   require('mcp-tools').call(case.tool, case.args, { timeout = 10000 }, function(_, err)
     local ms = (uv.hrtime() - begun) / 1e6
     vim.defer_fn(function()
-      local longest, ran = held.longest()
-      done({ ms = ms, held = longest, ran = ran - before, err = err and ('%s: %s'):format(err.code, err.message) })
+      local longest, ran, whole, start = held.longest()
+      local failure = err and ('%s: %s'):format(err.code, err.message)
+      done({ ms = ms, held = longest, whole = whole, start = start, ran = ran - before, err = failure })
     end, SETTLE)
   end)
 end
@@ -94,7 +95,7 @@ local function repeated(case, times, done)
         return another()
       end
       local row = { tool = case.tool, name = case.name, first = samples[1].held, err = sample.err }
-      for _, field in ipairs({ 'ms', 'held', 'ran' }) do
+      for _, field in ipairs({ 'ms', 'held', 'whole', 'start', 'ran' }) do
         row[field] = median(vim.tbl_map(function(each)
           return each[field]
         end, samples))
@@ -105,40 +106,22 @@ local function repeated(case, times, done)
   another()
 end
 
---- How long this editor is held when it starts a program and reads what it prints, which no tool can do in pieces: the
---- copy of its memory's maps grows with it.
----@return number ms
-local function start_of_a_program()
-  local stdout, stderr, handle = assert(uv.new_pipe()), assert(uv.new_pipe()), nil
-  local begun = uv.hrtime()
-  handle = assert(uv.spawn('true', { stdio = { nil, stdout, stderr } }, function()
-    handle:close()
-    stdout:close()
-    stderr:close()
-  end))
-  return (uv.hrtime() - begun) / 1e6
-end
-
 --- Calls each of them so often.
 ---@param times integer
 function M.start(times)
   local list, found = cases(), {}
-  M.program = 0
   held.watch()
   local function following()
     local case = list[#found + 1]
-    M.program = math.max(M.program, start_of_a_program()) -- as often as there are calls, and as the editor grows
     if not case then
       M.found = found
       return
     end
     M.at = case.name
-    vim.defer_fn(function() -- what the start took is no part of the call
-      repeated(case, times, function(row)
-        table.insert(found, row)
-        following()
-      end)
-    end, SETTLE)
+    repeated(case, times, function(row)
+      table.insert(found, row)
+      following()
+    end)
   end
   vim.defer_fn(following, 200)
 end

@@ -22,7 +22,8 @@ from tests.support import nvim, processes
 
 HERE = Path(__file__).resolve().parents[1]
 HELD_MS, FIRST_MS = 25, 50
-"""At the median call, and at the first, which loads modules and starts programs."""
+"""At the median call, and at the first, which loads modules. The start of one process is measured apart
+(bench/held.lua): it forks the whole editor, takes longer the larger that is, and cannot be split."""
 LOAD_MS = 16
 TIMES, WORST, SECONDS = 5, 5, 240
 USERS = 10
@@ -39,7 +40,6 @@ require('mcp-tools').setup({{
 }})
 dofile([[{HERE / "read_tools.lua"}]])
 """
-WANTED = "return READ_TOOLS.found and { found = READ_TOOLS.found, program = READ_TOOLS.program }"
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def listed(rows: list[dict[str, Any]], fields: dict[str, str]) -> str:
     )
 
 
-async def call_all(stage: Stage, home: nvim.Home, size: Size, times: int) -> dict[str, Any]:
-    """Call every tool that only reads, so often; `program` is what this editor takes to start any program."""
+async def call_all(stage: Stage, home: nvim.Home, size: Size, times: int) -> list[dict[str, Any]]:
+    """Call every tool that only reads, so often."""
     folder = home.path / "project"
     project = await asyncio.to_thread(write, folder, size)
     async with nvim.running(stage.program, home, init_lua=INIT, cwd=folder) as editor:
@@ -104,7 +104,7 @@ async def call_all(stage: Stage, home: nvim.Home, size: Size, times: int) -> dic
         await editor.lua("READ_TOOLS.start(...)", times)
         for _ in range(SECONDS):
             await asyncio.sleep(1)  # a question is work for the main thread too
-            found = await editor.lua(WANTED, timeout=20_000)
+            found: list[dict[str, Any]] | None = await editor.lua("return READ_TOOLS.found", timeout=20_000)
             if found:
                 return found
         raise BenchError(f"tools: {await editor.lua('return READ_TOOLS.at')} did not end")
@@ -133,11 +133,10 @@ async def measure(stage: Stage) -> list[Row]:
     home = nvim.Home(stage.home.path / "tools")
     home.path.mkdir()
     loads = [await load_all(stage, home) for _ in range(stage.amount.rounds)]
-    called = await call_all(stage, home, LARGE if whole else SMALL, TIMES if whole else 1)
-    found, refused = asked(called["found"])
+    found, refused = asked(await call_all(stage, home, LARGE if whole else SMALL, TIMES if whole else 1))
     for row in found:
         figures = f"{row['ms']:8.1f} ms, main thread {row['ran']:7.1f} ms, at a stretch {row['held']:5.1f} ms"
-        first = f"(first call {row['first']:5.1f})"
+        first = f"(first call {row['first']:5.1f}; with the start of a process {row['whole']:5.1f})"
         print(f"  {row['name']:32} {figures} {first} {row.get('err', '')[:100]}", file=sys.stderr)
     stretch = sorted(found, key=lambda row: -max(row["held"], row["first"]))
     unknown = [f"{name} takes other arguments (bench/arguments.lua)" for name in refused]
@@ -146,6 +145,9 @@ async def measure(stage: Stage) -> list[Row]:
     late = [row["name"] for row in found if row.get("err", "").startswith("timeout")]
     loading, count = median(one["held"] for one in loads), loads[0]["count"]
     worst = listed(stretch[:WORST], {"held": "{:.1f} ms", "first": "(first call {:.1f})"})
+    starts = [row["start"] for row in found if row["start"]]
+    longest = max(found, key=lambda row: row["whole"])
+    whole_worst = f"{longest['whole']:.1f} ms ({longest['name']})"
     figures = {"ms": "{:.0f} ms", "ran": "(main thread {:.0f})"}
     p50 = (
         f"{median(row['ms'] for row in found):.1f} ms, main thread {median(row['ran'] for row in found):.1f}"
@@ -153,8 +155,9 @@ async def measure(stage: Stage) -> list[Row]:
     return [
         Row(
             f"tools: main thread at a stretch, {len(found)} calls of tools that read",
-            f"worst: {worst}; starting a program takes {called['program']:.1f} ms",
-            f"≤ {HELD_MS} ms, first call ≤ {FIRST_MS} ms",
+            f"worst: {worst}; "
+            f"the start of a process takes {median(starts or [0]):.1f} ms, with it {whole_worst}",
+            f"≤ {HELD_MS} ms, first call ≤ {FIRST_MS} ms, both without the start of one process",
             met,
         ),
         Row(

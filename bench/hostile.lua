@@ -55,6 +55,8 @@ local function prompt(name, args)
   end
 end
 
+--- Left out: what Neovim itself does in one go. It copies a register whole (200 MB: 95 ms), which no client or project
+--- can fill, and reads a file whole (4 MB: 58 ms), whoever opens it.
 --- Each case: a name, what is prepared before the watch begins, and what is watched until it calls its argument. All
 --- others than those with `refused`, the code of an error, have to succeed: else nothing would be measured.
 ---@type { [1]: string, [2]: (fun(): fun(done: fun())), refused: string? }[]
@@ -302,6 +304,133 @@ local CASES = {
         vim.api.nvim_set_keymap('n', '<F12>' .. i, 'x', {})
       end
       return tool('editor_keymaps', {})
+    end,
+  },
+  {
+    'review of a proposal that removes 200 000 lines',
+    function()
+      local review = require('mcp-tools.editor.review')
+      local path = write(
+        'removed.txt',
+        lines(200000, function(i)
+          return 'line ' .. i
+        end)
+      )
+      vim.cmd.edit(path)
+      return function(done)
+        local handle = review.open({
+          client = { name = 'bench' },
+          key = 'bench',
+          title = 'a change',
+          files = { { path = path, text = 'kept\n' } },
+          on_end = function(outcome)
+            done(nil, outcome.kind == 'busy' and { code = 'busy', message = 'no review' } or nil)
+          end,
+        })
+        local timer = assert(uv.new_timer())
+        timer:start(
+          20,
+          20,
+          vim.schedule_wrap(function()
+            if review.current() and not timer:is_closing() then
+              timer:close()
+              vim.defer_fn(handle.close, 500) -- its marks are drawn by then
+            end
+          end)
+        )
+      end
+    end,
+  },
+  {
+    'completions: 1 000 of a path, with 2 000 buffers',
+    function()
+      for i = 1, 2000 do
+        vim.bo[vim.fn.bufadd(('%s/listed/%d.txt'):format(uv.cwd(), i))].buflisted = true
+      end
+      local executor = require('mcp-tools.core').get().executor
+      local args = {
+        ref = { type = 'ref/prompt', name = 'explain_diagnostics' },
+        argument = { name = 'path', value = 'listed' },
+      }
+      return function(done)
+        local left, failure = 1000, nil
+        local listener = {
+          done = function(_, call)
+            left, failure = left - 1, failure or call.outcome.error
+            if left == 0 then
+              done(nil, failure)
+            end
+          end,
+        }
+        for _ = 1, left do -- each is a message of its own
+          vim.defer_fn(function()
+            executor:execute('completion', args, { kind = 'completion', host = 'bench', listener = listener })
+          end, 1)
+        end
+      end
+    end,
+  },
+  {
+    'symbol_insert of lines of tabs',
+    function()
+      local path = write('indented.lua', 'local function one()\nend\n')
+      local text = (('\t'):rep(2000) .. 'x\n'):rep(100)
+      return tool('symbol_insert', { path = path, symbol = 'one', text = text, where = 'after' })
+    end,
+  },
+  {
+    'a structured result of a mount with 40 000 keys',
+    function()
+      local structured = {}
+      for i = 1, 40000 do
+        structured['key' .. i] = i
+      end
+      local text = vim.json.encode({ content = {}, structuredContent = structured })
+      tools.register({
+        name = 'structured',
+        description = 'x',
+        annotations = { read_only = true },
+        execute = function(ctx)
+          ctx(require('mcp-tools.content').raw('content', text, #text)) -- as call/remote.lua does
+        end,
+      })
+      return tool('structured', {})
+    end,
+  },
+  {
+    'arguments: 20 000 objects that must differ',
+    function()
+      tools.register({
+        name = 'checked',
+        description = 'x',
+        annotations = { read_only = true },
+        input_schema = {
+          type = 'object',
+          properties = {
+            list = {
+              type = 'array',
+              uniqueItems = true,
+              items = { type = 'object', properties = { name = { type = 'string' } } },
+            },
+          },
+        },
+        execute = function(ctx)
+          ctx('ok')
+        end,
+      })
+      local list = {}
+      for i = 1, 20000 do
+        list[i] = { name = 'name' .. i }
+      end
+      return function(done)
+        local listener = {
+          done = function(_, call)
+            done(nil, call.outcome.error)
+          end,
+        }
+        local core = require('mcp-tools.core').get()
+        core.executor:execute('checked', { list = list }, { host = 'bench', listener = listener })
+      end
     end,
   },
 }

@@ -157,7 +157,7 @@ class Call:
         """The editor says that the tool is about to run; None = no deadline."""
         if self.outcome is None:
             self.state = "running"
-            self.limit(deadline)
+            self.deadline = math.inf if deadline is None else deadline + NET
             if self.following is not None:
                 self._stir()
 
@@ -189,7 +189,7 @@ class Call:
         if reply.size is not None:
             self._end_large(reply.size)
             return
-        self.limit(reply.deadline)
+        self.deadline = math.inf if reply.deadline is None else reply.deadline + NET
         self._take_inputs(reply.inputs, reply.withdrawn)
         self._stir()
 
@@ -232,10 +232,6 @@ class Call:
             self.ring()
 
     # Time and progress
-
-    def limit(self, deadline: float | None) -> None:
-        """Sets the editor's deadline; None = no limit."""
-        self.deadline = math.inf if deadline is None else deadline + NET
 
     def advance(self, new: Progress) -> None:
         """Passes on progress that the observer has not seen yet, always rising."""

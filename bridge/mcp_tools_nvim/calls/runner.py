@@ -201,7 +201,7 @@ class Calls:
             if outcome is None:
                 assert call.inputs is not None  # noqa: S101 - that is what None means
                 return self._parking.park(call, call.inputs)
-            outcome = call.end(outcome)
+            outcome = call.outcome or call.end(outcome)
             if not outcome.text.isascii() and not _is_text(outcome):
                 outcome = await self._explained(call)
             if call.answered and self._stopped is None:

@@ -48,8 +48,8 @@ class Bodies:
 
     def ready(self, request: web.Request) -> bytes | None:
         """The body, if all of it came with the head: nearly always."""
-        content, length = request.content, request.content_length
-        if length is None or length > self._limit or not content.is_eof() or content.exception() is not None:
+        content = request.content
+        if not content.is_eof() or content.total_bytes > self._limit or content.exception() is not None:
             return None
         data = content.read_nowait()
         while not content.at_eof():

@@ -300,7 +300,7 @@ class NvimEditor:
         sent = self._channel.time()
 
         def answer(raw: Any) -> Reply:
-            self._learn(sent, int(raw["clock"]))
+            self._clock.sample(sent, self._channel.time() + TICK, int(raw["clock"]))
             return decode.reply(raw, self._clock)
 
         return self._channel.request("nvim_exec_lua", (code, args), give_up, answer)

@@ -60,7 +60,7 @@ local WILD = '[%*%?%[{]'
 
 ---@param key string
 ---@return mcp-tools.NameKind?
-local function kind_of(key)
+local function find_kind(key)
   local words = key:sub(-MAX_KEY):gsub('(%l)(%u)', '%1_%2'):lower()
   local whole = words:gsub('%A*$', ''):gsub('%A*list$', '') -- bounded: MAX_KEY (path_list)
   if not whole:find('fnames?$') then
@@ -77,6 +77,26 @@ local function kind_of(key)
       return ending == 'uri' and 'uri' or 'path'
     end
   end
+end
+
+--- Names of arguments are the same in every call of a tool; a client may make up any number of others.
+local MAX_KINDS = 500
+local kinds, count = {}, 0 ---@type table<string, mcp-tools.NameKind|false>, integer
+
+---@param key string
+---@return mcp-tools.NameKind?
+local function kind_of(key)
+  local kind = kinds[key]
+  if kind == nil then
+    if count >= MAX_KINDS then
+      kinds, count = {}, 0
+    end
+    kind = find_kind(key) or false
+    if #key <= MAX_KEY then
+      kinds[key], count = kind, count + 1
+    end
+  end
+  return kind or nil
 end
 
 ---@class mcp-tools.CallTarget

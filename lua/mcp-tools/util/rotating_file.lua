@@ -31,6 +31,8 @@ local SLICE = 8
 ---@field queue (string|fun(pause: fun()): string)[] not yet handed to the file
 ---@field private made integer how many of these are text
 ---@field private making boolean? the others are being made
+---@field private make_scheduled boolean? they will be in a moment
+---@field private flush_scheduled boolean? a whole batch will be written in a moment
 ---@field private made_all fun()? called when all are
 ---@field failed string? why the last batch could not be written
 ---@field readers fun()[]? wait until everything is written
@@ -170,10 +172,12 @@ end
 
 --- The same in a moment, once there are some.
 function RotatingFile:make_soon()
-  if self.making or #self.queue - self.made < SLICE then
+  if self.making or self.make_scheduled or #self.queue - self.made < SLICE then
     return
   end
+  self.make_scheduled = true
   vim.schedule(function()
+    self.make_scheduled = false
     self:make()
   end)
 end
@@ -235,9 +239,14 @@ end
 --- Writes what is queued in a moment; at once when that is a whole batch.
 function RotatingFile:flush_soon()
   if #self.queue >= BATCH_LINES and not self.writing then
-    return vim.schedule(function()
-      self:flush()
-    end)
+    if not self.flush_scheduled then
+      self.flush_scheduled = true
+      vim.schedule(function()
+        self.flush_scheduled = false
+        self:flush()
+      end)
+    end
+    return
   elseif self.scheduled then
     return
   end

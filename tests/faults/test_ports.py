@@ -78,7 +78,7 @@ async def stranger(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
             except OSError as fault:
                 if fault.errno != errno.EADDRINUSE:
                     raise
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.005)
     try:
         yield heard
     finally:
@@ -89,6 +89,8 @@ STORED_TOKEN = """
 local identity = require('mcp-tools.bridge.identity')
 return identity.load(require('mcp-tools.files.project').root()).token
 """
+
+IS_NEW = "mcp_tools.status().state == 'ready' and mcp_tools.endpoint().token ~= ..."
 
 OTHER = b'HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n{"status":"ok","proof":"00"}\r\n'
 
@@ -123,6 +125,23 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
         assert status["note"] in "\n".join(await nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
         await refuses(bridge, before)
     await takes_over(bridge, port)
+
+
+@pytest.mark.slow
+async def test_foreign_process_takes_the_port_of_an_editor_that_ends(spawn_nvim: Spawn) -> None:
+    """The bridges that wait for the port make a new token: clients may send the old one there."""
+    first = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
+    others = [await start_bridge(spawn_nvim, init=ROOT_TOOLS) for _ in range(2)]
+    stopped = asyncio.ensure_future(first.nvim.stop())
+    async with stranger(first.port, OTHER) as heard:
+        await stopped
+        for other in others:
+            await other.nvim.wait_for(f"return {IS_NEW}", first.token, timeout=25_000)
+            now = await ready(other.nvim)
+            assert now.token != first.token
+            await refuses(now, first.token)
+        assert len({(await ready(other.nvim)).token for other in others}) == 1
+        assert first.token.encode() not in b"".join(heard)
 
 
 @pytest.mark.slow

@@ -58,6 +58,9 @@ LAST_WORDS = 0.3
 """Seconds for the editor to hear that its calls were cancelled."""
 END_MOUNTS = 0.6
 """Seconds for mounted servers to end by themselves; then they are killed."""
+FOREIGN_AFTER = 5
+"""Looks without a proof after which the holder of the wanted port is a foreign process: a bridge that is busy
+may miss one or two."""
 REPORT_AFTER = 0.25
 """Seconds in which changes of the sessions become one report."""
 
@@ -215,7 +218,7 @@ async def _serve(
     logger.info("serving %s on port %d", parts.settings.root or environment.address, claim.port)
     watch = None
     if claim.taken:
-        watch = asyncio.ensure_future(_take_wanted_port(environment, editor, runner))
+        watch = asyncio.ensure_future(_take_wanted_port(environment, parts.token, editor, runner))
     reason = await ending.reason
     if watch is not None:
         watch.cancel()
@@ -245,11 +248,24 @@ async def _let_end(calls: Calls, within: float) -> None:
         await asyncio.sleep(0.01)
 
 
-async def _take_wanted_port(environment: Environment, editor: NvimEditor, runner: Runner) -> None:
-    """Serves the wanted port as well, as soon as its holder lets it go."""
-    port = environment.port
+async def _take_wanted_port(
+    environment: Environment, token: Token, editor: NvimEditor, runner: Runner
+) -> None:
+    """Serves the wanted port as well, as soon as its holder lets it go.
+
+    A foreign process may take it first, and be sent the token by clients: the editor is told.
+    """
+    port, foreign = environment.port, 0
+
+    async def held() -> None:
+        nonlocal foreign
+        holder = await holder_of(environment.host, port, environment.instance_dir, token.value)
+        foreign = foreign + 1 if holder == "stranger" else 0
+        if foreign == FOREIGN_AFTER:
+            editor.report("port_taken", {"port": port})
+
     try:
-        await runner.listen(await ports.await_port(environment.host, port))
+        await runner.listen(await ports.await_port(environment.host, port, held))
     except Exception:  # boundary: nobody waits for this, and the port that is served goes on
         logger.exception("port %d is free again but cannot be served", port)
         return

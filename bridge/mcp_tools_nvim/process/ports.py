@@ -9,6 +9,7 @@ import asyncio
 import errno
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ..errors import StartError
@@ -76,14 +77,14 @@ def claim(host: str, port: int, fallback: bool) -> Claim:
     raise StartError(f"no free port after {port}: set MCP_PORT to another one, or to 0 for any free port")
 
 
-async def await_port(host: str, port: int) -> socket.socket:
-    """Waits until `port` is free and takes it."""
+async def await_port(host: str, port: int, held: Callable[[], Awaitable[None]]) -> socket.socket:
+    """Waits until `port` is free and takes it; awaits `held` each time that it is not free."""
     while True:
         await asyncio.sleep(LOOK_EVERY)
         try:
             return listen(host, port)
         except OSError:
-            continue  # still held
+            await held()
 
 
 def _claimed(sock: socket.socket, taken: bool) -> Claim:

@@ -105,6 +105,17 @@ local reports = {
     announce.publish()
     current.changed()
   end,
+  port_taken = function(data)
+    local mine, port = current.prepared.identity, data.port
+    local stored = identity.load(mine.root)
+    if not stored or stored.token ~= mine.token or stored.kept_from == port then
+      return -- another editor has made a new token, or this one when its bridge attached
+    end
+    local ok, err = identity.renew_token(stored, port) -- whoever watches the file restarts its bridge
+    local text = ok and 'another program uses port %d and may have seen the token: a new one was made'
+      or 'another program uses port %d and may have seen the token, but a new one cannot be made: %s'
+    notify.warn(text:format(port, err) .. (ok and UNAFFECTED or ''))
+  end,
   endpoints = function(data)
     current.said.endpoints = { open = data.open or {}, failed = data.failed or {} }
     current.changed()

@@ -67,8 +67,14 @@ async def test_the_wanted_port_is_had_when_it_is_free(free_port: Callable[[], in
     """Within 5 s of its release the port is ours."""
     held = listen("127.0.0.1", free_port())
     port = held.getsockname()[1]
-    waiting = asyncio.ensure_future(await_port("127.0.0.1", port))
-    await asyncio.sleep(0.1)
+    looked = asyncio.Event()
+
+    async def note() -> None:
+        looked.set()
+
+    waiting = asyncio.ensure_future(await_port("127.0.0.1", port, note))
+    async with asyncio.timeout(5):
+        await looked.wait()
     held.close()
     async with asyncio.timeout(5):
         sock = await waiting

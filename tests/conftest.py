@@ -26,7 +26,7 @@ import hypothesis
 import pytest
 import pytest_asyncio
 
-from tests.support import keeper, leaks, processes
+from tests.support import leaks, processes
 from tests.support.homes import new_home
 from tests.support.nvim import Home, Nvim, start
 from tests.support.shared import Keep, keeping
@@ -196,11 +196,10 @@ def no_process_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def ends_with_the_run() -> Iterator[None]:
-    """Nothing that tests start outlives the process that runs them, or is deaf because that is."""
+def marked_processes() -> None:
+    """Processes that tests start carry the mark of this run, and do not inherit signals that it ignores."""
     processes.ignore_alone()
-    with keeper.kept():
-        yield
+    leaks.mark()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,7 +22,7 @@ async def asking(bridge: Bridge) -> AsyncIterator[Bridge]:
     """A bridge whose editor asks for approval by the client."""
     await bridge.nvim.lua(
         "mcp_tools.setup({ approval = { ask_in = 'client' } });"
-        "Seen.cancelled, Seen.late = {}, 0; require('mcp-tools.core').get().gateway.grants:reset()"
+        "Seen.cancelled, Seen.late = {}, 0; probe.gateway().grants:reset()"
     )
     yield bridge
     await bridge.nvim.lua("mcp_tools.setup({ approval = { ask_in = 'editor' } })")

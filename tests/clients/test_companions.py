@@ -40,23 +40,23 @@ SETTLED = 0.7  # s in which nothing is taken back
 LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
 
 SESSION = """
-return vim.iter(require('mcp-tools.editor.companion').sessions()):any(function(session)
+return vim.iter(probe.sessions.sessions()):any(function(session)
   return session.open
 end)
 """
-REVIEWS = "return require('mcp-tools.editor.review').count() == ..."
+REVIEWS = "return probe.review.count() == ..."
 REVIEW_IDS = """
 return vim.tbl_map(function(review)
   return review.id
-end, require('mcp-tools.editor.review').list())
+end, probe.review.list())
 """
 FOUND = """
-local status = require('mcp-tools.ide').status()[1]
+local status = probe.agents.status()[1]
 return status and status.state == 'on' and #status.files > 0
 """
-PID = "return require('mcp-tools.bridge.current').said.hello.pid"
-CHANGES = "return #require('mcp-tools.editor.edit.changes').list() == ..."
-EDIT = "return require('mcp-tools.editor.review').current():rewrite(1, ...)"
+PID = "return probe.current.said.hello.pid"
+CHANGES = "return #probe.changes.list() == ..."
+EDIT = "return probe.review.current():rewrite(1, ...)"
 
 Write = Callable[[Model, Path, str], list[Step]]
 
@@ -253,7 +253,7 @@ async def selection_shows(stage: Stage) -> None:
         await stage.agent.shows(stage.case.selected, timeout=PATIENCE)
     else:  # nothing tells when it has come
         await stage.nvim.wait_for(
-            "return vim.iter(require('mcp-tools.editor.companion').sessions()):any(function(session)"
+            "return vim.iter(probe.sessions.sessions()):any(function(session)"
             " return session.told and session.told.active and session.told.active.selection ~= nil end)"
         )
 

@@ -23,10 +23,10 @@ PATIENCE = 30
 """Seconds for OpenCode to start."""
 
 CONNECTED = """
-local one = require('mcp-tools.ide.integrations').status()[1]
+local one = probe.integrations.status()[1]
 return one and one.state == 'connected'
 """
-ANOTHER = "return (require('mcp-tools.bridge.current').said.hello.pid or ...) ~= ..."
+ANOTHER = "return (probe.current.said.hello.pid or ...) ~= ..."
 
 
 @contextlib.asynccontextmanager
@@ -83,7 +83,7 @@ async def test_it_has_the_tools(spawn_nvim: Callable[..., Awaitable[Nvim]], home
         )
         await bridge.nvim.wait_for(CONNECTED, timeout=20_000)
         assert await entry(url) == "connected"
-        token = await bridge.nvim.lua("return require('mcp-tools.bridge.current').endpoint().token")
+        token = await bridge.nvim.lua("return probe.current.endpoint().token")
         for line in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 assert token.encode() not in line.read_bytes()

@@ -103,9 +103,7 @@ end
 
 local function text_of(value)
   local result = require('mcp-tools.content').as_result(value)
-  return result and result.content[1].text
-    or type(value) == 'string' and value
-    or require('mcp-tools.util.json').encode(value)
+  return result and result.content[1].text or type(value) == 'string' and value or probe.json.encode(value)
 end
 
 _G.hosts = {}

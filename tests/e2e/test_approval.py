@@ -22,8 +22,8 @@ vim.ui.select = function(items, opts, on_choice)
   Asked.answer = function(index) on_choice(items[index], index) end
 end
 mcp_tools.setup({ approval = { timeout = 20000 }, ui = { approval = 'select' } })
-require('mcp-tools.ui.approval').MAX_OPEN = 2
-local gateway = require('mcp-tools.core').get().gateway
+probe.approval.MAX_OPEN = 2
+local gateway = probe.gateway()
 gateway.grants:reset()
 gateway.ledger:reset(gateway:project())
 """
@@ -67,7 +67,7 @@ async def test_a_file_is_read_for_the_question(bridge: Bridge) -> None:
     """A question about a file that nobody has open is put once it was read; the call lives meanwhile."""
     path = await bridge.nvim.lua("""
       mcp_tools.enable('buffer')
-      local path = require('mcp-tools.core').get().gateway:project() .. '/unopened.txt'
+      local path = probe.gateway():project() .. '/unopened.txt'
       vim.fn.writefile({ 'old' }, path)
       return path
     """)
@@ -89,9 +89,7 @@ async def test_a_broken_picker(bridge: Bridge) -> None:
     assert error["code"] == "access_denied"
     assert "could not be asked" in error["message"]
     assert await bridge.nvim.lua("return vim.v.errmsg") == ""
-    assert "the picker is broken" in await bridge.nvim.lua(
-        "return table.concat(require('mcp-tools.log').lines(), '\\n')"
-    )
+    assert "the picker is broken" in await bridge.nvim.lua("return table.concat(probe.log.lines(), '\\n')")
     assert await bridge.nvim.lua("return Seen.late") == 0
 
 
@@ -126,7 +124,7 @@ async def test_one_at_a_time_and_not_too_many(bridge: Bridge) -> None:
         first = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await asked(bridge)
         second = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await bridge.nvim.wait_for("return require('mcp-tools.ui.approval').count() == 2")
+        await bridge.nvim.wait_for("return probe.approval.count() == 2")
         third = error_of(await client.call_tool("nvim_risky", {}))
         assert third["code"] == "busy"
         assert await bridge.nvim.lua("return #Asked") == 1

@@ -32,15 +32,15 @@ tool('curious', 5000, function(ctx)
   return ctx:elicit('Name?', { type = 'object', properties = { n = { type = 'string' } } }).action
 end)
 tool('brief', 300, function() Seen.late = Seen.late + 1; return 'it ran' end)
-local executor = require('mcp-tools.core').get().executor
+local executor = probe.executor()
 executor:cancel_where(function() return true end, 'user')
-local gateway = require('mcp-tools.core').get().gateway
+local gateway = probe.gateway()
 gateway.grants:reset()
 gateway.ledger:reset(gateway:project())
-function _G.Open() return #require('mcp-tools.ui.approval').list() end
+function _G.Open() return #probe.approval.list() end
 function _G.Windows() return #vim.api.nvim_list_wins() end
 function _G.Answer(choice)
-  local approval = require('mcp-tools.ui.approval')
+  local approval = probe.approval
   return approval.answer(approval.list()[1].id, choice)
 end
 """
@@ -132,7 +132,7 @@ async def test_a_file_is_read_first(asking: Bridge, transport: Transport) -> Non
     name = f"{uuid.uuid4().hex}.txt"
     path = await asking.nvim.lua(f"""
       mcp_tools.enable('buffer')
-      local path = require('mcp-tools.core').get().gateway:project() .. '/{name}'
+      local path = probe.gateway():project() .. '/{name}'
       vim.fn.writefile({{ 'old' }}, path)
       return path
     """)
@@ -224,7 +224,7 @@ async def test_only_approval_has_a_limit_while_a_person_thinks(asking: Bridge, t
     async with connect(asking, transport, elicitation_callback=person) as client:
         call = asyncio.create_task(client.call_tool("nvim_brief", {}))
         await wait(person.seen)
-        begun = "require('mcp-tools.ui.approval').list()[1].call.created_at"
+        begun = "probe.approval.list()[1].call.created_at"
         await asking.nvim.wait_for(f"return vim.uv.hrtime() - {begun} > 400e6")
         person.go_on.set()
         assert text_of(await call) == "it ran"
@@ -307,7 +307,7 @@ async def test_the_person_at_the_editor_cancels(asking: Bridge, transport: Trans
     async with connect(asking, transport, elicitation_callback=person) as client:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await wait(person.seen)
-        await asking.nvim.lua("require('mcp-tools.ui.approval').list()[1].call:cancel('user')")
+        await asking.nvim.lua("probe.approval.list()[1].call:cancel('user')")
         person.go_on.set()
         assert error_of(await call)["code"] == "cancelled"
     assert await asking.nvim.lua("return Seen.late") == 0
@@ -406,7 +406,7 @@ async def test_a_client_that_refuses_to_ask(both: Bridge, transport: Transport) 
     async with connect(both, transport, elicitation_callback=person) as client:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await wait(person.seen)
-        await both.nvim.wait_for("return #require('mcp-tools.ui.approval').list()[1].askers == 1")
+        await both.nvim.wait_for("return #probe.approval.list()[1].askers == 1")
         await both.nvim.lua("return Answer('once')")
         assert text_of(await call) == "it ran"
         await both.nvim.lua("mcp_tools.setup({ approval = { ask_in = 'client' } })")

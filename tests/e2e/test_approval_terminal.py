@@ -55,7 +55,7 @@ def ran(screen: Terminal) -> Any:
 async def looked_at(screen: Terminal, ms: int = 400) -> None:
     """Wait as a person does who reads first: an answer at once may be meant for the question before."""
     await screen.nvim.wait_for(
-        "local question = require('mcp-tools.ui.approval').current()"
+        "local question = probe.approval.current()"
         " return question and vim.uv.hrtime() - question.shown_at > 1e6 * ...",
         ms,
     )
@@ -373,7 +373,7 @@ async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
         await screen.type("q:")
         await screen.nvim.wait_for("return vim.fn.getcmdwintype() == ':'")
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.nvim.wait_for("return require('mcp-tools.ui.approval').current() ~= nil")
+        await screen.nvim.wait_for("return probe.approval.current() ~= nil")
         await screen.command("q")
         await screen.shows("may this run?")
         await looked_at(screen)

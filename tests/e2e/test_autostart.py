@@ -31,8 +31,8 @@ async def starts_not(nvim: Nvim, why: str) -> None:
     """Time goes by after UIEnter, no part of the bridge is even read, and health gives the reason."""
     await nvim.lua(LATER)
     await nvim.wait_for("return later")
-    assert "mcp-tools.bridge.control" not in await nvim.lua(MODULES)
-    assert why in await nvim.lua("return require('mcp-tools.bridge.autostart').hindrance()")
+    assert not await nvim.lua("return probe.is_loaded('control')")
+    assert why in await nvim.lua("return probe.autostart.hindrance()")
 
 
 async def test_without_setup(spawn_nvim: Spawn) -> None:
@@ -68,7 +68,7 @@ async def test_no_screen(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(init_lua=SETUP)
     await nvim.lua(LATER)
     await nvim.wait_for("return later")
-    assert "mcp-tools.bridge.control" not in await nvim.lua(MODULES)
+    assert not await nvim.lua("return probe.is_loaded('control')")
     await nvim.request("nvim_command", "McpTools start")
     await nvim.wait_for(READY, timeout=15_000)
 

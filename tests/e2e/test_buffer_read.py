@@ -29,7 +29,7 @@ return vim.api.nvim_get_current_buf()
 async def test_current_buffer(tools_bridge: Bridge, transport: Transport, name: str, marked: bool) -> None:
     """A buffer that no one may read stays unread as the current one, in its window and beside another."""
     nvim = tools_bridge.nvim
-    root = await nvim.lua("return require('mcp-tools.files.project').root()")
+    root = await nvim.lua("return probe.project.root()")
     bufnr = await nvim.lua(OPEN, f"{root}/{name}", marked)
     try:
         async with connect(tools_bridge, transport) as client:

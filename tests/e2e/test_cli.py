@@ -570,7 +570,7 @@ async def test_what_belongs_into_a_configuration(shell: Shell) -> None:
 
 READ = """
 vim.cmd.redraw()
-while require('mcp-tools.ui.layout.scratch').reveal() do
+while probe.scratch.reveal() do
   vim.cmd.redraw()
 end
 """

@@ -287,7 +287,7 @@ async def test_nothing_is_left(nvim: Nvim) -> None:
     # What the editor has open for a moment only (its log) is none that was left.
     await nvim.wait_for("return #vim.fn.readdir('/proc/self/fd') <= ...", inside)
     assert await nvim.lua("return require('mcp-tools').status().attached") is False
-    assert await nvim.lua("return next(require('mcp-tools.core').get().executor.calls)") is None
+    assert await nvim.lua("return next(probe.calls())") is None
 
 
 async def test_a_closed_client(nvim: Nvim) -> None:

@@ -91,7 +91,7 @@ async def test_the_program_is_killed(spawn_nvim: Spawn) -> None:
     process.kill()
     await said(process)
     await nvim.wait_for("return Seen.cancelled[1] == 'disconnected'")
-    await nvim.wait_for("return next(require('mcp-tools.wire.channels').attached) == nil")
+    await nvim.wait_for("return next(probe.wire_channels.attached) == nil")
 
 
 async def test_no_plugin(spawn_nvim: Spawn) -> None:

@@ -171,7 +171,7 @@ async def test_state_folder(spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_
     outside.setenv("NVIM_APPNAME", "other")
     place = await nvim.lua(
         "vim.env.XDG_RUNTIME_DIR, vim.env.XDG_STATE_HOME, vim.env.NVIM_APPNAME = nil, ...\n"
-        "return require('mcp-tools.bridge.instances').dir()",
+        "return probe.instances.dir()",
         str(tmp_path),
         "other",
     )

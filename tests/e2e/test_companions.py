@@ -24,7 +24,7 @@ FIXTURES = ROOT / "tests" / "lua" / "fixtures" / "companions"
 NAMES = ("made_up_http", "made_up_websocket", "made_up_unix")
 INIT = "vim.opt.runtimepath:append([[{}]]) vim.env.MADE_UP_FOLDER = [[{}]]"
 SETUP = "{{ companions = {{ '{}' }} }}"
-TOLD = "return require('mcp-tools.companions.{}').told"
+TOLD = "return probe.agent('{}').told"
 
 Start = Callable[..., Awaitable[Bridge]]
 
@@ -59,9 +59,7 @@ async def gone(folder: Path) -> None:
 
 async def told(bridge: Bridge, name: str, what: str) -> list[Any]:
     """What the companion was told of this kind, as soon as it was."""
-    code = (
-        "return vim.tbl_filter(function(e) return e[1] == '{}' end, require('mcp-tools.companions.{}').told)"
-    )
+    code = "return vim.tbl_filter(function(e) return e[1] == '{}' end, probe.agent('{}').told)"
     await bridge.nvim.wait_for(f"return next((function() {code.format(what, name)} end)()) ~= nil")
     heard: list[Any] = await bridge.nvim.lua(code.format(what, name))
     return heard
@@ -117,7 +115,7 @@ async def test_over_http(start_bridge: Start, folder: Path) -> None:
             }
             pending = asyncio.ensure_future(agent.ask(call("openDiff", 7, text="x")))
             await asyncio.sleep(0)
-            await bridge.nvim.wait_for("return #require('mcp-tools.core').get().executor:pending() == 1")
+            await bridge.nvim.wait_for("return #probe.executor():pending() == 1")
             cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
             async with await agent.post(cancel) as response:
                 assert response.status == 202
@@ -189,7 +187,7 @@ async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
             assert (await next_event(messages(stream)))["method"] == "hello"
             place = json.loads((await agent.ask(call("getPlace")))["result"]["content"][0]["text"])
             assert (await told(bridge, "made_up_unix", "opened"))[0][1:] == ["agent", "3"]
-            live = "return require('mcp-tools.editor.companion').session(...).client"
+            live = "return probe.sessions.session(...).client"
             assert await bridge.nvim.lua(live, place["session"]) == "agent"
     await bridge.nvim.stop()
     assert not socket.exists()
@@ -212,7 +210,7 @@ async def test_an_agent_is_there_again_after_the_bridge_was(
             if way == "kill":
                 os.kill(await bridge.pid(), signal.SIGKILL)
             else:
-                await bridge.nvim.lua("require('mcp-tools.bridge').restart()")
+                await bridge.nvim.lua("probe.bridge.restart()")
             await told(bridge, "made_up_http", "left")
         await bridge.nvim.wait_for(
             "return (mcp_tools.status().pid or ...) ~= ... and mcp_tools.endpoint()",
@@ -240,7 +238,7 @@ async def test_a_bridge_that_ends_welcomes_nobody(start_bridge: Start, folder: P
         # What is in flight keeps the bridge for a moment.
         await ws.send_json(call("openDiff", 2, text="new", path="/elsewhere/a"))
         await told(bridge, "made_up_websocket", "open")
-        await bridge.nvim.lua("require('mcp-tools.bridge').restart()")
+        await bridge.nvim.lua("probe.bridge.restart()")
         while (await ws.receive(timeout=5)).type is WSMsgType.TEXT:
             pass
         async with asyncio.timeout(15):
@@ -265,9 +263,9 @@ async def test_another_project_is_another_place(start_bridge: Start, folder: Pat
     before = await found(folder)
     other = tmp_path / "other"
     (other / ".git").mkdir(parents=True)
-    await bridge.nvim.lua("require('mcp-tools.bridge').restart({ root = ... })", str(other))
+    await bridge.nvim.lua("probe.bridge.restart({ root = ... })", str(other))
     await bridge.nvim.wait_for(
-        "local file = require('mcp-tools.ide').status()[1].files[1] return file and not file:find(...)",
+        "local file = probe.agents.status()[1].files[1] return file and not file:find(...)",
         f"{before['port']}.lock",
         timeout=15_000,
     )
@@ -298,7 +296,7 @@ async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> Non
         await ws.close()
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await http.ws_connect(url, headers=head)
-        await bridge.nvim.wait_for("return require('mcp-tools.ide').status()[1].files[1]")
+        await bridge.nvim.wait_for("return probe.agents.status()[1].files[1]")
         assert Path((await found(folder))["socket"]).is_socket()
         await bridge.nvim.lua("mcp_tools.setup({ companions = {} })")
         await gone(folder)
@@ -323,7 +321,7 @@ async def test_what_a_dead_editor_left_is_taken_away(
     others = left.with_name("1.lock")
     others.write_text("somebody else's")
     second = await life("made_up_http")
-    await second.nvim.wait_for("return require('mcp-tools.ide').status()[1].files[1]")
+    await second.nvim.wait_for("return probe.agents.status()[1].files[1]")
     assert not moved.exists()
     assert others.read_text() == "somebody else's"
     others.unlink()
@@ -337,7 +335,7 @@ async def test_one_proposal_too_many_is_told_so(start_bridge: Start, home: Home,
     await bridge.nvim.attach_ui()
     endpoint = await found(home.make("home") / ".claude")
     head = {"x-claude-code-ide-authorization": endpoint["authToken"]}
-    waiting = "return require('mcp-tools.editor.review').count() == ..."
+    waiting = "return probe.review.count() == ..."
 
     def proposal(number: int) -> dict[str, Any]:
         path = str(tmp_path / f"{number}.txt")
@@ -375,7 +373,7 @@ async def test_one_proposal_too_many_is_told_so(start_bridge: Start, home: Home,
 async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, tmp_path: Path) -> None:
     """Gemini CLI would wait for ever; until it is connected, the status says what to type in it."""
     bridge = await start_bridge(setup="{ companions = { 'gemini' } }")
-    await bridge.nvim.wait_for("return require('mcp-tools.ide').status()[1].state == 'on'")
+    await bridge.nvim.wait_for("return probe.agents.status()[1].state == 'on'")
     shown = (
         "vim.cmd('McpTools status') return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
     )
@@ -383,18 +381,18 @@ async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, t
     assert "/ide enable" in text
     assert "auto_edit" in text
     token = await bridge.nvim.lua(
-        "local token = require('mcp-tools.bridge.current').prepared.identity.token "
-        "return require('mcp-tools.ide.endpoints').token(token, 'gemini')"
+        "local token = probe.current.prepared.identity.token "
+        "return probe.agent_endpoints.token(token, 'gemini')"
     )
     async with aiohttp.ClientSession() as http:
         agent = Agent(http, bridge.url.removesuffix("/mcp"), f"Bearer {token}")
         await agent.initialize()
         async with await agent.get() as stream:
             heard = messages(stream)
-            await bridge.nvim.wait_for("return #require('mcp-tools.editor.companion').sessions('gemini') > 0")
+            await bridge.nvim.wait_for("return #probe.sessions.sessions('gemini') > 0")
             path = str(tmp_path / "new.txt")
             await agent.ask(call("openDiff", filePath=path, newContent="x"))
-            await bridge.nvim.wait_for("return require('mcp-tools.editor.review').count() == 1")
+            await bridge.nvim.wait_for("return probe.review.count() == 1")
             assert "/ide enable" not in await bridge.nvim.lua(shown)
             ending = asyncio.create_task(bridge.nvim.stop())
             async with asyncio.timeout(5):

@@ -25,7 +25,7 @@ Plugin = Callable[[str, str | None], Path]
 
 ECHO = "mcp-tools.tools.test.echo"
 RELOAD = "_G.Reloaded = nil mcp_tools.reload(..., function(failures) _G.Reloaded = failures end)"
-REVISION = "return require('mcp-tools.core').get().registry.revisions.tools"
+REVISION = "return probe.registry().revisions.tools"
 REFRESH = "_G.Looked = nil mcp_tools.refresh(nil, function(failures) _G.Looked = failures end)"
 
 
@@ -58,11 +58,11 @@ async def switched(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
     await tools_bridge.nvim.lua(
         """
         package.preload[...], package.loaded[...] = nil, nil
-        local config = require('mcp-tools.config')
+        local config = probe.config
         local bridge = config.get('bridge')
         config.reset()
         mcp_tools.setup({ bridge = { python = bridge.python }, tools = { 'test', 'buffer' } })
-        require('mcp-tools.core').get()
+        probe.core.get()
         """,
         ECHO,
     )
@@ -212,7 +212,7 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
         assert "shipped" not in await tool_names(client)
 
 
-GET = " require('mcp-tools.core').get()"
+GET = " probe.core.get()"
 
 
 async def test_who_watches_what_was_found_hears_of_failures(

@@ -275,10 +275,7 @@ async def test_a_person_at_the_editor_ends_a_parked_call(asking: Bridge) -> None
     """The client that comes back hears that it was cancelled."""
     async with connect(asking, "stateless", **Person().options) as client:
         first = await leg(client, "who")
-        await asking.nvim.lua(
-            "for id in pairs(require('mcp-tools.core').get().executor.calls) do"
-            " require('mcp-tools.core').get().executor:cancel(id, 'user') end"
-        )
+        await asking.nvim.lua("for id in pairs(probe.calls()) do probe.executor():cancel(id, 'user') end")
         assert (
             error_of(await leg(client, "who", "Ada", request_state=first.request_state))["code"]
             == "cancelled"

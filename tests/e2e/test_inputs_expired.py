@@ -32,7 +32,7 @@ async def test_states_that_are_too_old(start_bridge: Callable[..., Awaitable[Bri
     async with connect(bridge, "stateless", elicitation_callback=nobody) as client:
         first = await who(client)
         if why == "restarted":
-            await bridge.nvim.lua("require('mcp-tools.bridge').restart()")
+            await bridge.nvim.lua("probe.bridge.restart()")
         await bridge.nvim.wait_for("return #Seen.cancelled > 0", timeout=10_000)
         reasons = await bridge.nvim.lua("return Seen.cancelled")
         assert reasons == ["timeout"] if why == "parked" else reasons[0] in ("bridge_gone", "shutdown")

@@ -97,7 +97,7 @@ async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -
         longest, installing = 0.0, True
         while installing:
             asked = time.monotonic()
-            installing = await nvim.lua("return require('mcp-tools.bridge.install').is_running()")
+            installing = await nvim.lua("return probe.install.is_running()")
             longest = max(longest, time.monotonic() - asked)
             await asyncio.sleep(0.005)
         assert longest < 0.5, "the editor was kept waiting"
@@ -181,7 +181,7 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
         program(path / "python3", "#!/bin/sh\necho 'SyntaxError: invalid syntax' >&2\nexit 1\n")
     nvim = await spawn_nvim(init_lua=INIT, env={"PATH": str(path)})
     await nvim.request("nvim_command", "McpTools install")
-    await nvim.wait_for("return require('mcp-tools.bridge.install').last_error()")
+    await nvim.wait_for("return probe.install.last_error()")
     said = await nvim.wait_for("return told[1]")
     report = " ".join((await nvim.lua(HEALTH)).split())
 
@@ -209,7 +209,7 @@ async def test_packages_of_ones_own(spawn_nvim: Spawn, home: Home, tmp_path: Pat
     report = " ".join((await nvim.lua(HEALTH)).split())
     assert f"WARNING the packages of {file} are not installed" in report
     await nvim.request("nvim_command", "McpTools install")
-    await nvim.wait_for("return not require('mcp-tools.bridge.install').is_running()")
+    await nvim.wait_for("return not probe.install.is_running()")
     assert log.read_text().splitlines()[-1].endswith(f" --packages {file}")
 
 

@@ -25,7 +25,7 @@ vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-answer)')
 """
 
 CANCEL = """
-for _, call in ipairs(require('mcp-tools.core').get().executor:pending()) do
+for _, call in ipairs(probe.executor():pending()) do
   if call.args.questions[1].question == ... then
     call:cancel('user')
   end

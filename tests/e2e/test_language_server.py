@@ -38,10 +38,10 @@ vim.cmd.edit(path)
 _G.client = vim.lsp.start({ name = 'jedi', cmd = { server }, root_dir = vim.fs.dirname(path) })
 function _G.ask()
   _G.found, _G.answers = nil, 0
-  local symbol = require('mcp-tools.editor.symbol')
+  local symbol = probe.symbol
   symbol.of_buffer(0, function(file)
     local list = {}
-    require('mcp-tools.editor.symbol.nodes').each(file.tree, function(node)
+    probe.symbol_nodes.each(file.tree, function(node)
       table.insert(list, { name = node.name, line = node.line, end_line = node.end_line, by = file.by })
     end)
     _G.found, _G.answers = list, answers + 1
@@ -49,7 +49,7 @@ function _G.ask()
 end
 function _G.prompt(name, args)
   _G.result, _G.fault = nil, nil
-  require('mcp-tools.core').get().executor:execute(name, args, {
+  probe.executor():execute(name, args, {
     kind = 'prompt',
     host = 'test',
     listener = { done = function(_, call)

@@ -164,7 +164,7 @@ async def test_tools_that_change_while_they_are_looked_at(bridge: Bridge) -> Non
 
 async def test_another_server_of_that_name(bridge: Bridge, tmp_path: Path) -> None:
     """Of the one before nothing is left: neither prompts nor resources, where the new one has none."""
-    prompts = "return vim.tbl_count(require('mcp-tools.core').get().registry:list('prompts'))"
+    prompts = "return vim.tbl_count(probe.registry():list('prompts'))"
     before = await bridge.nvim.lua(prompts)
     async with mounts.mounted(bridge, "one", mounts.raw("malformed")):
         assert await bridge.nvim.lua(prompts) == before + 1
@@ -224,8 +224,8 @@ async def test_secrets_stay_where_they_belong(bridge: Bridge, tmp_path: Path) ->
         assert SECRET not in Path(f"/proc/{bridge_pid}/environ").read_text()
         assert SECRET not in Path(f"/proc/{bridge_pid}/cmdline").read_text()
         told = json.dumps(await bridge.nvim.lua("return mcp_tools.status()"))
-    log = await bridge.nvim.lua("return table.concat(require('mcp-tools.log').lines(), '\\n')")
-    file = await bridge.nvim.lua("return require('mcp-tools.log').path()")
+    log = await bridge.nvim.lua("return table.concat(probe.log.lines(), '\\n')")
+    file = await bridge.nvim.lua("return probe.log.path()")
     assert own["SECRET_TOKEN"] == SECRET
     assert SECRET not in json.dumps(others)
     assert {"NVIM", "MCP_AUTH_TOKEN", "MCPT_SECRET"}.isdisjoint(own)
@@ -271,8 +271,8 @@ async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, t
     }
     file.write_text(json.dumps({"mcpServers": servers}))
     lua = bridge.nvim.lua
-    root = "require('mcp-tools.files.project').fix(...)"
-    before = await lua("return require('mcp-tools.files.project').root()")
+    root = "probe.project.fix(...)"
+    before = await lua("return probe.project.root()")
     await lua("vim.env.MCPT_SECRET = ...", SECRET)
     await lua(root, str(tmp_path))
     try:
@@ -297,7 +297,7 @@ async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, t
     finally:
         await lua(root, before)
         await lua("mcp_tools.unmount('good')")
-        await lua("require('mcp-tools.config').get().mounts[1] = nil require('mcp-tools.mounts').sync()")
+        await lua("probe.config.get().mounts[1] = nil probe.mounts.sync()")
     assert "command must" in wrong["error"]
     assert environment["A"] == SECRET
     assert sorted(names) == ["bad", "good"]

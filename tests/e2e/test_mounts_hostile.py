@@ -49,7 +49,7 @@ async def names_of(bridge: Bridge) -> list[str]:
 
 async def log_of(bridge: Bridge) -> str:
     """All that was logged."""
-    path: str = await bridge.nvim.lua("return require('mcp-tools.log').path()")
+    path: str = await bridge.nvim.lua("return probe.log.path()")
     return Path(path).read_text()
 
 
@@ -90,7 +90,7 @@ async def test_output_that_is_none_does_not_fill_the_log(bridge: Bridge) -> None
 async def test_events_have_a_rate_and_a_length(bridge: Bridge, how: str) -> None:
     """Five thousand at once do not reach the editor, nor megabytes of one."""
     count = """
-    local remote = require('mcp-tools.call.remote')
+    local remote = probe.remote
     local receive = remote.receive
     _G.Events, _G.Longest = 0, 0
     remote.receive = function(verb, ...)

@@ -16,7 +16,7 @@ from tests.support.raw import Raw, text_of
 
 
 async def root_of(bridge: Bridge) -> Path:
-    return Path(await bridge.nvim.lua("return require('mcp-tools.files.project').root()"))
+    return Path(await bridge.nvim.lua("return probe.project.root()"))
 
 
 async def read(raw: Raw, uri: str) -> dict[str, object]:

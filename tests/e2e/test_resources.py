@@ -34,7 +34,7 @@ async def resources(common_bridge: Bridge) -> Bridge:
 
 async def open_file(bridge: Bridge, name: str, text: str) -> str:
     """Writes and opens a file of the project; its URI as a buffer."""
-    root = Path(await bridge.nvim.lua("return require('mcp-tools.files.project').root()"))
+    root = Path(await bridge.nvim.lua("return probe.project.root()"))
     (root / name).write_text(text)
     await bridge.nvim.lua("vim.cmd('edit! ' .. vim.fn.fnameescape(...))", str(root / name))
     return f"nvim://buffer/{name}"
@@ -75,7 +75,7 @@ async def test_reads(resources: Bridge, transport: Transport) -> None:
 
 async def test_errors(resources: Bridge, transport: Transport) -> None:
     """Every miss is the same, whatever its cause; other failures name their code."""
-    root = Path(await resources.nvim.lua("return require('mcp-tools.files.project').root()"))
+    root = Path(await resources.nvim.lua("return probe.project.root()"))
     (root / ".env").write_text("SECRET=1\n")
     misses = [
         "e2e://none",

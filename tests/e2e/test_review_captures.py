@@ -27,7 +27,7 @@ vim.opt.ruler = false
 vim.opt.background = 'dark'
 _G.mcp_tools = require('mcp-tools')
 mcp_tools.setup({ tools = { 'buffer' }, bridge = { autostart = false } })
-require('mcp-tools.core').get() -- as the first call does
+probe.core.get() -- as the first call does
 _G.ended = {}
 -- What an agent asks for; the texts that it proposes are made of those of the files.
 function _G.propose(client, title, files, more)
@@ -38,7 +38,7 @@ function _G.propose(client, title, files, more)
     table.insert(list, { path = path, text = change(was) })
   end
   table.sort(list, function(a, b) return a.path < b.path end)
-  require('mcp-tools.editor.review').open(vim.tbl_extend('force', {
+  probe.review.open(vim.tbl_extend('force', {
     client = { name = client }, key = title, title = title, files = list,
     on_end = function(outcome) table.insert(ended, outcome.state) end,
   }, more or {}))

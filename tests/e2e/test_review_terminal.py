@@ -87,7 +87,7 @@ def edit(client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[A
 async def question_is_settled(screen: Terminal) -> None:
     """The question has been on the screen for so long that an answer is meant for it."""
     await screen.nvim.wait_for(
-        "local question = require('mcp-tools.ui.approval').current()"
+        "local question = probe.approval.current()"
         " return question and vim.uv.hrtime() - question.shown_at > 400e6"
     )
 
@@ -207,7 +207,7 @@ async def test_an_agent_that_goes_takes_its_review_along(
         await screen.shows("3 of 3 hunks left")
         await screen.command("McpTools review")
         await screen.shows("y accept")
-        await screen.nvim.lua("require('mcp-tools.command').run({ args = 'cancel all' })")
+        await screen.nvim.lua("probe.command.run({ args = 'cancel all' })")
         await screen.hides("hunks left")
         assert error_of(await ended(call))["code"] == "cancelled"
     assert await lines(screen) == TEXT.splitlines()

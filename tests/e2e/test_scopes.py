@@ -26,7 +26,7 @@ async def tool_names(client: Client) -> set[str]:
 
 
 async def setup(bridge: Bridge, options: str) -> None:
-    await bridge.nvim.lua(f"mcp_tools.setup({options}) require('mcp-tools.core').get()")
+    await bridge.nvim.lua(f"mcp_tools.setup({options}) probe.core.get()")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -97,7 +97,7 @@ async def test_a_call_by_the_catalogue_is_cancelled(scoped: Bridge) -> None:
     async with connect(scoped, "sessions", "?catalogue=search") as client:
         call = asyncio.create_task(client.call_tool("nvim_tools_call", {"name": "hold"}))
         await scoped.nvim.wait_for("return Seen.running == 1")
-        running = "return require('mcp-tools.core').get().executor:pending()[1].name"
+        running = "return probe.executor():pending()[1].name"
         assert await scoped.nvim.lua(running) == "hold"
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)

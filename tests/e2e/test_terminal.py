@@ -84,8 +84,8 @@ async def test_names_and_completion(idle: Terminal) -> None:
 async def test_log(idle: Terminal) -> None:
     """The log opens at its end, and its lines are whole."""
     text = "words that do not fit into one line, " * 3 + "and their end"
-    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", text)
-    await idle.nvim.wait_for("return require('mcp-tools.log').lines(1)[1]:find('their end')")
+    await idle.nvim.lua("probe.notify.warn(...)", text)
+    await idle.nvim.wait_for("return probe.log.lines(1)[1]:find('their end')")
     await idle.command("McpTools log")
     await idle.shows("mcp-tools://log", "WARN", "their end")
 

@@ -29,18 +29,18 @@ async def messages(screen: Terminal) -> str:
 async def test_a_long_message(idle: Terminal) -> None:
     """A message takes one line of the screen and asks for no key; `:messages` has all of it."""
     before = await idle.nvim.lua("return vim.o.shortmess")
-    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", LONG)
+    await idle.nvim.lua("probe.notify.warn(...)", LONG)
     screen = await idle.shows("… (:messages)")
     assert "[mcp-tools] words that do not fit" in screen
     assert "their end" not in screen
     assert f"[mcp-tools] {LONG}" in (await messages(idle)).splitlines()
 
-    await idle.nvim.lua("require('mcp-tools.notify').error(...)", f"first\n{LONG}\nthird")
+    await idle.nvim.lua("probe.notify.error(...)", f"first\n{LONG}\nthird")
     await idle.shows("[mcp-tools] first… (:messages)")
     assert (await messages(idle)).splitlines()[-3:] == ["[mcp-tools] first", LONG, "third"]
     assert await idle.nvim.lua("return vim.o.shortmess") == before
 
-    await idle.nvim.lua("require('mcp-tools.notify').info('short')")
+    await idle.nvim.lua("probe.notify.info('short')")
     await idle.shows("[mcp-tools] short")
     assert (await messages(idle)).splitlines()[-1] == "[mcp-tools] short"
 
@@ -48,7 +48,7 @@ async def test_a_long_message(idle: Terminal) -> None:
 async def test_a_long_message_when_nothing_may_be_cut(idle: Terminal) -> None:
     """Also where the person has taken `T` from 'shortmess', and in the start of the editor."""
     await idle.nvim.lua("vim.opt.shortmess:remove('T')")
-    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", LONG)
+    await idle.nvim.lua("probe.notify.warn(...)", LONG)
     await idle.shows("… (:messages)")
     assert f"[mcp-tools] {LONG}" in await messages(idle)
     assert "T" not in await idle.nvim.lua("return vim.o.shortmess")
@@ -56,11 +56,11 @@ async def test_a_long_message_when_nothing_may_be_cut(idle: Terminal) -> None:
 
 async def test_a_message_of_wide_characters(idle: Terminal) -> None:
     """A message is cut by the room that its characters take, so that it asks for no key."""
-    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", "漢字" * 60)
+    await idle.nvim.lua("probe.notify.warn(...)", "漢字" * 60)
     await idle.shows("… (:messages)")
     assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
 
-    await idle.nvim.lua("require('mcp-tools.notify').progress(...)", "漢字" * 60)
+    await idle.nvim.lua("probe.notify.progress(...)", "漢字" * 60)
     assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
     await idle.hides("… (:messages)")
 
@@ -69,7 +69,7 @@ async def test_a_long_message_of_the_debugger(idle: Terminal) -> None:
     """What nvim-dap says, once tools use it, asks for no key either: nobody may be there to press it."""
     say = "require('dap.utils').notify(..., vim.log.levels.ERROR)"
     await idle.nvim.lua("vim.opt.runtimepath:append(...)", str(DAP_CLIENT))
-    await idle.nvim.lua("require('mcp-tools.editor.dap.nvim_dap').relay_messages()")
+    await idle.nvim.lua("probe.dap_client.relay_messages()")
     await idle.nvim.lua(say, f"first\n{LONG}")
     await idle.shows("[nvim-dap] first… (:messages)")
     assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
@@ -78,7 +78,7 @@ async def test_a_long_message_of_the_debugger(idle: Terminal) -> None:
 
 async def test_messages_of_a_start(open_terminal: Open) -> None:
     """What is said while the editor starts is kept whole as well, and asks for no key."""
-    init = f"for i = 1, 3 do require('mcp-tools.notify').warn(i .. ' {LONG}') end"
+    init = f"for i = 1, 3 do probe.notify.warn(i .. ' {LONG}') end"
     async with open_terminal(init=init) as screen:
         await screen.shows("[mcp-tools] 3 words", "… (:messages)")
         for number in (1, 2, 3):
@@ -100,10 +100,10 @@ async def test_lists_wrap(idle: Terminal) -> None:
     """Nothing of a list lies beyond the edge of the screen."""
     await idle.nvim.lua(
         "mcp_tools.register({ name = 'wordy', description = ..., execute = function() end })"
-        "require('mcp-tools.notify').warn(...)",
+        "probe.notify.warn(...)",
         LONG,
     )
-    await idle.nvim.wait_for("return require('mcp-tools.log').lines(1)[1]:find('their end')")
+    await idle.nvim.wait_for("return probe.log.lines(1)[1]:find('their end')")
     for name in ("tools", "log"):
         await idle.command(f"McpTools {name}")
         await idle.shows(f"mcp-tools://{name}")
@@ -121,7 +121,7 @@ async def test_the_status_stays_true(served: Terminal) -> None:
     await served.shows("bridge: ready", "none in flight")
     await served.nvim.lua("mcp_tools.call('test_progress', { delay_ms = 60000 }, {}, function() end)")
     await served.shows("1 in flight", "test_progress  running")
-    await served.nvim.lua("require('mcp-tools.bridge').stop()")
+    await served.nvim.lua("probe.bridge.stop()")
     await served.shows("bridge: stopped")
     await served.command("McpTools cancel all")
     await served.shows("none in flight")

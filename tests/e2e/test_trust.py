@@ -29,13 +29,13 @@ vim.notify = function(text) table.insert(Notes, text) end
 function _G.Open()
   return vim.tbl_map(function(question)
     return { id = question.id, args = question.args, session = question.call.session }
-  end, require('mcp-tools.ui.approval').list())
+  end, probe.approval.list())
 end
 function _G.Answer(choice, n)
-  local ok, why = require('mcp-tools.ui.approval').answer(Open()[n or 1].id, choice)
+  local ok, why = probe.approval.answer(Open()[n or 1].id, choice)
   return ok and 'answered' or why
 end
-local core, audit = require('mcp-tools.core').get(), require('mcp-tools.trust.audit')
+local core, audit = probe.core.get(), probe.audit
 mcp_tools.unregister('found')
 mcp_tools.setup({ approval = { timeout = 20000 }, ui = { approval = 'float' } })
 core.gateway.grants:reset()
@@ -174,11 +174,11 @@ async def test_nobody_answers_and_always_later(bridge: Bridge) -> None:
         assert "always with /outside/x" in shown
         assert "nobody answered" in error_of(await ask(client, path="/outside/y"))["message"]
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
-        await bridge.nvim.lua("require('mcp-tools.core').get().gateway.grants:reset()")
+        await bridge.nvim.lua("probe.gateway().grants:reset()")
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
         await bridge.nvim.lua("vim.cmd('McpTools approve always')")
         assert text_of(await ask(client, n=2)) == "it ran"
-        assert await bridge.nvim.lua("return #require('mcp-tools.core').get().gateway.grants.unanswered") == 0
+        assert await bridge.nvim.lua("return #probe.gateway().grants.unanswered") == 0
 
 
 async def test_events(bridge: Bridge) -> None:
@@ -194,7 +194,7 @@ async def test_events(bridge: Bridge) -> None:
         assert event["files"][0].endswith("/x")
         assert event["choices"] == ["once", "deny", "session", "always", "never"]
         await bridge.nvim.lua("Events[2].args.path = '/etc/passwd'")
-        answer = "return { require('mcp-tools.ui.approval').answer(...) }"
+        answer = "return { probe.approval.answer(...) }"
         assert await bridge.nvim.lua(answer, event["id"], "perhaps") == [
             False,
             'this question cannot be answered by "perhaps"',
@@ -317,7 +317,7 @@ async def test_a_ledger_that_is_not_ours(bridge: Bridge) -> None:
         (ledger,) = folder.glob("*.json")
         assert oct(ledger.stat().st_mode & 0o777) == "0o600"
         ledger.chmod(0o666)
-        await bridge.nvim.lua("require('mcp-tools.core').get().gateway.ledger.books = {}")
+        await bridge.nvim.lua("probe.gateway().ledger.books = {}")
         call = asyncio.create_task(client.call_tool("nvim_mark", {}))
         await open_questions(bridge, 1)
         await bridge.nvim.lua("return Answer('once')")

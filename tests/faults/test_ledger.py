@@ -11,7 +11,7 @@ from tests.support.nvim import Nvim
 ROUNDS = 150
 # One change right after the other; `busy` counts those that found the other editor writing.
 EDITOR = """
-local Ledger = require('mcp-tools.trust.ledger')
+local Ledger = probe.ledger
 _G.errors, _G.kept, _G.busy = {}, 0, 0
 vim.notify = function(text) table.insert(errors, text) end
 _G.ledger = Ledger.new({ dir = function() return STATE end })

@@ -160,7 +160,7 @@ async def test_capabilities_that_nobody_reads(client: Raw) -> None:
     told = await client.bridge.nvim.lua(
         """
         local told = {}
-        for _, channel in pairs(require('mcp-tools.wire.channels').attached) do
+        for _, channel in pairs(probe.wire_channels.attached) do
           for _, who in pairs(channel.peers) do
             table.insert(told, vim.tbl_keys(who.capabilities or {}))
           end

@@ -86,8 +86,8 @@ async def stranger(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
 
 
 STORED_TOKEN = """
-local identity = require('mcp-tools.bridge.identity')
-return identity.load(require('mcp-tools.files.project').root()).token
+local identity = probe.identity
+return identity.load(probe.project.root()).token
 """
 
 IS_NEW = "mcp_tools.status().state == 'ready' and mcp_tools.endpoint().token ~= ..."

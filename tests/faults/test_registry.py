@@ -90,6 +90,5 @@ async def test_results_are_kept_until_acknowledged(shared: Bridge, client: Raw) 
 async def kept(bridge: Bridge) -> Any:
     """How many calls the registry knows, and how many of them run."""
     return await bridge.nvim.lua(
-        "local executor = require('mcp-tools.core').get().executor"
-        " return { vim.tbl_count(executor.calls), executor.active }"
+        "local executor = probe.executor() return { vim.tbl_count(executor.calls), executor.active }"
     )

@@ -215,8 +215,8 @@ async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Pa
     bridge = await ready(nvim)
     assert seen.read_text().split() == ["an", "argument", str(bridge.port), str(nvim.socket), "none"]
     assert not any(bridge.token in command for command in descendants().values())
-    await nvim.lua("require('mcp-tools.log').error('%s', mcp_tools.endpoint().token)")
-    log = Path(await nvim.lua("return require('mcp-tools.log').path()"))
+    await nvim.lua("probe.log.error('%s', mcp_tools.endpoint().token)")
+    log = Path(await nvim.lua("return probe.log.path()"))
     async with asyncio.timeout(3):
         while "ERROR" not in log.read_text():
             await asyncio.sleep(0.02)

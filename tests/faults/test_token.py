@@ -21,8 +21,8 @@ BRIDGE = f"{sys.executable} -m mcp_tools_nvim process.main"
 Spawn = Callable[..., Awaitable[Nvim]]
 
 STORED = """
-local identity = require('mcp-tools.bridge.identity')
-return identity.load(require('mcp-tools.files.project').root()).token
+local identity = probe.identity
+return identity.load(probe.project.root()).token
 """
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")

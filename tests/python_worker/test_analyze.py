@@ -143,8 +143,7 @@ async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nv
             "neither": "validation_error",
         }
         await bridge.nvim.lua(
-            "require('mcp-tools.config').setup({ approval = { default = 'allow',"
-            " tools = { analyze_python = 'allow' } } })"
+            "probe.config.setup({ approval = { default = 'allow', tools = { analyze_python = 'allow' } } })"
         )
         allowed = (await tools.call("analyze_python", path=str(outside))).value
         assert [f["name"] for f in allowed["functions"]] == ["outside"]

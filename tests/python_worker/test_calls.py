@@ -126,7 +126,7 @@ async def test_exceptions(shared: Bridge, way: Way) -> None:
         assert error == {"code": "execution_error", "message": "Tool execution error: SystemExit: 3"}
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
-    log = "return table.concat(require('mcp-tools.log').lines(200), '\\n')"
+    log = "return table.concat(probe.log.lines(200), '\\n')"
     text = await shared.nvim.lua(log)
     assert "Traceback" in text
     assert "in py_fail" in text
@@ -134,7 +134,7 @@ async def test_exceptions(shared: Bridge, way: Way) -> None:
 
 async def test_traceback_for_its_author(shared: Bridge) -> None:
     """Called by hand, what a tool raises is shown with its file and line, without those of the plugin."""
-    await shared.nvim.lua("require('mcp-tools.command').run({ args = 'call py_fail {\"how\": \"lines\"}' })")
+    await shared.nvim.lua('probe.command.run({ args = \'call py_fail {"how": "lines"}\' })')
     text = ""
     async with asyncio.timeout(10):
         while "Traceback" not in text:
@@ -251,7 +251,7 @@ async def test_approval_is_that_of_any_tool(shared: Bridge, way: Way) -> None:
             error = (await tools.call(name)).error
             assert error is not None
             assert error["code"] == "access_denied"
-        allow = "require('mcp-tools.config').setup({ approval = { tools = { py_asks_first = ... } } })"
+        allow = "probe.config.setup({ approval = { tools = { py_asks_first = ... } } })"
         await shared.nvim.lua(allow, "allow")
         assert (await tools.call("py_asks_first")).value == "done"
         await shared.nvim.lua(allow, "ask")
@@ -272,7 +272,7 @@ async def test_output_of_a_tool_harms_nothing(shared: Bridge, way: Way) -> None:
         assert (await tools.call("py_prints")).value == "done"
         for text in ("printed by a tool", "written by a tool"):
             await shared.nvim.wait_for(
-                "return table.concat(require('mcp-tools.log').lines(200), '\\n'):find(..., 1, true)", text
+                "return table.concat(probe.log.lines(200), '\\n'):find(..., 1, true)", text
             )
 
 
@@ -286,7 +286,7 @@ async def test_input_of_a_tool_is_empty(shared: Bridge, way: Way) -> None:
 @pytest.mark.slow
 async def test_much_output_is_left_out(shared: Bridge) -> None:
     """A tool that prints without end fills neither the log nor the editor's time."""
-    log = Path(await shared.nvim.lua("return require('mcp-tools.log').path()"))
+    log = Path(await shared.nvim.lua("return probe.log.path()"))
     before = log.read_text().count("python: ")
     async with caller(shared, "lua") as tools:
         assert (await tools.call("py_prints_much")).value == "done"
@@ -318,5 +318,5 @@ async def test_no_secret_in_the_environment(shared: Bridge, way: Way) -> None:
         known = (await tools.call("py_context")).value
         assert known["env"] == []
         assert known["host"] == ("mcp" if way == "mcp" else "nvim")
-        assert known["root"] == await shared.nvim.lua("return require('mcp-tools.files.project').root()")
+        assert known["root"] == await shared.nvim.lua("return probe.project.root()")
         assert await shared.nvim.lua("return vim.fn.execute('messages')") == ""

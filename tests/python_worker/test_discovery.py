@@ -20,7 +20,7 @@ Spawn = Callable[..., Awaitable[Nvim]]
 Editor = Callable[..., Awaitable[Nvim]]
 
 LIST = """
-local tools = require('mcp-tools.core').get().registry:list('tools')
+local tools = probe.registry():list('tools')
 return vim.tbl_map(function(tool) return tool.name end, tools)
 """
 HEALTH = """
@@ -29,16 +29,16 @@ return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')
 """
 FAILURES = """
 local found = {}
-for _, failure in ipairs(require('mcp-tools.discovery').failures()) do
+for _, failure in ipairs(probe.discovery.failures()) do
   found[vim.fs.basename(failure.source)] = failure.error
 end
 return found
 """
 SETTLED = """
-require('mcp-tools.core').get()
+probe.core.get()
 if not _G.settled then
   _G.settled = true
-  require('mcp-tools.discovery').refresh(require('mcp-tools.core').get().registry, 'python', function()
+  probe.discovery.refresh(probe.registry(), 'python', function()
     _G.looked = true
   end)
 end
@@ -46,12 +46,12 @@ return _G.looked
 """
 REFRESH = """
 _G.looked = false
-require('mcp-tools.discovery').refresh(require('mcp-tools.core').get().registry, 'python', function()
+probe.discovery.refresh(probe.registry(), 'python', function()
   _G.looked = true
 end)
 """
-REVISION = "return require('mcp-tools.core').get().registry.revisions.tools"
-READ_ANY = "return package.loaded['mcp-tools.python.reader'] ~= nil"
+REVISION = "return probe.registry().revisions.tools"
+READ_ANY = "return probe.is_loaded('python_reader')"
 TOOL = '''
 from mcp_tools_nvim.python_tools import mcp_tool
 
@@ -292,9 +292,7 @@ async def test_marks_that_make_no_tool(editor: Editor, plugin: Path) -> None:
     (plugin / "mcp_tools" / "marks.py").write_text(MARKS)
     nvim = await editor()
     assert await looked(nvim) == ["good", "odd", "twice"]
-    found = await nvim.lua(
-        "return vim.tbl_map(function(f) return f.error end, require('mcp-tools.discovery').failures())"
-    )
+    found = await nvim.lua("return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())")
     for words in (
         "cached: @mcp_tool must stand above",
         "K.method: a method",
@@ -321,9 +319,7 @@ async def test_a_bad_function_takes_no_other_along(editor: Editor, plugin: Path)
     tools = Caller(nvim, None)
     assert (await tools.call("before")).value == "none"
     assert (await tools.call("after")).value == "after"
-    found = await nvim.lua(
-        "return vim.tbl_map(function(f) return f.error end, require('mcp-tools.discovery').failures())"
-    )
+    found = await nvim.lua("return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())")
     for words in (
         "line 11: tool 'steps': TypeError: steps: a generator",
         "line 16: tool 'stars': TypeError: stars: *args",
@@ -342,7 +338,7 @@ async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Pat
     nvim = await editor(init="_G.told = {}; vim.notify = function(text) table.insert(told, text) end")
     await looked(nvim)
     await nvim.lua("vim.cmd.edit(...)", str(path))
-    await nvim.lua("require('mcp-tools.discovery').on_look(function() _G.looked = true end)")
+    await nvim.lua("probe.discovery.on_look(function() _G.looked = true end)")
 
     async def told(*lines: str) -> list[str]:
         await nvim.lua(
@@ -406,7 +402,7 @@ async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
     (plugin / "mcp_tools" / "hangs.py").write_text("import threading; threading.Event().wait()\n")
     write(plugin, "mcp_tools/later.py", "later")
 
-    nvim = await editor(init="require('mcp-tools.python.reader').TIMEOUT = 2000")
+    nvim = await editor(init="probe.python_reader.TIMEOUT = 2000")
     assert await looked(nvim) == ["later"]
     assert "did not end within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
 
@@ -417,7 +413,7 @@ async def test_output_without_end(editor: Editor, plugin: Path) -> None:
     (plugin / "mcp_tools" / "floods.py").write_text("while True: print('x' * 1_000_000)\n")
     write(plugin, "mcp_tools/later.py", "later")
 
-    nvim = await editor(init="require('mcp-tools.python.reader').TIMEOUT = 15000")
+    nvim = await editor(init="probe.python_reader.TIMEOUT = 15000")
     assert await looked(nvim) == ["later"]
     assert "ended by signal" in (await nvim.lua(FAILURES))["floods.py"]
 
@@ -464,9 +460,7 @@ async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> Non
     assert (await tools.call("one")).value == "before"
     path.write_text(path.read_text().replace("before", "after"))
     await nvim.lua("vim.cmd.edit(...); vim.api.nvim_buf_set_lines(0, -1, -1, false, {'# more'})", str(path))
-    await nvim.lua(
-        "_G.looked = false; require('mcp-tools.discovery').on_look(function() _G.looked = true end)"
-    )
+    await nvim.lua("_G.looked = false; probe.discovery.on_look(function() _G.looked = true end)")
     await nvim.lua("vim.cmd.write()")
     await nvim.wait_for("return _G.looked", timeout=20_000)
 
@@ -506,7 +500,7 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
 
     proof.unlink()
     path.write_text(path.read_text() + "# changed\n")
-    await nvim.lua("require('mcp-tools.config').setup({ approval = { tools = { evil = 'allow' } } })")
+    await nvim.lua("probe.config.setup({ approval = { tools = { evil = 'allow' } } })")
     error = (await Caller(nvim, None).call("evil")).error
     assert error is not None
     assert "has changed since it was trusted" in error["message"]

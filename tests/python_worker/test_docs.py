@@ -41,7 +41,7 @@ async def test_examples_work(spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_pat
         (folder / f"help_{number}.py").write_text(block.replace("def word_lengths", "def help_word_lengths"))
     init = INIT.format(python=sys.executable, setup="{}", init=f"vim.opt.runtimepath:append([[{tmp_path}]])")
     nvim = await spawn_nvim(init_lua=init)
-    await nvim.lua("require('mcp-tools.core').get()")
+    await nvim.lua("probe.core.get()")
     await nvim.wait_for("return require('mcp-tools').list_tools().word_lengths ~= nil", timeout=20_000)
 
     tools = Caller(nvim, None)
@@ -49,4 +49,4 @@ async def test_examples_work(spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_pat
         assert (await tools.call(name, text="a bb ccc", least=2)).value == {"bb": 2, "ccc": 3}
     listed = await nvim.lua("return vim.tbl_keys(require('mcp-tools').list_tools())")
     assert set(listed) == {"word_lengths", "help_word_lengths", "build", "greet"}
-    assert await nvim.lua("return require('mcp-tools.discovery').failures()") == []
+    assert await nvim.lua("return probe.discovery.failures()") == []

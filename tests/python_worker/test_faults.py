@@ -18,12 +18,12 @@ from tests.support.python_host import AT_WORK, INIT, Caller, Way, caller, host, 
 
 Start = Callable[..., Awaitable[Bridge]]
 
-QUICK = "require('mcp-tools.python.process').GRACE = 100"
+QUICK = "probe.python_process.GRACE = 100"
 """ms that a function has to stop, for tests that wait for one that does not."""
 
-FAILED = "local f = require('mcp-tools.discovery').failures(); return #f > 0 and f"
-COUNT = "return #require('mcp-tools.core').get().executor:pending()"
-TIMEOUT = "require('mcp-tools.config').setup({ bridge = { tool_timeout = ... } })"
+FAILED = "local f = probe.discovery.failures(); return #f > 0 and f"
+COUNT = "return #probe.executor():pending()"
+TIMEOUT = "probe.config.setup({ bridge = { tool_timeout = ... } })"
 SLOW_IMPORT = """
 import os, sys, time
 from mcp_tools_nvim.python_tools import mcp_tool
@@ -64,7 +64,7 @@ async def test_killed_while_it_runs(start: Start, way: Way) -> None:
     async with caller(bridge, way) as tools:
         pid = (await tools.call("py_pid")).value
         calls = [tools.start("py_never"), tools.start("py_await_forever", marker="x")]
-        await bridge.nvim.wait_for("return #require('mcp-tools.core').get().executor:pending() == 2")
+        await bridge.nvim.wait_for("return #probe.executor():pending() == 2")
         os.kill(pid, signal.SIGKILL)
         for call in calls:
             error = (await call.task).error
@@ -107,7 +107,7 @@ async def test_cancelled_while_its_module_is_imported(start: Start, tmp_path: Pa
         assert error["code"] == "cancelled"
         marker.touch()
         await bridge.nvim.wait_for(
-            "return table.concat(require('mcp-tools.log').lines(200), '\\n'):find(..., 1, true)",
+            "return table.concat(probe.log.lines(200), '\\n'):find(..., 1, true)",
             "its function came to an end after it had ended",
         )
 
@@ -124,7 +124,7 @@ async def test_one_that_crashes_again_and_again_is_given_time(start: Start, way:
             codes.append(error["code"])
 
         assert codes == ["execution_error", "execution_error", "busy"]
-        await bridge.nvim.lua("require('mcp-tools.python.host').restart()")
+        await bridge.nvim.lua("probe.python_worker.restart()")
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
@@ -158,7 +158,7 @@ async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None
         error = (await tools.call("py_cpu", seconds=600)).error
         assert error is not None
         assert error["code"] == "timeout"
-        code = "return require('mcp-tools.python.host').status().state == 'none'"
+        code = "return probe.python_worker.status().state == 'none'"
         await bridge.nvim.wait_for(code)
         await bridge.nvim.lua(TIMEOUT, 60_000)
 
@@ -233,7 +233,7 @@ async def test_many_that_never_end_make_others_busy_for_a_while(start: Start) ->
     async with caller(bridge, "lua") as tools:
         assert (await tools.call("py_steps")).value == "3 steps"
         calls = [tools.start("py_block", marker=str(marker)) for _ in range(64)]
-        count = "return #require('mcp-tools.core').get().executor:pending() == 64"
+        count = "return #probe.executor():pending() == 64"
         await bridge.nvim.wait_for(count)
         error = (await tools.call("py_pid")).error
         assert error is not None
@@ -273,7 +273,7 @@ async def test_a_python_without_the_packages(
     options = f"{{ tools = {{ 'analyze_python' }}, bridge = {{ python = [[{bare}]] }} }}"
     init = f"{INIT}\nrequire('mcp-tools').setup({options})"
     nvim = await spawn_nvim(init_lua=init)
-    await nvim.lua("require('mcp-tools.core').get()")
+    await nvim.lua("probe.core.get()")
     failures = await nvim.wait_for(FAILED, timeout=20_000)
     assert failures[0]["source"] == "tools written in Python"
     assert "No module named" in failures[0]["error"]
@@ -299,16 +299,16 @@ async def test_without_an_environment_the_call_says_what_to_do(
     init = "require('mcp-tools').setup({})"
     here = Path(__file__).parents[1] / "support" / "python_tools"
     nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:append([[{here}]])\n{init}")
-    await nvim.lua("require('mcp-tools.core').get()")
+    await nvim.lua("probe.core.get()")
     failures = await nvim.wait_for(FAILED)
 
     assert failures[0]["source"] == "tools written in Python"
     assert "Run :McpTools install" in failures[0]["error"]
-    assert await nvim.lua("return #require('mcp-tools.core').get().registry:list('tools')") == 0
+    assert await nvim.lua("return #probe.registry():list('tools')") == 0
     assert await messages(nvim) == ""
 
     pretend(nvim.home, lock_hash())
-    await nvim.lua("require('mcp-tools.bridge').install({ command = { 'true' } })")
+    await nvim.lua("probe.bridge.install({ command = { 'true' } })")
     await loaded(nvim)
     assert (await Caller(nvim, None).call("py_add", a=1)).value["sum"] == 3
 
@@ -322,6 +322,6 @@ async def test_the_plugin_is_loaded_again(start: Start) -> None:
     await bridge.nvim.lua(
         "for name in pairs(package.loaded) do"
         " if name:find('^mcp%-tools') then package.loaded[name] = nil end end"
-        " require('mcp-tools.python.host')"
+        " probe.python_worker"
     )
     await gone(old)

@@ -19,7 +19,7 @@ Start = Callable[..., Awaitable[Bridge]]
 
 OUTSIDE = """
 local path = ...
-local remote = require('mcp-tools.call.remote')
+local remote = probe.remote
 local target = remote.target({
   send = function(_, ...)
     vim.fn.McpToolsHost(...)

@@ -39,7 +39,7 @@ mcp_tools.setup(vim.tbl_deep_extend('force', {{ bridge = {{ python = [[{python}]
 def with_limits(setup: str = "{}", **limits: int) -> str:
     """Options in Lua that also shorten times of the bridge which are no options."""
     values = ", ".join(f"{name} = {ms}" for name, ms in limits.items())
-    change = f"for k, v in pairs({{ {values} }}) do require('mcp-tools.wire.settings').limits[k] = v end"
+    change = f"for k, v in pairs({{ {values} }}) do probe.settings.limits[k] = v end"
     return f"(function() {change} return {setup} end)()"
 
 

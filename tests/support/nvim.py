@@ -19,6 +19,8 @@ from . import processes
 from .rpc import GoneError, Rpc, RpcError
 
 ROOT = Path(__file__).resolve().parents[2]
+PROBE = f"_G.probe = dofile([[{ROOT / 'tests' / 'support' / 'probe.lua'}]])"
+"""Lua that lets a test look into the plugin."""
 START_TIMEOUT = 10_000  # ms
 STOP_TIMEOUT = 5_000
 GONE_TIMEOUT = 1_000
@@ -166,7 +168,7 @@ async def start(
     """
     number = sum(1 for _ in home.path.glob("init-*.lua"))
     init = home.path / f"init-{number}.lua"
-    init.write_text(f"vim.opt.runtimepath:prepend([[{ROOT}]])\n{init_lua}\n")
+    init.write_text(f"vim.opt.runtimepath:prepend([[{ROOT}]])\n{PROBE}\n{init_lua}\n")
     socket = home.path / f"nvim-{number}.sock"
     output = home.path / f"nvim-{number}.out"
     environment = home.environment() | {"NVIM_LOG_FILE": str(home.path / "nvim.log")}

@@ -23,9 +23,9 @@ from .results import error_of, text_of
 SAMPLES = ROOT / "tests" / "support" / "python_tools"
 INIT = f"vim.opt.runtimepath:append([[{SAMPLES}]])"
 Way = Literal["mcp", "lua"]
-STATUS = "return require('mcp-tools.python.host').status()"
+STATUS = "return probe.python_worker.status()"
 AT_WORK = """
-local call = require('mcp-tools.core').get().executor:pending()[1]
+local call = probe.executor():pending()[1]
 return call and call.latest and true
 """
 """A function has begun, and said so."""
@@ -72,7 +72,7 @@ class Calling:
 
 async def loaded(nvim: Nvim) -> None:
     """Wait until the Python tools are there."""
-    code = "return require('mcp-tools.core').get().registry:get('py_add') ~= nil"
+    code = "return probe.registry():get('py_add') ~= nil"
     await nvim.wait_for(code, timeout=20_000)
 
 

@@ -124,6 +124,4 @@ async def settled(bridge: Bridge, pid: int, files: int | None) -> None:
 
 async def forgotten(bridge: Bridge) -> None:
     """The registry keeps no call and no result; a result is acknowledged within a quarter of a second."""
-    await bridge.nvim.wait_for(
-        "return next(require('mcp-tools.core').get().executor.calls) == nil", timeout=SETTLES
-    )
+    await bridge.nvim.wait_for("return next(probe.calls()) == nil", timeout=SETTLES)

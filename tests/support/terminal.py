@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from . import processes
-from .nvim import ROOT, START_TIMEOUT, Home, Nvim
+from .nvim import PROBE, ROOT, START_TIMEOUT, Home, Nvim
 from .rpc import Rpc, RpcError
 
 WIDTH, HEIGHT = 80, 24  # the smallest screen that people use, where texts are cut first
@@ -154,7 +154,7 @@ async def opened(
         cwd: where it starts; default: an empty folder in `home`.
     """
     first = f"vim.opt.runtimepath:prepend([[{ROOT}]])\n" if checkout else ""
-    configure(home, first + init_lua)
+    configure(home, f"{first}{PROBE}\n{init_lua}")
     listen = home.path / "terminal.sock"
     nvim = shlex.join([str(program), "--listen", str(listen), *arguments])
     environment = home.environment() | {"NVIM_LOG_FILE": str(home.path / "nvim.log")} | dict(env or {})

@@ -124,7 +124,7 @@ async def test_a_tool_that_asks(nvim: Nvim) -> None:
 
 async def test_tools_of_a_plugin(nvim: Nvim) -> None:
     """The file of a plugin is found by itself, and its tools go through the plugin."""
-    await nvim.lua("require('mcp-tools.core').get()")
+    await nvim.lua("probe.core.get()")
     await nvim.wait_for("return require('mcp-tools').list_tools().bookmarks_list ~= nil")
     assert await call(nvim, "bookmarks_add", path="a.txt", line=2) == "set"
     assert (await call(nvim, "bookmarks_list"))[0]["line"] == 2
@@ -135,7 +135,7 @@ async def test_tools_of_a_plugin(nvim: Nvim) -> None:
 READ = """
 local kind, name = ...
 Outcome = nil
-require('mcp-tools.core').for_call(kind, name).executor:execute(name, vim.empty_dict(), {
+probe.core.for_call(kind, name).executor:execute(name, vim.empty_dict(), {
   kind = kind, host = 'test', listener = { done = function(_, call) Outcome = call.outcome end },
 })
 """

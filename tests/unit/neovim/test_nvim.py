@@ -34,9 +34,7 @@ from tests.support.nvim import Nvim
 WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
 INFO = HelloInfo(1, 2, 3, "none", Versions("b", "p", "s", "a", "m"))
 CLIENT = ClientInfo("test", "1")
-LAST = (
-    "return vim.iter(require('mcp-tools.wire').seen):filter(function(e) return e[1] == 'execute' end):last()"
-)
+LAST = "return vim.iter(probe.wire.seen):filter(function(e) return e[1] == 'execute' end):last()"
 
 
 class Seen:
@@ -61,7 +59,7 @@ class Setup:
         return await self.calls.run(CallRequest(name, arguments, CLIENT, "session", {"x": 1}), self.seen)
 
     async def noted(self, verb: str) -> list[Any]:
-        code = "return vim.tbl_filter(function(e) return e[1] == ... end, require('mcp-tools.wire').seen)"
+        code = "return vim.tbl_filter(function(e) return e[1] == ... end, probe.wire.seen)"
         entries = await self.nvim.lua(code.replace("...", f"'{verb}'"))
         return [entry[1:] for entry in entries]
 
@@ -83,7 +81,7 @@ async def setup(nvim: Nvim) -> AsyncIterator[Setup]:
 async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim) -> None:
     """Settings and limits of the editor are taken, unknown ones dropped, absent ones default."""
     editor = await NvimEditor.open(str(nvim.socket))
-    await nvim.lua("""require('mcp-tools.wire').settings = { tool_timeout = 7, allowed_hosts = { 'a' },
+    await nvim.lua("""probe.wire.settings = { tool_timeout = 7, allowed_hosts = { 'a' },
       instructions = 'i', limits = { calls = 5, new_one = 1 }, new_one = true, allowed_origins = {} }""")
     hello = await editor.hello(INFO)
     assert hello.settings == Settings(
@@ -92,7 +90,7 @@ async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim
     assert (hello.boot, hello.revisions, hello.token) == ("boot-of-the-editor", {"tools": 3}, None)
     again = await editor.hello(HelloInfo(1, 2, 3, "stranger", INFO.versions))
     assert again.token == "new-token"
-    noted = await nvim.lua("return require('mcp-tools.wire').seen[1][2]")
+    noted = await nvim.lua("return probe.wire.seen[1][2]")
     assert noted == {
         "protocol": 1,
         "pid": 1,
@@ -124,7 +122,7 @@ async def test_an_editor_that_knows_no_scopes_is_asked_for_none(setup: Setup) ->
     assert (await setup.calls.run(request, setup.seen)).state == "failed"
     assert await setup.noted("execute") == []
     assert (await setup.editor.list("tools", None, View("c"))).json is not None
-    await setup.nvim.lua("require('mcp-tools.wire').scopes = true")
+    await setup.nvim.lua("probe.wire.scopes = true")
     await setup.editor.hello(INFO)
     assert (await setup.editor.list("tools", None, View("c", scope))).json is not None
     assert (await setup.calls.run(request, setup.seen)).text == "x"
@@ -175,12 +173,12 @@ async def test_bytes_that_are_not_utf8_are_explained(setup: Setup) -> None:
 async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
     """A cancelled call tells the editor why; results are acknowledged within a quarter second."""
     call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return next(require('mcp-tools.wire').calls) ~= nil")
+    await setup.nvim.wait_for("return next(probe.wire.calls) ~= nil")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
     await setup.run("later", ms=1, size=70_000)
-    await setup.nvim.wait_for("return require('mcp-tools.wire').times('acknowledge') > 0", timeout=1000)
+    await setup.nvim.wait_for("return probe.wire.times('acknowledge') > 0", timeout=1000)
     assert await setup.noted("cancel_task") == [["boot-1", "disconnected"]]
     assert await setup.noted("acknowledge") == [[["boot-2"]]]
 
@@ -208,15 +206,15 @@ async def test_a_queued_call_is_refused_by_its_start_by(setup: Setup) -> None:
     outcome = await setup.run("echo", text="x")
     assert outcome.error.code is Code.EDITOR_BLOCKED
     await setup.nvim.request("nvim_input", "<Esc>")
-    await setup.nvim.wait_for("return require('mcp-tools.wire').times('report') > 0")
-    ran = await setup.nvim.lua("return vim.tbl_count(require('mcp-tools.wire').calls)")
+    await setup.nvim.wait_for("return probe.wire.times('report') > 0")
+    ran = await setup.nvim.lua("return vim.tbl_count(probe.wire.calls)")
     assert ran == 1
 
 
 async def test_the_editor_dies_in_the_middle(setup: Setup) -> None:
     """A call in flight ends at once when Neovim is killed."""
     call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return next(require('mcp-tools.wire').calls) ~= nil")
+    await setup.nvim.wait_for("return next(probe.wire.calls) ~= nil")
     await setup.nvim.kill()
     async with asyncio.timeout(1):
         assert (await call).error.code is Code.EDITOR_GONE
@@ -281,7 +279,7 @@ async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
 async def test_strange_events_are_logged_only(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     """Unknown names and shapes end neither the channel nor the call."""
     for event in ("'wake'", "'wake', 1", "'nonsense', 1", "'started', 'x', 'y'", "'log', 'x', 'info', '{'"):
-        await setup.nvim.lua(f"vim.rpcnotify(require('mcp-tools.wire').channel, {event})")
+        await setup.nvim.lua(f"vim.rpcnotify(probe.wire.channel, {event})")
     assert (await setup.run("echo", text="x")).text == "x"
     assert len([record for record in caplog.records if record.name.startswith("mcp_tools_nvim.")]) == 5
 
@@ -290,14 +288,14 @@ async def test_changed_reaches_its_listeners(setup: Setup) -> None:
     """A changed list is told with its kind and revision."""
     heard: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
     setup.editor.on_changed(lambda *change: heard.put_nowait(change))
-    await setup.nvim.lua("vim.rpcnotify(require('mcp-tools.wire').channel, 'changed', 'tools', 8)")
+    await setup.nvim.lua("vim.rpcnotify(probe.wire.channel, 'changed', 'tools', 8)")
     async with asyncio.timeout(1):
         assert await heard.get() == ("tools", 8)
 
 
 async def test_refused_hello(nvim: Nvim) -> None:
     """What Lua says against this bridge is raised."""
-    await nvim.lua("require('mcp-tools.wire').refuse = 'speaks protocol 9'")
+    await nvim.lua("probe.wire.refuse = 'speaks protocol 9'")
     editor = await NvimEditor.open(str(nvim.socket))
     with pytest.raises(LuaError, match="speaks protocol 9"):
         await editor.hello(INFO)
@@ -323,9 +321,7 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
         "server": {"name": "n", "version": "1"},
     }
     assert (await setup.editor.hello(INFO)).endpoints == ()
-    await setup.nvim.lua(
-        f"require('mcp-tools.wire').endpoints = {{ vim.json.decode([[{json.dumps(endpoint)}]]) }}"
-    )
+    await setup.nvim.lua(f"probe.wire.endpoints = {{ vim.json.decode([[{json.dumps(endpoint)}]]) }}")
     expected = Endpoint(
         "agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s"
     )
@@ -334,7 +330,7 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
     pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
     setup.editor.on_endpoints(told.put_nowait)
     setup.editor.on_push(lambda *push: pushed.put_nowait(push))
-    emit = "vim.rpcnotify(require('mcp-tools.wire').channel, {})"
+    emit = "vim.rpcnotify(probe.wire.channel, {})"
     await setup.nvim.lua(emit.format(f"'endpoints', [=[{json.dumps([endpoint])}]=]"))
     await setup.nvim.lua(emit.format("'endpoints', '{}'"))
     await setup.nvim.lua(emit.format("'push', 'agent', 's1', 'moved', '{\"t\":\"caf\\233\"}', true"))
@@ -345,5 +341,5 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
         assert await pushed.get() == ("agent", None, "moved", "{}", False)
     setup.editor.companion("left", {"companion": "agent", "session": "s1"})
     await setup.editor.settle(1)
-    channel = await setup.nvim.lua("return require('mcp-tools.wire').channel")
+    channel = await setup.nvim.lua("return probe.wire.channel")
     assert await setup.noted("companion") == [["left", {"companion": "agent", "session": "s1"}, channel]]

@@ -74,7 +74,7 @@ class Setup:
         return await self.calls.run(CallRequest(name, arguments, ClientInfo("t", "1")), self.seen)
 
     async def held(self) -> Any:
-        return await self.nvim.lua("return vim.tbl_count(require('mcp-tools.core').get().executor.calls)")
+        return await self.nvim.lua("return vim.tbl_count(probe.calls())")
 
 
 @pytest.fixture
@@ -100,9 +100,7 @@ async def test_pending_results_of_every_size(setup: Setup) -> None:
     """Below and above what rides in a wake; afterwards the registry holds nothing."""
     for size in (1, 65_536, 65_537, 2 << 20):
         assert len((await setup.run("later", ms=10, size=size)).text) == size
-    await setup.nvim.wait_for(
-        "return vim.tbl_count(require('mcp-tools.core').get().executor.calls) == 0", timeout=1000
-    )
+    await setup.nvim.wait_for("return vim.tbl_count(probe.calls()) == 0", timeout=1000)
 
 
 async def test_many_at_once(setup: Setup) -> None:
@@ -129,7 +127,7 @@ async def test_the_editors_timeout(setup: Setup) -> None:
 async def test_cancel_reaches_the_tool(setup: Setup) -> None:
     """The hook of the tool runs with the reason; the next call works."""
     call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return require('mcp-tools.core').get().executor.active == 1")
+    await setup.nvim.wait_for("return probe.executor().active == 1")
     setup.calls.cancel_reason(call, "client")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -141,7 +139,7 @@ async def test_cancel_reaches_the_tool(setup: Setup) -> None:
 async def test_a_lost_bridge_cancels_its_calls(setup: Setup) -> None:
     """When the channel goes, the tool hears of it within 2 s."""
     call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return require('mcp-tools.core').get().executor.active == 1")
+    await setup.nvim.wait_for("return probe.executor().active == 1")
     setup.editor.close()
     outcome = await call
     assert outcome.error

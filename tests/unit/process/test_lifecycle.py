@@ -97,9 +97,9 @@ async def start(home: Home) -> AsyncIterator[Start]:
 
 
 async def noted(nvim: Nvim, verb: str, count: int = 1) -> list[Any]:
-    code = "local v, n = ...; return require('mcp-tools.wire').times(v) >= n"
+    code = "local v, n = ...; return probe.wire.times(v) >= n"
     await nvim.wait_for(code, verb, count, timeout=20_000)  # the first call imports the SDK
-    entries = await nvim.lua("return require('mcp-tools.wire').seen")
+    entries = await nvim.lua("return probe.wire.seen")
     return [entry[1:] for entry in entries if entry[0] == verb]
 
 
@@ -211,7 +211,7 @@ async def test_a_second_signal_ends_mounted_servers_too(nvim: Nvim, start: Start
     await bridge.port()
     script = f"trap '' TERM; echo $$ > {tmp_path}/pid; exec sleep 60"
     mount = {"name": "m", "command": ["sh", "-c", script], "start_timeout": 60_000, "limit": 1000}
-    notify = "vim.rpcnotify(require('mcp-tools.wire').channel, 'mounts', ...)"
+    notify = "vim.rpcnotify(probe.wire.channel, 'mounts', ...)"
     await nvim.lua(notify, json.dumps([mount]))
     pid = int(await eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), 20))
     bridge.process.terminate()
@@ -255,7 +255,7 @@ async def test_start_errors_say_what_to_do(
 
 async def test_a_refused_hello_says_what_lua_said(nvim: Nvim, start: Start) -> None:
     """The plugin's text is the last line, without file names."""
-    await nvim.lua("require('mcp-tools.wire').refuse = 'protocol 1, not 9: run :McpTools install'")
+    await nvim.lua("probe.wire.refuse = 'protocol 1, not 9: run :McpTools install'")
     code, err = await (await start(nvim.socket)).end(5)
     assert code == 1
     assert err.splitlines()[-1] == "ERROR protocol 1, not 9: run :McpTools install"

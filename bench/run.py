@@ -48,8 +48,6 @@ from scenarios import (  # noqa: E402
 )
 from stage import prepare  # noqa: E402
 
-from tests.support import keeper  # noqa: E402
-
 LONG = ["instructions", "peers_tools"]
 """Left out of a quick run unless they are named: valgrind takes a minute to start a bridge, and the peers
 are many packages."""
@@ -130,8 +128,7 @@ def main() -> int:
     try:
         load.wrk()
         machine, neighbours = table.describe(nvim), table.Neighbours()
-        with keeper.kept():
-            rows = asyncio.run(measure(nvim, amount, wanted))
+        rows = asyncio.run(measure(nvim, amount, wanted))
         machine.append(f"other programs used {neighbours.share():.0f} % of the machine meanwhile")
     except BaseExceptionGroup as group:
         faults, others = group.split((load.BenchError, AssertionError))

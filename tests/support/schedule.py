@@ -1,17 +1,8 @@
-"""Which tests run in the same worker: those that share processes, so that these are started once.
-
-Receives: the id of a test. Sends: the name of its unit; a worker gets whole units, the largest come first.
-Does not know about: what a test does.
-"""
+"""Which tests run in the same worker: those that share processes, so that these are started once."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xdist.scheduler import LoadScopeScheduling
-
-if TYPE_CHECKING:
-    from xdist.workermanage import WorkerController
 
 TOGETHER = {
     "a bridge that clients of others use": ("tests/clients/",),
@@ -47,29 +38,10 @@ ALONE = (
 
 
 class Schedule(LoadScopeScheduling):
-    """xdist's own way, with these units, and a worker that dies takes one test along, not the run."""
+    """A worker gets whole units, the largest come first."""
 
     def _split_scope(self, nodeid: str) -> str:
         for unit, beginnings in TOGETHER.items():
             if nodeid.startswith(beginnings):
                 return unit
         return nodeid if nodeid.startswith(ALONE) else nodeid.partition("::")[0]
-
-    def remove_node(self, node: WorkerController) -> str | None:
-        """Takes a worker out; what it had not done is done by the others, but for the test it died in.
-
-        xdist hands that test out again, so that it kills one worker after the other, and units that were
-        done as well: whoever gets such an empty one waits for ever.
-        """
-        units = self.assigned_work[node]
-        left = [(unit, test) for unit in units.values() for test, done in unit.items() if not done]
-        if not left:
-            return super().remove_node(node)
-        unit, fatal = left[0]
-        unit[fatal] = True
-        self.assigned_work[node] = {}
-        super().remove_node(node)
-        self.workqueue.update({name: unit for name, unit in units.items() if False in unit.values()})
-        for other in self.assigned_work:
-            self._reschedule(other)
-        return fatal

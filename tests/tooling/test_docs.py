@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -253,3 +255,28 @@ function M.run(opts) end
         ("err", "mcp-tools.Error", "", True),
         ("", "integer?", "", False),
     ]
+
+
+AGENTS, LIBRARIES = ROOT / "tests" / "clients" / "npm", ROOT / "tests" / "npm"
+PINNED = {
+    "Claude Code": (AGENTS, "@anthropic-ai/claude-code"),
+    "Copilot CLI": (AGENTS, "@github/copilot"),
+    "Gemini CLI": (AGENTS, "@google/gemini-cli"),
+    "Qwen Code": (AGENTS, "@qwen-code/qwen-code"),
+    "opencode": (AGENTS, "opencode-linux-x64"),
+    "AI SDK (@ai-sdk/mcp)": (LIBRARIES, "@ai-sdk/mcp"),
+    "MCP Inspector": (LIBRARIES, "@modelcontextprotocol/inspector"),
+    "TypeScript SDK, v1": (LIBRARIES, "@modelcontextprotocol/sdk"),
+    "TypeScript SDK, v2": (LIBRARIES, "@modelcontextprotocol/client"),
+}
+
+
+def test_versions_of_clients_are_those_of_the_tests() -> None:
+    """The help names the versions of clients with a star; the tests pin the same ones."""
+    table = HELP.read_text().partition("*mcp-tools-clients-run*")[2].partition("\n<\n")[0]
+    listed = dict(re.findall(r"(\S(?:[^\n ]| (?! ))*?) \* +(\d\S+)", table))
+    pinned = {
+        name: json.loads((folder / "package.json").read_text())["devDependencies"][package]
+        for name, (folder, package) in PINNED.items()
+    }
+    assert listed == pinned | {"Python SDK (mcp)": version("mcp")}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import leaks, processes
-from tests.support.homes import FIRST_PORT, PORTS, new_home, wanted_port
-from tests.support.nvim import Nvim
+from tests.support.nvim import ROOT, Nvim
 from tests.support.rpc import RpcError
 
 Spawn = Callable[..., Awaitable[Nvim]]
@@ -38,18 +39,6 @@ async def test_folders_are_private(spawn_nvim: Spawn, tmp_path: Path) -> None:
     )
     assert all(place.startswith(str(nvim.home.path)) for place in places)
     assert await nvim.lua("return vim.fn.getcwd()") == str(tmp_path)
-
-
-@pytest.mark.parametrize("worker", range(3))
-def test_homes_want_different_ports(worker: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each process has its share, in which nobody listens."""
-    monkeypatch.setenv("PYTEST_XDIST_WORKER", f"gw{worker}")
-    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "3")
-    for _ in range(5):
-        with new_home() as home:
-            place = wanted_port(home.path.resolve() / "cwd") - FIRST_PORT
-            assert worker * PORTS // 3 <= place < (worker + 1) * PORTS // 3
-        assert not home.path.exists()
 
 
 async def test_errors_and_notifications_arrive(spawn_nvim: Spawn) -> None:
@@ -84,17 +73,9 @@ async def test_killed_neovim_is_gone(spawn_nvim: Spawn) -> None:
         await nvim.lua("return 1")
 
 
-def test_leaked_process_is_seen() -> None:
-    """A process that is left running is found, and no longer once it has ended."""
-    before = set(leaks.descendants())
-    with processes.begin([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        assert set(leaks.left_over(before, patience=0)) == {process.pid}
-    assert not leaks.left_over(before)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="orphans can be told by their environment on Linux only")
-def test_leaked_orphan_is_seen() -> None:
-    """A process whose parent has ended is found too."""
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+def test_leaked_processes_are_seen() -> None:
+    """A process that is left running is found, also when its parent has ended, and not once it has ended."""
     before = set(leaks.descendants())
     command = ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"]
     orphan = int(processes.run(command, check=True).stdout)
@@ -105,6 +86,42 @@ def test_leaked_orphan_is_seen() -> None:
     assert not leaks.left_over(before)
 
 
-def test_free_ports_differ(free_port: Callable[[], int]) -> None:
-    """Two free ports are not the same one."""
-    assert free_port() != free_port()
+def test_a_program_that_takes_too_long() -> None:
+    """What it has started is killed with it, and the failure says what was run."""
+    before = set(leaks.descendants())
+    with pytest.raises(subprocess.TimeoutExpired, match="sleep 60"):
+        processes.run(["sh", "-c", "sleep 60; true"], timeout=0.2)
+    assert not leaks.left_over(before)
+
+
+STARTS = re.compile(
+    r"\b(asyncio\.create_subprocess_(exec|shell)|os\.(fork|forkpty|popen|system|exec\w+|spawn\w+|posix_spawn\w*)"
+    r"|pty\.(fork|spawn)|subprocess\.(Popen|run|call|check_\w+|get\w*output))"
+)
+EXEMPT = (
+    "tests/lua/fixtures/",  # programs that the plugin starts
+    "tests/support/processes.py",
+    "tests/support/upstreams/",  # servers that the bridge starts
+    "tests/support/python_tools/",  # tools in Python, which the plugin's process runs
+)
+
+
+def test_processes_are_started_in_one_place() -> None:
+    """Tests and benchmarks start processes through tests/support/processes.py, each with its own session."""
+    files = [path for part in ("tests", "bench") for path in sorted((ROOT / part).rglob("*.py"))]
+    names = {path: path.relative_to(ROOT).as_posix() for path in files}
+    found = [
+        f"{names[path]}:{node.lineno}: {ast.unparse(node)}"
+        for path in files
+        if not names[path].startswith(EXEMPT)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and STARTS.fullmatch(ast.unparse(node))
+    ]
+    assert found == []
+
+
+def test_specs_wait_for_their_terminals() -> None:
+    """They open terminals with `t.terminal()`: one that is closed before its program runs ends the editor."""
+    opens = re.compile(r"vim\.cmd(?!.*McpTools).*\bterm(inal)?\b|\btermopen\b|\bpty\b")
+    specs = sorted((ROOT / "tests" / "lua").rglob("*_spec.lua"))
+    assert [path.name for path in specs if opens.search(path.read_text())] == []

@@ -1,3 +1,3 @@
--- slow, every Neovim
+-- slow
 require('lsp_cases.cold')('python')
 it('ends', require('lsp_project').close)

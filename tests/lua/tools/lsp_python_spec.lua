@@ -1,4 +1,4 @@
--- slow, every Neovim
+-- slow
 require('lsp_cases.tools')('python')
 require('lsp_cases.actions')('python')
 require('lsp_cases.rename')('python')

@@ -1,4 +1,4 @@
--- slow, every Neovim
+-- slow
 require('lsp_cases.tools')('typescript')
 require('lsp_cases.actions')('typescript')
 require('lsp_cases.rename')('typescript')

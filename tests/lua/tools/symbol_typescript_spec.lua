@@ -1,4 +1,4 @@
--- slow, every Neovim
+-- slow
 require('symbol_servers')({
   kind = 'typescript',
   name = 'ts_ls',

@@ -23,9 +23,9 @@ TEXT = "a line of text, as tools are given it"
 FIGURE = "user-space instructions per sync call, sessions"
 REACH = 1.6
 WARM_UP, CALLS = 100, 400
-"""Calls before the counting begins, so that nothing in it is done for the first time; calls that count."""
+"""Calls before callgrind counts, and again before what it counts is used; calls that count."""
 START_SECONDS = 240
-"""Under valgrind everything takes fifty times as long."""
+"""Under valgrind everything takes several times as long, and fifty times while it counts."""
 
 
 async def measure(stage: Stage) -> list[Row]:
@@ -49,13 +49,16 @@ async def measure(stage: Stage) -> list[Row]:
 def under(name: str, folder: Path) -> list[str]:
     """The command that counts what follows it."""
     out = folder / f"callgrind.{name}"
-    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
+    return ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}", "--quiet"]
 
 
 async def count(
     stage: Stage, program: servers.Program, endpoint: load.Endpoint, warm_up: int, calls: int
 ) -> float:
     """Instructions per call of a program that runs under callgrind."""
+    for _ in range(warm_up):
+        await servers.ask(stage.http, endpoint)
+    await control(stage, program, "--instr=on")
     for _ in range(warm_up):
         await servers.ask(stage.http, endpoint)
     await dumped(stage, program)  # what was before goes into a file of its own
@@ -68,7 +71,7 @@ async def dumped(stage: Stage, program: servers.Program) -> int:
     """Instructions since the last time."""
     pattern = f"callgrind.{program.name}.*"
     known = set(stage.home.path.glob(pattern))
-    await dump(stage, program)
+    await control(stage, program, "--dump")
     async with asyncio.timeout(60):
         while True:
             for new in set(stage.home.path.glob(pattern)) - known:
@@ -77,11 +80,11 @@ async def dumped(stage: Stage, program: servers.Program) -> int:
             await asyncio.sleep(0.05)
 
 
-async def dump(stage: Stage, program: servers.Program) -> None:
-    """Tell callgrind to write; both find each other in the folder for temporary files."""
+async def control(stage: Stage, program: servers.Program, order: str) -> None:
+    """Tell callgrind what to do; both find each other in the folder for temporary files."""
     process = await processes.start(
         "callgrind_control",
-        "--dump",
+        order,
         str(program.process.pid),
         env=stage.home.environment(),
         stdout=asyncio.subprocess.PIPE,

@@ -11,7 +11,6 @@ local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local errors = require('mcp-tools.errors')
-local items = require('mcp-tools.discovery.items')
 local kinds = require('mcp-tools.registry.kinds')
 local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
@@ -23,14 +22,14 @@ local M = {}
 --- Everything that is offered or could be, by kind and name.
 ---@return mcp-tools.Item[]
 function M.items()
-  return items.all(core.get().registry)
+  return report.items(core.get().registry)
 end
 
 ---@param kind mcp-tools.OfferKind
 ---@param name? string all of the kind when left out
 ---@return mcp-tools.Item[]
 local function members_of(kind, name)
-  return items.members(core.get().registry, kind, name)
+  return report.members(core.get().registry, kind, name)
 end
 
 --- Every name that may be given, in order.

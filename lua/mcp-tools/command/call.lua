@@ -2,7 +2,6 @@
 
 local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
-local items = require('mcp-tools.discovery.items')
 local notify = require('mcp-tools.notify')
 local person = require('mcp-tools.hosts.person')
 local report = require('mcp-tools.discovery.report')
@@ -42,7 +41,7 @@ local MAX_FAILURES = 3
 ---@param name string
 ---@return string[]
 local function unknown_tool(name)
-  for _, item in ipairs(items.members(registry(), 'tools', name)) do
+  for _, item in ipairs(report.members(registry(), 'tools', name)) do
     if item.name == name then
       return { ('it is off: :McpTools tools enable %s offers it'):format(name) }
     end

@@ -219,42 +219,13 @@ function M.reload(registry, kind, wanted)
   M.load_all(registry, kind)
 end
 
---- Names in the options that no file has; somebody may have registered one.
----@return mcp-tools.Mistyped[]
-function M.unknown()
-  local list = {}
-  for kind in vim.spairs(folders) do
-    local known = { all = true, recommended = kinds.row(kind).grouped }
-    local wanted = selection.selection(kind)
-    for _, file in ipairs(#wanted.names > 0 and bundled_files.of(kind) or {}) do
-      known[file.name], known[file.group or file.name] = true, true
-    end
-    for _, name in ipairs(wanted.names) do
-      if not known[name] then
-        -- Start-up cost: it is needed for mistakes only.
-        local near = require('mcp-tools.util.suggest')(name, vim.tbl_keys(known))
-        table.insert(list, { option = kind, name = name, near = near })
-      end
-    end
-  end
-  return list
-end
-
---- Files that could not be loaded, and names in the options that nothing has.
----@param is_known fun(kind: mcp-tools.OfferKind, name: string): boolean is a name that no file has one all the same?
+--- Files that could not be loaded.
 ---@return mcp-tools.Failure[]
-function M.failures(is_known)
+function M.failures()
   local list = {}
   for _, folder in vim.spairs(folders) do
     for module, why in vim.spairs(folder.failures) do
       table.insert(list, { source = module, error = why })
-    end
-  end
-  for _, item in ipairs(M.unknown()) do
-    if not is_known(item.option, item.name) then
-      local what = kinds.row(item.option).grouped and "there is no group or tool '%s'" or "there is none named '%s'"
-      local near = item.near and ("did you mean '%s'? "):format(item.near) or ''
-      table.insert(list, { source = ('setup{%s}'):format(item.option), error = near .. what:format(item.name) })
     end
   end
   return list

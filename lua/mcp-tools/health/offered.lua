@@ -9,7 +9,6 @@ local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local kinds = require('mcp-tools.registry.kinds')
 local listing = require('mcp-tools.registry.listing')
-local mistyped = require('mcp-tools.discovery.mistyped')
 local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
 local source = require('mcp-tools.registry.source')
@@ -90,8 +89,10 @@ function M.tools()
   for _, note in ipairs(notes) do
     health.info(note)
   end
-  for _, item in ipairs(mistyped.list(core.get().registry)) do
-    health.warn(mistyped.describe(item), 'What is said of it there counts for nothing until there is one')
+  for _, item in ipairs(report.unknown_names(core.get().registry)) do
+    if vim.startswith(item.option, 'approval') then
+      health.warn(report.describe(item), 'The option is ignored until something has that name')
+    end
   end
 end
 

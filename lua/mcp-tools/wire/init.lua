@@ -17,7 +17,6 @@ local core = require('mcp-tools.core')
 local current = require('mcp-tools.bridge.current')
 local inputs = require('mcp-tools.call.inputs')
 local lists = require('mcp-tools.wire.lists')
-local mistyped = require('mcp-tools.discovery.mistyped')
 local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
 local remote = require('mcp-tools.call.remote')
@@ -84,8 +83,8 @@ function M.hello(id, info)
   }
 end
 
-local function tell_mistyped()
-  mistyped.tell(core.get().registry)
+local function tell_unknown()
+  require('mcp-tools.discovery.report').tell_unknown(core.get().registry) -- start-up cost
 end
 
 --- An agent is there, and may write files by itself.
@@ -120,7 +119,7 @@ function M.list(kind, revision, seen_by)
   else
     reply.json = lists.json(kind, view)
     if kind == 'tools' and not is_pending(kind) then
-      vim.schedule(tell_mistyped) -- by now everybody has registered their tools, as far as can be known
+      vim.schedule(tell_unknown) -- by now everybody has registered their tools, as far as can be known
     end
   end
   return reply

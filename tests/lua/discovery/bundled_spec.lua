@@ -64,7 +64,7 @@ describe('bundled resources and prompts', function()
     tools.setup({ resources = { 'cursors' } })
     core.get()
     t.eq(
-      { source = 'setup{resources}', error = "did you mean 'cursor'? there is none named 'cursors'" },
+      { source = 'setup{resources}', error = "did you mean 'cursor'? resources: nothing is called 'cursors'" },
       require('mcp-tools').report().failures[1]
     )
   end)

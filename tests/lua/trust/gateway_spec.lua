@@ -404,7 +404,7 @@ describe('approval.groups', function()
     local tool = { name = 'fs__x', description = 'x', execute = function() end }
     assert(registry:add('tools', tool, { origin = 'mounted', name = 'fs' }))
     config.setup({ approval = { groups = { fs = 'deny' } } })
-    t.eq({}, require('mcp-tools.discovery.mistyped').list(registry))
+    t.eq({}, require('mcp-tools.discovery.report').unknown_names(registry))
   end)
 end)
 

@@ -1,6 +1,6 @@
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local mistyped = require('mcp-tools.discovery.mistyped')
+local report = require('mcp-tools.discovery.report')
 local notifications = require('notifications')
 local t = require('helpers')
 
@@ -39,7 +39,7 @@ describe('names in the options', function()
       { option = 'approval.tools', name = 'deplyo', near = 'deploy' },
       { option = 'approval.tools', name = 'nvim_deploy', near = 'deploy' },
       { option = 'approval.tools', name = 'something' },
-    }, mistyped.list(core.get().registry))
+    }, report.unknown_names(core.get().registry))
   end)
 
   it('are named by health and, when a client has come, once by a message', function()
@@ -56,6 +56,6 @@ describe('names in the options', function()
     text = health()
     t.matches("did you mean 'deploy'%? approval.tools: nothing is called 'deplyo'", text)
     t.matches("nothing is called 'something'\n", text)
-    t.matches("did you mean 'buffer'%? there is no group or tool 'bufer'", text)
+    t.matches("did you mean 'buffer'%? tools: nothing is called 'bufer'", text)
   end)
 end)

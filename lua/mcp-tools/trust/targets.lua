@@ -81,19 +81,19 @@ end
 
 --- Names of arguments are the same in every call of a tool; a client may make up any number of others.
 local MAX_KINDS = 500
-local kinds, count = {}, 0 ---@type table<string, mcp-tools.NameKind|false>, integer
+local kind_by_name, kinds_kept = {}, 0 ---@type table<string, mcp-tools.NameKind|false>, integer
 
 ---@param key string
 ---@return mcp-tools.NameKind?
 local function kind_of(key)
-  local kind = kinds[key]
+  local kind = kind_by_name[key]
   if kind == nil then
-    if count >= MAX_KINDS then
-      kinds, count = {}, 0
+    if kinds_kept >= MAX_KINDS then
+      kind_by_name, kinds_kept = {}, 0
     end
     kind = find_kind(key) or false
     if #key <= MAX_KEY then
-      kinds[key], count = kind, count + 1
+      kind_by_name[key], kinds_kept = kind, kinds_kept + 1
     end
   end
   return kind or nil

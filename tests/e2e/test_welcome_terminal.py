@@ -13,7 +13,6 @@ import pytest
 
 from tests.support import processes, terminal
 from tests.support.nvim import Home
-from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
 
@@ -64,17 +63,6 @@ async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
         await process.wait()
 
 
-async def read_on(screen: Terminal) -> None:
-    """Press the key until the end of the change was shown."""
-    seen = await screen.screen()
-    while "Any time:" not in seen:
-        await screen.type("y")
-        before = seen
-        seen = await screen.until(
-            lambda now, before=before: now != before and "there was more of it" in now, "more of the change"
-        )
-
-
 async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home: Home) -> None:
     """What is wrong with the options is told first; the hint comes with the next start."""
     note = home.greeted()
@@ -102,8 +90,6 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows(
             "→ 1 Options    no tool is offered: `tools` is not set", "<CR> does it for this once"
         )
-        await screen.type("y")
-        await screen.shows("nothing is to be written now: <CR> does what is next")
         await screen.press("Enter")
         await screen.shows("✓ 1 Options", 'tools = "recommended"', "✓ 3 Bridge     ready: http", "Gemini CLI")
         await screen.shows("· 6 Your turn  start your assistant", "Use the nvim tools and tell")
@@ -114,19 +100,10 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         assert number
         await screen.type(number[1])
         await screen.press("Enter")
-        await screen.shows("y writes this for Gemini CLI", "nvim-tools")
+        await screen.shows("write this", "nvim-tools")
         assert not settings.exists()
-        await read_on(screen)  # nobody agrees to what was not on the screen
-        assert not settings.exists()
-        settings.write_text('{"theme": "mine"}\n')
         await screen.type("y")
-        await screen.shows("y writes this for Gemini CLI", '"theme": "mine"')  # nor to what is another by now
-        assert "nvim-tools" not in settings.read_text()
-        await read_on(screen)
-        await screen.type("y")
-        shown = await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
-        (blank,) = re.findall(r"is connected;(\s+)the folder", shown)
-        assert len(blank) == 4 + 21, "the rest of 80 cells, then as far as below the text of the step"
+        await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
         assert settings.exists()
 
         await screen.press("Enter")
@@ -141,17 +118,6 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows("✓ 6 Your turn  gemini-cli has", "you are there")
         await screen.type("q")
         await screen.hides("Your turn")
-        await no_trace(screen)
-
-
-async def no_trace(screen: Terminal) -> None:
-    """What the window needed has gone with it."""
-    left = "return #vim.tbl_filter(function(each) return (each.desc or ''):find('is waited for') end, {})"
-    await screen.nvim.wait_for(
-        left.replace("{}", "vim.api.nvim_get_autocmds({ event = 'User' })").replace(
-            "return ", "return 0 == ", 1
-        )
-    )
 
 
 @pytest.mark.slow

@@ -24,18 +24,22 @@ end
 
 ---@param verb string
 ---@param arguments string[]
----@param shown string diff that was agreed to: what is another by now is shown again
-local function write(verb, arguments, shown)
+---@param shown string diff that was agreed to: what has changed since is shown again
+---@param done? fun() called once it is written
+local function write(verb, arguments, shown, done)
   local agreed = { verb, '--yes', '--shown', vim.fn.sha256(shown) }
   clients.run(vim.list_extend(agreed, arguments), function(answer, fault)
     if not answer then
       return notify.error(fault)
     elseif answer.needed and not answer.written then
       notify.warn(told(answer.path) .. ' was changed meanwhile; nothing was written. This is the change now')
-      return show(verb, arguments)
+      return show(verb, arguments, done)
     end
-    local done = verb == 'connect' and 'is connected' or 'is disconnected'
-    notify.info(('%s %s (%s). %s'):format(arguments[1], done, told(answer.path), answer.advice or ''))
+    local what = verb == 'connect' and 'is connected' or 'is disconnected'
+    notify.info(('%s %s (%s). %s'):format(arguments[1], what, told(answer.path), answer.advice or ''))
+    if done then
+      done()
+    end
   end)
   local buffer = vim.fn.bufnr(('mcp-tools://%s %s'):format(verb, arguments[1]))
   if buffer ~= -1 then
@@ -45,7 +49,8 @@ end
 
 ---@param verb string
 ---@param arguments string[] the client's name first
-function show(verb, arguments)
+---@param done? fun()
+function show(verb, arguments, done)
   clients.run(vim.list_extend({ verb, '--dry-run' }, arguments), function(answer, fault)
     if not answer then
       return notify.error(fault)
@@ -57,7 +62,7 @@ function show(verb, arguments)
     local lines = sanitize.lines(answer.diff)
     local function agree()
       if not scratch.reveal() then
-        write(verb, arguments, answer.diff)
+        write(verb, arguments, answer.diff, done)
       end
     end
     scratch.show(window, lines, {
@@ -69,9 +74,11 @@ function show(verb, arguments)
   end)
 end
 
----@param verb string
----@param words string[]
-local function choose(verb, words)
+--- Asks which client.
+---@param verb 'connect'|'disconnect'
+---@param words string[] options of `mcp-tools`
+---@param done? fun() called once it is written
+function M.choose(verb, words, done)
   local scope = vim.list_contains(words, '--project') and { '--project' } or {}
   clients.run(vim.list_extend({ 'clients' }, scope), function(found, fault)
     if not found then
@@ -90,7 +97,7 @@ local function choose(verb, words)
     end
     vim.ui.select(found, { prompt = ('%s which client?'):format(verb), format_item = line }, function(client)
       if client then
-        show(verb, vim.list_extend({ client.name }, words))
+        show(verb, vim.list_extend({ client.name }, words), done)
       end
     end)
   end)
@@ -114,7 +121,7 @@ function M.run(verb, options)
     end
     local names = clients.names()
     if not name then
-      return choose(verb, words)
+      return M.choose(verb, words)
     elseif not vim.list_contains(names, name) then
       local near = suggest(name, names)
       local advice = near and ('did you mean %s?'):format(near) or ('there are ' .. table.concat(names, ', '))

@@ -135,7 +135,7 @@ local function show(here)
   end
   local function draw()
     list = changes.list()
-    scratch.update(buffer, rows())
+    scratch.update(buffer)
   end
   local function undo(change)
     take_back(change, draw)
@@ -154,7 +154,7 @@ local function show(here)
     key('d', 'difference', 'show this change as a diff', differ),
     key(UNDO.lhs, UNDO.word, UNDO.description, undo),
   }
-  buffer = scratch.show('changes', rows(), { title = TITLE, keys = keys, again = draw })
+  buffer = scratch.show('changes', rows, { title = TITLE, keys = keys, again = draw })
   for row, change in ipairs(list) do
     if change.id == here then
       api.nvim_win_set_cursor(0, { row, 0 })

@@ -4,7 +4,6 @@ local jobs = require('mcp-tools.editor.shell.jobs')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
-local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
 
@@ -33,23 +32,16 @@ local function stop(list)
   notify.info(#list == 1 and ('%s is being stopped'):format(list[1].id) or ('%d jobs are being stopped'):format(#list))
 end
 
-local refresh ---@type mcp-tools.Timer?
-
 local function show()
-  local list, buffer = running(), nil
-  local function rows()
-    return #list > 0 and vim.tbl_map(row_of, list) or { 'no job is running' }
-  end
+  local list = running()
   --- What has ended keeps its row until `r`: no key may act on another job than the one that was under the cursor.
-  local function draw()
+  local function rows()
     for _, job in ipairs(running()) do
       if not vim.list_contains(list, job) then
         table.insert(list, job)
       end
     end
-    if not scratch.update(buffer, rows()) then
-      refresh:stop()
-    end
+    return #list > 0 and vim.tbl_map(row_of, list) or { 'no job is running' }
   end
   local keys = {
     {
@@ -64,11 +56,7 @@ local function show()
       end,
     },
   }
-  buffer = scratch.show('jobs', rows(), { title = 'jobs of clients', keys = keys, again = show })
-  if refresh then
-    refresh:stop()
-  end
-  refresh = timer.every(REFRESH_MS, draw)
+  scratch.show('jobs', rows, { title = 'jobs of clients', keys = keys, again = show, every = REFRESH_MS })
 end
 
 ---@type mcp-tools.Subcommand

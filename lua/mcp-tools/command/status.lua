@@ -5,7 +5,6 @@ local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
-local timer = require('mcp-tools.util.timer')
 local trim = require('mcp-tools.util.trim')
 
 local REFRESH = 1000 -- ms
@@ -133,25 +132,11 @@ local function lines_now()
   return lines
 end
 
-local refresh ---@type mcp-tools.Timer? while the window is open
-
 ---@type mcp-tools.Subcommand
 return {
   description = 'show the bridge, its clients, companions, the process of tools in Python and the calls in flight; as'
     .. ' long as the window is open it shows how they are now',
   run = function()
-    local buffer
-    local function again()
-      scratch.update(buffer, lines_now())
-    end
-    buffer = scratch.show('status', lines_now(), { again = again })
-    if refresh then
-      refresh:stop()
-    end
-    refresh = timer.every(REFRESH, function()
-      if not scratch.update(buffer, lines_now()) then
-        refresh:stop()
-      end
-    end)
+    scratch.show('status', lines_now, { every = REFRESH })
   end,
 }

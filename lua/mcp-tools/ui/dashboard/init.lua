@@ -262,8 +262,8 @@ function M.open(parts)
     title = 'MCP tools',
     filetype = 'mcp-tools',
     float = parts.style == 'float',
+    rows = true,
     keys = keys_of(files, parts),
-    again = refresh,
     on_close = function()
       shown = nil
       if stop then

@@ -8,6 +8,7 @@ local guard = require('mcp-tools.log').guard
 local help = require('mcp-tools.ui.layout.help')
 local highlights = require('mcp-tools.ui.layout.highlights')
 local render = require('mcp-tools.ui.layout.render')
+local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
 
@@ -29,6 +30,8 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 ---@field back? fun() shows what it came from, for `q`, which closes when left out
 ---@field spans? fun(lines: string[]): mcp-tools.Span[][] their colors
 ---@field float? boolean
+---@field rows? boolean the content adds rows, which are as wide as the window
+---@field every? integer ms between two looks at the content, for as long as it is seen
 ---@field on_close? fun() called once
 
 ---@class mcp-tools.ScratchKey
@@ -37,14 +40,14 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 ---@field word? string is with it in the frame
 ---@field run fun(item: mcp-tools.RowItem?) gets what the row of the cursor is about
 
---- Lines, or a function that adds rows; these are drawn anew when the editor is resized.
----@alias mcp-tools.ScratchContent string[]|fun(rows: mcp-tools.Rows)
+---@alias mcp-tools.ScratchContent string[]|fun(rows: mcp-tools.Rows): string[]?
 
 ---@class mcp-tools.ScratchState
 ---@field opts mcp-tools.ScratchOpts
 ---@field content mcp-tools.ScratchContent
 ---@field rows mcp-tools.Row[] that the buffer shows
 ---@field float? integer
+---@field timer? mcp-tools.Timer
 
 --- By buffer. Others with that prefix, as those of a review, are somebody else's.
 ---@type table<integer, mcp-tools.ScratchState>
@@ -89,19 +92,15 @@ end
 ---@param window integer
 ---@return mcp-tools.Row[]
 local function rows_of(buffer, window)
-  local state = states[buffer]
-  local content = state.content
+  local state, rows = states[buffer], Rows.new(api.nvim_win_get_width(window))
+  local content, lines = state.content, {}
   if type(content) == 'function' then
-    local rows = Rows.new(api.nvim_win_get_width(window))
-    content(rows)
-    return rows.list
+    content = content(rows)
   end
-  local lines = {}
-  for _, line in ipairs(content) do
+  for _, line in ipairs(state.opts.rows and {} or content) do
     vim.list_extend(lines, vim.split(line, '\n', { plain = true }))
   end
   local spans = state.opts.spans and state.opts.spans(lines) or {}
-  local rows = Rows.new(0)
   for i, line in ipairs(lines) do
     rows:line(line, spans[i])
   end
@@ -147,7 +146,7 @@ local function draw(buffer)
   state.rows = rows
   if changed > 0 then
     follow(window, rows, item, view)
-    if type(state.content) == 'table' then
+    if not state.opts.rows then
       fit(window)
     end
   end
@@ -272,8 +271,7 @@ end
 ---@param opts mcp-tools.ScratchOpts
 ---@return integer window
 local function open_split(buffer, title, opts)
-  local is_list = type(states[buffer].content) == 'table'
-  local window = shared_window()
+  local is_list, window = not opts.rows, shared_window()
   if window then
     api.nvim_win_set_buf(window, buffer)
   else
@@ -312,8 +310,11 @@ local function set_keys(buffer, opts)
     end
     close_window(api.nvim_get_current_win())
   end)
-  if opts.again then
-    map('r', 'draw anew', opts.again)
+  local is_live = type(states[buffer].content) == 'function'
+  if opts.again or is_live then
+    map('r', 'draw anew', opts.again or function()
+      M.update(buffer)
+    end)
   end
 end
 
@@ -370,8 +371,16 @@ function M.show(name, content, opts)
     api.nvim_set_current_win(window)
   end
   draw(buffer)
-  if type(content) == 'function' then
+  if opts.rows then
     follow_size(buffer)
+  end
+  local state = states[buffer]
+  if opts.every then
+    state.timer = timer.every(opts.every, function()
+      if states[buffer] ~= state or not M.update(buffer) then
+        state.timer:stop()
+      end
+    end)
   end
   api.nvim_win_set_cursor(window, { opts.at_end and #M.rows(buffer) or 1, 0 })
   return buffer

@@ -33,7 +33,7 @@ local function open_layout(kind)
         rows:add({ line })
       end)
     end
-    scratch.show('spec', fill, { float = kind == 'float' })
+    scratch.show('spec', fill, { rows = true, float = kind == 'float' })
     return api.nvim_get_current_win()
   end
 end

@@ -102,6 +102,7 @@ describe('the window at the bottom', function()
   it('as a float names its keys in the frame, and hands them what the cursor is on', function()
     local pressed
     scratch.show('test', fill, {
+      rows = true,
       float = true,
       keys = {
         {
@@ -130,7 +131,7 @@ describe('the window at the bottom', function()
         rows:add({ 'new ' .. i })
       end
       fill(rows)
-    end)
+    end, { rows = true })
     before = 2
     t.eq(true, scratch.update(buffer))
     t.eq({ 3, 'a row' }, { vim.fn.line('.'), vim.api.nvim_get_current_line() })
@@ -141,6 +142,7 @@ describe('the window at the bottom', function()
     for _, alone in ipairs({ false, true }) do
       local path, ended = vim.fn.tempname(), false
       scratch.show('test', fill, {
+        rows = true,
         on_close = function()
           ended = true
         end,
@@ -159,6 +161,7 @@ describe('the window at the bottom', function()
     for _, float in ipairs({ true, false }) do
       for i, command in ipairs({ 'close', 'bwipeout' }) do
         local buffer = scratch.show('test', fill, {
+          rows = true,
           float = float,
           on_close = function()
             ended = ended + 1

@@ -1,11 +1,7 @@
---- View of a call that the person makes by hand (`:McpTools call`), in the window at the bottom.
----
---- Receives: events of the call; hints on what was typed.
---- Sends: lines, what it does while it runs, then what it gave, as its client would get it; the cursor stays.
---- Does not know about: how calls run.
+--- View of a call that the user makes by hand (`:McpTools call`), in the window at the bottom: what it does while it
+--- runs, then its result, as its client would get it. The cursor stays.
 
 local json = require('mcp-tools.util.json')
-local json_pretty = require('mcp-tools.util.json_pretty')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local timer = require('mcp-tools.util.timer')
@@ -37,10 +33,28 @@ local function bounded(text)
   return ('%s\n… and %d bytes more'):format(text:sub(1, MAX_SHOWN), #text - MAX_SHOWN)
 end
 
----@param text string
+--- A value with a line for each item, and keys in order.
+---@param value any
+---@param margin string
+---@return string
+local function indented(value, margin)
+  if type(value) ~= 'table' then
+    return type(value) == 'number' and json.number(value) or (json.encode(value)) or 'null'
+  end
+  local is_list, items, inner = vim.islist(value), {}, margin .. '  '
+  for key, item in vim.spairs(value) do
+    local label = is_list and '' or json.encode(key) .. ': '
+    table.insert(items, inner .. label .. indented(item, inner))
+  end
+  local open, close = is_list and '[' or '{', is_list and ']' or '}'
+  return #items == 0 and open .. close or ('%s\n%s\n%s%s'):format(open, table.concat(items, ',\n'), margin, close)
+end
+
+---@param text string JSON
 ---@return string
 local function pretty(text)
-  return #text <= MAX_SHOWN and json_pretty(text) or bounded(text)
+  local ok, value = pcall(vim.json.decode, #text <= MAX_SHOWN and text or '')
+  return ok and indented(value, '') or bounded(text)
 end
 
 --- A block of content, in MCP's form.

@@ -1,8 +1,4 @@
---- Lines appended to a file that does not grow without end.
----
---- Receives: lines, from the main loop and from fast callbacks.
---- Sends: them to one file, asynchronously; a full file is moved aside and one such is kept.
---- Does not know about: what a line says.
+--- Lines appended to a file that does not grow without end: a full one is moved aside, and one such is kept.
 ---
 --- Several editors write the same file: it is opened anew for every batch, so nobody goes on writing to a file that
 --- another one has moved away.
@@ -16,29 +12,25 @@ local M = {}
 local OWNER_ONLY = tonumber('600', 8)
 local OWNER_ONLY_DIR = tonumber('700', 8)
 
--- A batch costs four file operations in other threads however long it is, so lines wait this long for company (ms) …
-local BATCH_MS = 200
--- … but not more of them than this: what a batch takes of the main loop (0.1 ms) is what a call may have to wait for.
-local BATCH_LINES = 64
--- A lock of this age was left by an editor that died.
-local STALE_SECONDS = 10
--- Lines that wait to be made into text: what they are made of may be large.
+--- ms that lines wait for company, and how many at most: a batch costs three file operations however long it is.
+local BATCH_MS, BATCH_LINES = 200, 256
+--- Lines that wait to be made into text: what they are made of may be large, and a call may have to wait for them.
 local SLICE = 8
+--- A lock of this age was left by an editor that died.
+local STALE_SECONDS = 10
 
 ---@class mcp-tools.RotatingFile
 ---@field path fun(): string
 ---@field max_bytes integer
----@field queue (string|fun(pause: fun()): string)[] not yet handed to the file
+---@field queue (string|fun(pause: fun()): string)[] not yet in the file
 ---@field private made integer how many of these are text
 ---@field private making boolean? the others are being made
----@field private make_scheduled boolean? they will be in a moment
----@field private flush_scheduled boolean? a whole batch will be written in a moment
----@field private made_all fun()? called when all are
+---@field private make_scheduled boolean?
+---@field private writes boolean? they are written once they are made
+---@field private waiting fun()[] called when all are in the file
 ---@field failed string? why the last batch could not be written
----@field readers fun()[]? wait until everything is written
----@field private writing boolean? a batch is on its way
----@field private scheduled boolean? the next batch will go out in a moment
----@field private leave_watched boolean? what is queued at the end of the editor is written then
+---@field private scheduled boolean? the next batch is written in a moment
+---@field private leave_watched boolean?
 local RotatingFile = {}
 RotatingFile.__index = RotatingFile
 
@@ -46,89 +38,62 @@ RotatingFile.__index = RotatingFile
 ---@param opts { path: (fun(): string), max_bytes: integer }
 ---@return mcp-tools.RotatingFile
 function M.new(opts)
-  return setmetatable({ path = opts.path, max_bytes = opts.max_bytes, queue = {}, made = 0 }, RotatingFile)
-end
-
----@param err? string
-function RotatingFile:finish(err)
-  self.failed = err
-  self.writing = false
-  local readers = self.readers
-  if #self.queue > 0 and readers then
-    vim.schedule(function()
-      self:flush()
-    end)
-  elseif #self.queue > 0 then
-    self:flush_soon()
-  elseif readers then
-    self.readers = nil
-    for _, read in ipairs(readers) do
-      read()
-    end
-  end
-end
-
----@param fd integer
----@param text string
-function RotatingFile:write_and_close(fd, text)
-  uv.fs_write(fd, text, -1, function(write_err)
-    uv.fs_close(fd, function(close_err)
-      self:finish(write_err or close_err)
-    end)
-  end)
+  local self = { path = opts.path, max_bytes = opts.max_bytes, queue = {}, made = 0, waiting = {} }
+  return setmetatable(self, RotatingFile)
 end
 
 --- Moves the full file aside. Another editor may have just done so: a rename without a look under a lock would put its
 --- new file in place of all the lines before. While another one has the lock, this one appends.
----@param is_full fun(stat: uv.fs_stat.result?): boolean
----@param done fun()
-function RotatingFile:rotate(is_full, done)
+---@param is_full fun(): boolean
+function RotatingFile:rotate(is_full)
   local target = self.path()
   local lock = target .. '.lock'
-  local function unlock()
-    uv.fs_unlink(lock, done)
-  end
-  uv.fs_open(lock, 'wx', OWNER_ONLY, function(_, fd)
-    if not fd then
-      return uv.fs_stat(lock, function(_, stat)
-        local is_stale = stat and math.abs(uv.gettimeofday() - stat.mtime.sec) > STALE_SECONDS
-        return (is_stale and unlock or done)() -- the next batch rotates
-      end)
+  local fd = uv.fs_open(lock, 'wx', OWNER_ONLY)
+  local stat = not fd and uv.fs_stat(lock)
+  if fd then
+    uv.fs_close(fd)
+    if is_full() then
+      uv.fs_rename(target, target .. '.1')
     end
-    uv.fs_close(fd, function()
-      uv.fs_stat(target, function(_, stat)
-        if is_full(stat) then
-          uv.fs_rename(target, target .. '.1', unlock)
-        else
-          unlock()
-        end
-      end)
-    end)
-  end)
+    uv.fs_unlink(lock)
+  elseif stat and math.abs(uv.gettimeofday() - stat.mtime.sec) > STALE_SECONDS then
+    uv.fs_unlink(lock) -- the next batch rotates
+  end
 end
 
---- Appends `text`; rotates first when the file is full.
----@param text string
-function RotatingFile:append(text)
-  local target = self.path()
-  local function is_full(stat)
+--- Appends what is queued, which is made.
+function RotatingFile:append()
+  local text, target = table.concat(self.queue, '\n') .. '\n', self.path()
+  self.queue, self.made = {}, 0
+  local function is_full()
+    local stat = uv.fs_stat(target)
     return stat ~= nil and stat.size > 0 and stat.size + #text > self.max_bytes
   end
-  local function open()
-    uv.fs_open(target, 'a', OWNER_ONLY, function(err, fd)
-      if not fd then
-        return self:finish(err)
-      end
-      self:write_and_close(fd, text)
-    end)
+  if is_full() then
+    self:rotate(is_full)
   end
-  uv.fs_stat(target, function(_, stat)
-    if is_full(stat) then
-      self:rotate(is_full, open)
-    else
-      open()
-    end
-  end)
+  local folder = vim.fs.dirname(target)
+  if not uv.fs_stat(folder) then
+    pcall(vim.fn.mkdir, folder, 'p', OWNER_ONLY_DIR)
+  end
+  local fd, err = uv.fs_open(target, 'a', OWNER_ONLY)
+  if fd then
+    err = select(2, uv.fs_write(fd, text, -1))
+    uv.fs_close(fd)
+  end
+  self.failed = err
+end
+
+--- Writes what is queued, which is made, and tells who waits for it.
+function RotatingFile:write()
+  if #self.queue > 0 then
+    self:append()
+  end
+  local waiting = self.waiting
+  self.waiting = {}
+  for _, go_on in ipairs(waiting) do
+    go_on()
+  end
 end
 
 ---@param line string|fun(pause: fun()): string
@@ -142,13 +107,11 @@ local function text_of(line, pause)
   return ok and text or 'a line that could not be made: ' .. tostring(text):gsub('%c', ' ')
 end
 
---- Makes the lines that wait into text.
+--- Makes what is queued into text; writes a whole batch.
 ---@param now? boolean in one go, before this returns
----@param done? fun() when all are
-function RotatingFile:make(now, done)
-  self.made_all = done or self.made_all
+function RotatingFile:make(now)
   if self.making and not now then
-    return
+    return -- that takes all that is queued
   end
   self.making = true
   time_slice.run(function(pause)
@@ -162,58 +125,18 @@ function RotatingFile:make(now, done)
       pause()
     end
     self.making = false
-    local told = self.made_all
-    self.made_all = nil
-    if told then
-      told()
+    if self.writes or #self.queue >= BATCH_LINES then
+      self.writes = false
+      self:write()
     end
   end, now)
 end
 
---- The same in a moment, once there are some.
-function RotatingFile:make_soon()
-  if self.making or self.make_scheduled or #self.queue - self.made < SLICE then
-    return
-  end
-  self.make_scheduled = true
-  vim.schedule(function()
-    self.make_scheduled = false
-    self:make()
-  end)
-end
-
---- The lines that were made, as text; they wait no longer.
----@return string
-function RotatingFile:take()
-  local lines = self.queue
-  self.queue, self.made = {}, 0
-  return table.concat(lines, '\n') .. '\n'
-end
-
----@return boolean made
----@return string? err
-function RotatingFile:make_folder()
-  local folder = vim.fs.dirname(self.path())
-  if uv.fs_stat(folder) then
-    return true
-  end
-  return pcall(vim.fn.mkdir, folder, 'p', OWNER_ONLY_DIR)
-end
-
-function RotatingFile:flush()
-  if self.writing or #self.queue == 0 then
-    return
-  end
-  self.writing = true
-  self:make(false, function()
-    local text = self:take()
-    local made, err = self:make_folder()
-    if made then
-      self:append(text)
-    else
-      self:finish(err)
-    end
-  end)
+--- Writes what is queued.
+---@param now? boolean before this returns
+function RotatingFile:flush(now)
+  self.writes = true
+  self:make(now)
 end
 
 --- What is still queued when the editor ends is written at once: a few lines, nothing else would run any more.
@@ -225,46 +148,31 @@ function RotatingFile:watch_leave()
   vim.api.nvim_create_autocmd('VimLeave', {
     group = vim.api.nvim_create_augroup('mcp-tools.append ' .. vim.fs.basename(self.path()), {}),
     callback = function()
-      local fd = #self.queue > 0 and self:make_folder() and uv.fs_open(self.path(), 'a', OWNER_ONLY)
-      if fd then
-        self.made_all = nil
-        self:make(true)
-        uv.fs_write(fd, self:take(), -1)
-        uv.fs_close(fd)
-      end
+      self:flush(true)
     end,
   })
 end
 
---- Writes what is queued in a moment; at once when that is a whole batch.
-function RotatingFile:flush_soon()
-  if #self.queue >= BATCH_LINES and not self.writing then
-    if not self.flush_scheduled then
-      self.flush_scheduled = true
-      vim.schedule(function()
-        self.flush_scheduled = false
-        self:flush()
-      end)
-    end
-    return
-  elseif self.scheduled then
-    return
-  end
-  self.scheduled = true
-  vim.defer_fn(function()
-    self.scheduled = false
-    self:watch_leave()
-    self:flush()
-  end, BATCH_MS)
-end
-
---- Adds a line.
+--- Adds a line; also in fast callbacks.
 ---@param line string|fun(pause: fun()): string what is no string is called when the line is written, twice when the
----  editor ends meanwhile; what it throws stands in its place
+---  editor ends meanwhile; what it throws is written instead
 function RotatingFile:add(line)
   table.insert(self.queue, line)
-  self:make_soon()
-  self:flush_soon()
+  if not self.making and not self.make_scheduled and #self.queue - self.made >= SLICE then
+    self.make_scheduled = true
+    vim.schedule(function()
+      self.make_scheduled = false
+      self:make()
+    end)
+  end
+  if not self.scheduled then
+    self.scheduled = true
+    vim.defer_fn(function()
+      self.scheduled = false
+      self:watch_leave()
+      self:flush()
+    end, BATCH_MS)
+  end
 end
 
 ---@param path string
@@ -297,16 +205,10 @@ end
 ---@param bytes integer
 ---@param cb fun(lines: string[]?, err: string?) on the main loop
 function RotatingFile:tail(bytes, cb)
-  local path, done = self.path(), vim.schedule_wrap(cb)
+  table.insert(self.waiting, function()
+    read_end(self.path(), bytes, vim.schedule_wrap(cb))
+  end)
   self:flush()
-  if self.writing then
-    self.readers = self.readers or {}
-    table.insert(self.readers, function()
-      read_end(path, bytes, done)
-    end)
-  else
-    read_end(path, bytes, done)
-  end
 end
 
 return M

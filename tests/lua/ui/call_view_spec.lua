@@ -56,4 +56,13 @@ describe('the view of a call', function()
     vim.wait(200)
     t.eq({ 'Error (tool_error): it broke' }, shown())
   end)
+
+  it('shows JSON with a line for each value, and keys in order', function()
+    local view = call_view.new('x', {})
+    local payload = { kind = 'json', text = '{"b":{"c":null},"a":[1,0.1,{},[]]}' }
+    view.done({ outcome = { state = 'done', payload = payload }, created_at = 0 })
+    local want =
+      { '{', '  "a": [', '    1,', '    0.1,', '    {},', '    []', '  ],', '  "b": {', '    "c": null', '  }' }
+    t.eq(vim.list_extend(want, { '}' }), shown())
+  end)
 end)

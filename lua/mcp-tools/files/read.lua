@@ -105,6 +105,19 @@ local function where(fd, path, stat, cb)
   end)
 end
 
+--- Finds where an open file is.
+---@param fd integer
+---@param path string by which it was opened
+---@param cb fun(real: string?) nil when it has been deleted or replaced
+function M.where(fd, path, cb)
+  uv.fs_fstat(fd, function(_, stat)
+    if stat then
+      return where(fd, path, stat, cb)
+    end
+    cb(nil)
+  end)
+end
+
 --- Opens a regular file that may be given.
 ---@param path string
 ---@param limit integer bytes

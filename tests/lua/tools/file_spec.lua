@@ -88,6 +88,48 @@ describe('file_write', function()
     refused('file_write', 'stale', 'exists; give expected_sha256', { path = 'new/deep/a.txt', text = '' })
   end)
 
+  it('writes and deletes nothing elsewhere when a directory becomes a link meanwhile', function()
+    local uv, directory, elsewhere = vim.uv, project.root .. '/dir', project.base .. '/elsewhere'
+    project.write('dir/keep', 'x')
+    vim.fn.mkdir(elsewhere, 'p')
+    local open, write = uv.fs_open, uv.fs_write
+    local function to_link()
+      assert(uv.fs_rename(directory, directory .. '-real'))
+      assert(uv.fs_symlink(elsewhere, directory))
+    end
+    local function back()
+      assert(uv.fs_unlink(directory))
+      assert(uv.fs_rename(directory .. '-real', directory))
+    end
+    uv.fs_open = function(path, flags, mode, cb) -- luacheck: ignore 122
+      if flags ~= 'wx' then
+        return open(path, flags, mode, cb)
+      end
+      to_link()
+      open(path, flags, mode, function(...)
+        back()
+        cb(...)
+      end)
+    end
+    refused('file_write', 'tool_error', 'not the place', { path = 'dir/a.txt', text = 'secret' })
+    uv.fs_open = open -- luacheck: ignore 122
+    t.eq(nil, (uv.fs_stat(elsewhere .. '/a.txt')))
+    t.eq(nil, (uv.fs_stat(directory .. '/a.txt')))
+
+    vim.fn.writefile({ 'of others' }, elsewhere .. '/a.txt')
+    uv.fs_write = function(fd, data, ...) -- luacheck: ignore 122
+      if data == 'secret' then
+        to_link()
+      end
+      return write(fd, data, ...)
+    end
+    refused('file_write', 'tool_error', 'not the place', { path = 'dir/a.txt', text = 'secret' })
+    uv.fs_write = write -- luacheck: ignore 122
+    t.eq('of others\n', disk(elsewhere .. '/a.txt'))
+    t.eq(nil, (uv.fs_stat(directory .. '-real/a.txt')))
+    vim.fn.delete(elsewhere, 'rf')
+  end)
+
   it('makes folders inside of the project only, and leaves none behind', function()
     refused('file_write', 'not_found', 'inside of the project only', {
       path = project.base .. '/elsewhere/a.txt',

@@ -7,6 +7,7 @@
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.files.read')
 
 local uv = vim.uv
 
@@ -15,22 +16,41 @@ local M = {}
 --- rwxr-xr-x and rw-r--r--, less what the umask takes.
 local FOLDER, FILE = 511, 438
 
+--- Returns a callback of libuv that resumes the coroutine of `M.make`.
+---@return fun(problem: string?, result: any)
+local function resume()
+  local co = coroutine.running()
+  return vim.schedule_wrap(function(problem, result)
+    local ok, thrown = coroutine.resume(co, result, problem)
+    if not ok then
+      log.error('a file could not be made: %s', debug.traceback(co, tostring(thrown)))
+    end
+  end)
+end
+
 --- Waits for a function of libuv, in the coroutine of `M.make`.
 ---@param name string
 ---@param ... any
 ---@return any result
 ---@return string? problem
 local function async(name, ...)
-  local co, args = coroutine.running(), vim.F.pack_len(...)
+  local args = vim.F.pack_len(...)
   args.n = args.n + 1
-  args[args.n] = vim.schedule_wrap(function(problem, result)
-    local ok, thrown = coroutine.resume(co, result, problem)
-    if not ok then
-      log.error('a file could not be made: %s', debug.traceback(co, tostring(thrown)))
-    end
-  end)
+  args[args.n] = resume()
   uv[name](vim.F.unpack_len(args))
   return coroutine.yield()
+end
+
+--- Where an open file really is: a directory of its path may have become a link.
+---@param fd integer
+---@param path string
+---@return string?
+local function place_of(fd, path)
+  local done = resume()
+  read.where(fd, path, function(real)
+    done(nil, real)
+  end)
+  return (coroutine.yield())
 end
 
 ---@param path string
@@ -74,21 +94,20 @@ local function write(path, text)
   if not fd then
     return fault(path, problem)
   end
-  local at = 0
+  local at, elsewhere = 0, 'it is not the place any more that was decided on'
+  problem = place_of(fd, path) ~= path and elsewhere or nil
   while at < #text and not problem do
     local count
     count, problem = async('fs_write', fd, text:sub(at + 1), at)
     at = at + (count or 0)
   end
+  local real = place_of(fd, path)
+  problem = problem or real ~= path and elsewhere or nil
+  if problem and real then
+    async('fs_unlink', real) -- at `path` there may be a file of others
+  end
   async('fs_close', fd)
-  -- A folder may have become a link meanwhile.
-  if not problem and async('fs_realpath', path) ~= path then
-    problem = 'it is not the place any more that was decided on'
-  end
-  if problem then
-    async('fs_unlink', path)
-    return fault(path, problem)
-  end
+  return problem and fault(path, problem) or nil
 end
 
 --- Makes the file. Once begun it is not given up half way, whoever waits for it. The callback runs on the main loop.

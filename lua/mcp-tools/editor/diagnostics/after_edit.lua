@@ -1,7 +1,6 @@
 --- Diagnostics in the answer of an edit: those of the new text, and new errors in other open files.
 
 local access = require('mcp-tools.files.access')
-local attached = require('mcp-tools.editor.lsp.attached')
 local clients = require('mcp-tools.editor.lsp.clients')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
@@ -35,7 +34,7 @@ end
 local function absent(bufnr)
   local starting = clients.starting(bufnr)
   if #starting == 0 then
-    return attached.missing(bufnr).message
+    return clients.missing(bufnr).message
   end
   for _, client in ipairs(starting) do
     if not client.initialized and not clients.is_stopped(client) then

@@ -5,7 +5,6 @@
 
 local access = require('mcp-tools.files.access')
 local args_of = require('mcp-tools.editor.lsp.args')
-local attached = require('mcp-tools.editor.lsp.attached')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
@@ -39,7 +38,7 @@ local function file_refusal(args, method)
     end
   end
   if #clients.of(found.bufnr, method) == 0 then
-    return attached.missing(found.bufnr, method)
+    return clients.missing(found.bufnr, method)
   end
   return edit.refusal(found.bufnr), found.bufnr
 end

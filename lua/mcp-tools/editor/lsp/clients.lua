@@ -1,8 +1,8 @@
---- Language clients of the editor: which serve a buffer, and how each Neovim wants to be asked for something.
----
---- Receives: buffers, methods of the protocol, parameters.
---- Sends: clients; requests, notifications, cancellations.
---- Does not know about: calls, positions, whether a server is ready.
+--- Language clients of the editor: which serve a buffer, and how each version of Neovim is asked for something.
+
+local errors = require('mcp-tools.errors')
+local notifications = require('mcp-tools.editor.lsp.notifications')
+local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
 
@@ -177,6 +177,60 @@ function M.roots(client)
     table.insert(roots, client.root_dir or client.config.root_dir)
   end
   return roots
+end
+
+--- A server that has been started answers `initialize` by then, ms.
+local INITIALIZED_MS = 20000
+
+--- That no server of a buffer can answer.
+---@param bufnr integer
+---@param method? string
+---@return mcp-tools.Error
+function M.missing(bufnr, method)
+  local attached = M.of(bufnr)
+  if #attached == 0 then
+    local filetype = vim.bo[bufnr].filetype
+    local text = 'no language server is attached to %s (filetype %s); lsp_status lists those that run'
+    local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+    return errors.new('not_found', text:format(name, filetype ~= '' and filetype or 'unknown'))
+  end
+  local names = {}
+  for i, client in ipairs(attached) do
+    names[i] = client.name
+  end
+  local text = '%s cannot answer %s'
+  return errors.new('not_found', text:format(table.concat(names, ', '), method))
+end
+
+--- Waits until the servers of a buffer have started, and returns those that can answer.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer
+---@param method? string
+---@return vim.lsp.Client[]? clients not empty
+---@return mcp-tools.Error? err
+function M.await(ctx, bufnr, method)
+  notifications.ensure()
+  if #M.starting(bufnr) == 0 and M.may_appear(bufnr) then
+    local appeared = wait.until_(ctx, M.APPEARS_MS, function()
+      return not vim.api.nvim_buf_is_loaded(bufnr) or #M.starting(bufnr) > 0
+    end)
+    if not appeared then
+      M.note_serverless(bufnr)
+    end
+  end
+  wait.until_(ctx, INITIALIZED_MS, function()
+    for _, client in ipairs(M.starting(bufnr)) do
+      if not client.initialized and not M.is_stopped(client) then
+        return false
+      end
+    end
+    return true
+  end)
+  local list = vim.api.nvim_buf_is_loaded(bufnr) and M.of(bufnr, method) or {}
+  if #list > 0 then
+    return list
+  end
+  return nil, M.missing(bufnr, method)
 end
 
 return M

@@ -8,7 +8,7 @@
 ---   local place = lsp.place(target.bufnr, line, column)           -- parameters for each client's encoding
 ---   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', place)
 
-local attached = require('mcp-tools.editor.lsp.attached')
+local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local position = require('mcp-tools.editor.lsp.position')
@@ -37,7 +37,7 @@ local LOCAL = {
 }
 
 --- Servers of a buffer that can answer a method.
-M.clients = attached.of
+M.clients = clients.await
 M.state = ready.state
 
 --- The buffer that `path` or `bufnr` names (neither: the file that the person looks at), loaded without being shown.
@@ -161,7 +161,7 @@ end
 ---@return mcp-tools.Error? err
 function M.request_all(ctx, bufnr, method, params, opts)
   opts = opts or {}
-  local list, err = attached.of(ctx, bufnr, method)
+  local list, err = clients.await(ctx, bufnr, method)
   if not list then
     return nil, err
   end

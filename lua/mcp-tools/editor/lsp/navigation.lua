@@ -1,19 +1,15 @@
---- Navigation: definitions, references, hierarchies; questions about a place whose answer is other places.
----
---- Receives: the arguments of a tool, a method of the protocol.
---- Sends: the answer of the tool, or an error value.
---- Does not know about: what the tool is called.
+--- Navigation: the place that arguments mean, and questions about a place whose answer is other places.
 
 local args_of = require('mcp-tools.editor.lsp.args')
+local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local named = require('mcp-tools.editor.lsp.named')
 local position = require('mcp-tools.editor.lsp.position')
-local request = require('mcp-tools.editor.lsp.request')
-local server_text = require('mcp-tools.editor.lsp.server_text')
 local strings = require('mcp-tools.util.strings')
+local time_slice = require('mcp-tools.util.time_slice')
+local utf8 = require('mcp-tools.util.utf8')
 local wait = require('mcp-tools.editor.lsp.wait')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
@@ -21,8 +17,6 @@ local M = {}
 
 --- A server that has just been told of new files is asked again for so long, ns.
 local DOUBT = 3e9
---- Maximum number of nodes in one hierarchy.
-local MAX_NODES = 200
 
 ---@class mcp-tools.lsp.Spot
 ---@field bufnr integer
@@ -30,6 +24,160 @@ local MAX_NODES = 200
 ---@field line integer
 ---@field column integer
 ---@field text string
+
+local SYMBOLS = 'textDocument/documentSymbol'
+--- Methods that have an answer for a name, and none for a comment.
+local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
+--- Places that the server is asked about.
+local MAX_ASKED = 20
+--- Definitions that an error lists.
+local MAX_LISTED = 12
+
+---@class mcp-tools.lsp.Definition
+---@field name string
+---@field path string
+---@field line integer from 0
+---@field character integer
+
+---@param items table[]
+---@param parent string?
+---@param list mcp-tools.lsp.Definition[]
+---@param pause fun()
+local function flatten(items, parent, list, pause)
+  for _, item in ipairs(items) do
+    local range = item.selectionRange or item.range or type(item.location) == 'table' and item.location.range
+    if type(item.name) == 'string' and type(range) == 'table' then
+      local name = item.name:match('^([^(]+)%(.*%)$') or item.name
+      local above = parent or type(item.containerName) == 'string' and item.containerName or nil
+      local path = above and above ~= '' and above .. '/' .. name or name
+      table.insert(list, { name = name, path = path, line = range.start.line, character = range.start.character })
+      flatten(type(item.children) == 'table' and item.children or {}, path, list, pause)
+    end
+    pause()
+  end
+end
+
+---@param list mcp-tools.lsp.Definition[]
+---@return string
+local function listed(list)
+  local out = {}
+  for i = 1, math.min(#list, MAX_LISTED) do
+    out[i] = ('%s (line %d)'):format(list[i].path, list[i].line + 1)
+  end
+  return table.concat(out, ', ') .. (#list > MAX_LISTED and (' and %d more'):format(#list - MAX_LISTED) or '')
+end
+
+--- Returns the definitions that a name path means.
+---@param all mcp-tools.lsp.Definition[]
+---@param symbol string
+---@return mcp-tools.lsp.Definition[]
+local function meant(all, symbol)
+  local text, nth = symbol:match('^/?(.-)%[(%d+)%]$')
+  local wanted = '/' .. (text or symbol:gsub('^/', ''))
+  local function ending(of)
+    return vim.tbl_filter(function(each)
+      local path = '/' .. of(each.path)
+      return path == wanted or symbol:sub(1, 1) ~= '/' and vim.endswith(path, wanted)
+    end, all)
+  end
+  local found = ending(function(path)
+    return path
+  end)
+  if #found == 0 then -- `M.open`, `Class::method`
+    wanted = wanted:gsub('[.:]+', '/')
+    found = ending(function(path)
+      return (path:gsub('[.:]+', '/'))
+    end)
+  end
+  return nth and { found[tonumber(nth)] } or found
+end
+
+--- Asks for the definitions of a file.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Definition[]? list nil: no server lists them
+---@return mcp-tools.lsp.Encoding|mcp-tools.Error? encoding_or_err
+local function definitions(ctx, bufnr, opts)
+  local result, err, info = lsp.request(ctx, bufnr, SYMBOLS, lsp.document(bufnr), opts)
+  if err then
+    return nil, err.code ~= 'not_found' and err or nil
+  end
+  local list = {}
+  flatten(type(result) == 'table' and result or {}, nil, list, time_slice.of(ctx))
+  return list, info and info.client.offset_encoding
+end
+
+--- Finds the first place of a word that a server knows as a name.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param word string
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Place? place
+---@return mcp-tools.Error? err
+---@return boolean? unknown no server can tell
+local function used(ctx, bufnr, word, opts)
+  local places = args_of.places(bufnr, word, MAX_ASKED)
+  for _, method in ipairs(ABOUT_NAMES) do
+    if #clients.of(bufnr, method) > 0 then
+      for _, place in ipairs(places) do
+        local result, err = lsp.request(ctx, bufnr, method, lsp.place(bufnr, place.line, place.column), opts)
+        if result or err then
+          return result and place or nil, err
+        end
+      end
+      return nil
+    end
+  end
+  return nil, nil, true
+end
+
+--- Returns the place that a symbol without a line means: where the server says that it is defined or used.
+--- The first text that looks like the name may be a comment, about which a server answers "nothing uses this".
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer loaded
+---@param shown string the file, for errors
+---@param symbol string a name or a name path
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Place? place
+---@return mcp-tools.Error? err
+local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
+  local all, encoding = definitions(ctx, bufnr, opts)
+  if not all and encoding then
+    return nil, encoding --[[@as mcp-tools.Error]]
+  elseif #clients.of(bufnr) == 0 then
+    return args_of.where(bufnr, { symbol = symbol }) -- what is asked of it says that there is no server
+  end
+  local found = meant(all or {}, symbol)
+  local given = utf8.cut(symbol, 200)
+  if #found > 1 then
+    local text = 'symbol: %q means %d definitions in %s: %s; give the whole name path, or line'
+    return nil, errors.new('validation_error', text:format(given, #found, shown, listed(found)))
+  end
+  local word = args_of.word(symbol)
+  if found[1] then
+    local row = found[1].line
+    local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+    local byte = position.byte(line, found[1].character, encoding or 'utf-16')
+    local at = line:find(word, byte + 1, true) -- some servers count the keyword to the name
+    return args_of.at(line, row + 1, at and at - 1 or byte)
+  end
+  local place, err, unknown
+  if not symbol:find('/', 2, true) then
+    place, err, unknown = used(ctx, bufnr, word, opts)
+  end
+  if place or err then
+    return place, err
+  elseif unknown and not all then
+    return args_of.where(bufnr, { symbol = symbol })
+  end
+  local near = vim.tbl_filter(function(each)
+    return each.name:lower():find(word:lower(), 1, true) ~= nil
+  end, all or {})
+  near = #near > 0 and near or all or {}
+  local text = ('symbol: %q is neither defined nor used in %s'):format(given, shown)
+  return nil, errors.new('not_found', text .. (#near > 0 and '; it defines ' .. listed(near) or ''))
+end
 
 --- The file and the place in it that arguments name.
 ---@param ctx mcp-tools.Ctx in a coroutine
@@ -43,7 +191,7 @@ function M.spot(ctx, args)
   end
   local place
   if args.symbol and not args.line then
-    place, err = named.place(ctx, target.bufnr, target.shown, args.symbol, { ready_ms = args.wait_ms })
+    place, err = place_of_symbol(ctx, target.bufnr, target.shown, args.symbol, { ready_ms = args.wait_ms })
   else
     place, err = args_of.where(target.bufnr, args)
   end
@@ -203,124 +351,6 @@ function M.references(ctx, args)
   end
   answer.withheld, answer.incomplete = withheld, M.incomplete({ info })
   return answer
-end
-
--- Hierarchies --------------------------------------------------------------------------------------------------
-
----@class mcp-tools.lsp.Hierarchy
----@field prepare string method
----@field step string method that gives what comes next
----@field item string? field of an entry that has the item; nil: it is the item
----@field ranges string? field of an entry that has the places of calls
-
----@param item table CallHierarchyItem or TypeHierarchyItem
----@return string
-local function key_of(item)
-  return ('%s %d %s'):format(item.uri, item.selectionRange.start.line, item.name)
-end
-
---- Asks level by level, so that the direct callers come before those of any of them.
----@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param items table[]
----@param kind mcp-tools.lsp.Hierarchy
----@param depth integer levels
----@return table[]? nodes of the first level
----@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all of them
-local function explore(ctx, client, items, kind, depth)
-  local tops, flat, seen, level = {}, {}, {}, {}
-  for i, item in ipairs(items) do
-    seen[key_of(item)] = true
-    level[i] = { item = item, children = tops }
-  end
-  for at_depth = 1, depth do
-    local below = {}
-    for _, above in ipairs(level) do
-      if #flat >= MAX_NODES then
-        return tops, flat
-      end
-      local entries, err = request.ask(ctx, client, kind.step, { item = above.item })
-      if err and at_depth == 1 then
-        return nil, err
-      end
-      for i = 1, math.min(#(entries or {}), MAX_NODES - #flat) do
-        local entry = entries[i]
-        local each = kind.item and entry[kind.item] or entry
-        local node = { item = each, calls = {}, children = {} }
-        for _, range in ipairs(kind.ranges and entry[kind.ranges] or {}) do
-          if not vim.list_contains(node.calls, range.start.line + 1) then
-            table.insert(node.calls, range.start.line + 1)
-          end
-        end
-        table.sort(node.calls)
-        table.insert(flat, {
-          uri = each.uri,
-          range = each.selectionRange,
-          encoding = client.offset_encoding,
-          data = node,
-        })
-        table.insert(above.children, node)
-        if not seen[key_of(each)] then
-          seen[key_of(each)] = true
-          table.insert(below, node)
-        end
-      end
-    end
-    level = below
-  end
-  return tops, flat
-end
-
----@param node table
----@return table
-local function shown(node)
-  local found = node.found
-  return {
-    name = server_text.text(node.item.name),
-    kind = vim.lsp.protocol.SymbolKind[node.item.kind],
-    path = found.path,
-    line = found.line,
-    column = found.column,
-    lines = #node.calls > 0 and node.calls or nil,
-    children = #node.children > 0 and vim.tbl_map(shown, node.children) or nil,
-  }
-end
-
---- What calls, is called by, is above or below what stands at a place.
----@param ctx mcp-tools.Ctx in a coroutine
----@param args table
----@param kind mcp-tools.lsp.Hierarchy
----@return table? answer
----@return mcp-tools.Error? err
-function M.hierarchy(ctx, args, kind)
-  local spot, err = M.spot(ctx, args)
-  if not spot then
-    return nil, err
-  end
-  local items, info
-  items, err, info = lsp.request(ctx, spot.bufnr, kind.prepare, lsp.place(spot.bufnr, spot.line, spot.column))
-  if err then
-    return nil, err
-  elseif not items then
-    local text = 'nothing at %s can be looked up; line and column must be on the name of a function or class'
-    return nil, errors.new('not_found', text:format(M.name(spot)))
-  end
-  server_text.refresh(ctx)
-  local tops, flat = explore(ctx, info.client, items, kind, args.depth)
-  if not tops then
-    return nil, flat --[[@as mcp-tools.Error]]
-  end
-  local found = locations.find(ctx, flat, { without_text = true })
-  for _, each in ipairs(found) do
-    each.data.found = each
-  end
-  return {
-    of = server_text.text(items[1].name),
-    total = #flat,
-    items = vim.tbl_map(shown, tops),
-    truncated = #flat >= MAX_NODES or nil,
-    incomplete = info.incomplete and info.incomplete .. ', so this may be a part' or nil,
-  }
 end
 
 return M

@@ -1,8 +1,9 @@
 --- Language clients of the editor: which serve a buffer, and how each version of Neovim is asked for something.
 
+local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local notifications = require('mcp-tools.editor.lsp.notifications')
-local wait = require('mcp-tools.editor.lsp.wait')
+local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
@@ -20,8 +21,11 @@ function M.starting(bufnr)
   return list
 end
 
---- Milliseconds in which a configuration that looks for the project's root first starts its server for a new file.
-M.APPEARS_MS = 300
+--- A configuration that looks for the project's root first starts its server for a new file within this, ms.
+local APPEARS_MS = 300
+--- A server that has been started answers `initialize` by then, ms.
+local INITIALIZED_MS = 20000
+local TICK_MS = 20
 --- For so long it is remembered that no server appeared, ns.
 local REMEMBERED = 300e9
 
@@ -38,7 +42,7 @@ end
 --- Whether a server may still be started for a buffer that has none.
 ---@param bufnr integer loaded
 ---@return boolean
-function M.may_appear(bufnr)
+local function may_appear(bufnr)
   local since = serverless[kind_of(bufnr)]
   return vim.bo[bufnr].filetype ~= ''
     and vim.bo[bufnr].buftype == ''
@@ -47,7 +51,7 @@ end
 
 --- Remembers that none was, until the next server starts.
 ---@param bufnr integer loaded
-function M.note_serverless(bufnr)
+local function note_serverless(bufnr)
   if next(serverless) == nil then
     vim.api.nvim_create_autocmd('LspAttach', {
       once = true,
@@ -179,9 +183,6 @@ function M.roots(client)
   return roots
 end
 
---- A server that has been started answers `initialize` by then, ms.
-local INITIALIZED_MS = 20000
-
 --- That no server of a buffer can answer.
 ---@param bufnr integer
 ---@param method? string
@@ -202,6 +203,49 @@ function M.missing(bufnr, method)
   return errors.new('not_found', text:format(table.concat(names, ', '), method))
 end
 
+--- Calls `cb` when the servers of a buffer have started. A buffer without one may wait for one to appear.
+---@param bufnr integer
+---@param appears boolean
+---@param ms number
+---@param cb fun() on the main loop, perhaps before this returns
+---@return fun() cancel
+function M.when_started(bufnr, appears, ms, cb)
+  local begun, ticks = vim.uv.hrtime(), nil
+  local function is_pending()
+    local waited = (vim.uv.hrtime() - begun) / 1e6
+    if not vim.api.nvim_buf_is_loaded(bufnr) then
+      return false
+    end
+    local starting = M.starting(bufnr)
+    if #starting == 0 and appears and may_appear(bufnr) then
+      if waited < math.min(APPEARS_MS, ms) then
+        return true
+      elseif waited >= APPEARS_MS then
+        note_serverless(bufnr)
+      end
+    end
+    for _, client in ipairs(starting) do
+      if not client.initialized and not M.is_stopped(client) then
+        return waited < ms
+      end
+    end
+    return false
+  end
+  if not is_pending() then
+    cb()
+    return function() end
+  end
+  ticks = timer.every(TICK_MS, function()
+    if not is_pending() then
+      ticks:stop()
+      cb()
+    end
+  end)
+  return function()
+    ticks:stop()
+  end
+end
+
 --- Waits until the servers of a buffer have started, and returns those that can answer.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer
@@ -210,21 +254,8 @@ end
 ---@return mcp-tools.Error? err
 function M.await(ctx, bufnr, method)
   notifications.ensure()
-  if #M.starting(bufnr) == 0 and M.may_appear(bufnr) then
-    local appeared = wait.until_(ctx, M.APPEARS_MS, function()
-      return not vim.api.nvim_buf_is_loaded(bufnr) or #M.starting(bufnr) > 0
-    end)
-    if not appeared then
-      M.note_serverless(bufnr)
-    end
-  end
-  wait.until_(ctx, INITIALIZED_MS, function()
-    for _, client in ipairs(M.starting(bufnr)) do
-      if not client.initialized and not M.is_stopped(client) then
-        return false
-      end
-    end
-    return true
+  ctx:await(function(done)
+    ctx:on_cancel(M.when_started(bufnr, true, deadline.bound(ctx, INITIALIZED_MS), done))
   end)
   local list = vim.api.nvim_buf_is_loaded(bufnr) and M.of(bufnr, method) or {}
   if #list > 0 then

@@ -1,8 +1,4 @@
---- One question to one language server, in the coroutine of a `run` tool.
----
---- Receives: a client, a method, parameters; the ctx whose end cancels it.
---- Sends: the server's answer, or why there is none.
---- Does not know about: which client is to be asked, whether it is ready.
+--- One question to one language server.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local deadline = require('mcp-tools.util.deadline')
@@ -14,7 +10,7 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- A server that is asked something it can answer does so sooner, or is at something else.
+--- Default timeout, ms.
 M.TIMEOUT_MS = 20000
 --- Between looks whether the server still lives; nobody says when it died.
 local LOOK_MS = 500
@@ -25,15 +21,13 @@ local CANCELLED = -32800
 local AGAIN = { [CANCELLED] = true, [-32801] = true, [-32802] = true }
 local TRIES = 5
 
----@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param method string
----@param err lsp.ResponseError
+---@param message string the server's own
 ---@return mcp-tools.Error
-local function fault(ctx, client, method, err)
-  server_text.refresh(ctx)
-  local message = server_text.text(tostring(err.message))
-  return errors.new('tool_error', ('%s answered %s with an error: %s'):format(client.name, method, message))
+local function error_of(client, method, message)
+  local text = '%s answered %s with an error: %s'
+  return errors.new('tool_error', text:format(client.name, method, server_text.text(message)))
 end
 
 ---@class mcp-tools.lsp.Question
@@ -41,23 +35,21 @@ end
 ---@field method string
 ---@field params table?
 ---@field bufnr integer? whose changes the server has to know
----@field timeout integer ms
+---@field timeout number ms
 
---- Sends a question. Neovim itself cancels every question for diagnostics of a buffer before it asks its own, and a
---- server may answer what was cancelled with a list that is empty: that is no answer. `cb` is called on the main loop,
---- once, perhaps before this returns.
----@param ctx mcp-tools.Ctx
+--- Sends a question once. `cb` is called on the main loop, once, perhaps before this returns.
+---
+--- Neovim itself cancels every question for diagnostics of a buffer before it asks its own, and a server may answer what
+--- was cancelled with an empty list: that is no answer.
 ---@param question mcp-tools.lsp.Question
 ---@param cb fun(err: lsp.ResponseError?, result: any, fault: mcp-tools.Error?)
-local function send(ctx, question, cb)
+---@return fun() cancel after which `cb` is not called
+local function send(question, cb)
   local client, method = question.client, question.method
   local id, look, over
   local of, asked_at = notifications.of(client), vim.uv.hrtime()
   local asked = of.asked
-  local function finish(err, result, why)
-    if over then
-      return
-    end
+  local function stop()
     over = true
     if id then
       asked[id] = nil
@@ -65,7 +57,12 @@ local function send(ctx, question, cb)
     if look then
       look:stop()
     end
-    cb(err, result, why)
+  end
+  local function finish(err, result, code, text)
+    if not over then
+      stop()
+      cb(err, result, code and errors.new(code, text))
+    end
   end
   local function is_cancelled()
     return id ~= nil and asked[id] == 'cancelled'
@@ -78,39 +75,86 @@ local function send(ctx, question, cb)
     finish(is_cancelled() and cancelled or err, result)
   end)
   if over then
-    return -- by a server inside of the editor
+    return stop -- by a server inside of the editor
   elseif not id then
-    return finish(nil, nil, errors.new('tool_error', ('%s has stopped'):format(client.name)))
+    finish(nil, nil, 'tool_error', ('%s has stopped'):format(client.name))
+    return stop
   end
   asked[id] = 'waiting'
-  local limit = vim.uv.hrtime() + deadline.bound(ctx, question.timeout) * 1e6
+  local limit = vim.uv.hrtime() + question.timeout * 1e6
   look = timer.every(LOOK_MS, function()
     if clients.is_stopped(client) then
-      finish(nil, nil, errors.new('tool_error', ('%s stopped before it answered %s'):format(client.name, method)))
+      finish(nil, nil, 'tool_error', ('%s stopped before it answered %s'):format(client.name, method))
     elseif is_cancelled() then
       finish(cancelled) -- of an answer that says so nobody hears
     elseif vim.uv.hrtime() > limit then
       clients.cancel(client, id)
-      local text = '%s did not answer %s within %g s; lsp_status says what it is at'
-      finish(nil, nil, errors.new('timeout', text:format(client.name, method, question.timeout / 1000)))
+      local text = '%s did not answer %s within %.3g s; lsp_status says what it is at'
+      finish(nil, nil, 'timeout', text:format(client.name, method, question.timeout / 1000))
     end
   end)
-  local function drop()
+  return function()
     if not over then
       clients.cancel(client, id)
-      finish()
+      stop()
     end
   end
-  ctx:on_cancel(drop)
-  ctx.call:on_end(drop) -- of a call that answered without waiting for it
 end
 
---- Methods whose parameters have a place for a token of their progress.
+--- Adds a token to the parameters of methods that report their progress by one.
+---@param method string
+---@param params table?
+---@return table?
 local function with_token(method, params)
   if params == nil or not vim.startswith(method, 'textDocument/') and method ~= 'workspace/symbol' then
     return params
   end
   return vim.tbl_extend('keep', params, { workDoneToken = progress.token() })
+end
+
+--- Asks a server, again when it says that it changed its mind meanwhile.
+---@param client vim.lsp.Client
+---@param method string
+---@param params table?
+---@param opts { bufnr: integer?, timeout: number } `bufnr`: whose changes the server has to know; `timeout`: ms
+---@param cb fun(result: any, err: mcp-tools.Error?, message: string?) called on the main loop, once, perhaps before
+---  this returns; `message`: of an error that the server has answered
+---@return fun() cancel after which `cb` is not called
+function M.start(client, method, params, opts, cb)
+  local question = {
+    client = client,
+    method = method,
+    params = with_token(method, params),
+    bufnr = opts.bufnr,
+    timeout = opts.timeout,
+  }
+  local over, cancel = false, nil
+  local function attempt(try)
+    cancel = nil
+    local stop = send(question, function(err, result, fault)
+      if over then
+        return
+      elseif err and AGAIN[err.code] and try < TRIES then
+        local again = timer.after(50 * try, function()
+          attempt(try + 1)
+        end)
+        cancel = function()
+          again:stop()
+        end
+      elseif err then
+        local message = tostring(err.message)
+        cb(nil, error_of(client, method, message), message)
+      else
+        cb(result ~= vim.NIL and result or nil, fault)
+      end
+    end)
+    cancel = cancel or stop
+  end
+  attempt(1)
+  return function()
+    over = true
+    cancel()
+  end
 end
 
 --- Asks a server now, for an answer that is waited for later: other work goes on meanwhile.
@@ -122,51 +166,32 @@ end
 ---@param timeout? integer ms
 ---@return fun(): any, mcp-tools.Error? answer waits for it, in the coroutine of a `run` tool; to be called once
 function M.begin(ctx, client, method, params, bufnr, timeout)
-  local question = {
-    client = client,
-    method = method,
-    params = with_token(method, params),
-    bufnr = bufnr,
-    timeout = timeout or M.TIMEOUT_MS,
-  }
-  local come, waiting
-  local function sent()
-    come, waiting = nil, nil
-    send(ctx, question, function(...)
-      come = vim.F.pack_len(...)
-      if waiting then
-        waiting()
-      end
-    end)
-  end
-  local function settled()
-    if not come then
+  local answer, waiting
+  local opts = { bufnr = bufnr, timeout = deadline.bound(ctx, timeout or M.TIMEOUT_MS) }
+  local cancel = M.start(client, method, params, opts, function(...)
+    answer = vim.F.pack_len(...)
+    if waiting then
+      waiting()
+    end
+  end)
+  ctx:on_cancel(cancel)
+  ctx.call:on_end(cancel) -- of a call that answered without waiting for it
+  return function()
+    if not answer then
       ctx:await(function(done)
         waiting = done
       end)
     end
-    return vim.F.unpack_len(come)
-  end
-  sent()
-  return function()
-    for try = 1, TRIES do
-      local err, result, why = settled()
-      if why then
-        return nil, why
-      elseif not err then
-        return result ~= vim.NIL and result or nil
-      elseif not AGAIN[err.code] or try == TRIES then
-        return nil, fault(ctx, client, method, err)
-      end
-      ctx:await(function(done)
-        vim.defer_fn(done, 50 * (try - 1))
-      end)
-      sent()
+    local result, err, message = vim.F.unpack_len(answer)
+    if message then
+      server_text.refresh(ctx)
+      err = error_of(client, method, message)
     end
+    return result, err
   end
 end
 
---- Asks a server, again when it says that it changed its mind meanwhile.
+--- Asks a server, and waits for the answer.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param client vim.lsp.Client
 ---@param method string

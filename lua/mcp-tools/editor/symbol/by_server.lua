@@ -1,14 +1,10 @@
 --- Symbols of a buffer by its language server (`textDocument/documentSymbol`).
----
---- Receives: a loaded buffer.
---- Sends: a tree of symbols, or why there is none.
---- Does not know about: what comes instead (symbol/init.lua), who asks.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local kinds = require('mcp-tools.editor.lsp.kinds')
 local nodes = require('mcp-tools.editor.symbol.nodes')
+local request = require('mcp-tools.editor.lsp.request')
 local time_slice = require('mcp-tools.util.time_slice')
-local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
@@ -17,10 +13,6 @@ local METHOD = 'textDocument/documentSymbol'
 local STARTS_MS = 10000
 --- The first answer may wait until the server has read the project; one that takes longer later on is busy, ms.
 local FIRST_MS, ANSWERS_MS = 20000, 5000
-local TICK_MS = 10
---- ContentModified, and the server's own cancel: it may be asked again.
-local AGAIN = { [-32801] = true, [-32802] = true }
-local TRIES = 5
 
 --- Servers that have answered once.
 ---@type table<integer, true>
@@ -67,43 +59,7 @@ local function tree_of(items, encoding, pause)
   return flat and nodes.nest(list, pause) or list
 end
 
---- Waits until the servers that are about to be there have started.
----@param bufnr integer
----@param fresh boolean the buffer was loaded just now
----@param cb fun(list: vim.lsp.Client[])
----@return fun() cancel
-local function when_started(bufnr, fresh, cb)
-  local begun, ticks = vim.uv.hrtime(), nil
-  local function look()
-    local ms = (vim.uv.hrtime() - begun) / 1e6
-    local starting = vim.api.nvim_buf_is_loaded(bufnr) and clients.starting(bufnr) or {}
-    local none = #starting == 0 and fresh and vim.api.nvim_buf_is_loaded(bufnr) and clients.may_appear(bufnr)
-    local pending = none and ms < clients.APPEARS_MS
-    if none and not pending then
-      clients.note_serverless(bufnr)
-    end
-    for _, client in ipairs(starting) do
-      pending = pending or not client.initialized and not clients.is_stopped(client)
-    end
-    if pending and ms < STARTS_MS then
-      return false
-    end
-    if ticks then
-      ticks:stop()
-    end
-    cb(#starting > 0 and clients.of(bufnr, METHOD) or {})
-    return true
-  end
-  if look() then
-    return function() end
-  end
-  ticks = timer.every(TICK_MS, look)
-  return function()
-    ticks:stop()
-  end
-end
-
---- Can one of the servers that are there now be asked?
+--- Names the servers of a buffer.
 ---@param bufnr integer
 ---@return string key changes with the servers of the buffer
 function M.servers(bufnr)
@@ -121,71 +77,28 @@ end
 ---@param within? integer ms for the answer
 ---@return fun() cancel
 function M.ask(bufnr, fresh, cb, within)
-  local over, stop, id, limit, asked = false
-  local function finish(...)
-    if over then
-      return
+  local stop_asking
+  local stop_waiting = clients.when_started(bufnr, fresh, STARTS_MS, function()
+    local client = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr, METHOD)[1]
+    if not client then
+      return cb()
     end
-    over = true
-    if limit then
-      limit:stop()
-    end
-    cb(...)
-  end
-  local function ask(client, try)
+    local opts = { bufnr = bufnr, timeout = within or answered[client.id] and ANSWERS_MS or FIRST_MS }
     local params = { textDocument = { uri = vim.uri_from_bufnr(bufnr) } }
-    asked = client
-    id = clients.request(client, METHOD, params, bufnr, function(err, result)
-      if over then
-        return
-      elseif err and AGAIN[err.code] and try < TRIES then
-        return vim.defer_fn(function()
-          if not over then
-            ask(client, try + 1)
-          end
-        end, 50 * try)
-      elseif err then
-        return finish(nil, client.name, ('%s: %s'):format(client.name, tostring(err.message)))
+    stop_asking = request.start(client, METHOD, params, opts, function(result, err)
+      if err then
+        return cb(nil, client.name, err.message)
       end
       answered[client.id] = true
       time_slice.run(function(pause)
-        finish(tree_of(type(result) == 'table' and result or {}, client.offset_encoding, pause), client.name)
+        cb(tree_of(type(result) == 'table' and result or {}, client.offset_encoding, pause), client.name)
       end)
     end)
-    if not id then
-      finish(nil, client.name, client.name .. ' has stopped')
-    end
-  end
-  stop = when_started(bufnr, fresh, function(list)
-    if over then
-      return
-    elseif #list == 0 then
-      return finish()
-    end
-    local over_at = vim.uv.hrtime() + (within or answered[list[1].id] and ANSWERS_MS or FIRST_MS) * 1e6
-    limit = timer.every(100, function()
-      local gone = clients.is_stopped(list[1])
-      if gone or vim.uv.hrtime() > over_at then
-        if id and not gone then
-          clients.cancel(list[1], id)
-        end
-        local text = gone and '%s has stopped' or '%s did not answer in time'
-        finish(nil, list[1].name, text:format(list[1].name))
-      end
-    end)
-    ask(list[1], 1)
   end)
   return function()
-    if over then
-      return
-    end
-    over = true
-    stop()
-    if limit then
-      limit:stop()
-    end
-    if id and asked then
-      clients.cancel(asked, id)
+    stop_waiting()
+    if stop_asking then
+      stop_asking()
     end
   end
 end

@@ -130,10 +130,10 @@ async def test_answers_that_are_none(bridge: Bridge, transport: Transport) -> No
 
     async with hosted(bridge, transport, Host(answer=odd)) as client:
         for tool, answer, where in (
-            ("read", {}, "contents: must be a list"),
+            ("read", {}, "contents: is required"),
             ("read", {"contents": [{"uri": "files://a"}]}, "contents[0]: must have either text or blob"),
-            ("read", {"contents": [{"uri": "files://a", "blob": "§"}]}, "contents[0]: blob: must be base64"),
-            ("list", {"resources": [{"uri": "files://a"}]}, "resources[0].name: must be a string"),
+            ("read", {"contents": [{"uri": "files://a", "blob": "§"}]}, "contents[0].blob: must be base64"),
+            ("list", {"resources": [{"uri": "files://a"}]}, "resources[0].name: is required"),
         ):
             answers.append(answer)
             arguments = {"uri": "files://a"} if tool == "read" else {}

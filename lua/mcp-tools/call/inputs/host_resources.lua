@@ -1,24 +1,104 @@
---- The files of the client, for tools: the MCP extension `ai.nimblebrain/host-resources`.
+--- The files of the client, for tools: the MCP extension `ai.nimblebrain/host-resources`. Servers ask, clients answer.
 ---
---- Receives: what the client declared when its session began, and its answers.
---- Sends: requests for call/inputs/init.lua; to a tool an object with `read` and `list`.
---- Does not know about: transports, how a client is asked, what a tool does with a file.
----
---- The extension goes one way: servers ask, clients answer. It is described at
---- https://docs.nimblebrain.ai/apps/host-capabilities and by the Python package nimblebrain-bundle-sdk. Methods are
---- `ai.nimblebrain/resources/read` (`{ uri }`) and `…/list` (`{ _meta = { filter = { scheme, mimeType, tags } } }`);
---- results are those of MCP's own `resources/read` and `resources/list`. Errors: -32002 not found, -32004 too many
---- reads (with `retryAfterMs`), -32005 too large, -32602 a scheme or filter that it does not have.
+--- The extension is described at https://docs.nimblebrain.ai/apps/host-capabilities and by the Python package
+--- nimblebrain-bundle-sdk. A client declares `{ read = { enabled, maxSize, schemes }, list = { enabled }, schemes }`.
+--- Methods are `ai.nimblebrain/resources/read` (`{ uri }`) and `…/list` (`{ _meta = { filter = { scheme, mimeType,
+--- tags } } }`); results are those of MCP's own `resources/read` and `resources/list`. Errors: -32002 not found, -32004
+--- too many reads (with `retryAfterMs`), -32005 too large, -32602 a scheme or filter that it does not have.
 
-local validate = require('mcp-tools.util.validate')
 local config = require('mcp-tools.config')
-local host_capabilities = require('mcp-tools.call.inputs.host_capabilities')
 local errors = require('mcp-tools.errors')
+local json_schema = require('mcp-tools.schema')
+local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
 M.READ = 'ai.nimblebrain/resources/read'
 M.LIST = 'ai.nimblebrain/resources/list'
+
+local EXTENSION = 'ai.nimblebrain/host-resources'
+
+local OBJECT, STRING = { type = 'object' }, { type = 'string' }
+local STRING_OR_NULL = { type = { 'string', 'null' } }
+local STRINGS_OR_NULL = { type = { 'array', 'null' }, items = STRING }
+local ENABLED = { const = true }
+
+---@param schema table
+---@return fun(value: any): boolean
+local function test(schema)
+  local validator ---@type mcp-tools.Validator?
+  return function(value)
+    validator = validator or assert(json_schema.compile(schema))
+    return (validator:check(value))
+  end
+end
+
+local is_object, is_strings = test(OBJECT), test(STRINGS_OR_NULL)
+local is_readable = test({
+  type = 'object',
+  properties = {
+    schemes = STRINGS_OR_NULL,
+    read = {
+      type = 'object',
+      properties = {
+        enabled = ENABLED,
+        maxSize = { type = { 'number', 'null' }, minimum = 1 },
+        schemes = STRINGS_OR_NULL,
+      },
+      required = { 'enabled' },
+    },
+  },
+  required = { 'read' },
+})
+local is_listable = test({
+  type = 'object',
+  properties = { list = { type = 'object', properties = { enabled = ENABLED }, required = { 'enabled' } } },
+  required = { 'list' },
+})
+
+--- JSON's null is the same as nothing.
+local function given(value)
+  if value ~= vim.NIL then
+    return value
+  end
+end
+
+-- What the client declared ------------------------------------------------------------------------------------------
+
+--- The declaration; empty without a session: only there can a client be asked for files.
+---@param call mcp-tools.Call
+---@return table
+local function declared(call)
+  if call.session and not (call.kind and call.kind.asks_nothing) then
+    for _, place in ipairs({ 'extensions', 'experimental' }) do
+      local extensions = call.capabilities[place]
+      local found = is_object(extensions) and extensions[EXTENSION]
+      if is_object(found) then
+        return found
+      end
+    end
+  end
+  return {}
+end
+
+---@param call mcp-tools.Call
+---@return string[]? schemes nil when it names none, or not well
+local function schemes_of(call)
+  local all = declared(call)
+  local schemes = is_object(all.read) and given(all.read.schemes) or given(all.schemes)
+  return is_strings(schemes or vim.NIL) and schemes or nil
+end
+
+---@param schemes string[]?
+---@param scheme string
+---@return boolean
+local function has(schemes, scheme)
+  return vim.iter(schemes or {}):any(function(known)
+    return known:lower() == scheme:lower()
+  end)
+end
+
+-- Requests and answers ----------------------------------------------------------------------------------------------
 
 --- The client does not offer that.
 ---@param call mcp-tools.Call
@@ -28,12 +108,9 @@ local function lacking(call, part)
   if not call.session then
     return errors.new('capability_missing', 'host resources need a session, and the client has none')
   end
-  local text = ('the client does not let tools %s its resources (extension %s)'):format(
-    part,
-    host_capabilities.EXTENSION
-  )
+  local text = ('the client does not let tools %s its resources (extension %s)'):format(part, EXTENSION)
   local err = errors.new('capability_missing', text)
-  err.required = { extensions = { [host_capabilities.EXTENSION] = { [part] = { enabled = true } } } }
+  err.required = { extensions = { [EXTENSION] = { [part] = { enabled = true } } } }
   return err
 end
 
@@ -41,15 +118,14 @@ end
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
 local function refuse_read(params, call)
-  local may = host_capabilities.readable(call)
-  local scheme = params.uri:match('^(%a[%w+.-]*):')
-  if not may then
+  local scheme, schemes = params.uri:match('^(%a[%w+.-]*):'), schemes_of(call)
+  if not is_readable(declared(call)) then
     return lacking(call, 'read')
   elseif not scheme then
     return errors.new('validation_error', 'uri: must begin with a scheme, such as files://')
-  elseif may.schemes and not host_capabilities.has(may.schemes, scheme) then
+  elseif schemes and not has(schemes, scheme) then
     local text = "uri: the client has no resources with the scheme '%s' (it has %s)"
-    local known = #may.schemes > 0 and table.concat(may.schemes, ', ') or 'none'
+    local known = #schemes > 0 and table.concat(schemes, ', ') or 'none'
     return errors.new('validation_error', text:format(scheme, known))
   end
 end
@@ -58,53 +134,31 @@ end
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
 local function refuse_list(_, call)
-  return not host_capabilities.listable(call) and lacking(call, 'list') or nil
+  return not is_listable(declared(call)) and lacking(call, 'list') or nil
 end
 
---- The bytes of one item, or what is wrong with it.
----@param item any
----@return integer? size
----@return string? fault
-local function size_of(item)
-  if not host_capabilities.object(item) then
-    return nil, 'must be an object'
-  elseif type(item.uri) ~= 'string' then
-    return nil, 'uri: must be a string'
-  elseif host_capabilities.given(item.mimeType) and type(item.mimeType) ~= 'string' then
-    return nil, 'mimeType: must be a string'
-  end
-  local text, blob = host_capabilities.given(item.text), host_capabilities.given(item.blob)
-  if (text == nil) == (blob == nil) then
-    return nil, 'must have either text or blob'
-  elseif type(text or blob) ~= 'string' then
-    return nil, (text and 'text' or 'blob') .. ': must be a string'
-  elseif text then
-    return #text
-  end
-  local ok, bytes = pcall(vim.base64.decode, blob)
-  if not ok then
-    return nil, 'blob: must be base64'
-  end
-  return #bytes
-end
-
+--- What is wrong with the contents of a file that fit the schema.
 ---@param result table
 ---@param call mcp-tools.Call
 ---@return string? fault
 ---@return mcp-tools.ErrorCode? code
 local function read_fault(result, call)
-  if type(result.contents) ~= 'table' or not vim.islist(result.contents) then
-    return 'contents: must be a list'
-  end
   local total = 0
   for i, item in ipairs(result.contents) do
-    local size, fault = size_of(item)
-    if not size then
-      return ('contents[%d]: %s'):format(i - 1, fault)
+    local text, blob = given(item.text), given(item.blob)
+    if (text == nil) == (blob == nil) then
+      return ('contents[%d]: must have either text or blob'):format(i - 1)
     end
-    total = total + size
+    local ok, bytes = true, text
+    if blob then
+      ok, bytes = pcall(vim.base64.decode, blob)
+    end
+    if not ok then
+      return ('contents[%d].blob: must be base64'):format(i - 1)
+    end
+    total = total + #bytes
   end
-  local own = (host_capabilities.readable(call) or {}).max_size or math.huge
+  local own = given(declared(call).read.maxSize) or math.huge
   local limit = math.min(own, config.get().limits.resource)
   if total > limit then
     local whose = limit == own and 'its own maxSize' or 'option limits.resource'
@@ -112,30 +166,31 @@ local function read_fault(result, call)
   end
 end
 
----@param result table
----@return string? fault
-local function list_fault(result)
-  if type(result.resources) ~= 'table' or not vim.islist(result.resources) then
-    return 'resources: must be a list'
-  end
-  for i, item in ipairs(result.resources) do
-    local where = ('resources[%d]'):format(i - 1)
-    if not host_capabilities.object(item) then
-      return where .. ': must be an object'
-    end
-    for _, name in ipairs({ 'uri', 'name' }) do
-      if type(item[name]) ~= 'string' then
-        return ('%s.%s: must be a string'):format(where, name)
-      end
-    end
-  end
+---@param list string name of the list
+---@param properties table of its items
+---@param required string[]
+---@return table
+local function list_of(list, properties, required)
+  local items = { type = 'object', properties = properties, required = required }
+  return { type = 'object', properties = { [list] = { type = 'array', items = items } }, required = { list } }
 end
 
---- For call/inputs/init.lua: why a request must not go out, and what is wrong with an answer.
+--- For call/inputs/init.lua.
 ---@type table<string, mcp-tools.InputMethod>
 M.METHODS = {
-  [M.READ] = { refuse = refuse_read, fault = read_fault },
-  [M.LIST] = { refuse = refuse_list, fault = list_fault },
+  [M.READ] = {
+    refuse = refuse_read,
+    answer = list_of(
+      'contents',
+      { uri = STRING, mimeType = STRING_OR_NULL, text = STRING_OR_NULL, blob = STRING_OR_NULL },
+      { 'uri' }
+    ),
+    fault = read_fault,
+  },
+  [M.LIST] = {
+    refuse = refuse_list,
+    answer = list_of('resources', { uri = STRING, name = STRING }, { 'uri', 'name' }),
+  },
 }
 
 -- What a tool is handed -----------------------------------------------------------------------------------------------
@@ -164,8 +219,8 @@ HostResources.__index = HostResources
 function M.new(ctx, ask)
   local call = ctx.call
   return setmetatable({
-    available = host_capabilities.readable(call) ~= nil,
-    list_available = host_capabilities.listable(call),
+    available = is_readable(declared(call)),
+    list_available = is_listable(declared(call)),
     ctx = ctx,
     ask = ask,
   }, HostResources)
@@ -176,7 +231,7 @@ end
 ---@return boolean
 function HostResources:supports_scheme(scheme)
   validate('scheme', scheme, 'string')
-  return host_capabilities.has((host_capabilities.schemes(self.ctx.call)), scheme)
+  return has(schemes_of(self.ctx.call), scheme)
 end
 
 --- Reads one of the client's files. The value is what MCP's `resources/read` gives. In `run` tools `cb` may be left
@@ -210,7 +265,7 @@ function HostResources:list(filter, cb)
       error(("filter: has no '%s' (it has scheme, mime_type and tags)"):format(tostring(name)), 2)
     end
     validate('filter.' .. name, value, name == 'tags' and 'table' or 'string')
-    if name == 'tags' and not host_capabilities.is_string_list(value) then
+    if name == 'tags' and not is_strings(value) then
       error('filter.tags: must be a list of strings', 2)
     elseif name ~= 'tags' or #value > 0 then
       sent[WIRE_NAMES[name]] = value

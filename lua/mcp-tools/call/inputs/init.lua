@@ -1,8 +1,4 @@
---- Inputs that a client is asked for: the person (elicitation), the model (sampling), the roots.
----
---- Receives: a call and its requests, keyed as the tool likes; the client's answers as JSON text.
---- Sends: a running call to `waiting_input`; `call.inputs` to its listener; who asked the answers, once per question.
---- Does not know about: eras, streams, how a client is reached.
+--- Inputs that a client is asked for: the user (elicitation), the model (sampling), the roots, its files.
 ---
 --- The tool's clock stands still meanwhile. Questions that come while one is open wait for their turn.
 
@@ -11,7 +7,6 @@ local host_resources = require('mcp-tools.call.inputs.host_resources')
 local json = require('mcp-tools.util.json')
 local json_schema = require('mcp-tools.schema')
 local log = require('mcp-tools.log')
-local methods = require('mcp-tools.call.inputs.methods')
 
 local M = {}
 
@@ -32,10 +27,88 @@ local M = {}
 ---@field action 'accept'|'decline'|'cancel'
 ---@field content table? what the person filled in, when accepted
 
+---@class mcp-tools.InputMethod
+---@field answer table JSON Schema of an answer
+---@field missing? fun(capabilities: table, params: table): table? capabilities that the client would have to declare
+---@field refuse? fun(params: table, call: mcp-tools.Call): mcp-tools.Error? why this client is not to be asked that
+---@field fault? fun(result: table, call: mcp-tools.Call): string?, mcp-tools.ErrorCode? what else is wrong
+
+local BLOCK = {
+  type = 'object',
+  properties = { type = { type = 'string' } },
+  required = { 'type' },
+  ['if'] = { properties = { type = { const = 'text' } } },
+  ['then'] = { properties = { text = { type = 'string' } }, required = { 'text' } },
+}
+local ROOT = { type = 'object', properties = { uri = { type = 'string' } }, required = { 'uri' } }
+
+---@param declared any
+---@return table?
+local function known(declared)
+  return type(declared) == 'table' and declared or nil
+end
+
+--- What tools may ask for by `ctx:request_inputs`.
+---@type table<string, mcp-tools.InputMethod>
+local methods = {
+  ['elicitation/create'] = {
+    answer = { properties = { action = { enum = { 'accept', 'decline', 'cancel' } } }, required = { 'action' } },
+    missing = function(capabilities, params)
+      local has = known(capabilities.elicitation)
+      local mode = params.mode or 'form'
+      -- Clients that declare no mode are older than modes: they have forms.
+      if has and (has[mode] or (mode == 'form' and not has.url)) then
+        return nil
+      end
+      return { elicitation = mode == 'form' and vim.empty_dict() or { [mode] = vim.empty_dict() } }
+    end,
+  },
+  ['sampling/createMessage'] = {
+    answer = {
+      properties = { content = { anyOf = { BLOCK, { type = 'array', items = BLOCK } } } },
+      required = { 'content' },
+    },
+    missing = function(capabilities, params)
+      local has = known(capabilities.sampling)
+      if not has then
+        return { sampling = vim.empty_dict() }
+      elseif params.tools and not has.tools then
+        return { sampling = { tools = vim.empty_dict() } }
+      end
+    end,
+  },
+  ['roots/list'] = {
+    answer = { properties = { roots = { type = 'array', items = ROOT } }, required = { 'roots' } },
+    missing = function(capabilities)
+      return not known(capabilities.roots) and { roots = vim.empty_dict() } or nil
+    end,
+  },
+}
+
 ---@param name string
 ---@return mcp-tools.InputMethod
 local function method_of(name)
   return methods[name] or host_resources.METHODS[name]
+end
+
+---@type table<string, mcp-tools.Validator>
+local validators = {}
+
+--- What is wrong with an answer.
+---@param name string of the method
+---@param result table
+---@param call mcp-tools.Call
+---@return string? fault
+---@return mcp-tools.ErrorCode? code
+local function fault_of(name, result, call)
+  local method = method_of(name)
+  validators[name] = validators[name] or assert(json_schema.compile(method.answer))
+  local ok, faults = validators[name]:check(result)
+  if not ok then
+    return ('%s: %s'):format(faults[1].field, faults[1].message)
+  elseif method.fault then
+    return method.fault(result, call)
+  end
 end
 
 --- Errors of clients that say more than that the tool's wish failed.
@@ -136,7 +209,7 @@ local function read(call, request, answer)
   elseif type(result) ~= 'table' then
     return nil, errors.new('validation_error', ('the client answered %s with no object'):format(request.method))
   end
-  local fault, code = method_of(request.method).fault(result, call)
+  local fault, code = fault_of(request.method, result, call)
   fault = fault or misfit(request, result)
   if fault then
     local text = ("the client's answer to %s is wrong: %s"):format(request.method, fault)

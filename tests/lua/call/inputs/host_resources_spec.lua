@@ -181,19 +181,19 @@ describe('reading', function()
 
   it('refuses what is no contents', function()
     for text, message in pairs({
-      ['{}'] = 'contents: must be a list',
-      ['{"contents": {"a": 1}}'] = 'contents: must be a list',
-      ['{"contents": null}'] = 'contents: must be a list',
-      ['{"contents": ["a"]}'] = 'contents%[0%]: must be an object',
-      ['{"contents": [{"uri": "a", "text": ""}, {"text": "x"}]}'] = 'contents%[1%]: uri: must be a string',
+      ['{}'] = 'contents: is required',
+      ['{"contents": {"a": 1}}'] = 'contents: must be array',
+      ['{"contents": null}'] = 'contents: must be array',
+      ['{"contents": ["a"]}'] = 'contents%[0%]: must be object',
+      ['{"contents": [{"uri": "a", "text": ""}, {"text": "x"}]}'] = 'contents%[1%].uri: is required',
       ['{"contents": [{"uri": "a"}]}'] = 'must have either text or blob',
       ['{"contents": [{"uri": "a", "text": "", "blob": ""}]}'] = 'must have either text or blob',
-      ['{"contents": [{"uri": "a", "text": 5}]}'] = 'text: must be a string',
-      ['{"contents": [{"uri": "a", "blob": false}]}'] = 'blob: must be a string',
+      ['{"contents": [{"uri": "a", "text": 5}]}'] = 'text: must be string',
+      ['{"contents": [{"uri": "a", "blob": false}]}'] = 'blob: must be string',
       ['{"contents": [{"uri": "a", "blob": "abc"}]}'] = 'blob: must be base64',
       ['{"contents": [{"uri": "a", "blob": "ab-_"}]}'] = 'blob: must be base64',
-      ['{"contents": [{"uri": "a", "text": "", "mimeType": 1}]}'] = 'mimeType: must be a string',
-      ['[]'] = 'contents: must be a list',
+      ['{"contents": [{"uri": "a", "text": "", "mimeType": 1}]}'] = 'mimeType: must be string',
+      ['[]'] = 'contents: is required',
       ['"text"'] = 'with no object',
     }) do
       local err = answered(bench(reads(), FULL), result(text)).err
@@ -278,11 +278,11 @@ describe('listing', function()
 
   it('refuses what is no list of resources', function()
     for text, message in pairs({
-      ['{}'] = 'resources: must be a list',
-      ['{"resources": {"a": 1}}'] = 'resources: must be a list',
-      ['{"resources": [1]}'] = 'resources%[0%]: must be an object',
-      ['{"resources": [{"uri": "a", "name": "a"}, {"uri": "a"}]}'] = 'resources%[1%]%.name: must be a string',
-      ['{"resources": [{"name": "a"}]}'] = 'resources%[0%]%.uri: must be a string',
+      ['{}'] = 'resources: is required',
+      ['{"resources": {"a": 1}}'] = 'resources: must be array',
+      ['{"resources": [1]}'] = 'resources%[0%]: must be object',
+      ['{"resources": [{"uri": "a", "name": "a"}, {"uri": "a"}]}'] = 'resources%[1%]%.name: is required',
+      ['{"resources": [{"name": "a"}]}'] = 'resources%[0%]%.uri: is required',
     }) do
       local err = answered(bench(lists(), FULL), result(text)).err
       t.eq('validation_error', err.code)

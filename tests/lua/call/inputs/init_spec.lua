@@ -144,16 +144,16 @@ describe('asking the client', function()
   it('hands a tool no models and roots that are none', function()
     local text = { type = 'text', text = 'x' }
     for _, case in ipairs({
-      { 'sampling/createMessage', { content = 'x' }, 'content: is missing' },
-      { 'sampling/createMessage', { content = vim.empty_dict() }, 'content.type: must be a string' },
-      { 'sampling/createMessage', { content = { type = 'text', text = 5 } }, 'content.text: must be a string' },
-      { 'sampling/createMessage', { content = { text, 5 } }, 'content[1].type: must be a string' },
+      { 'sampling/createMessage', { content = 'x' }, 'content: must be object or array' },
+      { 'sampling/createMessage', { content = vim.empty_dict() }, 'content.type: is required' },
+      { 'sampling/createMessage', { content = { type = 'text', text = 5 } }, 'content.text: must be string' },
+      { 'sampling/createMessage', { content = { text, 5 } }, 'content[1]: must be object' },
       { 'sampling/createMessage', { content = { text, { type = 'audio' } } } },
       { 'sampling/createMessage', { content = {} } },
-      { 'roots/list', { roots = 'x' }, 'roots: must be a list' },
-      { 'roots/list', { roots = { a = 1 } }, 'roots: must be a list' },
-      { 'roots/list', { roots = { { uri = 'file:///x' }, 5 } }, 'roots[1].uri: must be a string' },
-      { 'roots/list', { roots = { { uri = vim.NIL } } }, 'roots[0].uri: must be a string' },
+      { 'roots/list', { roots = 'x' }, 'roots: must be array' },
+      { 'roots/list', { roots = { a = 1 } }, 'roots: must be array' },
+      { 'roots/list', { roots = { { uri = 'file:///x' }, 5 } }, 'roots[1]: must be object' },
+      { 'roots/list', { roots = { { uri = vim.NIL } } }, 'roots[0].uri: must be string' },
       { 'roots/list', { roots = {} } },
     }) do
       local call = bench({

@@ -7,7 +7,9 @@
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
+local config = require('mcp-tools.config')
 local paths = require('mcp-tools.files.paths')
+local sensitive = require('mcp-tools.files.sensitive')
 local trim = require('mcp-tools.util.trim')
 
 local uv = vim.uv
@@ -82,21 +84,25 @@ end
 --- Names of arguments are the same in every call of a tool; a client may make up any number of others.
 local MAX_KINDS = 500
 local kind_by_name, kinds_kept = {}, 0 ---@type table<string, mcp-tools.NameKind|false>, integer
+local plain_names, names_of ---@type table<string, boolean>, string[]
 
 ---@param key string
----@return mcp-tools.NameKind?
+---@return mcp-tools.NameKind? kind what the name says of the value
+---@return boolean is_plain the name itself cannot be that of a sensitive file
 local function kind_of(key)
-  local kind = kind_by_name[key]
+  local patterns = config.get().sensitive.patterns
+  if names_of ~= patterns or kinds_kept >= MAX_KINDS then
+    kind_by_name, plain_names, kinds_kept, names_of = {}, {}, 0, patterns
+  end
+  local kind, is_plain = kind_by_name[key], plain_names[key]
   if kind == nil then
-    if kinds_kept >= MAX_KINDS then
-      kind_by_name, kinds_kept = {}, 0
-    end
     kind = find_kind(key) or false
+    is_plain = #key <= MAX_KEY and key:find('^[%a_][%w_]*$') ~= nil and not sensitive.matches(key)
     if #key <= MAX_KEY then
-      kind_by_name[key], kinds_kept = kind, kinds_kept + 1
+      kind_by_name[key], plain_names[key], kinds_kept = kind, is_plain, kinds_kept + 1
     end
   end
-  return kind or nil
+  return kind or nil, is_plain
 end
 
 ---@class mcp-tools.CallTarget
@@ -359,7 +365,8 @@ local function kinds_of(targets, key)
   end
   local known = targets.names[key]
   if not known then
-    local kind, itself = kind_of(key), kind_of_key(key)
+    local kind, is_plain = kind_of(key)
+    local itself = not is_plain and kind_of_key(key) or nil
     known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NONE
     targets.names[key] = known
   end

@@ -16,7 +16,7 @@ PY := $(wildcard bridge scripts tests bench rplugin lua)
 PROGRAMS = $(shell grep -lsE '^\#!.*python' $(wildcard scripts/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo run trace install test test-quick test-nightly check check-python check-lua check-docs bench endure fuzz format docs captures screenshots dist clean
+.PHONY: help python setup demo run trace install test test-quick test-nightly check check-python check-lua check-words check-docs types-lua bench endure fuzz format docs captures screenshots dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +51,7 @@ test-nightly: setup ## Packages, installations from nothing, older conformance, 
 	@$(PYTEST) -m nightly $(ARGS)
 	@$(BIN)/python bench/endurance.py --minutes 10
 
-check: check-python check-lua check-docs ## Style, types, lint, generated documentation
+check: check-python check-lua check-words check-docs ## Style, types, lint, generated documentation
 
 check-python: setup
 	@$(BIN)/ruff check --quiet $(PY)
@@ -63,6 +63,12 @@ check-lua: setup
 	@if [ -d .deps/luacheck ]; then $(NVIM) -u NONE -i NONE -n -l scripts/_luacheck.lua .deps/luacheck --no-color -qq $(LUA); \
 	elif command -v luacheck >/dev/null; then luacheck --no-color -qq $(LUA); \
 	else echo 'check: luacheck is missing: `make setup` says why; or install it yourself' >&2; exit 1; fi
+
+types-lua: setup ## Check the types in the comments of the Lua sources; `ARGS=lua/mcp-tools/util` for a part
+	@$(BIN)/python scripts/types_lua.py $(ARGS)
+
+check-words: setup
+	@$(BIN)/python scripts/words.py
 
 check-docs: setup
 	@if [ -e scripts/gen_doc ]; then $(BIN)/python scripts/gen_doc --check; fi

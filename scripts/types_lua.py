@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Check the types that the comments of the Lua sources declare, with EmmyLua's language server.
 
     scripts/types_lua.py [--all] [FILE…]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.client_config import registry
+from mcp_tools_nvim.client_config.known import CLIENTS
 from tests.support import processes
 from tests.support.nvim import ROOT, Nvim
 
@@ -179,4 +179,4 @@ def test_every_recipe_is_tried() -> None:
     assert set(recipes()) == tried
     text = RECIPES.read_text()
     named = set(re.findall(r":McpTools connect ([\w-]+)$", text, re.MULTILINE))
-    assert named == set(registry.names())
+    assert named == CLIENTS.keys()

@@ -12,9 +12,10 @@ import re
 import sys
 from pathlib import Path
 
-from ..client_config import registry, skill
+from ..client_config import skill
 from ..client_config.change import Change, ChangeError, is_for_git
 from ..client_config.client import Client, Http, Scope, Server, Stdio
+from ..client_config.known import CLIENTS
 from ..instances.files import Instance
 from ..relay.pump import Missing
 from . import editors, offered, program, show
@@ -25,7 +26,7 @@ _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
     """Which client; and how it is to reach the editor."""
-    parser.add_argument("client", nargs="?", help=f"one of {', '.join(registry.names())}")
+    parser.add_argument("client", nargs="?", help=f"one of {', '.join(CLIENTS)}")
     parser.add_argument("--project", action="store_true", help="in the files of the project, not in yours")
     parser.add_argument("--json", action="store_true", help="for programs")
     if server:
@@ -63,23 +64,20 @@ def add_consent(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def client_of(options: argparse.Namespace) -> tuple[str, Client]:
+def client_of(options: argparse.Namespace) -> Client:
     """The client that is meant.
 
     Raises:
         CommandError: there is none of that name; says which ones there are, and which seem to be installed.
     """
-    known = registry.names()
-    if options.client in known:
-        client = registry.find(options.client)
-        assert client is not None  # noqa: S101 - it is one of the names
-        return options.client, client
-    there = [name for name in known if (found := registry.find(name)) and registry.is_there(found)]
+    if options.client in CLIENTS:
+        return CLIENTS[options.client]
+    there = [name for name, client in CLIENTS.items() if client.is_installed]
     text = "which client? " if options.client is None else f"{options.client} is not known; "
-    near = [name for name in known if options.client and name.startswith(options.client.lower())]
-    near = near or difflib.get_close_matches(options.client or "", known, n=1)
+    near = [name for name in CLIENTS if options.client and name.startswith(options.client.lower())]
+    near = near or difflib.get_close_matches(options.client or "", CLIENTS, n=1)
     text += f"did you mean {' or '.join(near)}? " if near else ""
-    text += f"there are {', '.join(known)}"
+    text += f"there are {', '.join(CLIENTS)}"
     raise CommandError(f"{text}. Installed here: {', '.join(there) or 'none that is known'}", Exit.USAGE)
 
 

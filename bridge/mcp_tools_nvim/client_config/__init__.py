@@ -1,4 +1,1 @@
-"""The AI clients that can be connected: a file each, the only owner of what is known of that client.
-
-A client's file has `CLIENT`; `registry.py` finds it by its name. Adding one edits nothing else.
-"""
+"""Configuration files of AI clients: the clients that are known, file formats, safe changes."""

@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .client import NAME, Client, Http, Scope, Server
-from .formats.fault import FormatError
-from .places import place
+from .client import NAME, Client, Http, Scope, Server, place
+from .formats import FormatError
 
 BACKUP = ".before-nvim-tools"
 NO_FILE = "\0"
@@ -87,7 +86,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
     path = _path(client, scope, root)
     before, form = read_text(path), format_of(client)
     keys = (*client.path, NAME)
-    entry = client.entry(server, client)
+    entry = client.entry(server)
     try:
         values = form.read(before or "")
         after = form.put(before or "", keys, entry)
@@ -231,7 +230,7 @@ def _path(client: Client, scope: Scope, root: Path) -> Path:
 
 
 def resolve(name: str, root: Path) -> Path:
-    """Where a file is, behind all links: as `places.py` reads it; what is relative is so to `root`.
+    """Where a file is, behind all links: as `client.place` reads it; what is relative is so to `root`.
 
     Raises:
         ChangeError: the links lead nowhere; or those of a project, which others may have made, out of it.

@@ -1,24 +1,26 @@
-"""What is known of one AI client, and what its configuration is to say.
-
-Receives and sends nothing: values. Does not know about: the disk, formats, which clients there are.
-"""
+"""AI clients, and the servers that can be written into their configuration."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 Scope = Literal["user", "project"]
-Format = Literal["jsonc", "toml", "yaml"]
+Entry = dict[str, Any]
 
 NAME = "nvim-tools"
-"""Of the entry, in every client."""
+"""Name of our entry in every client."""
+_VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 
 @dataclass(frozen=True)
 class Stdio:
-    """A server that the client starts; it finds the editor by itself, and no token is written."""
+    """A server process that the client starts. It finds the editor itself, so no token is written."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -31,7 +33,7 @@ class Http:
     Attributes:
         url: ends in /mcp.
         token: of the project.
-        variable: of the environment, which holds the token; the client reads it there.
+        variable: environment variable from which the client reads the token.
     """
 
     url: str
@@ -39,7 +41,7 @@ class Http:
     variable: str | None = None
 
     def headers(self, reference: str | None) -> dict[str, str]:
-        """The header with the token, or with the client's way to say `variable`: `${env:%s}`, for example."""
+        """Returns the header with the token, or with a reference to `variable`, such as `${env:%s}`."""
         value = self.token
         if self.variable is not None and reference is not None:
             value = reference.replace("%s", self.variable)
@@ -51,35 +53,62 @@ Server = Stdio | Http
 
 @dataclass(frozen=True)
 class Client:
-    """One of `clients/*.py`.
+    """One AI client.
 
     Attributes:
-        title: as its makers write it.
-        files: where its configuration is, as `places.py` reads it; a project's is relative to the project.
-        format: of those files.
-        path: where in them servers are; ends before the name.
-        skills: folders of skills, like `files`; a scope that is not there has none.
-        entry: what such a server looks like there.
-        programs: one of them is there if the client is.
-        folders: one of them is there if the client was run.
-        reference: how it says a variable of the environment; None = it cannot.
-        advice: what else the person has to know or do.
+        title: product name.
+        files: configuration files, as `place` reads them; a project's are relative to the project.
+        skills: directories of skills, like `files`.
+        commands: if one of them is on PATH, the client is installed.
+        homes: if one of these directories exists, the client is installed.
+        format: module of `formats/` for those files.
+        path: keys of the table that holds servers.
+        reference: its syntax for an environment variable, %s for the name; None = it has none.
+        url_key: field of the URL.
+        stdio_fields: added to the entry of a stdio server.
+        http_fields: added to the entry of an HTTP server.
+        custom: makes the entry of a client that shares too little with the others.
+        advice: what else the user has to know or do.
     """
 
     title: str
     files: Mapping[Scope, str]
-    format: Format
-    path: tuple[str, ...]
-    entry: Callable[[Server, Client], dict[str, Any]]
-    skills: Mapping[Scope, str] = field(default_factory=dict)
-    programs: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
+    skills: Mapping[Scope, str]
+    commands: tuple[str, ...]
+    homes: tuple[str, ...]
+    format: Literal["jsonc", "toml", "yaml"] = "jsonc"
+    path: tuple[str, ...] = ("mcpServers",)
     reference: str | None = None
+    url_key: str = "url"
+    stdio_fields: Mapping[str, Any] = field(default_factory=dict)
+    http_fields: Mapping[str, Any] = field(default_factory=dict)
+    custom: Callable[[Server], Entry] | None = None
     advice: str = ""
 
+    def entry(self, server: Server) -> Entry:
+        """Returns the entry of a server as this client reads it."""
+        if self.custom is not None:
+            return self.custom(server)
+        if isinstance(server, Stdio):
+            return {**self.stdio_fields, "command": server.command, "args": list(server.args)}
+        return {**self.http_fields, self.url_key: server.url, "headers": server.headers(self.reference)}
 
-def common(server: Server, client: Client) -> dict[str, Any]:
-    """The entry that most clients read."""
-    if isinstance(server, Stdio):
-        return {"command": server.command, "args": list(server.args)}
-    return {"type": "http", "url": server.url, "headers": server.headers(client.reference)}
+    @property
+    def is_installed(self) -> bool:
+        """Whether it seems to be installed; a directory that cannot be read does not count."""
+        return any(map(shutil.which, self.commands)) or any(os.path.isdir(place(each)) for each in self.homes)
+
+
+def expand(path: str) -> str:
+    """Returns a path with each `${NAME:-default}` filled in; a variable must hold an absolute path."""
+
+    def value(found: re.Match[str]) -> str:
+        own = os.environ.get(found[1], "")
+        return own if os.path.isabs(own) else found[2]
+
+    return _VARIABLE.sub(value, path)
+
+
+def place(path: str) -> Path:
+    """Returns a path with its variables and `~` filled in."""
+    return Path(os.path.expanduser(expand(path)))

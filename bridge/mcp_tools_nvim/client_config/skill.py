@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from . import change, registry
+from . import change
 from .change import Change, ChangeError
 from .client import NAME, Client, Scope
+from .known import CLIENTS
 
 FILE = "SKILL.md"
 MARK = "<!-- By mcp-tools: `connect --skill` writes this anew, `disconnect` takes it away. -->"
@@ -60,10 +61,9 @@ def remove(client: Client, scope: Scope, root: Path) -> Change | None:
 def readers(client: Client, scope: Scope, root: Path) -> list[str]:
     """Titles of the other clients that read the same folder and are connected."""
     path = _path(client, scope, root)
-    others = filter(None, map(registry.find, registry.names()))
     return [
         other.title
-        for other in others
+        for other in CLIENTS.values()
         if other.title != client.title
         and _path(other, scope, root) == path
         and _connected(other, scope, root)

@@ -1,8 +1,4 @@
---- AI clients' own configuration: what the command `mcp-tools` knows of it, asked for by the editor.
----
---- Receives: a client's name; whether it is to be connected, and how.
---- Sends: the change as a diff, or word that it was written, to a callback; the work is done by a Python process.
---- Does not know about: a client's files and formats, how a person agrees.
+--- Configuration of AI clients: runs the command `mcp-tools`, which knows their files and formats.
 
 local interpreter = require('mcp-tools.bridge.interpreter')
 local process = require('mcp-tools.editor.process')
@@ -14,22 +10,11 @@ local M = {}
 --- ms; starting Python takes a tenth of a second, asking git whether it has a file a little more.
 local TIMEOUT = 20000
 
---- Files beside those of the clients, as `registry.py` there has them.
-local OTHERS = { __init__ = true, change = true, client = true, places = true, registry = true, skill = true }
-
---- Names of all clients, sorted: a file each has what is known of one.
----@return string[]
-function M.names()
-  local names = {}
-  for file, kind in vim.fs.dir(vim.fs.joinpath(project.python_package(), 'client_config')) do
-    local name = kind == 'file' and file:match('^([%w_]+)%.py$')
-    if name and not OTHERS[name] then
-      table.insert(names, (name:gsub('_', '-')))
-    end
-  end
-  table.sort(names)
-  return names
-end
+--- Names of all clients; `client_config/known.py` has the rest.
+M.NAMES = vim.split(
+  'amp claude-code codex continue-dev copilot-cli crush cursor gemini-cli goose opencode qwen-code vscode windsurf zed',
+  ' '
+)
 
 --- Runs a subcommand of `mcp-tools`.
 ---@param arguments string[] its name first

@@ -119,7 +119,7 @@ function M.run(verb, options)
       end
       words[i] = options[word]
     end
-    local names = clients.names()
+    local names = clients.NAMES
     if not name then
       return M.choose(verb, words)
     elseif not vim.list_contains(names, name) then
@@ -136,7 +136,7 @@ end
 ---@return fun(lead: string, rest: string): string[]
 function M.complete(options)
   return function(_, rest)
-    return rest:find('%S') and vim.tbl_keys(options) or clients.names()
+    return rest:find('%S') and vim.tbl_keys(options) or clients.NAMES
   end
 end
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tools_nvim.client_config import change, places, registry
+from mcp_tools_nvim.client_config import change
 from mcp_tools_nvim.client_config.change import ChangeError
-from mcp_tools_nvim.client_config.client import NAME, Client, Http, Stdio
+from mcp_tools_nvim.client_config.client import NAME, Client, Http, Stdio, place
+from mcp_tools_nvim.client_config.known import CLIENTS
 from tests.support import processes
 
 SERVER = Stdio("python3", ("mcp_tools_nvim", "stdio"))
 TOKEN = "0123456789abcdef"
 HTTP = Http("http://127.0.0.1:1234/mcp", TOKEN)
-CURSOR = registry.find("cursor")
-assert CURSOR is not None
+CURSOR = CLIENTS["cursor"]
 
 
 VARIABLES = {
@@ -46,12 +46,11 @@ def undo(client: Client, scope: change.Scope = "user", root: Path = Path()) -> N
     change.forget(made)
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("server", [SERVER, HTTP, Http(HTTP.url, TOKEN, "NVIM_TOKEN")])
 def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Path) -> None:
     """In a new file, in both scopes: connected, connected again, and nothing is left after the undoing."""
-    client = registry.find(name)
-    assert client is not None
+    client = CLIENTS[name]
     for scope in client.files:
         assert TOKEN not in change.connect(client, server, scope, tmp_path).diff()
         path = write(client, server, scope, tmp_path)
@@ -74,8 +73,7 @@ def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Pat
 def test_files_in_another_place(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the client itself would look; a value that is no absolute path is none, as for the client."""
     name, file = VARIABLES[variable]
-    client = registry.find(name)
-    assert client is not None
+    client = CLIENTS[name]
     usual = change.connect(client, SERVER, "user", tmp_path).path
     assert usual.is_relative_to(tmp_path / "home")
     monkeypatch.setenv(variable, str(tmp_path / "moved"))
@@ -103,9 +101,8 @@ def test_what_was_there(home: Path) -> None:
 @pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
 def test_a_file_of_no_bytes(name: str, linked: bool, home: Path) -> None:
     """It is not the same as no file: it stays, and so does what a link leads to."""
-    client = registry.find(name)
-    assert client is not None
-    path = places.place(client.files["user"])
+    client = CLIENTS[name]
+    path = place(client.files["user"])
     path.parent.mkdir(parents=True)
     if linked:
         path.symlink_to(home / "dotfile")
@@ -153,9 +150,8 @@ def test_changed_by_the_person_since(home: Path) -> None:
 )
 def test_a_comment_that_was_added_since(name: str, before: str, added: str, home: Path) -> None:
     """It is no value, and yet nobody but the person takes it away."""
-    client = registry.find(name)
-    assert client is not None
-    path = places.place(client.files["user"])
+    client = CLIENTS[name]
+    path = place(client.files["user"])
     path.parent.mkdir(parents=True)
     path.write_text(before)
     write(client)
@@ -175,9 +171,8 @@ def test_a_comment_that_was_added_since(name: str, before: str, added: str, home
 )
 def test_a_comment_below_the_entry(name: str, before: str, below: str, home: Path) -> None:
     """It belongs to what follows, so neither another entry nor the undoing takes it away."""
-    client = registry.find(name)
-    assert client is not None
-    path = places.place(client.files["user"])
+    client = CLIENTS[name]
+    path = place(client.files["user"])
     path.parent.mkdir(parents=True)
     path.write_text(before)
     write(client)
@@ -247,9 +242,8 @@ def test_a_link_that_is_the_file(home: Path) -> None:
 )
 def test_half_written_files(name: str, text: bytes, home: Path) -> None:
     """In every format: told, and left alone, whatever is asked."""
-    client = registry.find(name)
-    assert client is not None
-    path = places.place(client.files["user"])
+    client = CLIENTS[name]
+    path = place(client.files["user"])
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
     for verb in (write, undo):
@@ -317,9 +311,8 @@ def test_files_that_are_left_alone(home: Path, text: bytes, mode: int, said: str
 @pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
 def test_nesting_and_numbers_without_end(name: str, text: str, home: Path) -> None:
     """They are told, and stay."""
-    client = registry.find(name)
-    assert client is not None
-    path = places.place(client.files["user"])
+    client = CLIENTS[name]
+    path = place(client.files["user"])
     path.parent.mkdir(parents=True)
     path.write_text(text)
     for verb in (write, undo):
@@ -342,8 +335,7 @@ def test_what_is_no_file(home: Path) -> None:
 
 def test_a_project_that_is_not_known() -> None:
     """Some have files of the user alone."""
-    goose = registry.find("goose")
-    assert goose is not None
+    goose = CLIENTS["goose"]
     with pytest.raises(ChangeError, match="--project"):
         change.connect(goose, SERVER, "project", Path())
 

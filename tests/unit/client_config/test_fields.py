@@ -11,9 +11,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcp_tools_nvim.client_config import change, registry
+from mcp_tools_nvim.client_config import change
 from mcp_tools_nvim.client_config.client import NAME, Http, Stdio
 from mcp_tools_nvim.client_config.formats import jsonc, toml, yaml
+from mcp_tools_nvim.client_config.known import CLIENTS
 
 Schema = dict[str, Any]
 
@@ -112,8 +113,7 @@ NAMED = Http(HTTP.url, HTTP.token, "NVIM_TOKEN")
 @pytest.mark.parametrize("server", [STDIO, HTTP, NAMED], ids=["stdio", "http", "variable"])
 def test_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> None:
     """In both scopes, as read from the file."""
-    client = registry.find(name)
-    assert client is not None
+    client = CLIENTS[name]
     for scope in client.files:
         made = change.connect(client, server, scope, tmp_path)
         values = FORMS[client.format].read(made.after or "")
@@ -124,8 +124,7 @@ def test_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> N
 
 def test_goose_is_told_of_the_variable(tmp_path: Path) -> None:
     """It knows none that its entry does not name."""
-    client = registry.find("goose")
-    assert client is not None
+    client = CLIENTS["goose"]
     text = change.connect(client, NAMED, "user", tmp_path).after or ""
     entry = FORMS[client.format].read(text)["extensions"][NAME]
     assert entry["env_keys"] == ["NVIM_TOKEN"]
@@ -135,5 +134,5 @@ def test_goose_is_told_of_the_variable(tmp_path: Path) -> None:
 
 def test_every_client_is_looked_at() -> None:
     """Here, or by being run."""
-    assert DOCUMENTED.keys() | RUN == set(registry.names())
+    assert DOCUMENTED.keys() | RUN == CLIENTS.keys()
     assert DOCUMENTED.keys() == WHERE.keys()

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.client_config.formats import jsonc, toml, yaml
-from mcp_tools_nvim.client_config.formats.fault import FormatError
+from mcp_tools_nvim.client_config.formats import FormatError, jsonc, toml, yaml
 
 ENTRY = {"command": "python3", "args": ["a", "b"]}
 PATH = ("mcpServers", "nvim-tools")

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tools_nvim.client_config import change, registry, skill
+from mcp_tools_nvim.client_config import change, skill
 from mcp_tools_nvim.client_config.change import ChangeError
 from mcp_tools_nvim.client_config.client import NAME, Client, Stdio
+from mcp_tools_nvim.client_config.known import CLIENTS
 
 TEXT = f"---\nname: {NAME}\n---\n{skill.MARK}\n"
 
 
 def client(name: str) -> Client:
-    found = registry.find(name)
-    assert found is not None
-    return found
+    return CLIENTS[name]
 
 
 def install(name: str, root: Path = Path(), scope: change.Scope = "user") -> Path:
@@ -32,7 +31,7 @@ def remove(name: str) -> bool:
     return gone is not None
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", CLIENTS)
 def test_every_client(name: str, tmp_path: Path) -> None:
     """There, up to date, brought up to date, and gone, folder and all, in both scopes."""
     for scope in client(name).skills:

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...client_config import change, registry
+from ...client_config import change
 from ...client_config.client import Client, Scope, Stdio
+from ...client_config.known import CLIENTS
 from .. import connecting, editors, show
 
 
@@ -21,14 +22,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """A line each; those that are installed first."""
     scope, root = connecting.scope_of(options)
-    found: list[dict[str, Any]] = []
-    for name in registry.names():
-        client = registry.find(name)
-        if client is not None:
-            state = _state(client, scope, root)
-            found.append(
-                {"name": name, "title": client.title, "installed": registry.is_there(client), **state}
-            )
+    found: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "title": client.title,
+            "installed": client.is_installed,
+            **_state(client, scope, root),
+        }
+        for name, client in CLIENTS.items()
+    ]
     found.sort(key=lambda each: not each["installed"])
     if options.json:
         show.as_json(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ...client_config import registry
+from ...client_config.known import CLIENTS
 from ..main import COMMANDS
 
 _TOOLS = "mcp-tools tools 2>/dev/null | cut -d' ' -f1 | LC_ALL=C grep -x '[A-Za-z0-9_./-]*'"
@@ -62,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the script."""
     script = _SCRIPTS[options.shell].replace("@TOOLS@", _TOOLS)
-    for mark, names in (("COMMANDS", COMMANDS), ("CLIENTS", registry.names()), ("SHELLS", sorted(_SCRIPTS))):
+    for mark, names in (("COMMANDS", COMMANDS), ("CLIENTS", CLIENTS), ("SHELLS", sorted(_SCRIPTS))):
         script = script.replace(f"@{mark}@", " ".join(names))
     print(script)
     return 0

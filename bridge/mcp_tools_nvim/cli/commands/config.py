@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ...client_config import change, places
-from ...client_config.client import NAME
+from ...client_config import change
+from ...client_config.client import NAME, expand
 from .. import connecting, show
 from ..fault import CommandError, Exit
 
@@ -17,18 +17,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the file's name and what belongs into it."""
-    _, client = connecting.client_of(options)
+    client = connecting.client_of(options)
     scope, root = connecting.scope_of(options)
     if scope not in client.files:
         raise CommandError(
             f"{client.title} has no configuration of a {scope}; leave --project out", Exit.USAGE
         )
-    entry = client.entry(connecting.server_of(options, client, scope, root), client)
+    entry = client.entry(connecting.server_of(options, client, scope, root))
     try:
         text = change.format_of(client).put("", (*client.path, NAME), entry)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
-    file = places.named(client.files[scope])
+    file = expand(client.files[scope])
     advice = connecting.advice_of(options, client, scope, root)
     if options.json:
         show.as_json({"file": file, "text": text, "advice": advice})

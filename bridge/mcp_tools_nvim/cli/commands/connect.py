@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Shows, asks, writes."""
-    _, client = connecting.client_of(options)
+    client = connecting.client_of(options)
     scope, root = connecting.scope_of(options)
     try:
         made = change.connect(client, connecting.server_of(options, client, scope, root), scope, root)

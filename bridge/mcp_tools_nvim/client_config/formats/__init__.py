@@ -1,5 +1,9 @@
-"""Formats of configuration files: each puts one entry in, or takes it out, and touches nothing else.
+"""Formats of configuration files: each sets or removes one entry, and leaves everything else as it is.
 
-Each has `read(text)`, the values; `put(text, path, value)` and `remove(text, path)`, the new text; they raise
-`FormatError` for a text that they cannot read.
+Each module has `read(text)`, the values; `put(text, path, value)` and `remove(text, path)`, the new text.
+They raise `FormatError` for a text that they cannot read.
 """
+
+
+class FormatError(Exception):
+    """The text cannot be read, or something else is where the entry belongs; the message says where."""

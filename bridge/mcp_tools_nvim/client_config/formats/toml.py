@@ -12,7 +12,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from .fault import FormatError
+from . import FormatError
 
 
 def read(text: str) -> Any:

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
-from .fault import FormatError
+from . import FormatError
 
 
 def read(text: str) -> Any:

@@ -1,0 +1,206 @@
+"""The AI clients that can be connected: everything known of each, as one table."""
+
+from __future__ import annotations
+
+import sys
+
+from .client import NAME, Client, Entry, Server, Stdio
+
+_CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
+_STDIO = {"type": "stdio"}
+_HTTP = {"type": "http"}
+_CLAUDE = "${CLAUDE_CONFIG_DIR:-~/.claude}"
+_CODEX = "${CODEX_HOME:-~/.codex}"
+_CONTINUE = "${CONTINUE_GLOBAL_DIR:-~/.continue}"
+_COPILOT = "${COPILOT_HOME:-~/.copilot}"
+_GEMINI = "${GEMINI_CLI_HOME:-~}/.gemini"
+_QWEN = "${QWEN_HOME:-~/.qwen}"
+_VSCODE = f"{_CONFIG}/Code/User"
+_ZED = f"{_CONFIG}/zed"
+if sys.platform == "darwin":
+    _VSCODE = "~/Library/Application Support/Code/User"
+    _ZED = "~/.config/zed"
+
+
+def _codex(server: Server) -> Entry:
+    if isinstance(server, Stdio):
+        # By these the editor is found; Codex passes little more than HOME and PATH to a server.
+        inherited = ["NVIM", "NVIM_APPNAME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"]
+        return {"command": server.command, "args": list(server.args), "env_vars": inherited}
+    if server.variable is not None:
+        return {"url": server.url, "bearer_token_env_var": server.variable}
+    return {"url": server.url, "http_headers": server.headers(None)}
+
+
+def _goose(server: Server) -> Entry:
+    # Goose does not load an extension without a description.
+    fields = {"name": NAME, "description": "The tools of the running Neovim", "enabled": True, "timeout": 300}
+    if isinstance(server, Stdio):
+        return {**fields, "type": "stdio", "cmd": server.command, "args": list(server.args), "envs": {}}
+    fields |= {"type": "streamable_http", "uri": server.url, "headers": server.headers("${%s}")}
+    # It expands only the variables listed here, from its environment or the user's keyring.
+    return fields if server.variable is None else {**fields, "env_keys": [server.variable]}
+
+
+def _opencode(server: Server) -> Entry:
+    if isinstance(server, Stdio):
+        return {"type": "local", "command": [server.command, *server.args], "enabled": True}
+    headers = server.headers("{env:%s}")
+    return {"type": "remote", "url": server.url, "enabled": True, "oauth": False, "headers": headers}
+
+
+CLIENTS = {
+    "amp": Client(
+        title="Amp",
+        files={"user": f"{_CONFIG}/amp/settings.json", "project": ".amp/settings.json"},
+        skills={"user": "~/.config/agents/skills", "project": ".agents/skills"},
+        commands=("amp",),
+        homes=(f"{_CONFIG}/amp",),
+        path=("amp.mcpServers",),
+        reference="${%s}",
+        advice="`amp mcp list` shows it.",
+    ),
+    "claude-code": Client(
+        title="Claude Code",
+        files={"user": "${CLAUDE_CONFIG_DIR:-~}/.claude.json", "project": ".mcp.json"},
+        skills={"user": f"{_CLAUDE}/skills", "project": ".claude/skills"},
+        commands=("claude",),
+        homes=(_CLAUDE,),
+        reference="${%s}",
+        http_fields=_HTTP,
+        advice="`claude mcp list` connects and says whether it worked; of a project's file it asks once.",
+    ),
+    "codex": Client(
+        title="Codex",
+        files={"user": f"{_CODEX}/config.toml", "project": ".codex/config.toml"},
+        skills={"user": "~/.agents/skills", "project": ".agents/skills"},
+        commands=("codex",),
+        homes=(_CODEX,),
+        format="toml",
+        path=("mcp_servers",),
+        reference="%s",
+        custom=_codex,
+        advice='Neovim asks by itself; default_tools_approval_mode = "approve" spares the second question.'
+        " A project's file counts once Codex trusts the project.",
+    ),
+    "continue-dev": Client(
+        title="Continue",
+        files={
+            "user": f"{_CONTINUE}/mcpServers/{NAME}.json",
+            "project": f".continue/mcpServers/{NAME}.json",
+        },
+        skills={"user": f"{_CONTINUE}/skills", "project": ".continue/skills"},
+        commands=("cn",),
+        homes=(_CONTINUE,),
+        stdio_fields=_STDIO,
+        http_fields=_HTTP,
+        advice="Tools are used in agent mode only. Its command `cn` reads config.yaml alone.",
+    ),
+    "copilot-cli": Client(
+        title="Copilot CLI",
+        files={"user": f"{_COPILOT}/mcp-config.json", "project": ".github/mcp.json"},
+        skills={"user": f"{_COPILOT}/skills", "project": ".github/skills"},
+        commands=("copilot",),
+        homes=(_COPILOT,),
+        stdio_fields={"type": "local", "tools": ["*"]},
+        http_fields={"type": "http", "tools": ["*"]},
+        advice="`copilot mcp list` shows it.",
+    ),
+    "crush": Client(
+        title="Crush",
+        files={"user": f"{_CONFIG}/crush/crush.json", "project": "crush.json"},
+        skills={"user": f"{_CONFIG}/crush/skills", "project": ".crush/skills"},
+        commands=("crush",),
+        homes=(f"{_CONFIG}/crush",),
+        path=("mcp",),
+        reference="$%s",
+        stdio_fields=_STDIO,
+        http_fields=_HTTP,
+    ),
+    "cursor": Client(
+        title="Cursor",
+        files={"user": "~/.cursor/mcp.json", "project": ".cursor/mcp.json"},
+        skills={"user": "~/.cursor/skills", "project": ".cursor/skills"},
+        commands=("cursor", "cursor-agent"),
+        homes=("~/.cursor",),
+        reference="${env:%s}",
+        advice="Turn it on under Settings, MCP.",
+    ),
+    "gemini-cli": Client(
+        title="Gemini CLI",
+        files={"user": f"{_GEMINI}/settings.json", "project": ".gemini/settings.json"},
+        skills={"user": f"{_GEMINI}/skills", "project": ".gemini/skills"},
+        commands=("gemini",),
+        homes=(_GEMINI,),
+        reference="$%s",
+        url_key="httpUrl",
+        advice="`gemini mcp list` says whether it is connected; the folder has to be trusted.",
+    ),
+    "goose": Client(
+        title="Goose",
+        files={"user": f"{_CONFIG}/goose/config.yaml"},
+        skills={"user": f"{_CONFIG}/goose/skills", "project": ".goose/skills"},
+        commands=("goose",),
+        homes=(f"{_CONFIG}/goose",),
+        format="yaml",
+        path=("extensions",),
+        reference="${%s}",
+        custom=_goose,
+        advice="`goose configure` shows it among the extensions.",
+    ),
+    "opencode": Client(
+        title="OpenCode",
+        files={"user": f"{_CONFIG}/opencode/opencode.json", "project": "opencode.json"},
+        skills={"user": f"{_CONFIG}/opencode/skills", "project": ".opencode/skills"},
+        commands=("opencode",),
+        homes=(f"{_CONFIG}/opencode",),
+        path=("mcp",),
+        reference="{env:%s}",
+        custom=_opencode,
+        advice="`opencode mcp list` says whether it is connected.",
+    ),
+    "qwen-code": Client(
+        title="Qwen Code",
+        files={"user": f"{_QWEN}/settings.json", "project": ".qwen/settings.json"},
+        skills={"user": f"{_QWEN}/skills", "project": ".qwen/skills"},
+        commands=("qwen",),
+        homes=(_QWEN,),
+        reference="$%s",
+        url_key="httpUrl",
+        advice="`qwen mcp list` says whether it is connected;"
+        " of a project's file `qwen mcp approve nvim-tools`.",
+    ),
+    "vscode": Client(
+        title="VS Code",
+        files={"user": f"{_VSCODE}/mcp.json", "project": ".vscode/mcp.json"},
+        skills={"user": "~/.copilot/skills", "project": ".github/skills"},
+        commands=("code",),
+        homes=(_VSCODE,),
+        path=("servers",),
+        reference="${env:%s}",
+        stdio_fields=_STDIO,
+        http_fields=_HTTP,
+        advice="It asks once whether the server is trusted; `MCP: List Servers` starts it.",
+    ),
+    "windsurf": Client(
+        title="Windsurf",
+        files={"user": "~/.codeium/windsurf/mcp_config.json"},
+        skills={"user": "~/.codeium/windsurf/skills", "project": ".windsurf/skills"},
+        commands=("windsurf",),
+        homes=("~/.codeium/windsurf",),
+        reference="${env:%s}",
+        url_key="serverUrl",
+        advice="Reload the servers in Cascade's MCP panel.",
+    ),
+    "zed": Client(
+        title="Zed",
+        files={"user": f"{_ZED}/settings.json", "project": ".zed/settings.json"},
+        skills={"user": "~/.agents/skills", "project": ".agents/skills"},
+        commands=("zed", "zeditor"),
+        homes=(_ZED,),
+        path=("context_servers",),
+        stdio_fields={"env": {}},
+        advice="The agent panel's settings show whether it runs.",
+    ),
+}
+"""Name in the command line → client, sorted. `lua/mcp-tools/bridge/clients.lua` has the names, too."""

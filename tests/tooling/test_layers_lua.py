@@ -47,7 +47,7 @@ EDITOR_LAYERS = (
     "diagnostics/",
     "lsp/",
     "search/",
-    "dap/ edit/ git/ help/ person/ plugins/ quickfix/ shell/ treesitter/",
+    "dap/ edit/ git/ person/ plugins/ quickfix/ shell/ treesitter/",
     "result/ review/",
     "execute watch",
     "buffer/",

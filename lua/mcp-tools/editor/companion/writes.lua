@@ -5,13 +5,15 @@
 --- Does not know about: proposals, agents. It writes no file.
 
 local buffers = require('mcp-tools.editor.buffer')
+local change = require('mcp-tools.editor.edit.change')
+local changes = require('mcp-tools.editor.edit.changes')
 local disk = require('mcp-tools.editor.buffer.disk')
 local disk_writes = require('mcp-tools.editor.companion.disk_writes')
 local read = require('mcp-tools.files.read')
 local text = require('mcp-tools.files.text')
+local text_diff = require('mcp-tools.editor.text.diff')
 local timer = require('mcp-tools.util.timer')
 local watch = require('mcp-tools.editor.watch')
-local written = require('mcp-tools.editor.companion.written')
 
 local api = vim.api
 
@@ -25,6 +27,54 @@ local MAX_WRITTEN = 64
 local SETTLED = 50
 --- Bytes of a file that is compared with what was accepted.
 local MAX_BYTES = 32 * 1024 * 1024
+
+--- What stands for the name of a tool: agents write with one of their own.
+local TOOL = 'proposal'
+
+---@param one string[]
+---@param other string[]
+---@return boolean
+local function are_same(one, other)
+  return #one == #other and text_diff.same_lines(one, other) == #one
+end
+
+--- What was accepted, by places of the new text.
+---@param proposal mcp-tools.Proposal
+---@return mcp-tools.EditHunk[]
+local function hunks_of(proposal)
+  local hunks, shift = {}, 0
+  for _, hunk in ipairs(proposal.hunks) do
+    if hunk.verdict == 'accepted' and not hunk.changed and not hunk.form then
+      local line = hunk.start + shift - (#hunk.new == 0 and 1 or 0)
+      table.insert(hunks, { line = line, removed = hunk.count, added = #hunk.new })
+      shift = shift + #hunk.new - hunk.count
+    end
+  end
+  return hunks
+end
+
+--- Keeps in mind what is to be written: once it is, the text before is nowhere else.
+---@param session mcp-tools.companion.Session
+---@param accepted mcp-tools.ReviewOutcome of one file
+---@return fun(now: string[]) note to be called with the text of the file, after it was written
+local function expect(session, accepted)
+  local proposal = accepted.proposals[1]
+  local lines = proposal:final() or {}
+  local before, path, is_new, hunks = proposal.base, proposal.path, proposal.is_new, hunks_of(proposal)
+  local client = { name = session.client ~= '' and session.client or session.companion, version = session.version }
+  return function(now)
+    if #hunks == 0 or not are_same(lines, now) then
+      return -- somebody else has written it
+    end
+    local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as mcp-tools.Ctx]]
+    local bufnr = buffers.of_path(path)
+    local fields = { path = path, bufnr = bufnr, before = before, hunks = hunks, is_new = is_new }
+    local id = changes.note(ctx, fields, function(first, count)
+      return vim.list_slice(lines, first, first + count - 1)
+    end)
+    change.announce(path, bufnr, hunks, ctx, id)
+  end
+end
 
 --- What the agent has written is for the person to see: their buffer has it. If it has changes of its own, it takes
 --- over what the person has accepted, and no more.
@@ -106,7 +156,7 @@ function M.await(session, path, accepted)
   if #awaited >= MAX_WRITTEN then
     stop_awaiting(awaited[1].path)
   end
-  local seen, note = false, accepted and written.expect(session, accepted)
+  local seen, note = false, accepted and expect(session, accepted)
   local stop = watch.file(path, function()
     if not seen then
       seen = true

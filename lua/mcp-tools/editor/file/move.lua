@@ -7,18 +7,18 @@
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local clients = require('mcp-tools.editor.lsp.clients')
-local findings = require('mcp-tools.editor.diagnostics.findings')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local findings = require('mcp-tools.editor.diagnostics.findings')
+local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local glob = require('mcp-tools.files.glob')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
-local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local moved_imports = require('mcp-tools.editor.file.moved_imports')
-local moved_buffers = require('mcp-tools.editor.file.moved_buffers')
 local names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
+local save = require('mcp-tools.editor.buffer.save')
 local sensitive = require('mcp-tools.files.sensitive')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -26,6 +26,92 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local api, uv = vim.api, vim.uv
+
+---@param path string
+---@param top string
+local function is_at_or_below(path, top)
+  return path == top or vim.startswith(path, top .. '/')
+end
+
+--- Buffers of what is moved, loaded or not.
+---@param from string resolved
+---@return { bufnr: integer, path: string }[]
+local function buffers_of(from)
+  local list = {}
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    local name = api.nvim_buf_get_name(bufnr)
+    if name ~= '' and buffer_kind.kind(bufnr) == 'file' then
+      local path = paths.resolve(name)
+      if is_at_or_below(path, from) then
+        table.insert(list, { bufnr = bufnr, path = path })
+      end
+    end
+  end
+  return list
+end
+
+--- Language servers hear by what Neovim listens to after a write that a buffer has another name.
+---@param bufnr integer
+local function tell_of_name(bufnr)
+  for _, each in ipairs(api.nvim_get_autocmds({ event = 'BufWritePost', buffer = bufnr })) do
+    local group = each.group_name or ''
+    if group:match('^nvim%.lsp%.') or group:match('^lsp_b_') then
+      api.nvim_exec_autocmds('BufWritePost', { group = each.group, buffer = bufnr, modeline = false })
+    end
+  end
+end
+
+--- Gives a loaded buffer its name. It is written without autocommands and just as it was read, or a later `:write`
+--- would ask whether to overwrite the file: what formats on save would change its text, a line break at the end its
+--- bytes.
+---@param bufnr integer
+---@param new string
+local function rename_buffer(bufnr, new)
+  local fixeol = vim.bo[bufnr].fixendofline
+  vim.bo[bufnr].fixendofline = false
+  local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
+    vim.cmd(('silent keepalt keepjumps file %s'):format(vim.fn.fnameescape(new)))
+    vim.cmd('silent noautocmd lockmarks keepalt keepjumps write!')
+  end)
+  vim.bo[bufnr].fixendofline = fixeol
+  if not ok then
+    error(thrown, 0)
+  end
+  tell_of_name(bufnr)
+end
+
+--- Has a buffer show the file where it is now.
+---@param bufnr integer
+---@param old string
+---@param new string
+---@return string? problem
+local function follow(bufnr, old, new)
+  local problem
+  if api.nvim_buf_is_loaded(bufnr) then
+    local ok, thrown = pcall(rename_buffer, bufnr, new)
+    problem = not ok and ('buffer %d does not follow: %s'):format(bufnr, save.plain(thrown)) or nil
+  else
+    local listed = vim.bo[bufnr].buflisted
+    vim.bo[vim.fn.bufadd(new)].buflisted = listed
+  end
+  for _, each in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_get_name(each) == old and #vim.fn.win_findbuf(each) == 0 then
+      pcall(api.nvim_buf_delete, each, { force = true })
+    end
+  end
+  return problem
+end
+
+--- Has open buffers show what is on the disk: they are written where the file goes.
+---@param ctx mcp-tools.Ctx
+---@param from string
+local function refresh(ctx, from)
+  for _, each in ipairs(buffers_of(from)) do
+    ctx:await(function(done)
+      disk.refresh(each.bufnr, done)
+    end)
+  end
+end
 
 local M = {}
 
@@ -61,12 +147,12 @@ function M.refusal(from, to)
   elseif uv.fs_lstat(to) then
     local text = 'new_path: there is a %s already, which is not overwritten; give the whole path of what does not exist'
     return errors.new('tool_error', text:format(to))
-  elseif moved_buffers.is_at_or_below(to, from) then
+  elseif is_at_or_below(to, from) then
     return errors.new('validation_error', 'new_path: it lies in what is to be moved')
   elseif #buffer_kind.showing(to) > 0 then
     return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(to))
   end
-  for _, each in ipairs(moved_buffers.of(from)) do
+  for _, each in ipairs(buffers_of(from)) do
     if api.nvim_buf_is_loaded(each.bufnr) and vim.bo[each.bufnr].modified then
       local text = '%s has unsaved changes; write them first (buffer_write)'
       return errors.new('tool_error', text:format(each.path))
@@ -161,7 +247,7 @@ local function change_others(ctx, from, to, is_folder, moved)
         moved_imports.correct(plan.files, from, to)
         for _, file in ipairs(plan.files) do
           -- What is moved was saved, and stays so.
-          file.write = file.write or moved_buffers.is_at_or_below(file.place, from)
+          file.write = file.write or is_at_or_below(file.place, from)
         end
         files, err = workspace_edit.apply(ctx, plan)
         if files then
@@ -299,7 +385,7 @@ function M.run(ctx, from, to)
   end)
   err = change_others(ctx, from, to, is_folder, moved)
   if not err then
-    moved_buffers.refresh(ctx, from)
+    refresh(ctx, from)
     err = M.refusal(from, to) or rename(from, to)
   end
   over = true
@@ -312,8 +398,8 @@ function M.run(ctx, from, to)
     end
     return nil, stays and errors.new(err.code, err.message .. stays) or err
   end
-  for _, each in ipairs(moved_buffers.of(from)) do
-    local problem = moved_buffers.follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
+  for _, each in ipairs(buffers_of(from)) do
+    local problem = follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
     table.insert(moved.problems, problem)
   end
   for _, client in ipairs(clients.of(nil)) do
@@ -326,7 +412,7 @@ function M.run(ctx, from, to)
   if #moved.plans > 0 then
     moved.broken, moved.unchecked = broken_imports(ctx, moved)
   end
-  for _, each in ipairs(moved_buffers.of(from)) do
+  for _, each in ipairs(buffers_of(from)) do
     if not api.nvim_buf_is_loaded(each.bufnr) and not vim.bo[each.bufnr].buflisted then
       pcall(api.nvim_buf_delete, each.bufnr, { force = true }) -- Neovim adds it for late diagnostics of the old path
     end

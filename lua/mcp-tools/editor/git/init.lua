@@ -10,9 +10,9 @@
 --- is told which repository and work tree to use (editor/git/repository.lua) and looks for none itself. No fault quotes
 --- a file that git was led to and could not read.
 
-local fault_in = require('mcp-tools.editor.git.fault')
 local process = require('mcp-tools.editor.process')
 local repository = require('mcp-tools.editor.git.repository')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -56,6 +56,27 @@ local SETTINGS = {
   'status.submoduleSummary=false', -- runs git in there
   'submodule.recurse=false',
 }
+
+--- Behind a colon git quotes the line that it cannot read, of whatever file a link or the configuration has it take for
+--- one of its own. Only this is said of the repository by no file.
+local REASONS = { ['No such file or directory'] = true, ['Permission denied'] = true, ['Not a directory'] = true }
+
+--- Why git failed, without what it quotes.
+---@param done mcp-tools.process.Result
+---@return string?
+local function fault_in(done)
+  if not done.fault or not done.code or done.ended_by or done.signal ~= 0 then
+    return done.fault
+  end
+  local said = ('\n' .. done.stderr):match('\nfatal: [^\n]*') or ('\n' .. done.stderr):match('\nerror: [^\n]*')
+  local kind, text = (said or ''):match('^\n(%l+): (.*)$')
+  if not text then
+    return ('git ended with %d'):format(done.code)
+  end
+  local head, tail = text:match('^(.-): (.*)$')
+  local is_kept = not head or REASONS[tail] or vim.startswith(head, 'command line,') -- that one is about a pattern
+  return (utf8.repair(('%s: %s'):format(kind, is_kept and text or head)))
+end
 
 ---@param settings string[] `key=value`
 ---@return string[]

@@ -1,8 +1,7 @@
---- A plugin's folder: its Lua modules, help, readme and what else lies at its top.
----
---- Receives: the folder.
---- Sends: names of what is in it; nothing is loaded.
---- Does not know about: who manages it.
+--- A plugin's directory: its Lua modules, help, readme, and the text of its files. Nothing of it is loaded.
+
+local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.files.read')
 
 local uv = vim.uv
 
@@ -12,6 +11,8 @@ local M = {}
 local DEPTH = 6
 --- Entries looked at; beyond it the list is said to be cut.
 local MAX_ENTRIES = 5000
+--- Maximum size of a file that is read, in bytes.
+local MAX_BYTES = 8 * 1024 * 1024
 
 ---@param path string
 ---@return { name: string, type: string }[]
@@ -83,6 +84,32 @@ function M.readme(path)
     end
   end
   return best
+end
+
+--- May a file of a plugin be read? It lies outside of the project, and is no secret because of that. When the plugin is
+--- the project itself, none that a link leads to elsewhere.
+---@param path string
+---@param root string
+---@return mcp-tools.Judge
+local function judge(path, root)
+  local is_own = vim.iter(vim.fs.parents(vim.fn.fnamemodify(path, ':p'))):any(function(folder)
+    return paths.inside((paths.resolve(folder)), root)
+  end)
+  return function(real)
+    return not paths.sensitive(real) and (not is_own or paths.inside(real, root))
+  end
+end
+
+--- The text of a file of a plugin.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param path string
+---@return string? text with "\n" between lines
+---@return mcp-tools.Error? err
+function M.text(ctx, path)
+  local text, err = ctx:await(function(done)
+    read.read(path, MAX_BYTES, done, judge(path, ctx.root))
+  end)
+  return text and (text:gsub('\r\n', '\n')), err
 end
 
 return M

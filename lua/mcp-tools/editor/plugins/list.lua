@@ -6,7 +6,12 @@
 ---
 --- A manager is asked only when it is there already: asking loads nothing.
 
+local errors = require('mcp-tools.errors')
+
 local M = {}
+
+--- Names that are told when there is none of that name.
+local NEAR = 8
 
 ---@class mcp-tools.Plugin
 ---@field name string
@@ -111,7 +116,7 @@ end
 ---@param name string
 ---@return mcp-tools.Plugin?
 ---@return string[] near names that hold it
-function M.find(name)
+local function named(name)
   local near, wanted = {}, name:lower()
   local function plain(text)
     return (text:lower():gsub('[%.%-]n?vim$', ''))
@@ -127,6 +132,21 @@ function M.find(name)
     end
   end
   return second, near
+end
+
+--- The plugin of a name, which is installed.
+---@param name string
+---@return mcp-tools.Plugin? plugin with a folder
+---@return mcp-tools.Error? err
+function M.find(name)
+  local plugin, near = named(name)
+  if not plugin then
+    local hint = #near > 0 and 'near: ' .. table.concat(vim.list_slice(near, 1, NEAR), ', ') or 'plugin_list names all'
+    return nil, errors.new('not_found', ('name: there is no plugin %s; %s'):format(name, hint))
+  elseif not plugin.path or not vim.uv.fs_stat(plugin.path) then
+    return nil, errors.new('not_found', ('name: %s is not installed'):format(plugin.name))
+  end
+  return plugin
 end
 
 --- Names of the Lua modules that are loaded.

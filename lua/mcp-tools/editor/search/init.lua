@@ -7,7 +7,6 @@
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
-local candidates = require('mcp-tools.editor.search.candidates')
 local contents = require('mcp-tools.editor.buffer.contents')
 local engines = require('mcp-tools.editor.search.engine')
 local files = require('mcp-tools.editor.search.files')
@@ -44,6 +43,58 @@ local MAX_BATCH = 4 * 1024 * 1024
 ---@field place mcp-tools.search.Place
 ---@field engine mcp-tools.search.Engine? of a regular expression
 ---@field max integer places
+
+--- The longest line of a plain query: programs look at lines.
+---@param text string
+---@return string
+local function longest_line(text)
+  local best = ''
+  for line in vim.gsplit(text, '\n', { plain = true }) do
+    best = #line > #best and line or best
+  end
+  return best
+end
+
+--- Files that may match. Which of them may be read was not checked.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param place mcp-tools.search.Place
+---@param query mcp-tools.search.Query
+---@param opts { globs: string[]?, engine: mcp-tools.search.Engine? } `engine` of a regular expression
+---@return string[]? absolute, sorted, some twice
+---@return mcp-tools.Error|boolean? err_or_cut
+local function find_candidates(ctx, place, query, opts)
+  if not place.folder then
+    return { place.path }
+  end
+  local takes, err = files.matcher(opts.globs)
+  if not takes then
+    return nil, err
+  end
+  local found, cut
+  if opts.engine then
+    found, cut = opts.engine:files(ctx, place)
+  else
+    local line = longest_line(query.query)
+    local flags = query.ignore_case and { '-i' } or {}
+    if line ~= '' then
+      found, cut = engines.files(ctx, place, { pattern = line, is_regex = false, flags = flags })
+    end
+  end
+  if not found then
+    return files.list(ctx, place, opts.globs)
+  end
+  local pause, kept = time_slice.of(ctx), {}
+  for _, path in ipairs(found) do
+    if vim.startswith(path, place.path .. '/') and takes(path:sub(#place.path + 2)) then
+      table.insert(kept, path)
+    end
+    pause()
+  end
+  kept = sort(kept, function(a, b)
+    return a < b
+  end, pause)
+  return kept, cut or #found >= files.MAX_FILES
+end
 
 --- Buffers below a place whose text is not what the disk has.
 ---@param place mcp-tools.search.Place
@@ -154,7 +205,7 @@ function M.find(ctx, query, opts)
     engine, err = engines.open(ctx, query)
   end
   if takes and not err then
-    list, err = candidates.find(ctx, place, query, { globs = opts.globs, engine = engine })
+    list, err = find_candidates(ctx, place, query, { globs = opts.globs, engine = engine })
   end
   if not (place and takes and list) then
     return nil, err --[[@as mcp-tools.Error]]

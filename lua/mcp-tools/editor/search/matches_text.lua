@@ -4,7 +4,7 @@
 --- Sends: text that stays within bounds.
 --- Does not know about: how it was searched.
 
-local fit = require('mcp-tools.editor.result.fit')
+local result = require('mcp-tools.editor.result')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local utf8 = require('mcp-tools.util.utf8')
@@ -196,7 +196,7 @@ function M.of(found, opts, pause)
       return head(found, { limit = math.huge, offset = 0 })
     end,
   })
-  return fit.longest(variants, 'narrow it with path, globs or limit')
+  return result.longest(variants, 'narrow it with path, globs or limit')
 end
 
 return M

@@ -1,7 +1,7 @@
 --- Outlines: the symbols of a file as text, nested by indent: `Ledger [class] 25-67`, and for what can be called
 --- its source line: `  post 33: def post(self, account):`.
 
-local fit = require('mcp-tools.editor.result.fit')
+local result = require('mcp-tools.editor.result')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -128,7 +128,7 @@ local function add(list, line_of, opts, out, level)
     end
   end
   for _, node in ipairs(list) do
-    if out.bytes > fit.MAX_BYTES then
+    if out.bytes > result.MAX_BYTES then
       break -- it is going to be told in a shorter way
     elseif SMALL[node.kind] and #node.children == 0 then
       if node.kind ~= kind or #table.concat(run, ', ') > MAX_ROW then

@@ -4,7 +4,7 @@ local access = require('mcp-tools.files.access')
 local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
-local fit = require('mcp-tools.editor.result.fit')
+local result = require('mcp-tools.editor.result')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
 local search_files = require('mcp-tools.editor.search.files')
@@ -87,7 +87,7 @@ local function answer(head, body, rest, narrow)
       end,
     }
   end
-  return fit.longest(vim.list_extend(variants, rest), narrow)
+  return result.longest(vim.list_extend(variants, rest), narrow)
 end
 
 ---@param each mcp-tools.SymbolSource

@@ -3,7 +3,7 @@
 local errors = require('mcp-tools.errors')
 local file_type = require('mcp-tools.files.filetype')
 local find = require('mcp-tools.editor.symbol.find')
-local fit = require('mcp-tools.editor.result.fit')
+local result = require('mcp-tools.editor.result')
 local locations = require('mcp-tools.editor.lsp.locations')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local navigation = require('mcp-tools.editor.lsp.navigation')
@@ -216,7 +216,7 @@ function M.text(found, name, opts)
       end,
     }
   end
-  return fit.longest({
+  return result.longest({
     variant(nil, function()
       return rows_of(found, opts, true)
     end),

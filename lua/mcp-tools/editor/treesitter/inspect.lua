@@ -2,7 +2,7 @@
 --- are refused.
 
 local errors = require('mcp-tools.errors')
-local fit = require('mcp-tools.editor.result.fit')
+local result = require('mcp-tools.editor.result')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local target = require('mcp-tools.editor.buffer.target')
@@ -296,7 +296,7 @@ function M.query(ctx, args)
     head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
     head = head .. (last < count and (', offset=%d goes on'):format(last) or '')
   end
-  return fit.longest({
+  return result.longest({
     {
       text = function()
         return head .. '\n' .. table.concat(rows, '\n')

@@ -2,7 +2,7 @@
 
 local mcp_tools = require('mcp-tools')
 local redact = require('mcp-tools.files.redact')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local result = require('mcp-tools.editor.result')
 
 --- What cannot be loaded is rarely more; :checkhealth has all.
 local MAX_FAILURES = 20
@@ -53,7 +53,7 @@ return {
   execute = function(ctx)
     local status, report = mcp_tools.status(), mcp_tools.report()
     local trouble = status.state ~= 'ready' and (status.last_error or 'the bridge is ' .. status.state) or status.note
-    ctx(valid_utf8({
+    ctx(result.utf8({
       health = trouble and redact.text(trouble) or 'ok',
       to_do = status.to_do,
       project = ctx.root,

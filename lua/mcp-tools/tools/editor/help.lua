@@ -1,43 +1,212 @@
 --- The editor's help, read without opening it.
 
 local errors = require('mcp-tools.errors')
-local paginate = require('mcp-tools.editor.result.paginate')
-local tags = require('mcp-tools.editor.help.tags')
+local folder = require('mcp-tools.editor.plugins.folder')
+local result = require('mcp-tools.editor.result')
+local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
-local topic = require('mcp-tools.editor.help.topic')
 local trim = require('mcp-tools.util.trim')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 --- Topics that are named beside the text of one.
 local SEE = 8
 
----@param found table[]
+---@param text string
+---@param from integer
+---@param to integer
+---@return integer
+local function breaks(text, from, to)
+  return select(2, text:sub(from, to):gsub('\n', ''))
+end
+
+--- Some lines of a text, from the one that begins at a byte.
+---@param text string
+---@param from integer
+---@param count integer
+---@return string[] lines
+---@return boolean more
+local function lines_from(text, from, count)
+  local lines = {}
+  while #lines < count and from <= #text do
+    local at = text:find('\n', from, true) or #text + 1
+    table.insert(lines, text:sub(from, at - 1))
+    from = at + 1
+  end
+  return lines, from <= #text
+end
+
+---@param line string
+---@return boolean
+local function is_rule(line)
+  return line:find('^[=-][=-][=-][=-]+%s*$') ~= nil
+end
+
+--- Does a line begin a topic?
+---@param line string
+---@return boolean
+local function has_tag(line)
+  return line:find('%*[^%s*|]+%*%s') ~= nil or line:find('%*[^%s*|]+%*$') ~= nil
+end
+
+--- How many of the lines are of the topic that begins with them. One that begins with several tags ends before the next
+--- that comes behind some text.
+---@param lines string[]
+---@return integer count
+---@return boolean ended
+local function extent(lines)
+  local text_seen, last = false, #lines
+  for i = 2, #lines do
+    local line = lines[i]
+    if text_seen and (is_rule(line) or has_tag(line)) then
+      last = i - 1
+      break
+    end
+    text_seen = text_seen or line:find('%S') ~= nil and not has_tag(line) and not is_rule(line)
+  end
+  local ended = last < #lines
+  while last > 1 and not lines[last]:find('%S') do
+    last = last - 1
+  end
+  return last, ended
+end
+
+---@class mcp-tools.HelpTopic
+---@field line integer of the first one
+---@field lines string[]
+---@field ended boolean they are the whole topic
+---@field more boolean the file goes on
+
+--- The lines of a topic; with an offset those that follow, whatever they belong to.
+---@param text string of its file
+---@param tag string
+---@param offset integer
+---@param limit integer
+---@return mcp-tools.HelpTopic?
+local function read_topic(text, tag, offset, limit)
+  local at = text:find('*' .. tag .. '*', 1, true)
+  if not at then
+    return nil
+  end
+  while at > 1 and text:sub(at - 1, at - 1) ~= '\n' do
+    at = at - 1
+  end
+  -- One more than is wanted tells whether the topic ends there.
+  local lines, more = lines_from(text, at, offset + limit + 1)
+  local count, ended = offset + limit, false
+  if offset == 0 then
+    local all
+    count, all = extent(lines)
+    ended = all or not more and #lines <= limit
+    count = math.min(count, limit)
+  end
+  return {
+    line = 1 + breaks(text, 1, at - 1) + offset,
+    lines = vim.list_slice(lines, offset + 1, math.min(#lines, count)),
+    ended = ended and offset == 0,
+    more = more or #lines > count,
+  }
+end
+
+--- Lines that hold all words, file by file, until there are enough.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param words string[] in small letters
+---@param enough integer
+---@param pause fun()
+---@return { file: string, line: integer, text: string }[]
+local function search_lines(ctx, words, enough, pause)
+  local longest = words[1]
+  for _, word in ipairs(words) do
+    longest = #word > #longest and word or longest
+  end
+  local found = {}
+  for _, path in ipairs(vim.api.nvim_get_runtime_file('doc/*.txt', true)) do
+    local text = folder.text(ctx, path) or ''
+    pause()
+    local small, line, counted, from = text:lower(), 1, 1, 1
+    while #found < enough do
+      local at = small:find(longest, from, true)
+      if not at then
+        break
+      end
+      line, counted = line + breaks(text, counted, at - 1), at
+      local stop = (small:find('\n', at, true) or #small + 1) - 1
+      local start = at - #strings.last_line(small:sub(math.max(1, at - 1000), at - 1))
+      local whole = small:sub(start, stop)
+      if vim.iter(words):all(function(word)
+        return whole:find(word, 1, true) ~= nil
+      end) then
+        table.insert(found, { file = path, line = line, text = trim(text:sub(start, stop)) })
+      end
+      from = stop + 1
+      pause()
+    end
+    pause()
+    if #found >= enough then
+      break
+    end
+  end
+  return found
+end
+
+--- Tags that fit, the best first, as `:help` finds them.
+---@param wanted string
 ---@return string[]
-local function names(found)
-  return vim.tbl_map(function(each)
-    return each.tag
-  end, found)
+local function matching_tags(wanted)
+  local words = vim.split(trim(wanted:lower()), '%s+')
+  local ok, found = pcall(vim.fn.getcompletion, words[1], 'help')
+  return vim.tbl_filter(function(tag)
+    return vim.iter(words):all(function(word)
+      return tag:lower():find(word, 1, true) ~= nil
+    end)
+  end, ok and found or {})
+end
+
+--- The files of tags, by the indexes of all help on the runtimepath.
+---@param ctx mcp-tools.Ctx
+---@param names string[]
+---@param pause fun()
+---@return table<string, string> paths
+local function files_of(ctx, names, pause)
+  local wanted, files = {}, {}
+  for _, name in ipairs(names) do
+    wanted[name] = true
+  end
+  for _, path in ipairs(#names > 0 and vim.api.nvim_get_runtime_file('doc/tags', true) or {}) do
+    for line in (folder.text(ctx, path) or ''):gmatch('[^\n]+') do
+      local tag, file = line:match('^([^\t]+)\t([^\t]+)\t')
+      local is_below = file and not ('/' .. file .. '/'):find('/../', 1, true)
+      if wanted[tag] and not files[tag] and is_below then
+        files[tag] = vim.fs.dirname(path) .. '/' .. file
+      end
+      pause()
+    end
+  end
+  return files
 end
 
 --- The text of a topic.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
----@param found table[] topics that fit, at least one
-local function read(ctx, args, found)
-  local best = found[1]
-  local text, err = topic.text(ctx, best.file)
-  if not text then
-    return ctx(nil, err)
+---@param found string[] tags that fit, at least one
+---@param pause fun()
+local function read(ctx, args, found, pause)
+  local tag = found[1]
+  local file = files_of(ctx, { tag }, pause)[tag]
+  local text, err
+  if file then
+    text, err = folder.text(ctx, file)
+    if not text then
+      return ctx(nil, err)
+    end
   end
-  local part = topic.read(text, best.tag, args.offset, args.limit)
+  local part = text and read_topic(text, tag, args.offset, args.limit)
   if not part then
     local message = 'the tag %s is not in its file any more; :helptags makes its index anew'
-    return ctx(nil, errors.new('not_found', message:format(best.tag)))
+    return ctx(nil, errors.new('not_found', message:format(tag)))
   end
-  local others = names(vim.list_slice(found, 2, SEE + 1))
-  return valid_utf8({
-    tag = best.tag,
-    file = vim.fs.basename(best.file),
+  local others = vim.list_slice(found, 2, SEE + 1)
+  return result.utf8({
+    tag = tag,
+    file = vim.fs.basename(file),
     line = part.line,
     text = table.concat(part.lines, '\n'),
     next_offset = part.more and args.offset + #part.lines or nil,
@@ -75,21 +244,22 @@ return {
       return ctx(nil, errors.new('validation_error', 'give exactly one of topic and search'))
     end
     local pause = time_slice.of(ctx)
-    local found = tags.find(tags.all(ctx, pause), args.topic or args.search, pause)
+    local found = matching_tags(args.topic or args.search)
     if args.topic then
       if #found == 0 then
         local text = 'topic: the help has no tag like %s; search looks into its text'
         return ctx(nil, errors.new('not_found', text:format(args.topic)))
       end
-      return read(ctx, args, found)
+      return read(ctx, args, found, pause)
     end
-    local items, about = paginate(found, args)
+    local items, about = result.page(found, args)
     local answer = { tags = {}, tags_total = about.total, next_offset = about.next_offset }
-    for _, each in ipairs(items) do
-      table.insert(answer.tags, { tag = each.tag, file = vim.fs.basename(each.file) })
+    local files = files_of(ctx, items, pause)
+    for _, tag in ipairs(items) do
+      table.insert(answer.tags, { tag = tag, file = vim.fs.basename(files[tag] or '') })
     end
     local words = vim.split(trim(args.search:lower()), '%s+')
-    local lines = topic.search(ctx, words, args.offset + args.limit + 1, pause)
+    local lines = search_lines(ctx, words, args.offset + args.limit + 1, pause)
     answer.lines = vim.list_slice(lines, args.offset + 1, math.min(#lines, args.offset + args.limit))
     if #lines > args.offset + args.limit then
       answer.next_offset = args.offset + args.limit
@@ -97,6 +267,6 @@ return {
     for _, each in ipairs(answer.lines) do
       each.file = vim.fs.basename(each.file)
     end
-    return valid_utf8(answer)
+    return result.utf8(answer)
   end,
 }

@@ -1,10 +1,117 @@
 --- Places that the person set, came from, or edited.
 
+local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
+local cursor = require('mcp-tools.editor.person.cursor')
 local errors = require('mcp-tools.errors')
-local marks = require('mcp-tools.editor.person.marks')
-local paginate = require('mcp-tools.editor.result.paginate')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local result = require('mcp-tools.editor.result')
+local position = require('mcp-tools.editor.position')
+local redact = require('mcp-tools.files.redact')
+local trim = require('mcp-tools.util.trim')
+local utf8 = require('mcp-tools.util.utf8')
+
+local api, fn = vim.api, vim.fn
+
+--- Of each line.
+local MAX_TEXT = 200
+
+--- May its text be given? Nil for what is not loaded, whose text nobody looks for.
+---@param bufnr integer
+---@param root string
+---@return boolean? readable
+---@return string? why
+local function look(bufnr, root)
+  if not api.nvim_buf_is_loaded(bufnr) then
+    return nil
+  end
+  return access.buffer(bufnr, root)
+end
+
+--- Makes places of one call: what may be read of a buffer is looked up once.
+---@param root string
+---@return fun(bufnr: integer?, line: integer, byte: integer, name: string?): table place line from 1, byte from 0
+local function places(root)
+  local known = {}
+  return function(bufnr, line, byte, name)
+    local seen = {}
+    if bufnr then
+      name = api.nvim_buf_get_name(bufnr)
+      known[bufnr] = known[bufnr] or { look(bufnr, root) }
+      seen = known[bufnr]
+    end
+    local text = seen[1] and api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
+    return {
+      path = name and name ~= '' and access.shown(name, root) or nil,
+      bufnr = bufnr,
+      line = line,
+      column = bufnr and position.column(bufnr, line - 1, math.max(byte, 0)) or byte + 1,
+      text = text and redact.quoted(utf8.cut(trim(text), MAX_TEXT)) or nil,
+      withheld = seen[2],
+    }
+  end
+end
+
+---@param bufnr integer
+---@param place fun(...): table
+---@return table[]
+local function marks(bufnr, place)
+  local list = {}
+  local function add(each, number)
+    local at = each.pos
+    if at[2] > 0 then
+      local name = not number and each.file and fn.fnamemodify(each.file, ':p') or nil
+      local found = place(number, at[2], at[3] - 1, name)
+      found.mark = each.mark:sub(2)
+      table.insert(list, found)
+    end
+  end
+  for _, each in ipairs(fn.getmarklist(bufnr)) do
+    add(each, bufnr)
+  end
+  for _, each in ipairs(fn.getmarklist()) do
+    local number = each.pos[1]
+    add(each, number > 0 and api.nvim_buf_is_valid(number) and number or nil)
+  end
+  return list
+end
+
+--- Latest first.
+---@param bufnr integer
+---@param place fun(...): table
+---@return table[]
+local function jumps(bufnr, place)
+  local window, list = cursor.window(bufnr), {}
+  for _, each in ipairs(window and fn.getjumplist(window)[1] or {}) do
+    if api.nvim_buf_is_valid(each.bufnr) then
+      table.insert(list, 1, place(each.bufnr, math.max(each.lnum, 1), each.col))
+    end
+  end
+  return list
+end
+
+--- Latest first.
+---@param bufnr integer
+---@param place fun(...): table
+---@return table[]
+local function changes(bufnr, place)
+  local list = {}
+  for _, each in ipairs(fn.getchangelist(bufnr)[1] or {}) do
+    table.insert(list, 1, place(bufnr, math.max(each.lnum, 1), each.col))
+  end
+  return list
+end
+
+local READERS = { marks = marks, jumps = jumps, changes = changes }
+local KINDS = { 'marks', 'jumps', 'changes' }
+
+--- The places of one kind.
+---@param kind 'marks'|'jumps'|'changes'
+---@param bufnr integer loaded
+---@param root string
+---@return table[]
+local function places_of_kind(kind, bufnr, root)
+  return READERS[kind](bufnr, places(root))
+end
 
 return {
   name = 'editor_marks',
@@ -15,7 +122,7 @@ return {
   args = {
     path = { type = 'string', description = 'A file that is open; default: the current one' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
-    kind = { type = 'string', enum = marks.KINDS, description = 'Only these; default: all three' },
+    kind = { type = 'string', enum = KINDS, description = 'Only these; default: all three' },
     limit = { type = 'integer', description = 'At most so many of each', default = 30, minimum = 1, maximum = 200 },
     offset = { type = 'integer', description = 'Of each to pass over', default = 0, minimum = 0 },
   },
@@ -31,14 +138,14 @@ return {
       )
     end
     local answer = { bufnr = found.bufnr }
-    for _, kind in ipairs(args.kind and { args.kind } or marks.KINDS) do
-      local items, about = paginate(marks.get(kind, found.bufnr, ctx.root), args)
+    for _, kind in ipairs(args.kind and { args.kind } or KINDS) do
+      local items, about = result.page(places_of_kind(kind, found.bufnr, ctx.root), args)
       answer[kind] = items
       if about.next_offset then
         answer.next_offset = about.next_offset
       end
       answer[kind .. '_total'] = about.total
     end
-    ctx(valid_utf8(answer))
+    ctx(result.utf8(answer))
   end,
 }

@@ -1,9 +1,8 @@
 --- What the editor has said.
 
 local messages = require('mcp-tools.editor.person.messages')
-local paginate = require('mcp-tools.editor.result.paginate')
+local result = require('mcp-tools.editor.result')
 local time_slice = require('mcp-tools.util.time_slice')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'editor_messages',
@@ -25,8 +24,8 @@ return {
         table.insert(lines, all[i])
       end
     end
-    local items, about = paginate(lines, args)
+    local items, about = result.page(lines, args)
     about.messages = items
-    return valid_utf8(about)
+    return result.utf8(about)
   end,
 }

@@ -8,7 +8,7 @@ local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local rate = require('mcp-tools.util.rate')
 local show = require('mcp-tools.editor.person.show')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local result = require('mcp-tools.editor.result')
 
 local api = vim.api
 
@@ -101,7 +101,7 @@ return {
       return ctx(nil, why)
     end
     local at = api.nvim_win_get_cursor(window)
-    return valid_utf8({
+    return result.utf8({
       path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root),
       bufnr = bufnr,
       window = window,

@@ -1,8 +1,98 @@
 --- What the person has yanked, recorded, searched for and typed.
 
-local registers = require('mcp-tools.editor.person.registers')
+local access = require('mcp-tools.files.access')
+local errors = require('mcp-tools.errors')
+local redact = require('mcp-tools.files.redact')
 local time_slice = require('mcp-tools.util.time_slice')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local utf8 = require('mcp-tools.util.utf8')
+local result = require('mcp-tools.editor.result')
+
+--- All that hold text of this editor alone.
+local OWN = [["-.:/0123456789abcdefghijklmnopqrstuvwxyz]]
+--- The clipboard and what else other programs see.
+local SHARED = '+*'
+--- Names of files.
+local FILES = '%#'
+
+local KINDS = { v = 'characters', V = 'lines' }
+
+--- Is one of these the clipboard?
+---@param names string
+---@return boolean
+local function is_shared(names)
+  return names:find('[+*]') ~= nil
+end
+
+--- Why these names cannot be read.
+---@param names string
+---@return mcp-tools.Error?
+local function refusal(names)
+  for name in names:gmatch('.') do
+    if not (OWN .. SHARED .. FILES):find(name:lower(), 1, true) then
+      local text = 'names: there is no register %s; give some of %s'
+      return errors.new('validation_error', text:format(utf8.repair(name), OWN .. FILES .. SHARED))
+    end
+  end
+  if is_shared(names) and vim.fn.has('clipboard') == 0 then
+    return errors.new('not_found', 'names: this editor has no clipboard; leave + and * out')
+  end
+end
+
+--- The beginning of a register and how much it holds. A large one is never handed to Lua, which would copy it again.
+---@param name string
+---@param max integer bytes
+---@param pause fun()
+---@return string text
+---@return integer bytes
+local function beginning(name, max, pause)
+  local text = vim.fn.eval(('strpart(@%s, 0, %d)'):format(name, max))
+  if #text < max then
+    return text, #text
+  end
+  pause()
+  return text, vim.fn.eval(('strlen(@%s)'):format(name))
+end
+
+---@param name string
+---@param max_bytes integer
+---@param pause fun()
+---@return table?
+local function read(name, max_bytes, pause)
+  -- Some more than is given, so that a secret at the cut is known for one.
+  local text, bytes = beginning(name, 2 * max_bytes + 4096, pause)
+  local kind = vim.fn.getregtype(name)
+  if text == '' then
+    return nil
+  elseif FILES:find(name, 1, true) then
+    text = access.name(text)
+    bytes = #text
+  end
+  local given = redact.text(text, pause)
+  return {
+    register = name,
+    kind = KINDS[kind] or 'block',
+    bytes = bytes,
+    text = #given > max_bytes and utf8.cut(given, max_bytes) or given,
+    truncated = (#given > max_bytes or bytes > #text) or nil,
+  }
+end
+
+--- Those that hold something.
+---@param names string
+---@param max_bytes integer of each
+---@param pause fun()
+---@return table[]
+local function read_all(names, max_bytes, pause)
+  local list, seen = {}, {}
+  for name in names:lower():gmatch('.') do
+    if not seen[name] then
+      seen[name] = true
+      table.insert(list, read(name, max_bytes, pause))
+      pause()
+    end
+  end
+  return list
+end
 
 return {
   name = 'editor_registers',
@@ -16,7 +106,7 @@ return {
       description = 'Names of registers, one after the other, such as "0a+. Default: all but the clipboard',
       minLength = 1,
       maxLength = 60,
-      default = registers.OWN,
+      default = OWN,
     },
     max_bytes = {
       type = 'integer',
@@ -28,20 +118,20 @@ return {
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   needs_approval = function(args)
-    return registers.is_shared(args.names) and 'it reads the clipboard, which may hold anything'
+    return is_shared(args.names) and 'it reads the clipboard, which may hold anything'
   end,
   preview = function(args)
-    local err = registers.refusal(args.names)
+    local err = refusal(args.names)
     if err then
       return nil, err
     end
     return 'Registers ' .. args.names
   end,
   run = function(ctx, args)
-    local err = registers.refusal(args.names)
+    local err = refusal(args.names)
     if err then
       return ctx(nil, err)
     end
-    return valid_utf8({ registers = registers.get(args.names, args.max_bytes, time_slice.of(ctx)) })
+    return result.utf8({ registers = read_all(args.names, args.max_bytes, time_slice.of(ctx)) })
   end,
 }

@@ -2,7 +2,7 @@
 
 local selection = require('mcp-tools.editor.person.selection')
 local utf8 = require('mcp-tools.util.utf8')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local result = require('mcp-tools.editor.result')
 
 return {
   name = 'editor_selection',
@@ -30,6 +30,6 @@ return {
       found.text = utf8.cut(found.text, args.max_bytes)
       found.truncated = true
     end
-    ctx({ selection = valid_utf8(found) })
+    ctx({ selection = result.utf8(found) })
   end,
 }

@@ -1,7 +1,121 @@
 --- What the person has before them.
 
-local state = require('mcp-tools.editor.person.state')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
+local cursor = require('mcp-tools.editor.person.cursor')
+local position = require('mcp-tools.editor.position')
+local result = require('mcp-tools.editor.result')
+
+local api, fn = vim.api, vim.fn
+
+--- Options of a buffer that say how its text is to be written.
+local OPTIONS =
+  { 'expandtab', 'shiftwidth', 'tabstop', 'textwidth', 'fileformat', 'fileencoding', 'readonly', 'modifiable' }
+
+---@param window integer
+---@return string
+local function kind_of(window)
+  if api.nvim_win_get_config(window).relative ~= '' then
+    return 'float'
+  end
+  local kind = fn.win_gettype(window)
+  return kind ~= '' and kind or 'window'
+end
+
+---@param window integer
+---@param root string
+---@return table
+local function window_of(window, root)
+  local bufnr = api.nvim_win_get_buf(window)
+  local name, place = api.nvim_buf_get_name(bufnr), api.nvim_win_get_cursor(window)
+  local info, kind = fn.getwininfo(window)[1], kind_of(window)
+  local buftype = vim.bo[bufnr].buftype
+  return {
+    window = window,
+    bufnr = bufnr,
+    path = name ~= '' and access.shown(name, root) or nil,
+    kind = kind ~= 'window' and kind or nil,
+    buftype = buftype ~= '' and buftype or nil,
+    current = window == api.nvim_get_current_win() or nil,
+    line = place[1],
+    column = position.column(bufnr, place[1] - 1, place[2]),
+    first_visible_line = info.topline,
+    last_visible_line = info.botline,
+    width = info.width,
+    height = info.height,
+  }
+end
+
+---@param root string
+---@param limit integer windows
+---@return table[] tabs, integer windows
+local function tabs(root, limit)
+  local list, count = {}, 0
+  for _, tab in ipairs(api.nvim_list_tabpages()) do
+    local windows = {}
+    for _, window in ipairs(api.nvim_tabpage_list_wins(tab)) do
+      count = count + 1
+      if count <= limit then
+        table.insert(windows, window_of(window, root))
+      end
+    end
+    if #windows > 0 then
+      local number = api.nvim_tabpage_get_number(tab)
+      local cwd = fn.haslocaldir(-1, number) == 1 and fn.getcwd(-1, number) or nil
+      table.insert(list, {
+        tab = number,
+        current = tab == api.nvim_get_current_tabpage() or nil,
+        cwd = cwd,
+        windows = windows,
+      })
+    end
+  end
+  return list, count
+end
+
+---@param bufnr integer
+---@return table<string, any>
+local function options_of(bufnr)
+  local options = {}
+  for _, name in ipairs(OPTIONS) do
+    options[name] = vim.bo[bufnr][name]
+  end
+  return options
+end
+
+--- The file that the person looks at.
+---@param root string
+---@return table?
+local function current_of(root)
+  local bufnr, place = buffers.current(), cursor.get(root)
+  if not bufnr or not place then
+    return nil
+  end
+  place.filetype = vim.bo[bufnr].filetype ~= '' and vim.bo[bufnr].filetype or nil
+  place.modified = vim.bo[bufnr].modified
+  place.lines = api.nvim_buf_line_count(bufnr)
+  place.changedtick = api.nvim_buf_get_changedtick(bufnr)
+  place.options = options_of(bufnr)
+  return place
+end
+
+--- All of it.
+---@param root string
+---@param max_windows integer
+---@return table
+local function state_of(root, max_windows)
+  local mode = api.nvim_get_mode()
+  local list, count = tabs(root, max_windows)
+  return {
+    mode = mode.mode,
+    blocking = mode.blocking or nil,
+    root = root,
+    cwd = fn.getcwd(),
+    current = current_of(root),
+    tabs = list,
+    windows_total = count > max_windows and count or nil,
+  }
+end
 
 return {
   name = 'editor_state',
@@ -15,6 +129,6 @@ return {
   annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx, args)
-    ctx(valid_utf8(state.get(ctx.root, args.limit)))
+    ctx(result.utf8(state_of(ctx.root, args.limit)))
   end,
 }

@@ -2,7 +2,6 @@
 
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
-local json_query = require('mcp-tools.editor.file.json_query')
 local file_text = require('mcp-tools.files.text')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
@@ -23,6 +22,158 @@ local function text_of(ctx, found)
     read.read(found.path, MAX_FILE, done)
   end)
   return bytes and file_text.decode(bytes), err
+end
+
+--- Of a value that is given as a whole: tables within tables.
+local MAX_LEVELS = 30
+
+---@class mcp-tools.JsonAnswer
+---@field type 'object'|'array'|'string'|'number'|'boolean'|'null'
+---@field value any?
+---@field keys string[]? of an object that is too large
+---@field total integer? keys or items of a value that is too large
+---@field deep boolean? it is given so because it is nested too deep
+
+--- Names and numbers of the path: `a.b`, `a[0]`, `a.0`, `["with.dot"]`.
+---@param path string
+---@return (string|integer)[]?
+---@return string? fault
+local function steps_of(path)
+  local steps, at = {}, 1
+  while at <= #path do
+    local index, after = path:match('^%[(%d+)%]()', at)
+    local quoted
+    if not index then
+      quoted, after = path:match('^%["([^"]*)"%]()', at)
+    end
+    if index then
+      steps[#steps + 1], at = tonumber(index), after
+    elseif quoted then
+      steps[#steps + 1], at = quoted, after
+    else
+      local name
+      name, after = path:match((at == 1 and '^' or '^%.') .. '([^.%[%]]+)()', at)
+      if not name then
+        return nil, ('it cannot be read from character %d on'):format(at)
+      end
+      steps[#steps + 1], at = name, after
+    end
+  end
+  return steps
+end
+
+--- Runs in a thread: it knows nothing of this file.
+local function work(text, steps, max, max_levels)
+  local function answer(t)
+    return vim.mpack.encode(t)
+  end
+  local function kind_of(value)
+    if value == nil or value == vim.NIL then
+      return 'null'
+    elseif type(value) ~= 'table' then
+      return type(value)
+    end
+    local list = vim.islist or vim.tbl_islist
+    return (getmetatable(value) == nil and list(value)) and 'array' or 'object'
+  end
+  local ok, value = pcall(vim.json.decode, text)
+  if not ok then
+    return answer({ fault = tostring(value):gsub('^.-:%d+: ', '') })
+  end
+  local done = ''
+  for _, step in ipairs(vim.mpack.decode(steps)) do
+    local kind = kind_of(value)
+    local there
+    if kind == 'array' and tonumber(step) then
+      there = value[tonumber(step) + 1]
+    elseif kind == 'object' then
+      there = value[tostring(step)]
+    end
+    if there == nil then
+      local names = {}
+      if kind == 'object' then
+        for name in pairs(value) do
+          names[#names + 1] = name
+        end
+        table.sort(names)
+        names = { unpack(names, 1, 20) }
+      end
+      return answer({
+        missing = tostring(step),
+        at = done,
+        kind = kind,
+        keys = names,
+        total = kind == 'array' and #value,
+      })
+    end
+    value, done = there, done .. (done ~= '' and '.' or '') .. tostring(step)
+  end
+  local kind = kind_of(value)
+  if kind == 'null' then
+    return answer({ type = kind })
+  end
+  -- A table of more levels cannot be handed over, and no client takes it.
+  local function is_deep(each, levels)
+    if type(each) ~= 'table' then
+      return false
+    elseif levels == 0 then
+      return true
+    end
+    for _, item in pairs(each) do
+      if is_deep(item, levels - 1) then
+        return true
+      end
+    end
+    return false
+  end
+  local deep = is_deep(value, max_levels)
+  if not deep and #vim.mpack.encode(value) <= max then
+    return answer({ type = kind, value = value })
+  elseif type(value) ~= 'table' then
+    return answer({ type = kind, value = value:sub(1, max), cut = #value })
+  end
+  local names, total = {}, 0
+  for name in pairs(value) do
+    total = total + 1
+    if kind == 'object' and #names < 200 then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  return answer({ type = kind, keys = kind == 'object' and names or nil, total = total, deep = deep or nil })
+end
+
+--- Finds the value. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param text string
+---@param path string
+---@param max integer bytes of the value
+---@return mcp-tools.JsonAnswer?
+---@return mcp-tools.Error? err
+local function find(ctx, text, path, max)
+  local steps, fault = steps_of(path)
+  if not steps then
+    return nil, errors.new('validation_error', 'query: ' .. fault)
+  end
+  local packed = ctx:await(function(done)
+    local thread = vim.uv.new_work(work, vim.schedule_wrap(done))
+    thread:queue(text, vim.mpack.encode(steps), max, MAX_LEVELS)
+  end)
+  if not packed then
+    return nil, errors.new('tool_error', 'the text could not be taken apart')
+  end
+  local found = vim.mpack.decode(packed)
+  if found.fault then
+    local deep = found.fault:find('nested', 1, true) and 'it cannot be read: ' or 'it is not JSON: '
+    return nil, errors.new('tool_error', deep .. found.fault)
+  elseif found.missing then
+    local what = found.kind == 'array' and ('an array of %d'):format(found.total)
+      or found.kind == 'object' and 'an object with ' .. table.concat(vim.list_slice(found.keys, 1, 20), ', ')
+      or 'a ' .. found.kind
+    local where = found.at ~= '' and found.at or 'the top'
+    return nil, errors.new('not_found', ('query: there is no %s; %s is %s'):format(found.missing, where, what))
+  end
+  return found
 end
 
 return {
@@ -60,7 +211,7 @@ return {
       return ctx(nil, errors.new('tool_error', ('%s is not JSON: it is not UTF-8'):format(found.shown)))
     end
     local answer
-    answer, err = json_query.find(ctx, text, args.query, args.max_bytes)
+    answer, err = find(ctx, text, args.query, args.max_bytes)
     if not answer then
       return ctx(nil, err)
     end

@@ -4,16 +4,20 @@ local access = require('mcp-tools.files.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local checksum = require('mcp-tools.editor.file.checksum')
-local create_file = require('mcp-tools.editor.file.create')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local gate = require('mcp-tools.editor.edit.gate')
+local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')
+local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
+local task = require('mcp-tools.util.task')
 local utf8 = require('mcp-tools.util.utf8')
+
+local uv = vim.uv
 
 --- FileChangeType of the protocol.
 local CREATED = 1
@@ -151,6 +155,102 @@ local function replace(ctx, args, found)
   }, bufnr)
 end
 
+--- rwxr-xr-x and rw-r--r--, less what the umask takes.
+local DIRECTORY_MODE, FILE_MODE = 511, 438
+
+---@param path string
+---@param problem string?
+local function not_created(path, problem)
+  if (problem or ''):match('^EEXIST') then
+    return errors.new('stale', ('%s is there now; look at it before it is changed'):format(path))
+  end
+  return errors.new('tool_error', ('%s cannot be made: %s'):format(path, problem or 'unknown'))
+end
+
+--- Creates the directories of a path that are missing, from the top.
+---@param work mcp-tools.Task
+---@param directory string
+---@param root string
+---@param made string[] those that were created
+---@return mcp-tools.Error?
+local function create_directories(work, directory, root, made)
+  local missing = {}
+  while not work:uv(uv.fs_stat, directory) do
+    table.insert(missing, 1, directory)
+    directory = vim.fs.dirname(directory)
+  end
+  if #missing > 0 and not paths.inside(missing[1], root) then
+    local text = 'there is no folder %s, and folders are made inside of the project only'
+    return errors.new('not_found', text:format(missing[1]))
+  end
+  for _, each in ipairs(missing) do
+    local ok, problem = work:uv(uv.fs_mkdir, each, DIRECTORY_MODE)
+    if not ok then
+      return not_created(each, problem)
+    end
+    table.insert(made, each)
+  end
+end
+
+--- Where an open file really is: a directory of its path may have become a link.
+---@param work mcp-tools.Task
+---@param fd integer
+---@param path string
+---@return string?
+local function place_of(work, fd, path)
+  return work:await(function(done)
+    read.where(fd, path, vim.schedule_wrap(done))
+  end)
+end
+
+---@param work mcp-tools.Task
+---@param path string
+---@param text string
+---@return mcp-tools.Error?
+local function write_new(work, path, text)
+  local fd, problem = work:uv(uv.fs_open, path, 'wx', FILE_MODE)
+  if not fd then
+    return not_created(path, problem)
+  end
+  local at, elsewhere = 0, 'it is not the place any more that was decided on'
+  problem = place_of(work, fd, path) ~= path and elsewhere or nil
+  while at < #text and not problem do
+    local count
+    count, problem = work:uv(uv.fs_write, fd, text:sub(at + 1), at)
+    at = at + (count or 0)
+  end
+  local real = place_of(work, fd, path)
+  problem = problem or real ~= path and elsewhere or nil
+  if problem and real then
+    work:uv(uv.fs_unlink, real) -- at `path` there may be a file of others
+  end
+  work:uv(uv.fs_close, fd)
+  return problem and not_created(path, problem) or nil
+end
+
+--- Creates a file, with the directories that it needs; after an error nothing of them is left. Once begun, it is not
+--- given up half way when the call ends.
+---@param ctx mcp-tools.Ctx
+---@param path string resolved
+---@param text string
+---@return mcp-tools.Error? err
+local function create(ctx, path, text)
+  return ctx:await(function(done)
+    task.run({}, function(work)
+      local made = {}
+      local err = create_directories(work, vim.fs.dirname(path), ctx.root, made) or write_new(work, path, text)
+      for i = #made, 1, -1 do
+        if err then
+          work:uv(uv.fs_rmdir, made[i])
+        end
+      end
+      return err
+    end, function(ok, err)
+      done(ok and err or not ok and not_created(path, err) or nil)
+    end)
+  end)
+end
+
 return {
   name = 'file_write',
   description = 'Writes a whole file. A new one is made, with its folders inside of the project. One that exists is'
@@ -179,7 +279,7 @@ return {
     local found, err = buffers.find({ path = args.path })
     if found then
       local known = { bufnr = found.bufnr, shown = access.shown(found.path, project.root()) }
-      err = refusal(args, known, vim.uv.fs_lstat(found.path))
+      err = refusal(args, known, uv.fs_lstat(found.path))
     end
     if err then
       return nil, err
@@ -203,7 +303,7 @@ return {
       return ctx(nil, err)
     end
     local stat = ctx:await(function(done)
-      vim.uv.fs_lstat(
+      uv.fs_lstat(
         found.path,
         vim.schedule_wrap(function(_, stat)
           done(stat)
@@ -223,9 +323,7 @@ return {
         gate.before_new(ctx, found.path, text, done)
       end)
     end
-    err = err or ctx:await(function(done)
-      create_file.make(found.path, text, ctx.root, done)
-    end)
+    err = err or create(ctx, found.path, text)
     if err then
       return ctx(nil, err)
     end

@@ -1,6 +1,6 @@
 --- What differs between commits, the index and the working tree.
 
-local diff_text = require('mcp-tools.editor.git.diff_text')
+local diff = require('mcp-tools.editor.git.diff')
 local errors = require('mcp-tools.errors')
 local revision = require('mcp-tools.editor.git.revision')
 local buffers = require('mcp-tools.editor.buffer')
@@ -49,7 +49,7 @@ return {
   description = 'What differs: the working tree against what is staged, or against base; staged changes; two commits.'
     .. ' Each file is judged by itself, sensitive ones are withheld. Too much comes without context, then as counts per'
     .. " file. The editor's unsaved changes are not in it.",
-  args = vim.tbl_extend('error', ARGS, diff_text.ARGS),
+  args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
@@ -60,7 +60,7 @@ return {
     if not command then
       return ctx(nil, bad)
     end
-    local fields, fault = diff_text.of(ctx, command, args, place.path)
+    local fields, fault = diff.answer(ctx, command, args, place.path)
     if not fields then
       return ctx(nil, revision.failed(fault --[[@as string]]))
     end

@@ -1,8 +1,126 @@
 --- What has changed in the working tree.
 
-local revision = require('mcp-tools.editor.git.revision')
-local status = require('mcp-tools.editor.git.status')
 local buffers = require('mcp-tools.editor.buffer')
+local revision = require('mcp-tools.editor.git.revision')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- What lies in the folder of the repository while something is half done.
+local OPERATIONS = {
+  { 'rebase-merge', 'rebase' },
+  { 'rebase-apply', 'rebase' },
+  { 'MERGE_HEAD', 'merge' },
+  { 'CHERRY_PICK_HEAD', 'cherry-pick' },
+  { 'REVERT_HEAD', 'revert' },
+  { 'BISECT_LOG', 'bisect' },
+}
+
+--- Entries that are taken apart before the editor has its turn.
+local SLICE = 500
+
+---@class mcp-tools.git.Status
+---@field branch string?
+---@field commit string?
+---@field upstream string?
+---@field ahead integer?
+---@field behind integer?
+---@field operation string?
+---@field files { kind: 'staged'|'unstaged'|'conflicts'|'untracked', text: string }[]
+---@field cut boolean
+
+---@param status mcp-tools.git.Status
+---@param entry string
+local function read_head(status, entry)
+  local key, value = entry:match('^# branch%.(%S+) (.*)$')
+  if key == 'head' then
+    status.branch = value ~= '(detached)' and utf8.repair(value) or nil
+  elseif key == 'oid' then
+    status.commit = value:match('^%x+$') and value:sub(1, 12) or nil
+  elseif key == 'upstream' then
+    status.upstream = utf8.repair(value)
+  elseif key == 'ab' then
+    local ahead, behind = value:match('^%+(%d+) %-(%d+)$')
+    status.ahead, status.behind = tonumber(ahead), tonumber(behind)
+  end
+end
+
+---@param status mcp-tools.git.Status
+---@param xy string
+---@param text string
+local function add_changed(status, xy, text)
+  for i, kind in ipairs({ 'staged', 'unstaged' }) do
+    local letter = xy:sub(i, i)
+    if letter ~= '.' then
+      table.insert(status.files, { kind = kind, text = letter .. ' ' .. text })
+    end
+  end
+end
+
+---@param status mcp-tools.git.Status
+---@param list string[] of `status --porcelain=v2 -z`
+---@param shown fun(name: string): string
+local function read(status, list, shown)
+  local i = 1
+  while i <= #list do
+    local entry = list[i]
+    local kind = entry:sub(1, 1)
+    if kind == '#' then
+      read_head(status, entry)
+    elseif kind == '1' then
+      local xy, name = entry:match('^1 (..) %S+ %S+ %S+ %S+ %S+ %S+ (.*)$')
+      add_changed(status, xy, shown(name))
+    elseif kind == '2' then
+      i = i + 1
+      local xy, name = entry:match('^2 (..) %S+ %S+ %S+ %S+ %S+ %S+ %S+ (.*)$')
+      add_changed(status, xy, ('%s -> %s'):format(shown(list[i] or '?'), shown(name)))
+    elseif kind == 'u' then
+      local xy, name = entry:match('^u (..) %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ (.*)$')
+      table.insert(status.files, { kind = 'conflicts', text = xy .. ' ' .. shown(name) })
+    elseif kind == '?' then
+      table.insert(status.files, { kind = 'untracked', text = shown(entry:sub(3)) })
+    end
+    if i % SLICE == 0 then
+      coroutine.yield()
+    end
+    i = i + 1
+  end
+end
+
+---@param folder string of the repository
+---@return string?
+local function operation_in(folder)
+  for _, each in ipairs(OPERATIONS) do
+    if vim.uv.fs_stat(folder .. '/' .. each[1]) then
+      return each[2]
+    end
+  end
+end
+
+--- The status of the project. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param untracked 'no'|'normal'|'all'
+---@param path? string resolved
+---@return mcp-tools.git.Status?
+---@return string? fault
+local function status_of(ctx, untracked, path)
+  local place = revision.ask(ctx, { 'rev-parse', '--absolute-git-dir', '--show-prefix' })
+  local folder, prefix = place.stdout:match('^(.*)\n([^\n]*)\n$')
+  if not folder then
+    return nil, place.fault
+  end
+  local args = { 'status', '--porcelain=v2', '--branch', '-z', '--untracked-files=' .. untracked, '--', path or '.' }
+  local done = revision.ask(ctx, args)
+  if not done.ok then
+    return nil, done.fault
+  end
+  local status = { files = {}, operation = operation_in(folder), cut = done.cut }
+  read(status, revision.entries(done.stdout), function(name)
+    if vim.startswith(name, prefix) then
+      name = name:sub(#prefix + 1)
+    end
+    return (utf8.repair(name))
+  end)
+  return status
+end
 
 return {
   name = 'git_status',
@@ -26,7 +144,7 @@ return {
     if err then
       return ctx(nil, err)
     end
-    local found, fault = status.of(ctx, args.untracked, place.path)
+    local found, fault = status_of(ctx, args.untracked, place.path)
     if not found then
       return ctx(nil, revision.failed(fault --[[@as string]]))
     end

@@ -1,8 +1,7 @@
 --- The public functions of a plugin's module.
 
 local functions = require('mcp-tools.editor.plugins.functions')
-local paginate = require('mcp-tools.editor.result.paginate')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local result = require('mcp-tools.editor.result')
 
 return {
   name = 'plugin_functions',
@@ -26,8 +25,8 @@ return {
     if not list then
       return ctx(nil, err)
     end
-    local items, about = paginate(list, args)
+    local items, about = result.page(list, args)
     about.functions = items
-    ctx(valid_utf8(about))
+    ctx(result.utf8(about))
   end,
 }

@@ -1,11 +1,10 @@
 --- One plugin: where it is, what it brings along.
 
 local access = require('mcp-tools.files.access')
-local find = require('mcp-tools.editor.plugins.find')
 local folder = require('mcp-tools.editor.plugins.folder')
-local paginate = require('mcp-tools.editor.result.paginate')
+local result = require('mcp-tools.editor.result')
 local time_slice = require('mcp-tools.util.time_slice')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local plugins = require('mcp-tools.editor.plugins.list')
 
 return {
   name = 'plugin_info',
@@ -25,17 +24,17 @@ return {
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
-    local plugin, err = find(args.name)
+    local plugin, err = plugins.find(args.name)
     if not plugin then
       return ctx(nil, err)
     end
     local modules, cut = folder.modules(plugin.path, time_slice.of(ctx))
-    local items, about = paginate(modules, args)
+    local items, about = result.page(modules, args)
     local loaded = vim.tbl_filter(function(name)
       return package.loaded[name] ~= nil
     end, items)
     plugin.url = plugin.url and access.name(plugin.url)
-    return valid_utf8(vim.tbl_extend('error', plugin, {
+    return result.utf8(vim.tbl_extend('error', plugin, {
       modules = items,
       modules_total = about.total,
       modules_cut = cut or nil,

@@ -1,8 +1,7 @@
 --- The person's plugins.
 
-local paginate = require('mcp-tools.editor.result.paginate')
+local result = require('mcp-tools.editor.result')
 local plugins = require('mcp-tools.editor.plugins.list')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 ---@param list any[]
 ---@param contains string?
@@ -33,7 +32,7 @@ return {
   execute = function(ctx, args)
     local items, about
     if args.what == 'modules' then
-      items, about = paginate(
+      items, about = result.page(
         filtered(plugins.modules(), args.contains, function(name)
           return name
         end),
@@ -43,7 +42,7 @@ return {
       local list = vim.tbl_filter(function(plugin)
         return plugin.loaded or not args.loaded_only
       end, plugins.all())
-      items, about = paginate(
+      items, about = result.page(
         filtered(list, args.contains, function(plugin)
           return plugin.name
         end),
@@ -59,6 +58,6 @@ return {
       end, items)
     end
     about[args.what] = items
-    ctx(valid_utf8(about))
+    ctx(result.utf8(about))
   end,
 }

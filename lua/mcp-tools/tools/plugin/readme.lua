@@ -1,10 +1,9 @@
 --- A plugin's readme.
 
 local errors = require('mcp-tools.errors')
-local find = require('mcp-tools.editor.plugins.find')
 local folder = require('mcp-tools.editor.plugins.folder')
-local help = require('mcp-tools.editor.help.topic')
-local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
+local plugins = require('mcp-tools.editor.plugins.list')
+local result = require('mcp-tools.editor.result')
 
 --- Of the text of one answer.
 local MAX_BYTES = 64 * 1024
@@ -27,7 +26,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
-    local plugin, err = find(args.name)
+    local plugin, err = plugins.find(args.name)
     if not plugin then
       return ctx(nil, err)
     end
@@ -38,7 +37,7 @@ return {
         errors.new('not_found', ('name: %s has no readme; plugin_info names its help'):format(plugin.name))
       )
     end
-    local text, fault = help.text(ctx, plugin.path .. '/' .. name)
+    local text, fault = folder.text(ctx, plugin.path .. '/' .. name)
     if not text then
       return ctx(nil, fault)
     end
@@ -55,7 +54,7 @@ return {
       end
       last = last + 1
     end
-    return valid_utf8({
+    return result.utf8({
       plugin = plugin.name,
       file = name,
       lines = #lines,

@@ -2,7 +2,6 @@
 
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
-local quickfix_target = require('mcp-tools.editor.quickfix.target')
 local redact = require('mcp-tools.files.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -24,7 +23,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local list, err = quickfix_target.find(args)
+    local list, err = quickfix.find(args)
     if not list then
       return ctx(nil, err)
     end

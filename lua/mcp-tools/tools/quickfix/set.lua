@@ -3,7 +3,6 @@
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
-local quickfix_target = require('mcp-tools.editor.quickfix.target')
 local stack = require('mcp-tools.editor.quickfix.stack')
 local sanitize = require('mcp-tools.util.sanitize')
 
@@ -45,7 +44,7 @@ end
 ---@return mcp-tools.QuickfixList?
 ---@return table[]|mcp-tools.Error items_or_err
 local function meant(args)
-  local list, err = quickfix_target.find(args)
+  local list, err = quickfix.find(args)
   if not list then
     return nil, err --[[@as mcp-tools.Error]]
   end
@@ -124,7 +123,7 @@ return {
     if args.action == 'replace' then
       return 'it replaces the entries of a list'
     end
-    local list = args.action == 'new' and quickfix_target.find(args)
+    local list = args.action == 'new' and quickfix.find(args)
     if list and stack.is_full(list, KIND) then
       return 'it pushes the oldest list off the stack'
     end

@@ -1,7 +1,7 @@
 --- Symbols of the project, a folder or a file by name.
 
 local find = require('mcp-tools.editor.symbol.find')
-local fit = require('mcp-tools.editor.result.fit')
+local result = require('mcp-tools.editor.result')
 local kinds = require('mcp-tools.editor.lsp.kinds')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
@@ -108,7 +108,7 @@ local function text_of(list, total, opts, notes)
       return head
     end,
   })
-  return fit.longest(variants, 'narrow it with path, kinds or limit')
+  return result.longest(variants, 'narrow it with path, kinds or limit')
 end
 
 return {

@@ -1,6 +1,6 @@
 -- every Neovim
 local Proposal = require('mcp-tools.editor.review.proposal')
-local prepare = require('mcp-tools.editor.review.prepare')
+local prepare = require('mcp-tools.editor.review.texts').prepare
 local hunks = require('mcp-tools.editor.text.hunks')
 local t = require('helpers')
 

@@ -1,5 +1,5 @@
 local files = require('mcp-tools.editor.search.files')
-local fit = require('mcp-tools.editor.result.fit')
+local result = require('mcp-tools.editor.result')
 local matcher = require('mcp-tools.editor.search.matcher')
 local t = require('helpers')
 
@@ -80,9 +80,9 @@ describe('an answer', function()
       }
     end
     local variants = { variant(100), variant(50, 'context'), variant(20, 'lines'), variant(10, 'all') }
-    t.eq(100, #fit.longest(variants, 'narrow', 100))
-    t.matches('^x+\n%(too much for context; narrow%)$', fit.longest(variants, 'narrow', 99))
-    t.matches('^x+\n%(too much for lines; narrow%)$', fit.longest(variants, 'narrow', 20))
-    t.matches('^…\n%(too much for all; narrow%)$', fit.longest(variants, 'narrow', 5))
+    t.eq(100, #result.longest(variants, 'narrow', 100))
+    t.matches('^x+\n%(too much for context; narrow%)$', result.longest(variants, 'narrow', 99))
+    t.matches('^x+\n%(too much for lines; narrow%)$', result.longest(variants, 'narrow', 20))
+    t.matches('^…\n%(too much for all; narrow%)$', result.longest(variants, 'narrow', 5))
   end)
 end)

@@ -1,4 +1,4 @@
-"""How reviews look at a terminal of 80×24, light and dark: text, groups and colours as they are kept.
+"""How reviews look at a terminal of 80×24: text, groups and colours as they are kept.
 
 `review/*.txt` beside this file; `make captures` writes them anew.
 """
@@ -94,15 +94,8 @@ async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
 
 @pytest.fixture
 def keep(screen: Terminal, captures: Captures) -> Keep:
-    """Compare the screen with the two that are kept by a name, and go back to dark."""
-
-    async def both(name: str) -> None:
-        await captures.shows(screen, f"review/{name}.dark")
-        await screen.nvim.lua("vim.o.background = 'light'")
-        await captures.shows(screen, f"review/{name}.light")
-        await screen.nvim.lua("vim.o.background = 'dark'")
-
-    return both
+    """Compare the screen with the one that is kept by a name."""
+    return lambda name: captures.shows(screen, f"review/{name}")
 
 
 async def test_inline(screen: Terminal, keep: Keep) -> None:

@@ -489,3 +489,17 @@ def _settle(future: asyncio.Future[Any], value: Any) -> None:
 def _expire(future: asyncio.Future[Any], verb: str) -> None:
     if not future.done():
         future.set_exception(NoAnswerError(f"{verb}: no answer"))
+
+
+class Seen:
+    """An observer of a call that remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.progresses: list[Progress] = []
+        self.logs: list[tuple[str, Any]] = []
+
+    def progress(self, p: Progress) -> None:
+        self.progresses.append(p)
+
+    def log(self, level: str, data: Any) -> None:
+        self.logs.append((level, data))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -42,3 +42,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """Runs `work` on a virtual clock."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(work)
+
+
+def virtual(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Makes a coroutine a test on virtual time."""
+
+    def wrapped() -> None:
+        run(test())
+
+    wrapped.__name__, wrapped.__doc__, wrapped.__module__ = test.__name__, test.__doc__, test.__module__
+    return wrapped

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.values import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Progress, Settings
+from mcp_tools_nvim.values import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Settings
 from tests.support import virtual_time
-from tests.support.memory import MemoryEditor, ToolContext
+from tests.support.memory import MemoryEditor, Seen, ToolContext
+from tests.support.virtual_time import virtual
 
 NAME = {"method": "elicitation/create", "params": {"message": "?"}}
 ADA = {"name": {"result": {"action": "accept", "content": {"name": "Ada"}}}}
-
-
-class Seen:
-    def __init__(self) -> None:
-        self.progresses: list[Progress] = []
-
-    def progress(self, p: Progress) -> None:
-        self.progresses.append(p)
-
-    def log(self, level: str, data: Any) -> None:
-        raise AssertionError("nobody logs")
 
 
 class Bench:
@@ -73,19 +62,6 @@ class Bench:
     ) -> Outcome | Parked | None:
         given = ADA if answers is None else answers
         return await self.calls.resume(parked.task_id, seq or parked.inputs.seq, given, self.seen)
-
-
-Test = Callable[[], Coroutine[Any, Any, None]]
-
-
-def virtual(test: Test) -> Callable[[], None]:
-    """Makes a coroutine a test on virtual time."""
-
-    def wrapped() -> None:
-        virtual_time.run(test())
-
-    wrapped.__name__, wrapped.__doc__, wrapped.__module__ = test.__name__, test.__doc__, test.__module__
-    return wrapped
 
 
 def code(result: Any) -> Code | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from itertools import pairwise, product
 from typing import Any
 
@@ -18,29 +18,15 @@ from mcp_tools_nvim.values import (
     ClientInfo,
     Limits,
     Outcome,
-    Progress,
     Reply,
     Settings,
     ToolError,
 )
 from tests.support import virtual_time
-from tests.support.memory import FailError, MemoryEditor, ToolContext
+from tests.support.memory import FailError, MemoryEditor, Seen, ToolContext
+from tests.support.virtual_time import virtual
 
 CLIENT = ClientInfo("test", "1")
-
-
-class Seen:
-    """An observer that remembers."""
-
-    def __init__(self) -> None:
-        self.progresses: list[Progress] = []
-        self.logs: list[tuple[str, Any]] = []
-
-    def progress(self, p: Progress) -> None:
-        self.progresses.append(p)
-
-    def log(self, level: str, data: Any) -> None:
-        self.logs.append((level, data))
 
 
 class Bench:
@@ -60,19 +46,6 @@ class Bench:
 
     def count(self, verb: str, since: float = 0.0) -> int:
         return sum(1 for name, at in self.editor.requests if name == verb and at >= since)
-
-
-Test = Callable[[], Coroutine[Any, Any, None]]
-
-
-def virtual(test: Test) -> Callable[[], None]:
-    """Makes a coroutine a test on virtual time."""
-
-    def wrapped() -> None:
-        virtual_time.run(test())
-
-    wrapped.__name__, wrapped.__doc__, wrapped.__module__ = test.__name__, test.__doc__, test.__module__
-    return wrapped
 
 
 def after(seconds: float, value: Any = "late") -> Callable[[ToolContext, dict[str, Any]], Awaitable[Any]]:

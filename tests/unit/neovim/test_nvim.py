@@ -29,24 +29,13 @@ from mcp_tools_nvim.values import (
     Versions,
     View,
 )
+from tests.support.memory import Seen
 from tests.support.nvim import Nvim
 
 WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
 INFO = HelloInfo(1, 2, 3, "none", Versions("b", "p", "s", "a", "m"))
 CLIENT = ClientInfo("test", "1")
 LAST = "return vim.iter(probe.wire.seen):filter(function(e) return e[1] == 'execute' end):last()"
-
-
-class Seen:
-    def __init__(self) -> None:
-        self.progresses: list[Progress] = []
-        self.logs: list[tuple[str, Any]] = []
-
-    def progress(self, p: Progress) -> None:
-        self.progresses.append(p)
-
-    def log(self, level: str, data: Any) -> None:
-        self.logs.append((level, data))
 
 
 class Setup:

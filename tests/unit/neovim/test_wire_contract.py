@@ -13,7 +13,8 @@ import pytest
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
 from mcp_tools_nvim.neovim.nvim import NvimEditor
-from mcp_tools_nvim.values import CallRequest, ClientInfo, HelloInfo, Outcome, Parked, Progress, Versions
+from mcp_tools_nvim.values import CallRequest, ClientInfo, HelloInfo, Outcome, Parked, Versions
+from tests.support.memory import Seen
 from tests.support.nvim import Nvim
 
 INIT = """
@@ -52,18 +53,6 @@ add('busy', function(ctx)
   ctx('after all')
 end)
 """
-
-
-class Seen:
-    def __init__(self) -> None:
-        self.progresses: list[Progress] = []
-        self.logs: list[tuple[str, Any]] = []
-
-    def progress(self, p: Progress) -> None:
-        self.progresses.append(p)
-
-    def log(self, level: str, data: Any) -> None:
-        self.logs.append((level, data))
 
 
 class Setup:

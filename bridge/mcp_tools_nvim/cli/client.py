@@ -13,9 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from .. import __version__
-from ..relay.endpoint import Endpoint
-from ..relay.pump import SESSION, VERSION
-from .fault import CommandError
+from ..relay.endpoint import SESSION, VERSION, Endpoint
+from .show import CommandError
 
 PROTOCOL = "2025-11-25"
 GOODBYE_SECONDS = 2.0

@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 
 from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
 from ..instances.files import Instance
-from ..relay.endpoint import Endpoint
-from ..relay.pump import Missing
-from .fault import CommandError, Exit
+from ..relay.endpoint import Endpoint, Missing
+from .show import CommandError, Exit
 
 LOOK_SECONDS = 0.5
 TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable

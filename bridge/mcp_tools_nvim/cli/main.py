@@ -1,7 +1,6 @@
-"""`mcp-tools`: reads the command line, runs one subcommand, tells what went wrong in one place.
+"""The command `mcp-tools`: parses the command line, runs one subcommand and reports its error.
 
-Receives: arguments. Sends: them to a file of `commands/`. Does not know about: what a subcommand does.
-A subcommand is imported when it is run: `stdio` has to be there at once.
+A subcommand is imported when it runs, as `stdio` has to start quickly.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import __version__
-from .fault import CommandError, Exit
-from .show import plain
+from .show import CommandError, Exit, plain
 
 COMMANDS = {
     "stdio": "serve MCP on stdin and stdout, for the editor of this folder",
@@ -35,7 +33,15 @@ COMMANDS = {
     "serve": "start a bridge by hand for an editor that listens",
     "completion": "completion for bash, zsh or fish",
 }
-"""Each is a file of `commands/`."""
+"""Subcommand → what it does."""
+
+_MODULES = {
+    **dict.fromkeys(("call", "tools", "resources", "prompts"), "requests"),
+    **dict.fromkeys(("clients", "config", "connect", "disconnect"), "clients"),
+    **dict.fromkeys(("list", "doctor"), "status"),
+    **dict.fromkeys(("stdio", "serve"), "start"),
+}
+"""Subcommand → its module, which has `add_NAME` and `run_NAME`; the others have a module of their own."""
 
 _EXITS = (
     "exit codes: 0 done; 1 the tool or the request failed; 2 wrong arguments; 3 no editor; 130 interrupted"
@@ -63,7 +69,7 @@ def parser_of(name: str | None) -> argparse.ArgumentParser:
     for each, text in COMMANDS.items():
         child = commands.add_parser(each, help=text, description=text[0].upper() + text[1:] + ".")
         if each == name:
-            _module(each).add(child)
+            _function("add", each)(child)
     return parser
 
 
@@ -96,7 +102,7 @@ def _run(arguments: Sequence[str]) -> int:
     known = name if name in COMMANDS else None
     options = parser_of(known).parse_args(arguments)
     try:
-        return int(_module(options.command).run(options))
+        return int(_function("run", options.command)(options))
     except CommandError as error:
         sys.stderr.write(f"mcp-tools {options.command}: {plain(str(error))}\n")
         return error.code
@@ -126,5 +132,6 @@ def _silence() -> None:
     os.close(nothing)
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(f"{__package__}.commands.{name}")
+def _function(verb: str, name: str) -> Any:
+    module = importlib.import_module(f"{__package__}.{_MODULES.get(name, name)}")
+    return getattr(module, f"{verb}_{name}")

@@ -1,7 +1,4 @@
-"""What people see of results: tables, texts, a bar of progress; nothing of a client's or a tool's that acts.
-
-Receives values. Sends text for a terminal, or JSON for programs. Does not know about: where they come from.
-"""
+"""What a user sees of a command: tables, texts, progress, errors; control characters are replaced."""
 
 from __future__ import annotations
 
@@ -10,10 +7,29 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any
 
 BAR = 24
 _KEPT = "\n\t"
+
+
+class Exit(IntEnum):
+    """Exit codes; `mcp-tools --help` names them."""
+
+    OK = 0
+    FAILED = 1  # the tool, or the request
+    USAGE = 2
+    NO_EDITOR = 3
+    INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """Told on stderr, without a trace."""
+
+    def __init__(self, text: str, code: Exit = Exit.FAILED) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 def plain(text: str) -> str:

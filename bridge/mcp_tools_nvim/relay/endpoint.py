@@ -16,11 +16,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..instances.files import table_of
 from ..instances.proof import proves
+
+SESSION = "Mcp-Session-Id"
+VERSION = "MCP-Protocol-Version"
 
 CONNECT_SECONDS = 2.0
 """To a port of this machine, or of one end of a tunnel."""
@@ -39,6 +42,18 @@ class UnreachableError(OSError):
 
 class BrokenError(OSError):
     """The connection ended before the answer did; whether the message was read is unknown."""
+
+
+class Missing(NamedTuple):
+    """There is no bridge to talk to.
+
+    Attributes:
+        text: why, and what to do.
+        soon: an editor is there, and its bridge may be about to start.
+    """
+
+    text: str
+    soon: bool = False
 
 
 class Endpoint:

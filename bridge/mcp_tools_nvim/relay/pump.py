@@ -16,14 +16,12 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import offline
-from .endpoint import OK, BrokenError, Endpoint, Reply, UnreachableError
+from .endpoint import OK, SESSION, VERSION, BrokenError, Endpoint, Missing, Reply, UnreachableError
 
-SESSION = "Mcp-Session-Id"
 LAST_EVENT = "Last-Event-ID"
-VERSION = "MCP-Protocol-Version"
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
@@ -54,18 +52,6 @@ UNCERTAIN = "whether the request was carried out is unknown"
 
 CHANGED = ("tools", "resources", "prompts")
 """What may be different in another editor."""
-
-
-class Missing(NamedTuple):
-    """There is no bridge to talk to.
-
-    Attributes:
-        text: why, and what to do.
-        soon: an editor is there, and its bridge may be about to start.
-    """
-
-    text: str
-    soon: bool = False
 
 
 Find = Callable[[], Endpoint | Missing]

@@ -30,7 +30,7 @@ import os, runpy, signal, sys
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "mcp_tools_nvim.cli.fault":
+        if name == "mcp_tools_nvim.cli.show":
             os.kill(os.getpid(), signal.SIGINT)
 
 package = sys.argv[1]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tools_nvim.cli.fault import Exit
 from mcp_tools_nvim.cli.main import run
+from mcp_tools_nvim.cli.show import Exit
 from tests.support import processes
 
 

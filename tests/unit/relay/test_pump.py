@@ -22,8 +22,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from mcp_tools_nvim.instances.proof import prove
 from mcp_tools_nvim.relay import offline
 from mcp_tools_nvim.relay import pump as pumps
-from mcp_tools_nvim.relay.endpoint import Endpoint
-from mcp_tools_nvim.relay.pump import Missing, Pump
+from mcp_tools_nvim.relay.endpoint import Endpoint, Missing
+from mcp_tools_nvim.relay.pump import Pump
 from tests.support import processes
 from tests.support.nvim import ROOT
 from tests.support.served import served

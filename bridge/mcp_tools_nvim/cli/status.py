@@ -1,4 +1,4 @@
-"""`mcp-tools doctor`: what `:checkhealth mcp-tools` knows, as far as it shows from outside of the editor."""
+"""Subcommands `list` and `doctor`: which editors have a bridge, and what works."""
 
 from __future__ import annotations
 
@@ -7,17 +7,60 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ... import __version__
-from ...instances import files
-from ...instances.choose import is_alive, shown
-from ...instances.files import Instance
-from ...relay.endpoint import Endpoint
-from ...relay.pump import Missing
-from .. import editors, show
-from ..fault import Exit
+from .. import __version__
+from ..instances import files
+from ..instances.choose import is_alive, read_own, shown
+from ..instances.files import Instance
+from ..relay.endpoint import Endpoint, Missing
+from . import editors, show
+from .show import Exit
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `list`."""
+    editors.add_choice(parser)
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run_list(options: argparse.Namespace) -> int:
+    """A line each; the one that a command would take is marked."""
+    found = sorted(read_own(), key=lambda one: (one.root, -one.focused_at))
+    chosen = editors.choose(options)
+    if options.json:
+        show.as_json([_entry(one, chosen) for one in found])
+    elif found:
+        head = ("", "PID", "PROJECT", "URL", "FOCUSED")
+        show.table([head, *(_row(one, chosen) for one in found)])
+    else:
+        print("No Neovim with a running bridge. Start one, and see :checkhealth mcp-tools")
+    return 0
+
+
+def _entry(one: Instance, chosen: Instance | Missing) -> dict[str, Any]:
+    return {
+        "pid": one.pid,
+        "root": shown(one.root),
+        "cwd": shown(one.cwd),
+        "socket": shown(one.socket),
+        "url": one.url,
+        "focused_at": one.focused_at,
+        "chosen": one == chosen,
+    }
+
+
+def _row(one: Instance, chosen: Instance | Missing) -> tuple[str, ...]:
+    try:
+        focused = (
+            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.focused_at)) if one.focused_at else "-"
+        )
+    except (OSError, OverflowError, ValueError):
+        focused = "-"
+    return ("*" if one == chosen else "", str(one.pid), shown(one.root), one.url, focused)
+
 
 PACKAGES = ("mcp", "aiohttp", "msgpack")
 
@@ -30,13 +73,13 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `doctor`."""
     parser.add_argument("--json", action="store_true", help="for programs")
     editors.add_choice(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_doctor(options: argparse.Namespace) -> int:
     """All findings; fails when there is an error among them."""
     found = [*_environment(), *_editors(), _choice(options)]
     if options.json:

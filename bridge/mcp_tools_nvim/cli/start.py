@@ -1,14 +1,30 @@
-"""`mcp-tools serve`: the bridge as a process of its own, for an editor that listens somewhere."""
+"""Subcommands that serve: `stdio` for an AI client, `serve` for an editor that listens."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 
-from ..fault import CommandError, Exit
+from ..relay.serve import serve
+from . import editors
+from .show import CommandError, Exit
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_stdio(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `stdio`."""
+    editors.add_choice(parser)
+    parser.add_argument("--wait", action="store_true", help="answer the client only once there is an editor")
+
+
+def run_stdio(options: argparse.Namespace) -> int:
+    """Until the client ends."""
+    if options.url is not None:
+        editors.choose(options)  # what is wrong with it is said at once
+    return serve(partial(editors.wait if options.wait else editors.reach, options))
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
     """Its arguments; the token comes from MCP_AUTH_TOKEN, or on a terminal is made and shown."""
     parser.add_argument("--nvim", metavar="ADDRESS", help="v:servername of the editor (default: $NVIM)")
     parser.add_argument(
@@ -16,9 +32,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_serve(options: argparse.Namespace) -> int:
     """Until the editor or the person ends it."""
-    from ...process.main import main
+    from ..process.main import main
 
     address = options.nvim or os.environ.get("NVIM") or os.environ.get("NVIM_LISTEN_ADDRESS")
     if not address:

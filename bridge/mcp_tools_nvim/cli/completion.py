@@ -1,11 +1,11 @@
-"""`mcp-tools completion SHELL`: a script for the shell's start-up file."""
+"""Subcommand `completion`: a script for the start-up file of a shell."""
 
 from __future__ import annotations
 
 import argparse
 
-from ...client_config.known import CLIENTS
-from ..main import COMMANDS
+from ..client_config.known import CLIENTS
+from .main import COMMANDS
 
 _TOOLS = "mcp-tools tools 2>/dev/null | cut -d' ' -f1 | LC_ALL=C grep -x '[A-Za-z0-9_./-]*'"
 """Their names, but for those that a shell would act on: servers that are mounted name theirs as they like."""
@@ -54,12 +54,12 @@ complete -c mcp-tools -l json""",
 }
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `completion`."""
     parser.add_argument("shell", choices=sorted(_SCRIPTS), help="put its output where that shell looks")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_completion(options: argparse.Namespace) -> int:
     """Prints the script."""
     script = _SCRIPTS[options.shell].replace("@TOOLS@", _TOOLS)
     for mark, names in (("COMMANDS", COMMANDS), ("CLIENTS", CLIENTS), ("SHELLS", sorted(_SCRIPTS))):

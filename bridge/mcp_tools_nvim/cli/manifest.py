@@ -1,19 +1,22 @@
-"""All that an editor offers, as data and as the text of a skill.
-
-Receives: an editor's answers, how this command is started. Sends: names, levels, arguments; Markdown.
-Does not know about: where the text goes.
-"""
+"""Subcommand `manifest`: everything that an editor exposes, as data and as the text of a skill."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import shlex
+from pathlib import Path
 from typing import Any
 
+from ..client_config import skill
+from ..client_config.change import ChangeError
 from ..client_config.client import NAME
 from ..client_config.skill import MARK
 from ..relay.endpoint import Endpoint
+from . import editors, program, show
 from .client import Client
+from .show import CommandError
 
 _HEAD = """\
 ---
@@ -50,7 +53,7 @@ def ask(endpoint: Endpoint) -> dict[str, Any]:
         }
 
 
-def skill(command: list[str], found: dict[str, Any] | None = None) -> str:
+def skill_text(command: list[str], found: dict[str, Any] | None = None) -> str:
     """The text of a SKILL.md.
 
     Args:
@@ -91,3 +94,36 @@ def _named(each: dict[str, Any], key: str = "name") -> dict[str, Any]:
 
 def _one_line(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1].replace("\\n", " ").replace('\\"', '"')
+
+
+def add_manifest(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `manifest`."""
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--skill",
+        metavar="DIR",
+        help=f"write {NAME}/{skill.FILE} there; `connect CLIENT --skill` knows the place of each client",
+    )
+    editors.add_choice(parser)
+
+
+def run_manifest(options: argparse.Namespace) -> int:
+    """Prints it, or writes the folder."""
+    found = ask(editors.connect(options))
+    if options.json and options.skill is None:
+        show.as_json(found)
+        return 0
+    text = skill_text(program.command_line("user", Path.cwd()), found)
+    if options.skill is None:
+        print(show.plain(text), end="")
+        return 0
+    path = Path(os.path.expanduser(options.skill)) / NAME / skill.FILE
+    try:
+        skill.apply(skill.put(path, text))
+    except ChangeError as error:
+        raise CommandError(str(error)) from error
+    if options.json:
+        show.as_json({"path": str(path)})
+    else:
+        print(show.plain(str(path)))
+    return 0

@@ -1,7 +1,4 @@
-"""What `connect`, `disconnect` and `config` share: which client, which server, and leave to write.
-
-Receives options. Sends changes that the person has seen. Does not know about: a client's own format.
-"""
+"""Subcommands for the configuration of AI clients: `clients`, `config`, `connect`, `disconnect`."""
 
 from __future__ import annotations
 
@@ -11,17 +8,184 @@ import hashlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
-from ..client_config import skill
+from ..client_config import change, skill
 from ..client_config.change import Change, ChangeError, is_for_git
-from ..client_config.client import Client, Http, Scope, Server, Stdio
+from ..client_config.client import NAME, Client, Http, Scope, Server, Stdio, expand
 from ..client_config.known import CLIENTS
 from ..instances.files import Instance
-from ..relay.pump import Missing
-from . import editors, offered, program, show
-from .fault import CommandError, Exit
+from ..relay.endpoint import Missing
+from . import editors, manifest, program, show
+from .show import CommandError, Exit
 
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+
+def add_clients(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `clients`."""
+    parser.add_argument("--project", action="store_true", help="by the files of the project, not by yours")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    editors.add_choice(parser)
+
+
+def run_clients(options: argparse.Namespace) -> int:
+    """A line each; those that are installed first."""
+    scope, root = scope_of(options)
+    found: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "title": client.title,
+            "installed": client.is_installed,
+            **_state(client, scope, root),
+        }
+        for name, client in CLIENTS.items()
+    ]
+    found.sort(key=lambda each: not each["installed"])
+    if options.json:
+        show.as_json(found)
+    else:
+        rows = [
+            (each["name"], each["title"], "installed" if each["installed"] else "", str(each["state"]))
+            for each in found
+        ]
+        show.table([("NAME", "CLIENT", "", "STATE"), *rows])
+    return 0
+
+
+def _state(client: Client, scope: Scope, root: Path) -> dict[str, str]:
+    if scope not in client.files:
+        return {"state": "has no files of a project"}
+    try:
+        made = change.disconnect(client, scope, root)
+        change.connect(client, Stdio(""), scope, root)
+    except ChangeError as error:
+        return {"state": str(error)}
+    return {"state": "not connected" if made.is_empty else "connected", "path": str(made.path)}
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `config`."""
+    add_client(parser, server=True)
+
+
+def run_config(options: argparse.Namespace) -> int:
+    """Prints the file's name and what belongs into it."""
+    client = client_of(options)
+    scope, root = scope_of(options)
+    if scope not in client.files:
+        raise CommandError(
+            f"{client.title} has no configuration of a {scope}; leave --project out", Exit.USAGE
+        )
+    entry = client.entry(server_of(options, client, scope, root))
+    try:
+        text = change.format_of(client).put("", (*client.path, NAME), entry)
+    except ChangeError as error:
+        raise CommandError(str(error)) from error
+    file = expand(client.files[scope])
+    advice = advice_of(options, client, scope, root)
+    if options.json:
+        show.as_json({"file": file, "text": text, "advice": advice})
+        return 0
+    print(f"# {file}\n{text.rstrip()}")
+    if advice:
+        print(f"# {advice}")
+    return 0
+
+
+def add_connect(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `connect`."""
+    add_client(parser, server=True)
+    add_consent(parser)
+
+
+def run_connect(options: argparse.Namespace) -> int:
+    """Shows the change, asks, writes."""
+    client = client_of(options)
+    scope, root = scope_of(options)
+    try:
+        entry = change.connect(client, server_of(options, client, scope, root), scope, root)
+        text = skill_of(client, scope, root, options) if options.skill else None
+        written = _write(options, entry, text)
+    except ChangeError as error:
+        raise CommandError(str(error)) from error
+    advice = advice_of(options, client, scope, root)
+    said = f"{client.title} is connected. {advice}".rstrip()
+    _report(options, entry, text, written, said, f"{client.title} is connected already", advice=advice)
+    return 0
+
+
+def add_disconnect(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `disconnect`."""
+    add_client(parser, server=False)
+    add_consent(parser)
+
+
+def run_disconnect(options: argparse.Namespace) -> int:
+    """Shows the change, asks, writes."""
+    client = client_of(options)
+    scope, root = scope_of(options)
+    try:
+        entry = change.disconnect(client, scope, root)
+        text = skill.remove(client, scope, root)
+        written = _write(options, entry, text)
+    except ChangeError as error:
+        raise CommandError(str(error)) from error
+    said = f"{client.title} is disconnected."
+    _report(options, entry, text, written, said, f"{client.title} is not connected")
+    return 0
+
+
+def _needed(*changes: Change | None) -> list[Change]:
+    return [each for each in changes if each is not None and not each.is_empty]
+
+
+def _write(options: argparse.Namespace, entry: Change, text: Change | None) -> bool:
+    """Writes the entry and the skill if something changes and the user agrees; returns whether it did.
+
+    Raises:
+        ChangeError: a file cannot be written.
+    """
+    changes = _needed(entry, text)
+    if not changes or not agree(changes, options):
+        return False
+    for each in changes:
+        if each is text:
+            skill.apply(each)
+        elif options.command == "connect":
+            change.keep(each)
+            change.apply(each)
+        else:
+            change.apply(each)
+            change.forget(each)
+    return True
+
+
+def _report(
+    options: argparse.Namespace,
+    entry: Change,
+    text: Change | None,
+    written: bool,
+    said: str,
+    otherwise: str,
+    **more: str,
+) -> None:
+    changes = _needed(entry, text)
+    if options.json:
+        show.as_json(
+            {
+                "path": str(entry.path),
+                "skill": None if text is None else str(text.path),
+                "diff": diff_of(changes),
+                "written": written,
+                "needed": bool(changes),
+                **more,
+            }
+        )
+    elif not changes:
+        print(f"{otherwise} ({entry.path})")
+    else:
+        print(said if written else "Nothing was written.")
 
 
 def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
@@ -134,8 +298,8 @@ def skill_of(client: Client, scope: Scope, root: Path, options: argparse.Namespa
         CommandError: there is no editor whose tools could be listed.
         ChangeError: see `skill.install`.
     """
-    found = offered.ask(editors.connect(options)) if scope == "project" else None
-    return skill.install(client, offered.skill(program.command_line(scope, root), found), scope, root)
+    found = manifest.ask(editors.connect(options)) if scope == "project" else None
+    return skill.install(client, manifest.skill_text(program.command_line(scope, root), found), scope, root)
 
 
 def advice_of(options: argparse.Namespace, client: Client, scope: Scope, root: Path) -> str:
@@ -182,8 +346,3 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
     sys.stderr.write("Write this? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def attempt_fault(error: ChangeError) -> CommandError:
-    """What a change that cannot be made is for the person."""
-    return CommandError(str(error))

@@ -1,1 +1,0 @@
-"""The subcommands: each file has `add` (its arguments) and `run` (what it does, gives the exit code)."""

@@ -1,0 +1,173 @@
+"""Subcommands that ask an editor for something: `call`, `tools`, `resources`, `prompts`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from typing import Any
+
+from ..errors import Code
+from . import editors, show
+from .client import Client, RequestError
+from .show import CommandError, Exit
+
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def add_call(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `call`."""
+    parser.add_argument("tool", help="its name, see `mcp-tools tools`")
+    parser.add_argument("arguments", nargs="?", default="{}", help="JSON object; - reads it from stdin")
+    parser.add_argument("--json", action="store_true", help="for programs: the result as MCP has it")
+    editors.add_choice(parser)
+
+
+def run_call(options: argparse.Namespace) -> int:
+    """Prints what the tool gives, and its progress on a terminal's stderr."""
+    arguments = read_arguments(options.arguments)
+    bar = show.Bar()
+    for each in _ENDS:
+        if signal.getsignal(each) == signal.SIG_DFL:  # else nohup or somebody else has seen to it
+            signal.signal(each, _interrupt)
+
+    def listen(method: str, params: dict[str, Any]) -> None:
+        if method == "notifications/progress":
+            bar.show(params.get("progress", 0), params.get("total"), params.get("message"))
+        elif method == "notifications/message":
+            bar.clear()
+            sys.stderr.write(show.plain(f"{params.get('level')}: {params.get('data')}") + "\n")
+
+    with Client(editors.connect(options)) as client:
+        params = {"name": options.tool, "arguments": arguments, "_meta": {"progressToken": 1}}
+        try:
+            result = client.request("tools/call", params, listen)
+        except RequestError as error:
+            if error.name == Code.UNKNOWN_TOOL:
+                raise CommandError(f"{error}; `mcp-tools tools` lists those that there are") from error
+            raise
+        finally:
+            bar.clear()
+    if options.json:
+        show.as_json(result)
+    else:
+        for block in result.get("content", []):
+            show.block(block)
+    return Exit.FAILED if result.get("isError") else Exit.OK
+
+
+def _interrupt(*_: Any) -> None:
+    """As Ctrl-C does: a tool would go on, for an end of the connection calls nothing off."""
+    raise KeyboardInterrupt
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """Arguments as they are typed: a JSON object, or `-` for what stdin has.
+
+    Raises:
+        CommandError: they are none.
+    """
+    try:
+        value = json.loads(sys.stdin.read() if text == "-" else text)
+        # Python reads more than there is in JSON: NaN, numbers without end, halves of characters.
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"arguments: this is no JSON: {error}", Exit.USAGE) from error
+    if not isinstance(value, dict):
+        raise CommandError('arguments: they must be a JSON object, such as \'{"path": "a.lua"}\'', Exit.USAGE)
+    return value
+
+
+def add_tools(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `tools`."""
+    parser.add_argument("tool", nargs="?", help="all that is known of this one")
+    parser.add_argument("--json", action="store_true", help="for programs: definitions as MCP has them")
+    editors.add_choice(parser)
+
+
+def run_tools(options: argparse.Namespace) -> int:
+    """A line each, or one definition."""
+    with Client(editors.connect(options)) as client:
+        tools = list(client.pages("tools/list", "tools"))
+    if options.tool is not None:
+        tools = [
+            tool
+            for tool in tools
+            if tool["name"] == options.tool or tool["name"].endswith(f"_{options.tool}")
+        ]
+        exact = [tool for tool in tools if tool["name"] in (options.tool, f"nvim_{options.tool}")]
+        tools = exact or tools
+        if not tools:
+            raise CommandError(f"there is no tool {options.tool}; `mcp-tools tools` lists them", Exit.FAILED)
+    if options.json:
+        show.as_json(tools)
+    elif options.tool is not None:
+        for tool in tools:
+            print(show.plain(f"{tool['name']}\n\n{tool.get('description', '')}\n"))
+            show.as_json(tool["inputSchema"])
+    else:
+        show.table([(tool["name"], tool.get("description", "").split("\n")[0]) for tool in tools])
+    return 0
+
+
+def add_resources(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `resources`."""
+    parser.add_argument("uri", nargs="?", help="what is in this one, such as nvim://buffers")
+    parser.add_argument("--json", action="store_true", help="for programs: as MCP has it")
+    editors.add_choice(parser)
+
+
+def run_resources(options: argparse.Namespace) -> int:
+    """A line each, templates last; or the contents of one."""
+    with Client(editors.connect(options)) as client:
+        if options.uri is not None:
+            contents = client.request("resources/read", {"uri": options.uri}).get("contents", [])
+        else:
+            found = list(client.pages("resources/list", "resources"))
+            templates = list(client.pages("resources/templates/list", "resourceTemplates"))
+    if options.uri is not None:
+        if options.json:
+            show.as_json(contents)
+        else:
+            for each in contents:
+                show.block({"type": "resource", "resource": each})
+    elif options.json:
+        show.as_json({"resources": found, "resourceTemplates": templates})
+    else:
+        rows = [(each["uri"], each.get("description") or each["name"]) for each in found]
+        rows += [(each["uriTemplate"], each.get("description") or each["name"]) for each in templates]
+        show.table(rows)
+    return 0
+
+
+def add_prompts(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `prompts`."""
+    parser.add_argument("prompt", nargs="?", help="what this one says")
+    parser.add_argument(
+        "arguments", nargs="?", default="{}", help="JSON object of texts; - reads it from stdin"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs: as MCP has it")
+    editors.add_choice(parser)
+
+
+def run_prompts(options: argparse.Namespace) -> int:
+    """A line each, or the messages of one."""
+    arguments = read_arguments(options.arguments)
+    with Client(editors.connect(options)) as client:
+        if options.prompt is None:
+            prompts = list(client.pages("prompts/list", "prompts"))
+        else:
+            prompt = client.request("prompts/get", {"name": options.prompt, "arguments": arguments})
+    if options.prompt is None:
+        if options.json:
+            show.as_json(prompts)
+        else:
+            show.table([(each["name"], each.get("description", "")) for each in prompts])
+    elif options.json:
+        show.as_json(prompt)
+    else:
+        for message in prompt.get("messages", []):
+            print(show.plain(f"{message['role']}:"))
+            show.block(message["content"])
+    return 0

@@ -1,9 +1,6 @@
---- The lists of clients (`tools/list` and its like) as JSON text.
+--- The lists of clients (`tools/list` and its like) as JSON text, made once for each change.
 ---
---- Receives: a registry, a kind.
---- Sends: the text of a sorted list. An entry that cannot be written is left out, logged, and named among the
---- refused of the registry, which health shows: one definition takes nothing from the others.
---- Does not know about: who asks, how long the text is kept.
+--- An entry that cannot be written is left out and logged; it is among the refused of the registry, which health shows.
 
 local catalogue = require('mcp-tools.registry.catalogue')
 local companions = require('mcp-tools.registry.companions')
@@ -60,13 +57,12 @@ function M.prepare(kind, entry, prefix)
   text_of(require(kinds.row(kind).definition).published, entry, prefix)
 end
 
---- What clients get of all that is offered of a kind.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.Kind
----@param prefix string before the names of tools
----@param view mcp-tools.View? of a client, for tools
+---@param prefix string
+---@param view mcp-tools.View?
 ---@return string json
-function M.json(registry, kind, prefix, view)
+local function written(registry, kind, prefix, view)
   local row = kinds.row(kind)
   local parts, published = {}, require(row.definition).published
   local entries
@@ -88,6 +84,35 @@ function M.json(registry, kind, prefix, view)
     end
   end
   return '[' .. table.concat(parts, ',') .. ']'
+end
+
+---@class mcp-tools.MadeList
+---@field revision integer
+---@field prefix string
+---@field text string
+
+--- By registry, then by view or kind; views that nobody has any more are collected.
+---@type table<mcp-tools.Registry, table<mcp-tools.View|mcp-tools.Kind, mcp-tools.MadeList>>
+local lists = setmetatable({}, { __mode = 'k' })
+
+--- What clients get of all that is on of a kind.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.Kind
+---@param prefix string before the names of tools
+---@param view mcp-tools.View? of a client, for tools
+---@return string json
+function M.json(registry, kind, prefix, view)
+  if view and view.companion then
+    return written(registry, kind, prefix, view) -- it has a few, and asks once
+  end
+  lists[registry] = lists[registry] or setmetatable({}, { __mode = 'k' })
+  local made, key, revision = lists[registry], view or kind, registry.revisions[kind]
+  local last = made[key]
+  if not last or last.revision ~= revision or last.prefix ~= prefix then
+    last = { revision = revision, prefix = prefix, text = written(registry, kind, prefix, view) }
+    made[key] = last
+  end
+  return last.text
 end
 
 return M

@@ -16,7 +16,7 @@ local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local current = require('mcp-tools.bridge.current')
 local inputs = require('mcp-tools.call.inputs')
-local lists = require('mcp-tools.wire.lists')
+local listing = require('mcp-tools.registry.listing')
 local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
 local remote = require('mcp-tools.call.remote')
@@ -117,7 +117,7 @@ function M.list(kind, revision, seen_by)
   elseif revision == now then
     reply.unchanged = true
   else
-    reply.json = lists.json(kind, view)
+    reply.json = listing.json(parts.registry, kind, config.get().tool_prefix, view)
     if kind == 'tools' and not is_pending(kind) then
       vim.schedule(tell_unknown) -- by now everybody has registered their tools, as far as can be known
     end

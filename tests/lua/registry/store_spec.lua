@@ -220,14 +220,14 @@ describe('bundled tools', function()
     config.setup({ tools = 'recommended' })
     local registry = core.get().registry
     t.ok(#registry:list('tools') <= 25)
-    t.ok(#require('mcp-tools.wire.lists').json('tools') <= 16 * 1024)
+    t.ok(#require('mcp-tools.wire').list('tools').json <= 16 * 1024)
     registry:clear('tools')
   end)
 
   it('that cannot be found are told in health', function()
     config.setup({ tools = { 'no_such' } })
     core.get()
-    t.matches("no group or tool 'no_such'", require('mcp-tools').report().failures[1].error)
+    t.matches("nothing is called 'no_such'", require('mcp-tools').report().failures[1].error)
   end)
 end)
 

@@ -1,13 +1,8 @@
 --- Tool definitions: taken in, checked as a whole, made ready for calls and for clients.
----
---- Receives: a definition as a plugin or a bundled file wrote it; it is never changed.
---- Sends: a normalised definition, or one text with every fault; and what clients see of it.
---- Does not know about: the registry, calls, channels. It logs nothing: `typos`, `lint` and `repairs` are for
---- the caller.
+--- A definition is never changed. Nothing is logged here: `typos`, `lint` and `repairs` are for the caller.
 
 local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
-local tool_fields = require('mcp-tools.registry.definition.tool_fields')
 local publish_schema = require('mcp-tools.registry.definition.publish_schema')
 local keywords = require('mcp-tools.schema.keywords')
 local schema = require('mcp-tools.schema')
@@ -48,6 +43,103 @@ local M = {}
 ---@field noted table? arguments of clients that it does not have, as a list and a set (call/arguments.lua)
 ---@field fingerprint string? made when somebody asks for it (util/canonical_json.lua)
 
+-- Fields -----------------------------------------------------------------------------------------------------------
+
+--- Names beyond these are cut, renamed or dropped by some clients.
+local MAX_NAME = 40
+
+--- Our names of the hints → MCP's.
+local HINTS = {
+  read_only = 'readOnlyHint',
+  destructive = 'destructiveHint',
+  idempotent = 'idempotentHint',
+  open_world = 'openWorldHint',
+}
+
+--- What each field must be: a function that says why a value is wrong.
+---@type table<string, fun(v: any): string?>
+local RULES = {
+  name = common.name,
+  title = common.text,
+  description = common.filled_text,
+  args = common.of_type('table'),
+  input_schema = common.of_type('table'),
+  output_schema = common.of_type('table'),
+  annotations = common.of_type('table'),
+  timeout = common.milliseconds,
+  needs_approval = common.of_type('boolean', 'function', 'string'),
+  preview = common.of_type('function'),
+  previewed = common.of_type('table'),
+  always_for = common.of_type('table'),
+  short_lived = common.of_type('table'),
+  state = common.of_type('function'),
+  hosts = common.of_type('table'),
+  execute = common.of_type('function'),
+  run = common.of_type('function'),
+  recommended = common.of_type('boolean'),
+  explicit = common.of_type('boolean'),
+  reviewed = common.of_type('boolean'),
+}
+
+local schema_or_text = common.of_type('table', 'string')
+local MOUNTED_RULES = vim.tbl_extend('force', RULES, { input_schema = schema_or_text, output_schema = schema_or_text })
+
+---@param name any
+---@param out mcp-tools.Findings
+local function check_name(name, out)
+  if type(name) ~= 'string' then
+    return
+  end
+  if #name > MAX_NAME then
+    common.note(out.lint, 'name', ('longer than %d characters'):format(MAX_NAME))
+  end
+  if not name:find('^[%w_]+$') then
+    common.note(out.lint, 'name', 'has characters other than A-Z, a-z, 0-9 and _; some clients rename such tools')
+  end
+end
+
+---@param annotations any
+---@param out mcp-tools.Findings
+local function check_annotations(annotations, out)
+  if type(annotations) ~= 'table' then
+    return
+  end
+  for _, key in ipairs(value.names(annotations)) do
+    local v, field = annotations[key], 'annotations.' .. tostring(key)
+    if HINTS[key] then
+      if type(v) ~= 'boolean' then
+        common.note(out.faults, field, 'must be true or false')
+      end
+    elseif key == 'title' then
+      local message = common.text(v)
+      if message then
+        common.note(out.faults, field, message)
+      end
+    else
+      common.unknown(out, field, key, vim.tbl_keys(HINTS))
+    end
+  end
+end
+
+--- Looks at every field of a definition.
+---@param def table its fields; those that are `vim.NIL` have been taken out
+---@param mounted? boolean its schemas may be JSON text
+---@return mcp-tools.Findings
+local function check_fields(def, mounted)
+  local out = common.findings()
+  common.check_fields(def, mounted and MOUNTED_RULES or RULES, { 'name', 'description' }, out)
+  check_name(def.name, out)
+  if def.args ~= nil and def.input_schema ~= nil then
+    common.note(out.faults, 'input_schema', 'stands beside args; give one of the two')
+  end
+  common.check_handler(def, 'execute', out)
+  check_annotations(def.annotations, out)
+  common.check_hosts(def.hosts, out)
+  return out
+end
+
+-- Schemas ----------------------------------------------------------------------------------------------------------
+
 --- A path below another.
 local function below(base, path)
   if path == '(root)' or path == '' then
@@ -73,8 +165,6 @@ local function add_all(list, field, found)
     list[#list + 1] = { field = place(field, fault.field), message = fault.message }
   end
 end
-
--- Intake -----------------------------------------------------------------------------------------------------------
 
 ---@class mcp-tools.Intake
 ---@field faults mcp-tools.Fault[]
@@ -185,7 +275,7 @@ function M.normalise(def, closed, mounted)
     return nil, 'tool: must be a table, got ' .. type(def)
   end
   def = common.given(def)
-  local checked = tool_fields.check(def, mounted)
+  local checked = check_fields(def, mounted)
   ---@type mcp-tools.Intake
   local intake = { faults = checked.faults, lint = checked.lint, typos = checked.typos, repairs = {}, unchecked = {} }
   local input, check, output, check_output, texts
@@ -233,7 +323,7 @@ end
 --- The hints in MCP's names; nil when there are none.
 local function published_annotations(annotations)
   local out = { title = annotations.title }
-  for ours, theirs in pairs(tool_fields.HINTS) do
+  for ours, theirs in pairs(HINTS) do
     out[theirs] = annotations[ours]
   end
   return next(out) and out or nil

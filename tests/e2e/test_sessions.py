@@ -1,0 +1,92 @@
+"""What a session keeps when the bridge restarts: its scope, its state, and what is too old."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError, types
+
+from tests.support.bridge import ROOT_TOOLS, Bridge, connect, ready, with_limits
+from tests.support.nvim import ROOT
+from tests.support.raw import Raw, text_of
+
+
+@pytest.mark.slow
+async def test_a_scope_survives_the_bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
+    """A session goes on with another process, and sees no more than before."""
+    bridge = await start_bridge(setup="{ tools = { 'test', 'buffer' } }")
+    async with Raw(bridge) as client:
+        await client.initialize(query="?tools=test_echo")
+        before = await bridge.pid()
+        await bridge.nvim.lua("vim.cmd('McpTools restart')")
+        await bridge.nvim.wait_for("return mcp_tools.endpoint() and mcp_tools.status().pid ~= ...", before)
+        _, answer = await client.send(client.message("tools/list"))
+        assert [tool["name"] for tool in answer["result"]["tools"]] == ["nvim_test_echo"]
+        _, answer = await client.send(client.call_message("buffer_list"))
+        assert answer["error"]["code"] == -32602
+
+
+COUNT = """
+mcp_tools.register({
+  name = 'count_calls', description = 'x', annotations = { read_only = true },
+  state = function() return { n = 0 } end,
+  execute = function(ctx) ctx.state.n = ctx.state.n + 1 ctx(ctx.state.n) end,
+})
+"""
+
+
+@pytest.mark.slow
+async def test_state_is_one_per_session(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
+    """Two sessions count for themselves, calls without one begin anew, and a revived session goes on."""
+    bridge = await start_bridge(init=COUNT)
+    async with Raw(bridge) as one, Raw(bridge) as two:
+        await one.initialize()
+        await two.initialize()
+
+        async def count(client: Raw) -> str:
+            return text_of(await client.call("count_calls"))
+
+        assert [await count(client) for client in (one, one, two, one)] == ["1", "2", "1", "3"]
+        assert [text_of(await one.stateless("count_calls")) for _ in range(2)] == ["1", "1"]
+        pid = await bridge.pid()
+        await bridge.nvim.lua("vim.cmd('McpTools restart')")
+        await bridge.nvim.wait_for("return mcp_tools.endpoint() and mcp_tools.status().pid ~= ...", pid)
+        assert [await count(one), await count(two)] == ["4", "2"]
+        await bridge.nvim.lua(COUNT)
+        assert await count(one) == "1"
+
+
+INIT = f"{ROOT_TOOLS} dofile([[{ROOT / 'tests' / 'e2e' / 'inputs.lua'}]])"
+
+
+async def nobody(context: Any, params: Any) -> Any:
+    raise AssertionError("the test answers by hand")
+
+
+async def who(client: Client, **options: Any) -> Any:
+    """One leg of the tool that asks for a name."""
+    return await client.session.call_tool("nvim_who", {}, allow_input_required=True, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", ["parked", "restarted"])
+async def test_states_that_are_too_old(start_bridge: Callable[..., Awaitable[Bridge]], why: str) -> None:
+    """Nobody came back in time, or the bridge began anew: the tool is told, the state is refused."""
+    parked = 1_000 if why == "parked" else 600_000
+    bridge = await start_bridge(init=INIT, setup=with_limits(parked=parked))
+    async with connect(bridge, "stateless", elicitation_callback=nobody) as client:
+        first = await who(client)
+        if why == "restarted":
+            await bridge.nvim.lua("probe.bridge.restart()")
+        await bridge.nvim.wait_for("return #Seen.cancelled > 0", timeout=10_000)
+        reasons = await bridge.nvim.lua("return Seen.cancelled")
+        assert reasons == ["timeout"] if why == "parked" else reasons[0] in ("bridge_gone", "shutdown")
+    await bridge.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+    answer = types.ElicitResult(action="accept", content={"name": "Ada"})
+    async with connect(await ready(bridge.nvim), "stateless", elicitation_callback=nobody) as client:
+        with pytest.raises(MCPError, match="Invalid or expired requestState"):
+            await who(client, input_responses={"answer": answer}, request_state=first.request_state)
+    assert await bridge.nvim.lua("return Seen.answers") == 0
+    assert await bridge.nvim.lua("return require('mcp-tools.registry').pending_count()") == 0

@@ -20,7 +20,7 @@ end
 local function commands()
   local list = {}
   for _, name in ipairs(require('mcp-tools.command').names()) do
-    local command = require('mcp-tools.command.' .. name)
+    local command = require('mcp-tools.command').find(name)
     table.insert(list, {
       name = name,
       bang = command.bang == true,

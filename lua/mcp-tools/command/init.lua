@@ -1,11 +1,6 @@
---- Command `:McpTools`.
----
---- Receives: `:McpTools …`.
---- Sends: it to command/<subcommand>.lua; a new subcommand is one more file there.
---- Does not know about: what a subcommand does.
+--- Command `:McpTools`: hands what was typed to a subcommand.
 
 local notify = require('mcp-tools.notify')
-local project = require('mcp-tools.files.project')
 local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
@@ -22,25 +17,34 @@ local M = {}
 
 local DEFAULT = 'dashboard'
 
+--- File → its subcommands; one is loaded when it is needed.
+local FILES = {
+  agents = { 'send', 'terminal' },
+  approval = { 'answer', 'approve', 'deny', 'trust' },
+  bridge = { 'endpoint', 'install', 'restart', 'start', 'status', 'stop' },
+  calls = { 'call', 'cancel', 'jobs' },
+  clients = { 'connect', 'disconnect' },
+  review = { 'changes', 'review' },
+  tools = { 'mounts', 'tools' },
+  views = { 'audit', 'dashboard', 'log' },
+  welcome = { 'welcome' },
+}
+
 --- Names of all subcommands, sorted.
 ---@return string[]
 function M.names()
-  local names = {}
-  for file in vim.fs.dir(vim.fs.joinpath(project.lua_dir(), 'command')) do
-    local name = file:match('^(%w+)%.lua$')
-    if name ~= 'init' then
-      table.insert(names, name)
-    end
-  end
+  local names = vim.iter(vim.tbl_values(FILES)):flatten():totable()
   table.sort(names)
   return names
 end
 
 ---@param name string
 ---@return mcp-tools.Subcommand?
-local function find(name)
-  if vim.list_contains(M.names(), name) then
-    return require('mcp-tools.command.' .. name) -- by name
+function M.find(name)
+  for file, names in pairs(FILES) do
+    if vim.list_contains(names, name) then
+      return require('mcp-tools.command.' .. file)[name] -- by name
+    end
   end
 end
 
@@ -65,7 +69,7 @@ function M.run(args)
   local name, bang, rest = vim.trim(args.args):match('^([^%s!]+)(!?)%s*(.*)$')
   name = name or DEFAULT
   local range = (args.range or 0) > 0 and { args.line1, args.line2 } or nil
-  local subcommand = find(name)
+  local subcommand = M.find(name)
   if subcommand and bang == '!' and not subcommand.bang then
     return notify.error((':McpTools %s takes no !'):format(name))
   elseif subcommand and range and not subcommand.range then
@@ -96,7 +100,7 @@ function M.complete(lead, line, position)
   if not name then
     candidates = M.names()
   else
-    local subcommand = find(name)
+    local subcommand = M.find(name)
     local _, before = rest:gsub('%S+', '')
     if subcommand and subcommand.complete and before < (subcommand.arguments or 1) then
       candidates = subcommand.complete(lead, rest)

@@ -1,10 +1,11 @@
---- `:McpTools tools`: what clients are offered, and switching it.
+--- Subcommands for what is registered: tools and mounts.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local groups = require('mcp-tools.groups')
 local kinds = require('mcp-tools.registry.kinds')
+local mounts = require('mcp-tools.mounts')
 local notify = require('mcp-tools.notify')
 local report = require('mcp-tools.discovery.report')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -12,6 +13,9 @@ local scratch = require('mcp-tools.ui.layout.scratch')
 local source = require('mcp-tools.registry.source')
 local suggest = require('mcp-tools.util.suggest')
 local trim = require('mcp-tools.util.trim')
+
+---@type table<string, mcp-tools.Subcommand>
+local M = {}
 
 local function registry()
   return core.get().registry
@@ -191,7 +195,7 @@ local function actions()
 end
 
 ---@type mcp-tools.Subcommand
-return {
+M.tools = {
   usage = '[enable | disable | reload | refresh] [NAME]',
   description = 'list what clients are offered; offer'
     .. ' a group or a single thing, or no longer; load its files again; look for tools of other plugins',
@@ -222,3 +226,52 @@ return {
     return action and action.names() or {}
   end,
 }
+
+---@return string[]
+local function mount_names()
+  return vim.tbl_map(function(each)
+    return each.name
+  end, mounts.status())
+end
+
+local function show_mounts()
+  local lines = {}
+  for _, each in ipairs(mounts.status()) do
+    table.insert(lines, mounts.describe(each))
+    table.insert(lines, sanitize.line(('    from %s'):format(each.from)))
+    for _, fault in ipairs(each.faults) do
+      table.insert(lines, sanitize.line('    left out: ' .. fault))
+    end
+  end
+  if #lines == 0 then
+    lines = { 'nothing is mounted; :h mcp-tools-mounts' }
+  end
+  scratch.show('mounts', lines, { again = show_mounts })
+end
+
+---@type mcp-tools.Subcommand
+M.mounts = {
+  usage = '[retry [NAME]]',
+  description = 'show the mounted servers; with `retry`, connect them anew, or one of them',
+  arguments = 2,
+  run = function(rest)
+    local word, name = rest:match('^(%S*)%s*(%S*)$')
+    mounts.sync()
+    if word == '' then
+      return show_mounts()
+    elseif word ~= 'retry' then
+      return notify.error((':McpTools mounts takes retry or nothing: %s'):format(rest))
+    elseif name ~= '' and not vim.list_contains(mount_names(), name) then
+      return notify.error(('nothing is mounted as %s'):format(name))
+    end
+    mounts.retry(name ~= '' and name or nil)
+    notify.info(
+      name ~= '' and ('mount %s is being connected anew'):format(name) or 'all mounts are being connected anew'
+    )
+  end,
+  complete = function(_, rest)
+    return rest:find('^retry%s') and mount_names() or { 'retry' }
+  end,
+}
+
+return M

@@ -2,8 +2,8 @@
 
 local autostart = require('mcp-tools.bridge.autostart')
 local bridge = require('mcp-tools.bridge')
-local client_files = require('mcp-tools.command._client_files')
 local clients = require('mcp-tools.bridge.clients')
+local connect_client = require('mcp-tools.command.clients').connect.run
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local install = require('mcp-tools.bridge.install')
@@ -111,7 +111,7 @@ end
 local run
 
 local function connect()
-  client_files.choose('connect', {}, function()
+  connect_client('', false, nil, function()
     facts.clients = nil
     run()
   end)
@@ -242,9 +242,13 @@ function run()
   vim.wo[0][0].breakindentopt = ('column:%d'):format(#INDENT + 4) -- below the text of its step
 end
 
----@type mcp-tools.Subcommand
-return {
+---@type table<string, mcp-tools.Subcommand>
+local M = {}
+
+M.welcome = {
   description = 'lead to the first call by an assistant: options, Python, bridge and client are checked, `<CR>` does'
     .. ' what is missing, and a call is tried',
   run = run,
 }
+
+return M

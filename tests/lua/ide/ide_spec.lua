@@ -640,7 +640,7 @@ describe('people', function()
   end
 
   local function status()
-    return shown(require('mcp-tools.command.status').run)
+    return shown(require('mcp-tools.command').find('status').run)
   end
 
   local function health()

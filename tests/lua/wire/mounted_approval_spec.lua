@@ -126,7 +126,7 @@ describe('resources, prompts and completions of a mounted server', function()
   end)
 
   it('are trusted and denied by :McpTools trust', function()
-    local trust = require('mcp-tools.command.trust').run
+    local trust = require('mcp-tools.command').find('trust').run
     local uri = 'fs+file://' .. project('README.md')
     t.eq('nobody to ask', execute('resource', uri).decision.by)
     trust(TEMPLATE)

@@ -1,11 +1,17 @@
---- `:McpTools call`: a workbench for tools.
+--- Subcommands for calls and what they have left running: call, cancel, jobs.
 
 local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
+local jobs = require('mcp-tools.editor.shell.jobs')
 local notify = require('mcp-tools.notify')
 local person = require('mcp-tools.hosts.person')
 local report = require('mcp-tools.discovery.report')
+local sanitize = require('mcp-tools.util.sanitize')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local suggest = require('mcp-tools.util.suggest')
+
+---@type table<string, mcp-tools.Subcommand>
+local M = {}
 
 ---@return mcp-tools.Registry
 local function registry()
@@ -107,7 +113,7 @@ local function example(definition)
 end
 
 ---@type mcp-tools.Subcommand
-return {
+M.call = {
   usage = 'TOOL [JSON]',
   description = 'run a tool; its progress, questions and result are shown as its client would get them, '
     .. 'and what it throws with its traceback',
@@ -132,3 +138,148 @@ return {
   end,
   complete = names,
 }
+
+local function executor()
+  return core.get().executor
+end
+
+---@param calls mcp-tools.Call[]
+local function cancel_calls(calls)
+  for _, call in ipairs(calls) do
+    executor():cancel(call.id, 'user')
+  end
+  notify.info(
+    #calls == 1 and ('cancelled %s (%s)'):format(calls[1].name, calls[1].id) or ('%d calls cancelled'):format(#calls)
+  )
+end
+
+---@type mcp-tools.Subcommand
+M.cancel = {
+  usage = '[ID | all]',
+  description = 'cancel a call in flight, or all of them',
+  run = function(rest)
+    local calls = executor():pending()
+    if #calls == 0 then
+      notify.info('no call is in flight')
+    elseif rest == 'all' or (rest == '' and #calls == 1) then
+      cancel_calls(calls)
+    elseif rest == '' then
+      vim.ui.select(calls, {
+        prompt = 'Cancel which call?',
+        format_item = function(call)
+          return sanitize.line(('%s  %s  %s'):format(call.name, call.state, call.id))
+        end,
+      }, function(call)
+        if call then
+          cancel_calls({ call })
+        end
+      end)
+    else
+      local found = vim.tbl_filter(function(call)
+        return call.id == rest
+      end, calls)
+      if #found == 0 then
+        notify.error(('no call in flight has the id %s'):format(rest))
+      else
+        cancel_calls(found)
+      end
+    end
+  end,
+  complete = function()
+    local ids = vim.tbl_map(function(call)
+      return call.id
+    end, executor():pending())
+    table.insert(ids, 'all')
+    return ids
+  end,
+}
+
+local api = vim.api
+
+local REFRESH_MS = 500
+
+---@return mcp-tools.shell.Job[]
+local function running()
+  return vim.tbl_filter(function(job)
+    return job.result == nil
+  end, jobs.all())
+end
+
+---@param job mcp-tools.shell.Job
+---@return string
+local function row_of(job)
+  local since = os.date('%H:%M:%S', job.started_at)
+  local text = ('%-6s %s  %s: %s'):format(job.id, since, job.owner.client, job.command.shown)
+  return sanitize.line(job.result and text .. ' (ended)' or text)
+end
+
+---@param list mcp-tools.shell.Job[]
+local function stop_jobs(list)
+  for _, job in ipairs(list) do
+    job:stop()
+  end
+  notify.info(#list == 1 and ('%s is being stopped'):format(list[1].id) or ('%d jobs are being stopped'):format(#list))
+end
+
+local function show_jobs()
+  local list = running()
+  --- What has ended keeps its row until `r`: no key may act on another job than the one that was under the cursor.
+  local function rows()
+    for _, job in ipairs(running()) do
+      if not vim.list_contains(list, job) then
+        table.insert(list, job)
+      end
+    end
+    return #list > 0 and vim.tbl_map(row_of, list) or { 'no job is running' }
+  end
+  local keys = {
+    {
+      lhs = 'x',
+      word = 'stop',
+      description = 'stop this job',
+      run = function()
+        local job = list[api.nvim_win_get_cursor(0)[1]]
+        if job and not job.result then
+          stop_jobs({ job })
+        end
+      end,
+    },
+  }
+  scratch.show('jobs', rows, { title = 'jobs of clients', keys = keys, again = show_jobs, every = REFRESH_MS })
+end
+
+---@type mcp-tools.Subcommand
+M.jobs = {
+  usage = '[stop ID | stop all]',
+  description = 'list the commands that clients have left running (`shell_jobs`), of ended sessions too; stop one, or'
+    .. ' all of them',
+  run = function(rest)
+    if rest == '' then
+      return show_jobs()
+    end
+    local id = rest:match('^stop%s+(%S+)$')
+    local found = vim.tbl_filter(function(job)
+      return id == 'all' or job.id == id
+    end, running())
+    if not id then
+      notify.error(':McpTools jobs [stop ID | stop all]')
+    elseif #found == 0 then
+      notify.info(id == 'all' and 'no job is running' or ('no job %s is running'):format(id))
+    else
+      stop_jobs(found)
+    end
+  end,
+  arguments = 2,
+  complete = function(_, rest)
+    if not rest:find('%S') then
+      return { 'stop' }
+    end
+    local ids = vim.tbl_map(function(job)
+      return job.id
+    end, running())
+    table.insert(ids, 'all')
+    return ids
+  end,
+}
+
+return M

@@ -1,16 +1,13 @@
---- What `:McpTools connect` and `:McpTools disconnect` have in common: the change is shown, `y` writes it.
----
---- Receives: what was typed.
---- Sends: it to `mcp-tools`; the diff to a window of its own.
---- Does not know about: a client's files.
+--- Subcommands for AI clients' own configuration: connect and disconnect.
 
 local clients = require('mcp-tools.bridge.clients')
-local notify = require('mcp-tools.notify')
 local diff = require('mcp-tools.ui.layout.diff')
+local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local suggest = require('mcp-tools.util.suggest')
 
+---@type table<string, mcp-tools.Subcommand>
 local M = {}
 
 local show
@@ -78,7 +75,7 @@ end
 ---@param verb 'connect'|'disconnect'
 ---@param words string[] options of `mcp-tools`
 ---@param done? fun() called once it is written
-function M.choose(verb, words, done)
+local function choose(verb, words, done)
   local scope = vim.list_contains(words, '--project') and { '--project' } or {}
   clients.run(vim.list_extend({ 'clients' }, scope), function(found, fault)
     if not found then
@@ -106,9 +103,9 @@ end
 --- The subcommand.
 ---@param verb 'connect'|'disconnect'
 ---@param options table<string, string> word → option of `mcp-tools`
----@return fun(rest: string)
-function M.run(verb, options)
-  return function(rest)
+---@return fun(rest: string, bang: boolean, range: integer[]?, done: fun()?) `done` is called once it is written
+local function runner(verb, options)
+  return function(rest, _, _, done)
     local words = vim.split(rest, '%s+', { trimempty = true })
     local name = not options[words[1] or ''] and table.remove(words, 1) or nil
     for i, word in ipairs(words) do
@@ -121,23 +118,47 @@ function M.run(verb, options)
     end
     local names = clients.NAMES
     if not name then
-      return M.choose(verb, words)
+      return choose(verb, words, done)
     elseif not vim.list_contains(names, name) then
       local near = suggest(name, names)
       local advice = near and ('did you mean %s?'):format(near) or ('there are ' .. table.concat(names, ', '))
       return notify.error(('no client is called %s; %s'):format(name, advice))
     end
-    show(verb, vim.list_extend({ name }, words))
+    show(verb, vim.list_extend({ name }, words), done)
   end
 end
 
 --- Completes clients, then words.
 ---@param options table<string, string>
 ---@return fun(lead: string, rest: string): string[]
-function M.complete(options)
+local function completer(options)
   return function(_, rest)
     return rest:find('%S') and vim.tbl_keys(options) or clients.NAMES
   end
 end
+
+local CONNECT_OPTIONS = { project = '--project', http = '--http', skill = '--skill' }
+
+---@type mcp-tools.Subcommand
+M.connect = {
+  usage = '[CLIENT] [project] [http] [skill]',
+  description = "put this server into an AI client's configuration: yours, or with `project` that of the project; it"
+    .. ' finds the editor by itself, or with `http` by the URL and token of this project. `skill` adds a SKILL.md'
+    .. ' that tells when to use the tools. The change is shown first',
+  run = runner('connect', CONNECT_OPTIONS),
+  complete = completer(CONNECT_OPTIONS),
+  arguments = 4,
+}
+
+local DISCONNECT_OPTIONS = { project = '--project' }
+
+---@type mcp-tools.Subcommand
+M.disconnect = {
+  usage = '[CLIENT] [project]',
+  description = "take this server out of an AI client's configuration again; the change is shown first",
+  run = runner('disconnect', DISCONNECT_OPTIONS),
+  complete = completer(DISCONNECT_OPTIONS),
+  arguments = 2,
+}
 
 return M

@@ -1,4 +1,4 @@
---- `:McpTools send`: mentions a place to an agent.
+--- Subcommands for agents in terminals: terminal and send.
 
 local companion_sessions = require('mcp-tools.editor.companion')
 local editor_context = require('mcp-tools.editor.context')
@@ -7,6 +7,31 @@ local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local terminal = require('mcp-tools.ide.terminal')
 local trim = require('mcp-tools.util.trim')
+
+---@type table<string, mcp-tools.Subcommand>
+local M = {}
+
+---@type mcp-tools.Subcommand
+M.terminal = {
+  usage = 'AGENT [ARGUMENTS]',
+  description = 'start an agent in a terminal; it has your tools, but for gemini, and where it is a companion it finds'
+    .. ' this editor, without a change of its settings',
+  run = function(rest)
+    local words = vim.split(rest, '%s+', { trimempty = true })
+    local name = table.remove(words, 1)
+    if not name then
+      return notify.error(('which agent? :McpTools terminal %s'):format(table.concat(ide.names(), ' | ')))
+    end
+    terminal.start(name, words, function(fault)
+      if fault then
+        notify.error(fault)
+      end
+    end)
+  end,
+  complete = function()
+    return ide.names()
+  end,
+}
 
 --- A mention goes to the agent over the bridge, and the prompt after it goes straight into its terminal: it has to come
 --- so many ms later.
@@ -64,7 +89,7 @@ local function send(session, place, prompt)
 end
 
 ---@type mcp-tools.Subcommand
-return {
+M.send = {
   usage = '[PROMPT]',
   range = true,
   description = 'mention the file, the lines of a range or the selection to an agent that is connected; into a terminal'
@@ -86,3 +111,5 @@ return {
     end)
   end,
 }
+
+return M

@@ -1,11 +1,152 @@
---- `:McpTools status`: what the bridge and its calls are doing.
+--- Subcommands for the bridge: start, stop, restart, install, endpoint, status.
 
 local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local trim = require('mcp-tools.util.trim')
+
+---@type table<string, mcp-tools.Subcommand>
+local M = {}
+
+local uv = vim.uv
+
+--- The folder; nil when none was typed. One that does not exist is told to the person.
+---@param text string
+---@return boolean ok
+---@return string? folder
+local function folder_of(text)
+  if text == '' then
+    return true
+  end
+  -- As it was typed first: a folder may have `$` or `*` in its name.
+  local path = uv.fs_realpath(text) or uv.fs_realpath(vim.fn.expand(text))
+  local stat = path and uv.fs_stat(path)
+  if stat and stat.type == 'directory' then
+    return true, path
+  end
+  notify.error(('%s is no folder'):format(text))
+  return false
+end
+
+---@param lead string
+---@return string[]
+local function complete_folder(lead)
+  return vim.fn.getcompletion(lead, 'dir')
+end
+
+---@type mcp-tools.Subcommand
+M.start = {
+  usage = '[DIR]',
+  description = 'start the bridge, with a folder from now on for the project that it lies in',
+  run = function(rest)
+    local ok, root = folder_of(rest)
+    local port = bridge.get_port()
+    if ok and port then
+      local advice = root and '; :McpTools restart DIR takes it to another project' or ''
+      notify.info(('the bridge runs already, on port %d%s'):format(port, advice))
+    elseif ok then
+      bridge.start({ announce = true, root = root })
+    end
+  end,
+  complete = complete_folder,
+}
+
+---@type mcp-tools.Subcommand
+M.stop = {
+  description = 'stop the bridge',
+  run = function()
+    bridge.stop(function()
+      notify.info('the bridge has stopped')
+    end)
+  end,
+}
+
+---@type mcp-tools.Subcommand
+M.restart = {
+  usage = '[DIR]',
+  description = 'stop the bridge and start it on the same port and token, or from now on for the project that '
+    .. 'DIR lies in; tools written in Python start afresh',
+  run = function(rest)
+    local ok, root = folder_of(rest)
+    if not ok then
+      return
+    end
+    local host = package.loaded['mcp-tools.python.host'] -- start-up cost: it has never run before it is loaded
+    if host then
+      host.restart()
+    end
+    bridge.restart({ announce = true, root = root })
+  end,
+  complete = complete_folder,
+}
+
+---@type mcp-tools.Subcommand
+M.install = {
+  description = 'build or renew the Python environment of the bridge (downloads packages); with ! build it anew',
+  bang = true,
+  run = function(_, bang)
+    bridge.install({ force = bang })
+  end,
+}
+
+local ENDPOINT_TITLE = 'whoever has the token can call your tools'
+
+-- As most clients have it in their configuration.
+local JSON = [[
+{
+  "mcpServers": {
+    "nvim-tools": {
+      "type": "http",
+      "url": "%s",
+      "headers": { "Authorization": "Bearer %s" }
+    }
+  }
+}]]
+
+---@param register string
+---@param what string
+---@param text string
+local function yank(register, what, text)
+  vim.fn.setreg(register, text)
+  notify.info(('register %s has the %s'):format(register, what))
+end
+
+---@param endpoint { url: string, token: string }
+local function show_endpoint(endpoint)
+  local header, json = 'Authorization: Bearer ' .. endpoint.token, JSON:format(endpoint.url, endpoint.token)
+  local lines = { endpoint.url, header, '', unpack(vim.split(json, '\n')) }
+  local function yank_part()
+    local line = vim.api.nvim_win_get_cursor(0)[1]
+    local part = ({ { 'URL', endpoint.url }, { 'header', header } })[line] or { 'JSON', json }
+    yank(vim.v.register, part[1], part[2])
+  end
+  local description = 'yank the URL, the header or the JSON'
+  local keys = { { lhs = 'y', word = 'yank this', description = description, run = yank_part } }
+  scratch.show('endpoint', lines, { title = ENDPOINT_TITLE, keys = keys })
+end
+
+---@type mcp-tools.Subcommand
+M.endpoint = {
+  usage = '[REGISTER]',
+  description = 'show what a client needs: URL, header with the token, and both as JSON; with a register,'
+    .. ' yank the JSON into it',
+  run = function(rest)
+    local endpoint = bridge.endpoint()
+    if not endpoint then
+      return notify.error('the bridge does not run', bridge.status().to_do or 'Try again in a moment')
+    elseif rest == '' then
+      return show_endpoint(endpoint)
+    end
+    local register = rest:match('^"?([%a"*+])$')
+    if not register then
+      return notify.error(('endpoint %s? :McpTools endpoint [REGISTER], such as +'):format(rest))
+    end
+    yank(register, 'JSON', JSON:format(endpoint.url, endpoint.token))
+  end,
+}
 
 local REFRESH = 1000 -- ms
 
@@ -133,10 +274,12 @@ local function lines_now()
 end
 
 ---@type mcp-tools.Subcommand
-return {
+M.status = {
   description = 'show the bridge, its clients, companions, the process of tools in Python and the calls in flight; as'
     .. ' long as the window is open it shows how they are now',
   run = function()
     scratch.show('status', lines_now, { every = REFRESH })
   end,
 }
+
+return M

@@ -393,9 +393,6 @@ function M.run(ctx, from, to)
     local stays = ctx:await(function(done)
       take_back(moved, done)
     end)
-    if loaded then
-      target.drop(loaded)
-    end
     return nil, stays and errors.new(err.code, err.message .. stays) or err
   end
   for _, each in ipairs(buffers_of(from)) do

@@ -81,4 +81,17 @@ function M.utf8(data)
   return copy
 end
 
+--- The end of a text, from a whole line on.
+---@param text string
+---@param max integer bytes
+---@return string
+---@return boolean cut
+function M.tail(text, max)
+  if #text <= max then
+    return text, false
+  end
+  text = text:sub(-max)
+  return text:match('^[^\n]*\n(.+)$') or text, true
+end
+
 return M

@@ -1,6 +1,7 @@
 --- Report of a run of tests that fits: failures with details, else without, else counts per file.
 
 local access = require('mcp-tools.files.access')
+local result = require('mcp-tools.editor.result')
 
 local M = {}
 
@@ -68,18 +69,6 @@ local function add_failures(answer, run, args, root)
   answer.next_offset = last < #all and last > args.offset and last or nil
 end
 
---- The end of a text, from a whole line on.
----@param text string
----@return string
----@return true? cut
-local function tail(text)
-  if #text <= MAX_OUTPUT then
-    return text
-  end
-  text = text:sub(-MAX_OUTPUT)
-  return text:match('^[^\n]*\n(.+)$') or text, true
-end
-
 --- The fields of the answer.
 ---@param run mcp-tools.runner.Run
 ---@param args { limit: integer, offset: integer }
@@ -109,7 +98,8 @@ function M.of(run, args)
     -- Single tests tell it all, where they are known.
     local is_told = results and not run.from_output and (bad or answer.ok)
     if not is_told and run.output and run.output ~= '' then
-      answer.output, answer.output_cut = tail(run.output)
+      local output, is_cut = result.tail(run.output, MAX_OUTPUT)
+      answer.output, answer.output_cut = output, is_cut or nil
     end
   end
   return answer

@@ -241,11 +241,10 @@ end
 ---@param file mcp-tools.search.File
 ---@return mcp-tools.FileEdits?
 ---@return mcp-tools.Error? err
----@return integer|false|nil new its number, when it was loaded for this
 local function ready(ctx, file)
-  local bufnr, err, new = file.bufnr, nil, nil
+  local bufnr, err = file.bufnr, nil
   if not bufnr then
-    bufnr, err, new = ctx:await(function(done)
+    bufnr, err = ctx:await(function(done)
       open.load(file.path, done, ctx)
     end)
   end
@@ -257,9 +256,6 @@ local function ready(ctx, file)
   end)
   local text = api.nvim_buf_is_loaded(bufnr) and table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') or ''
   if text ~= file.text:gsub('\n$', '') then
-    if new then
-      open.drop(bufnr)
-    end
     local fault = '%s has changed while it was looked at; nothing was replaced, make a dry run again'
     return nil, errors.new('stale', fault:format(file.shown))
   end
@@ -268,9 +264,7 @@ local function ready(ctx, file)
     edits = {},
     changedtick = api.nvim_buf_get_changedtick(bufnr),
     write = buffers.is_unseen(bufnr),
-  },
-    nil,
-    new and bufnr
+  }
 end
 
 --- Replaces what was chosen: all of it, or nothing.
@@ -279,30 +273,19 @@ end
 ---@return mcp-tools.FileEdited[]? in the order of the plan
 ---@return mcp-tools.Error? err
 function M.apply(ctx, plan)
-  local items, loaded = {}, {}
-  local function dropped(err)
-    for _, bufnr in ipairs(loaded) do
-      open.drop(bufnr)
-    end
-    return nil, err
-  end
+  local items = {}
   for i, each in ipairs(plan.files) do
-    local item, err, new = ready(ctx, each.file)
+    local item, err = ready(ctx, each.file)
     if not item then
-      return dropped(err)
+      return nil, err
     end
-    table.insert(loaded, new or nil)
     item.edits = edits_of(each)
     items[i] = item
     ctx:progress(i, #plan.files)
   end
-  local files, err = ctx:await(function(done)
+  return ctx:await(function(done)
     edit.apply_all(items, { ctx = ctx }, done)
   end)
-  if not files then
-    return dropped(err)
-  end
-  return files
 end
 
 --- Does a call only list? `expected_count` alone is enough to replace.

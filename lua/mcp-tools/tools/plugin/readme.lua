@@ -3,10 +3,8 @@
 local errors = require('mcp-tools.errors')
 local folder = require('mcp-tools.editor.plugins.folder')
 local plugins = require('mcp-tools.editor.plugins.list')
-local result = require('mcp-tools.editor.result')
-
---- Of the text of one answer.
-local MAX_BYTES = 64 * 1024
+local result_lines = require('mcp-tools.editor.result.lines')
+local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'plugin_readme',
@@ -42,24 +40,11 @@ return {
       return ctx(nil, fault)
     end
     local lines = vim.split(text, '\n', { plain = true })
-    if args.start_line > #lines then
-      local message = 'start_line: line %d is beyond the end (%d lines)'
-      return ctx(nil, errors.new('validation_error', message:format(args.start_line, #lines)))
+    local bad = result_lines.range_fault(args, #lines)
+    if bad then
+      return ctx(nil, bad)
     end
-    local last, bytes = args.start_line - 1, 0
-    while last < math.min(#lines, args.start_line + args.limit - 1) do
-      bytes = bytes + #lines[last + 1] + 1
-      if bytes > MAX_BYTES and last >= args.start_line then
-        break
-      end
-      last = last + 1
-    end
-    return result.utf8({
-      plugin = plugin.name,
-      file = name,
-      lines = #lines,
-      text = table.concat(lines, '\n', args.start_line, last):sub(1, MAX_BYTES),
-      next_line = last < #lines and last + 1 or nil,
-    })
+    local part = vim.list_slice(lines, args.start_line, result_lines.last_line(args, #lines))
+    return result_lines.of(part, { plugin = (utf8.repair(plugin.name)), file = (utf8.repair(name)) }, args, #lines)
   end,
 }

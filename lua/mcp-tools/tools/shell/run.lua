@@ -6,23 +6,11 @@ local live = require('mcp-tools.editor.shell.live')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.files.project')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
+local result = require('mcp-tools.editor.result')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local buffers = require('mcp-tools.editor.buffer')
 
 local MAX_TIMEOUT = 3600000
-
---- The end of what was printed, from a whole line on.
----@param text string
----@param max integer
----@return string text
----@return boolean cut
-local function tail(text, max)
-  if #text <= max then
-    return text, false
-  end
-  text = text:sub(-max)
-  return text:match('^[^\n]*\n(.+)$') or text, true
-end
 
 return {
   name = 'shell_run',
@@ -75,8 +63,8 @@ return {
       return ctx(nil, errors.new('tool_error', done.fault))
     end
     local duration = math.floor((vim.uv.hrtime() - started) / 1e6)
-    local stdout, is_cut = tail(done.stdout, done.cut and args.max_bytes - 1 or args.max_bytes)
-    local stderr, is_stderr_cut = tail(done.stderr, done.stderr_cut and args.max_bytes - 1 or args.max_bytes)
+    local stdout, is_cut = result.tail(done.stdout, done.cut and args.max_bytes - 1 or args.max_bytes)
+    local stderr, is_stderr_cut = result.tail(done.stderr, done.stderr_cut and args.max_bytes - 1 or args.max_bytes)
     return {
       exit_code = not done.ended_by and done.signal == 0 and done.code or nil,
       signal = done.signal ~= 0 and done.signal or nil,

@@ -22,8 +22,6 @@ local M = {}
 
 local TIMEOUT = 10000
 local MAX_STDOUT = 1024 * 1024
---- ms of a turn of the loop after which no program is started in it: that alone holds a large editor for long.
-local MAX_BEFORE = 2
 --- Of stderr the end is kept: there stands what went wrong.
 local MAX_STDERR = 64 * 1024
 
@@ -89,9 +87,9 @@ end
 
 --- Is there no such program? To find that out by starting it costs a copy of the editor's page tables.
 ---@param program string
----@param path string?
+---@param path string? directories, as in PATH
 ---@return boolean
-local function is_missing(program, path)
+function M.is_missing(program, path)
   if not path or program:find('[/\\]') or vim.fn.has('win32') == 1 then
     return false
   end
@@ -117,7 +115,7 @@ local function refused(command, cwd, path)
   if not stat or stat.type ~= 'directory' then
     return ('there is no folder %s'):format(cwd)
   end
-  return is_missing(command[1], path) and 'no such file or directory' or nil
+  return M.is_missing(command[1], path) and 'no such file or directory' or nil
 end
 
 --- Runs `fn` on the main loop; what it throws fails its call.
@@ -236,6 +234,33 @@ local function bind(call, group)
   running[call][group] = true
 end
 
+--- Starts that wait for their turn of the event loop, the first at `next_start`. nil: there are none.
+---@type (fun())[]?
+local waiting
+local next_start
+
+--- Starts one process in a turn of the event loop: each start copies the page tables of the editor, which blocks the
+--- main thread for tens of milliseconds.
+local function start_next()
+  local start = waiting[next_start]
+  next_start = next_start + 1
+  if waiting[next_start] then
+    timer.after(0, start_next)
+  else
+    waiting = nil
+  end
+  start()
+end
+
+---@param start fun() must not throw
+local function start_later(start)
+  if waiting then
+    return table.insert(waiting, start)
+  end
+  waiting, next_start = { start }, 1
+  timer.after(0, start_next)
+end
+
 --- Runs a program. To be called on the main loop; there `cb` is called once, never before this returns, and not much
 --- later than a second after the timeout. `handle:kill()` ends the program with all that it started; `cb` follows.
 ---@param command string[]
@@ -299,13 +324,9 @@ function M.run(command, opts, cb)
       bind(opts.ctx.call, group)
     end
   end
-  if vim.uv.hrtime() / 1e6 - vim.uv.now() > MAX_BEFORE then
-    timer.after(0, function()
-      soon(start)
-    end)
-  else
-    start()
-  end
+  start_later(function()
+    soon(start)
+  end)
   return {
     kill = function()
       killed = true

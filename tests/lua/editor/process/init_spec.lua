@@ -302,30 +302,30 @@ describe('a callback', function()
     t.ok(most <= 100000 and total > 0)
   end)
 
-  it('waits for the next turn of the loop where this one has taken long; until then it can be ended', function()
-    local uv, results = vim.uv, {}
-    local function note(result)
-      table.insert(results, result)
-    end
-    local function busy(ms)
-      uv.update_time()
-      local begun = uv.hrtime()
-      while uv.hrtime() - begun < ms * 1e6 do
-      end
-    end
-    busy(8)
-    local handle = process.run({ 'true' }, { cwd = '/' }, note)
-    handle:kill()
-    busy(8)
-    process.run({ 'true' }, { cwd = '/' }, note)
-    t.wait(function()
-      return #results == 2
-    end, 5000)
-    table.sort(results, function(a, b)
-      return a.ok and not b.ok
+  it('starts in a turn of the event loop of its own; until then it can be ended', function()
+    local uv, turn, turns, results, handles = vim.uv, 0, {}, {}, {}
+    local counter = assert(uv.new_prepare())
+    counter:start(function()
+      turn = turn + 1
     end)
-    t.eq({ true, 0 }, { results[1].ok, results[1].code })
+    t.calls(uv, 'spawn', function()
+      for i = 1, 4 do
+        handles[i] = process.run({ 'true' }, { cwd = '/' }, function(result)
+          results[i] = result
+        end)
+      end
+      handles[2]:kill()
+      t.eq({}, turns)
+      t.wait(function()
+        return results[1] and results[2] and results[3] and results[4]
+      end, 5000)
+    end, function()
+      table.insert(turns, turn)
+    end)
+    counter:close()
+    t.eq({ true, false, true, true }, { results[1].ok, results[2].ok, results[3].ok, results[4].ok })
     t.eq({ 'kill', nil, 'true was ended' }, { results[2].ended_by, results[2].code, results[2].fault })
+    t.ok(#turns == 3 and turns[1] > 0 and turns[2] > turns[1] and turns[3] > turns[2])
   end)
 
   it('ends with its call, however that ends, or has ended already', function()

@@ -106,6 +106,39 @@ local function environment()
   return env
 end
 
+--- ms that the overrides are remembered while the files of the configuration have not changed.
+local REMEMBERED = 60000
+--- s that such a file must be old: two changes in one tick of the clock have the same time.
+local MIN_AGE = 2
+
+--- The overrides that the last question needed.
+---@type { state: string, settings: string[], until_ms: number }?
+local remembered
+
+--- The state of the files that git reads settings from, without the system's file, which no project can write.
+---@param found mcp-tools.git.Repository
+---@return string? state nil when one of them has changed just now
+local function state_of_config(found)
+  local home = vim.env.HOME or ''
+  local files = {
+    found.common .. '/config',
+    found.gitdir .. '/config',
+    found.gitdir .. '/config.worktree',
+    home .. '/.gitconfig',
+    (vim.env.XDG_CONFIG_HOME or home .. '/.config') .. '/git/config',
+  }
+  local parts, now = {}, os.time()
+  for _, file in ipairs(files) do
+    local stat = vim.uv.fs_stat(file)
+    if stat and stat.ctime.sec > now - MIN_AGE then
+      return nil
+    end
+    local about = stat and { stat.dev, stat.ino, stat.size, stat.ctime.sec, stat.ctime.nsec } or {}
+    table.insert(parts, file .. ' ' .. table.concat(about, ' '))
+  end
+  return table.concat(parts, '\n')
+end
+
 --- What keeps the filters and hooks that the configuration names from being run.
 ---@param listed mcp-tools.process.Result its keys, each with a NUL after it
 ---@return string[]? settings
@@ -167,19 +200,30 @@ function M.run(args, opts, cb)
     )
   end
   local brief = { ctx = opts.ctx, timeout = opts.timeout }
-  local function go_on(listed)
-    if not listed.ok then
-      return cb(listed)
-    end
-    local settings, fault = overrides(listed)
-    if not settings then
-      return cb(process.not_run(fault))
-    end
+  local function go_on(settings)
     local more = vim.iter({ args[1], options, vim.list_slice(args, 2) }):flatten():totable()
     run(vim.list_extend(vim.list_slice(SETTINGS), settings), more, vim.tbl_extend('force', opts, { cb = cb }))
   end
   local function list()
-    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = go_on }))
+    local state = state_of_config(found)
+    if remembered and remembered.state == state and remembered.until_ms > vim.uv.hrtime() / 1e6 then
+      return go_on(remembered.settings)
+    end
+    local function take(listed)
+      if not listed.ok then
+        return cb(listed)
+      end
+      local settings, fault = overrides(listed)
+      if not settings then
+        return cb(process.not_run(fault))
+      end
+      -- Files that a configuration includes are not among those of its state.
+      if state and not ('\0' .. listed.stdout):find('%zinclude') then
+        remembered = { state = state, settings = settings, until_ms = vim.uv.hrtime() / 1e6 + REMEMBERED }
+      end
+      go_on(settings)
+    end
+    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = take }))
   end
   if found.is_ours then
     return list()

@@ -444,6 +444,34 @@ describe('no program of the repository is run:', function()
     t.ok(vim.uv.fs_stat(marker))
   end)
 
+  it('filters that are added while the names in the configuration are remembered', function()
+    local script, time = evil(), os.time
+    local function starts()
+      return t.calls(vim.uv, 'spawn', function()
+        ask({ 'diff', 'HEAD' })
+      end)
+    end
+    local ok, thrown = pcall(function()
+      os.time = function() -- luacheck: ignore 122
+        return time() + 10 -- files that have just changed are not remembered
+      end
+      t.eq({ 2, 1 }, { starts(), starts() })
+      config({ ['filter.evil.clean'] = script, ['filter.evil.required'] = 'true' })
+      project.write('.gitattributes', '*.txt filter=evil\n')
+      touch()
+      t.eq({ 2, 1 }, { starts(), starts() })
+      config({ ['include.path'] = '../more' })
+      starts()
+      config({ ['filter.included.clean'] = script }, project.root .. '/more')
+      project.write('.gitattributes', '*.txt filter=included\n')
+      touch()
+      t.eq({ 2, 2 }, { starts(), starts() })
+    end)
+    os.time = time -- luacheck: ignore 122
+    t.ok(ok, thrown)
+    nothing_ran()
+  end)
+
   it('a filter that cannot be turned off ends it', function()
     local script = evil()
     config({ ['filter.a=b.clean'] = script })

@@ -93,13 +93,17 @@ end
 
 --- One commit. In a coroutine.
 ---@param ctx mcp-tools.Ctx
----@param commit string in full
+---@param name string of one revision, see `revision.is_name`
 ---@return mcp-tools.git.Commit?
 ---@return string? fault
-function M.one(ctx, commit)
-  local done = revision.ask(ctx, { 'log', '-z', FORMAT, '-n1', '--no-walk', commit, '--' })
+function M.one(ctx, name)
+  if name:find('..', 1, true) then
+    return nil, revision.unknown(name) -- a range, of which git would take the first commit
+  end
+  local done = revision.ask(ctx, { 'log', '-z', FORMAT, '-n1', '--no-walk', name .. '^{commit}', '--' })
   if not done.ok then
-    return nil, done.fault
+    local is_unknown = done.code and done.stderr:find('bad revision', 1, true)
+    return nil, is_unknown and revision.unknown(name) or done.fault
   end
   return read(ctx, revision.entries(done.stdout))[1]
 end

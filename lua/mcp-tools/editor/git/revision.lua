@@ -64,17 +64,25 @@ function M.commit(ctx, name)
   if commit then
     return commit
   end
-  local unknown = found.code and found.stderr:find('single revision', 1, true)
-  return nil, unknown and utf8.cut(name, SHOWN) .. ' is no commit of this repository' or found.fault
+  local is_unknown = found.code and found.stderr:find('single revision', 1, true)
+  return nil, is_unknown and M.unknown(name) or found.fault
+end
+
+--- The fault that a revision does not exist.
+---@param name string
+---@return string
+function M.unknown(name)
+  return utf8.cut(name, SHOWN) .. ' is no commit of this repository'
 end
 
 --- The commit that an argument names. In a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param name string of the argument
----@return string? commit nil, without an error, when it is not given
+---@param find? fun(ctx: mcp-tools.Ctx, name: string): any, string? instead of `commit`
+---@return any commit nil, without an error, when it is not given
 ---@return mcp-tools.Error? err
-function M.of_argument(ctx, args, name)
+function M.of_argument(ctx, args, name, find)
   local given = args[name]
   if not given then
     return nil
@@ -82,7 +90,7 @@ function M.of_argument(ctx, args, name)
     local text = '%s: "%s" is not the name of one revision (a branch, a tag, a commit, HEAD~2)'
     return nil, errors.new('validation_error', text:format(name, utf8.cut(given, SHOWN)))
   end
-  local commit, fault = M.commit(ctx, given)
+  local commit, fault = (find or M.commit)(ctx, given)
   return commit, not commit and M.failed(('%s: %s'):format(name, fault)) or nil
 end
 

@@ -163,6 +163,9 @@ end
 ---@return string[]? paths
 ---@return boolean? cut
 local function files_by_rg(ctx, place, query)
+  if process.is_missing(RG[1], process.search_path()) then
+    return nil -- so that nothing else is started in vain
+  end
   local function start(args)
     return function(done)
       local command = vim.iter({ RG, RG_FILES, args, '--', place.path }):flatten():totable()

@@ -67,16 +67,23 @@ end
 ---@return string[]?
 local function by_git(ctx, folder, pause)
   local opts = { ctx = ctx, cwd = folder, limit = MAX_BYTES, timeout = TIMEOUT }
-  local done = git.await({ 'ls-files', '-z', '--cached', '--others', '--exclude-standard' }, opts)
-  local gone = done.ok and not done.cut and git.await({ 'ls-files', '-z', '--deleted' }, opts)
-  if not gone or not gone.ok then
+  -- With a letter before each name: a deleted file is there twice, once with "R".
+  local done = git.await({ 'ls-files', '-z', '-t', '--cached', '--deleted', '--others', '--exclude-standard' }, opts)
+  if not done.ok or done.cut then
     return nil
   end
-  local deleted = {}
-  for _, name in ipairs(names_of(gone.stdout, pause)) do
-    deleted[name] = true
+  local deleted, list = {}, {}
+  for i, entry in ipairs(names_of(done.stdout, pause)) do
+    local name = entry:sub(3)
+    if entry:sub(1, 1) == 'R' then
+      deleted[name] = true
+    else
+      list[#list + 1] = name
+    end
+    if i % 500 == 0 then
+      pause()
+    end
   end
-  local list = names_of(done.stdout, pause)
   if next(deleted) then
     list = vim.tbl_filter(function(name)
       return not deleted[name]

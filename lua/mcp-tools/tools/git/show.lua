@@ -25,17 +25,13 @@ local ARGS = {
 --- The commit with what it changed.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
----@param commit string
+---@param about mcp-tools.git.Commit
 ---@param path string?
 ---@return table?
 ---@return string? fault
-local function changes(ctx, args, commit, path)
-  local about, unknown = log.one(ctx, commit)
-  if not about then
-    return nil, unknown
-  end
+local function changes(ctx, args, about, path)
   -- Of a merge what it brought to the branch that it was made on.
-  local fields, fault = diff.answer(ctx, { 'show', '--format=', '-m', '--first-parent', commit }, args, path)
+  local fields, fault = diff.answer(ctx, { 'show', '--format=', '-m', '--first-parent', about.commit }, args, path)
   return fields and vim.tbl_extend('error', about, fields), fault
 end
 
@@ -119,7 +115,7 @@ return {
     elseif args.text and not place.path then
       return ctx(nil, errors.new('validation_error', 'text: needs the path of a file'))
     end
-    local commit, bad = revision.of_argument(ctx, args, 'revision')
+    local commit, bad = revision.of_argument(ctx, args, 'revision', not args.text and log.one or nil)
     if not commit then
       return ctx(nil, bad)
     end

@@ -1,6 +1,8 @@
 --- What has changed in the working tree.
 
 local buffers = require('mcp-tools.editor.buffer')
+local paths = require('mcp-tools.files.paths')
+local repository = require('mcp-tools.editor.git.repository')
 local revision = require('mcp-tools.editor.git.revision')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -102,17 +104,18 @@ end
 ---@return mcp-tools.git.Status?
 ---@return string? fault
 local function status_of(ctx, untracked, path)
-  local place = revision.ask(ctx, { 'rev-parse', '--absolute-git-dir', '--show-prefix' })
-  local folder, prefix = place.stdout:match('^(.*)\n([^\n]*)\n$')
-  if not folder then
-    return nil, place.fault
+  local found, fault = repository.find(ctx.root)
+  if not found then
+    return nil, fault
   end
+  local root = paths.real_root(ctx.root)
+  local prefix = root == found.worktree and '' or root:sub(#found.worktree + 2) .. '/'
   local args = { 'status', '--porcelain=v2', '--branch', '-z', '--untracked-files=' .. untracked, '--', path or '.' }
   local done = revision.ask(ctx, args)
   if not done.ok then
     return nil, done.fault
   end
-  local status = { files = {}, operation = operation_in(folder), cut = done.cut }
+  local status = { files = {}, operation = operation_in(found.gitdir), cut = done.cut }
   read(status, revision.entries(done.stdout), function(name)
     if vim.startswith(name, prefix) then
       name = name:sub(#prefix + 1)

@@ -1,6 +1,6 @@
 --- Prompt: status of the project.
 
-local diagnostics = require('mcp-tools.editor.diagnostics')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 local git_changes = require('mcp-tools.editor.git.changes')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
@@ -25,7 +25,7 @@ end
 ---@param root string
 ---@return string
 local function problems(root)
-  local counts, parts = diagnostics.counts(root), {}
+  local counts, parts = findings.counts_open(root), {}
   for _, kind in ipairs({ 'error', 'warning', 'info', 'hint' }) do
     if counts[kind] then
       table.insert(parts, ('%d %s'):format(counts[kind], kind))

@@ -1,6 +1,6 @@
 --- Diagnostics of all files of the project.
 
-local diagnostics = require('mcp-tools.editor.diagnostics')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 local watch = require('mcp-tools.editor.watch')
 
 return {
@@ -12,7 +12,7 @@ return {
   mime_type = 'application/json',
   tags = { 'editor', 'diagnostics' },
   run = function(ctx)
-    return diagnostics.view(ctx)
+    return findings.view(ctx)
   end,
   watch = function(changed)
     return watch.events('DiagnosticChanged', changed)

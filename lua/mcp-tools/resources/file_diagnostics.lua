@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local path_completion = require('mcp-tools.files.completion')
-local diagnostics = require('mcp-tools.editor.diagnostics')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 local access = require('mcp-tools.files.access')
 local watch = require('mcp-tools.editor.watch')
 
@@ -18,7 +18,7 @@ return {
   complete = { path = path_completion.buffers },
   run = function(ctx, params)
     local bufnr = buffers.of_path(params.path)
-    local view = bufnr and diagnostics.view(ctx, bufnr)
+    local view = bufnr and findings.view(ctx, bufnr)
       or { diagnostics = {}, total = 0, counts = vim.empty_dict(), open = false }
     view.path = access.shown(params.path, ctx.root)
     return view

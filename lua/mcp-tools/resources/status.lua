@@ -1,7 +1,7 @@
 --- The editor at a glance.
 
 local buffers = require('mcp-tools.editor.buffer')
-local diagnostics = require('mcp-tools.editor.diagnostics')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 local access = require('mcp-tools.files.access')
 local mcp_tools = require('mcp-tools')
 local watch = require('mcp-tools.editor.watch')
@@ -45,7 +45,7 @@ return {
       current = current and access.shown(vim.api.nvim_buf_get_name(current), ctx.root) or nil,
       modified = modified,
       language_servers = language_servers(),
-      diagnostics = diagnostics.counts(ctx.root),
+      diagnostics = findings.counts_open(ctx.root),
       offered = own.offered,
       bridge = { state = own.state, port = own.port, sessions = own.sessions and own.sessions.count },
       calls = own.calls,

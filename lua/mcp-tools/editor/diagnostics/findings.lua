@@ -1,28 +1,33 @@
---- Findings: diagnostics as answers, and what is new among them, whatever lines they have moved to.
+--- Diagnostics as answers, as far as they may be read, and what is new among them, whatever lines they have moved to.
 ---
---- Receives: buffers; what was found in them before.
---- Sends: rows of text, guill's items, differences; of files that may not be read only how many.
---- Does not know about: whether they are of the present text (fresh.lua), who found them.
+--- Of files that may not be read only the number is given. Whether diagnostics are of the present text is told by
+--- fresh.lua.
 
 local access = require('mcp-tools.files.access')
+local garbage = require('mcp-tools.util.garbage')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local server_text = require('mcp-tools.editor.lsp.server_text')
-local snapshot = require('mcp-tools.editor.diagnostics.snapshot')
 local sort = require('mcp-tools.util.sort')
 local strings = require('mcp-tools.util.strings')
 local target = require('mcp-tools.editor.buffer.target')
+local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
+
+local api = vim.api
 
 local M = {}
 
-local NAMES = { 'ERROR', 'WARN', 'INFO', 'HINT' }
-local SHOWN = { 'error', 'warning', 'info', 'hint' }
+local SEVERITIES = { 'error', 'warning', 'info', 'hint' }
 local NUMBERS = { error = 1, warn = 2, warning = 2, info = 3, hint = 4 }
---- What `severity` arguments may be; guill's are in capitals.
+--- What `severity` arguments may be; those in capitals are compatible with guill/mcp-tools.nvim.
 M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
---- Of one message, in characters.
+--- Of one message in rows, in characters.
 local MAX_MESSAGE = 500
+--- The same in a view, and bytes of it that are looked at for secrets, which is more than the characters can have.
+local MAX_VIEWED, MAX_LOOKED_AT = 2000, 9000
+--- Diagnostics of one view.
+local MAX_VIEW = 1000
 --- Findings between two looks at the clock.
 local STEP = 100
 
@@ -58,9 +63,9 @@ local function finding(diagnostic)
   local message = position.cut(server_text.text(diagnostic.message), MAX_MESSAGE)
   local column = position.column(bufnr, diagnostic.lnum, diagnostic.col)
   local code = type(diagnostic.code) ~= 'table' and diagnostic.code and tostring(diagnostic.code) or nil
-  local loaded = vim.api.nvim_buf_is_loaded(bufnr)
-  local line = loaded and vim.api.nvim_buf_get_lines(bufnr, diagnostic.lnum, diagnostic.lnum + 1, false)[1] or ''
-  local place = ('%d:%d %s'):format(diagnostic.lnum + 1, column, SHOWN[severity])
+  local loaded = api.nvim_buf_is_loaded(bufnr)
+  local line = loaded and api.nvim_buf_get_lines(bufnr, diagnostic.lnum, diagnostic.lnum + 1, false)[1] or ''
+  local place = ('%d:%d %s'):format(diagnostic.lnum + 1, column, SEVERITIES[severity])
   local flat = strings.join_lines(message, ' / '):gsub('\194\160', ' ')
   return {
     key = table.concat({ severity, diagnostic.source or '', code or '', flat, trim(line) }, '\1'),
@@ -71,7 +76,7 @@ local function finding(diagnostic)
       lnum = diagnostic.lnum + 1,
       col = column,
       message = message,
-      severity = NAMES[severity],
+      severity = vim.diagnostic.severity[severity],
       source = diagnostic.source,
       code = code,
     },
@@ -113,12 +118,12 @@ end
 ---@return mcp-tools.diagnostics.Finding[] as they were at one moment
 ---@return boolean steady false: the text has changed meanwhile
 function M.of(bufnr, filter, pause)
-  if not vim.api.nvim_buf_is_valid(bufnr) then
+  if not api.nvim_buf_is_valid(bufnr) then
     return {}, false
   end
-  local tick = vim.api.nvim_buf_get_changedtick(bufnr)
-  local list = made(snapshot.of(bufnr, pause), filter, pause)
-  return list, vim.api.nvim_buf_is_valid(bufnr) and vim.api.nvim_buf_get_changedtick(bufnr) == tick
+  local tick = api.nvim_buf_get_changedtick(bufnr)
+  local list = made(garbage.without(vim.diagnostic.get, bufnr), filter, pause)
+  return list, api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick
 end
 
 --- Those of a list that are no milder.
@@ -147,7 +152,7 @@ end
 function M.counts(list)
   local counts = {}
   for _, each in ipairs(list) do
-    local name = SHOWN[each.severity]
+    local name = SEVERITIES[each.severity]
     counts[name] = (counts[name] or 0) + 1
   end
   return next(counts) and counts or vim.empty_dict()
@@ -200,6 +205,36 @@ local function worst(list)
   return found
 end
 
+--- Goes through the buffers that have diagnostics and may be read.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer? nil: all
+---@param opts vim.diagnostic.GetOpts
+---@param pause fun()
+---@param fn fun(path: string?, list: vim.Diagnostic[], bufnr: integer)
+---@return { path: string, count: integer, why: string }[]? withheld
+local function each_file(ctx, bufnr, opts, pause, fn)
+  local withheld = {}
+  redact.refresh(pause)
+  for _, number in ipairs(bufnr and { bufnr } or api.nvim_list_bufs()) do
+    local count = 0
+    for _, each in pairs(api.nvim_buf_is_valid(number) and vim.diagnostic.count(number, opts) or {}) do
+      count = count + each
+    end
+    if count > 0 then
+      local name = api.nvim_buf_get_name(number)
+      local path = name ~= '' and access.shown(name, ctx.root) or nil
+      local err, why = target.refusal(ctx, number)
+      if err then
+        table.insert(withheld, { path = path or '', count = count, why = why })
+      else
+        fn(path, garbage.without(vim.diagnostic.get, number, opts), number)
+      end
+      pause()
+    end
+  end
+  return #withheld > 0 and withheld or nil
+end
+
 --- Buffers that have diagnostics and may be read, with their findings, the worst file first.
 ---@param ctx mcp-tools.Ctx
 ---@param filter mcp-tools.diagnostics.FindingFilter
@@ -207,34 +242,112 @@ end
 ---@return { bufnr: integer, path: string, list: mcp-tools.diagnostics.Finding[], worst: integer }[]
 ---@return { path: string, count: integer, why: string }[]? withheld
 function M.everywhere(ctx, filter, pause)
-  local files, withheld, of_buffer = {}, {}, {}
-  for i, diagnostic in ipairs(snapshot.of(nil, pause)) do
-    of_buffer[diagnostic.bufnr] = of_buffer[diagnostic.bufnr] or {}
-    table.insert(of_buffer[diagnostic.bufnr], diagnostic)
-    if i % STEP == 0 then
-      pause()
+  local files = {}
+  local withheld = each_file(ctx, nil, {}, pause, function(path, all, bufnr)
+    local list = made(all, filter, pause)
+    if #list > 0 then
+      table.insert(files, { bufnr = bufnr, path = path or '', list = list, worst = worst(list) })
     end
-  end
-  redact.refresh(pause)
-  for bufnr, all in vim.spairs(of_buffer) do
-    if vim.api.nvim_buf_is_valid(bufnr) then
-      local path = access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root)
-      local err, why = target.refusal(ctx, bufnr)
-      if err then
-        table.insert(withheld, { path = path, count = #all, why = why })
-      else
-        local list = made(all, filter, pause)
-        if #list > 0 then
-          table.insert(files, { bufnr = bufnr, path = path, list = list, worst = worst(list) })
-        end
-      end
-      pause()
-    end
-  end
+  end)
   table.sort(files, function(a, b)
     return a.worst < b.worst or a.worst == b.worst and a.path < b.path
   end)
-  return files, #withheld > 0 and withheld or nil
+  return files, withheld
+end
+
+---@class mcp-tools.DiagnosticItem
+---@field path string? relative to the root
+---@field bufnr integer
+---@field line integer
+---@field column integer
+---@field end_line integer
+---@field end_column integer
+---@field severity 'error'|'warning'|'info'|'hint'
+---@field message string
+---@field source string?
+---@field code (string|integer)?
+
+---@param diagnostic vim.Diagnostic
+---@param path string?
+---@return mcp-tools.DiagnosticItem
+local function item_of(diagnostic, path)
+  local bufnr, message = diagnostic.bufnr, diagnostic.message
+  if type(message) == 'string' then
+    message = message:sub(1, MAX_LOOKED_AT)
+  end
+  local end_row, end_byte = diagnostic.end_lnum or diagnostic.lnum, diagnostic.end_col or diagnostic.col
+  return {
+    path = path,
+    bufnr = bufnr,
+    line = diagnostic.lnum + 1,
+    column = position.column(bufnr, diagnostic.lnum, diagnostic.col),
+    end_line = end_row + 1,
+    end_column = position.column(bufnr, end_row, end_byte),
+    severity = SEVERITIES[diagnostic.severity],
+    message = position.cut(server_text.text(message), MAX_VIEWED),
+    source = type(diagnostic.source) == 'string' and diagnostic.source or nil,
+    code = type(diagnostic.code) ~= 'table' and diagnostic.code or nil,
+  }
+end
+
+---@class mcp-tools.DiagnosticsView
+---@field diagnostics mcp-tools.DiagnosticItem[] worst first in each file
+---@field total integer that may be seen; more than there are in the list when it was cut
+---@field counts table<string, integer> by severity
+---@field withheld { path: string, count: integer, why: string }[]?
+
+---@param a vim.Diagnostic
+---@param b vim.Diagnostic
+---@return boolean
+local function is_worse(a, b)
+  if a.severity ~= b.severity then
+    return a.severity < b.severity
+  end
+  return is_before(a, b)
+end
+
+--- Diagnostics of one buffer, or of all, for prompts and resources.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr? integer
+---@param severity? 'error'|'warning'|'info'|'hint' no milder ones
+---@return mcp-tools.DiagnosticsView
+function M.view(ctx, bufnr, severity)
+  local pause = time_slice.of(ctx)
+  local view = { diagnostics = {}, total = 0, counts = {} }
+  local opts = { severity = { min = NUMBERS[severity or 'hint'] } }
+  view.withheld = each_file(ctx, bufnr, opts, pause, function(path, all, number)
+    view.total = view.total + #all
+    for severity_number, count in pairs(vim.diagnostic.count(number, opts)) do
+      local name = SEVERITIES[severity_number]
+      view.counts[name] = (view.counts[name] or 0) + count
+    end
+    all = #view.diagnostics < MAX_VIEW and sort(all, is_worse, pause) or {}
+    for i = 1, math.min(#all, MAX_VIEW - #view.diagnostics) do
+      if api.nvim_buf_is_valid(number) then
+        table.insert(view.diagnostics, item_of(all[i], path))
+      end
+      pause()
+    end
+  end)
+  view.counts = next(view.counts) and view.counts or vim.empty_dict()
+  return view
+end
+
+--- Number of diagnostics by severity in the files that may be read. Nothing is copied.
+---@param root string
+---@return table<string, integer>
+function M.counts_open(root)
+  local counts = {}
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    local found = vim.diagnostic.count(bufnr)
+    if next(found) and access.buffer(bufnr, root) then
+      for severity, count in pairs(found) do
+        local kind = SEVERITIES[severity]
+        counts[kind] = (counts[kind] or 0) + count
+      end
+    end
+  end
+  return next(counts) and counts or vim.empty_dict()
 end
 
 return M

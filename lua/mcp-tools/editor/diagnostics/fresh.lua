@@ -7,11 +7,9 @@
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local log = require('mcp-tools.log')
-local notifications = require('mcp-tools.editor.lsp.notifications')
-local progress = require('mcp-tools.editor.lsp.progress')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
-local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
 
@@ -59,7 +57,7 @@ end
 ---@param bufnr integer
 ---@return boolean
 local function is_mute(client, bufnr)
-  local heard = notifications.of(client)
+  local heard = server_state.of(client)
   local silent = heard.silent and not heard.spoke or heard.silent_about[uri_of(bufnr)] == true
   return silent and not can_pull(client, bufnr)
 end
@@ -68,7 +66,7 @@ end
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 local function note_silent(client, bufnr)
-  local heard, uri = notifications.of(client), uri_of(bufnr)
+  local heard, uri = server_state.of(client), uri_of(bufnr)
   if heard.sent[uri] and not heard.published[uri] then
     heard.silent, heard.silent_about[uri] = true, true
   end
@@ -79,7 +77,7 @@ end
 ---@param bufnr integer
 ---@return boolean
 local function is_fresh(client, bufnr)
-  local heard, uri = notifications.of(client), uri_of(bufnr)
+  local heard, uri = server_state.of(client), uri_of(bufnr)
   local published, sent, version = heard.published[uri], heard.sent[uri], version_of(bufnr) or 0
   if not published or heard.versioned and not published.version then
     return false -- such as the empty list about a file that was closed to be read again
@@ -97,7 +95,7 @@ function M.state(bufnr)
   local changed = vim.api.nvim_buf_get_changedtick(bufnr)
   for _, client in ipairs(clients.of(bufnr)) do
     if not is_mute(client, bufnr) then
-      looked = looked or notifications.of(client).published[uri_of(bufnr)] ~= nil
+      looked = looked or server_state.of(client).published[uri_of(bufnr)] ~= nil
       all = all and is_fresh(client, bufnr) and (version_of(bufnr) or changed) == changed
     end
   end
@@ -117,7 +115,7 @@ local function barrier(ctx, client, bufnr, ms)
     if clients.supports(client, method, bufnr) then
       local params = { textDocument = { uri = uri_of(bufnr) }, position = { line = 0, character = 0 } }
       local _, err = request.ask(ctx, client, method, params, bufnr, ms)
-      local sent = notifications.of(client).sent[params.textDocument.uri]
+      local sent = server_state.of(client).sent[params.textDocument.uri]
       if sent and (not err or err.code ~= 'timeout') then
         sent.read = true
       end
@@ -148,7 +146,7 @@ local function pull(ctx, client, bufnr, over)
       log.guard('diagnostics of a server', handler, nil, report, at)
     end
   end
-  notifications.note_published(client, uri_of(bufnr), version)
+  server_state.note_published(client, uri_of(bufnr), version)
   return 'yes'
 end
 
@@ -160,7 +158,7 @@ end
 ---@return mcp-tools.diagnostics.Checked
 ---@return string? why
 local function push(ctx, client, bufnr, over)
-  local heard, uri, silent = notifications.of(client), uri_of(bufnr), 0
+  local heard, uri, silent = server_state.of(client), uri_of(bufnr), 0
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
   end
@@ -169,7 +167,7 @@ local function push(ctx, client, bufnr, over)
   end
   local function works()
     local sent = heard.sent[uri]
-    return progress.works_since(heard, sent and sent.at or 0)
+    return server_state.works_since(heard, sent and sent.at or 0)
   end
   local function is_unheard() -- published, if at all, before anybody listened
     return not heard.sent[uri] and not heard.published[uri] and vim.uv.hrtime() - heard.since > CHANCE
@@ -185,16 +183,16 @@ local function push(ctx, client, bufnr, over)
   end
   barrier(ctx, client, bufnr, left()) -- also sends a change that Neovim holds back
   -- Files that came or went, of which it has just been notified, may change what it reports about this one.
-  wait.until_(ctx, math.min(left(), ((heard.unsettled or 0) - vim.uv.hrtime()) / 1e6), is_gone)
+  server_state.await(ctx, math.min(left(), ((heard.unsettled or 0) - vim.uv.hrtime()) / 1e6), is_gone)
   while left() > 0 and not is_gone() do
-    local fresh = wait.until_(ctx, math.min(left(), ROUND_MS), function()
+    local fresh = server_state.await(ctx, math.min(left(), ROUND_MS), function()
       return is_gone() or is_fresh(client, bufnr) or can_pull(client, bufnr)
     end)
     if can_pull(client, bufnr) then -- it has registered for that meanwhile
       return pull(ctx, client, bufnr, over)
     elseif fresh then
       silent = 0
-      wait.until_(ctx, left(), is_quiet)
+      server_state.await(ctx, left(), is_quiet)
     else
       silent = works() and 0 or silent + 1
     end
@@ -206,7 +204,7 @@ local function push(ctx, client, bufnr, over)
       break
     elseif
       fresh
-      and not wait.until_(ctx, is_versioned() and 0 or math.min(left(), SETTLE_MS), function()
+      and not server_state.await(ctx, is_versioned() and 0 or math.min(left(), SETTLE_MS), function()
         return is_gone() or heard.published[uri] ~= before or works()
       end)
       and is_fresh(client, bufnr)
@@ -245,10 +243,10 @@ end
 ---@return mcp-tools.diagnostics.Checked? nil: it does not publish
 ---@return string? why
 local function first_push(ctx, client, bufnr, over)
-  local heard = notifications.of(client)
+  local heard = server_state.of(client)
   local sent = heard.sent[uri_of(bufnr)]
   local chance = (math.max(sent and sent.at or 0, heard.since) + CHANCE - vim.uv.hrtime()) / 1e6
-  wait.until_(ctx, math.min((over - vim.uv.hrtime()) / 1e6, chance), function()
+  server_state.await(ctx, math.min((over - vim.uv.hrtime()) / 1e6, chance), function()
     return heard.spoke or can_pull(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
   end)
   if heard.spoke or can_pull(client, bufnr) then
@@ -265,10 +263,9 @@ local function speakers(list, bufnr)
   local active = vim.tbl_filter(function(client)
     return not is_mute(client, bufnr)
   end, list)
-  return #active > 0 and active
-    or vim.tbl_filter(function(client)
-      return notifications.of(client).spoke
-    end, list)
+  return #active > 0 and active or vim.tbl_filter(function(client)
+    return server_state.of(client).spoke
+  end, list)
 end
 
 --- Waits until servers have nothing more to say about other files than the one that was changed.
@@ -287,13 +284,13 @@ function M.rest(ctx, list, others, ms)
       end
     end
   end
-  wait.until_(ctx, (over - vim.uv.hrtime()) / 1e6, function()
+  server_state.await(ctx, (over - vim.uv.hrtime()) / 1e6, function()
     local now = vim.uv.hrtime()
     for _, client in ipairs(list) do
-      local heard = notifications.of(client)
+      local heard = server_state.of(client)
       local last = math.max(heard.published_at, begun)
       local is_asked = clients.supports(client, PULL)
-      if not is_asked and (now - last < REST_MS * 1e6 or progress.works_since(heard, begun - REST_MS * 1e6)) then
+      if not is_asked and (now - last < REST_MS * 1e6 or server_state.works_since(heard, begun - REST_MS * 1e6)) then
         return false
       end
     end
@@ -329,7 +326,7 @@ function M.wait(ctx, bufnr, list, ms)
           ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
         end
         note(pull(ctx, client, bufnr, over))
-      elseif notifications.of(client).spoke then
+      elseif server_state.of(client).spoke then
         local checked, reason = push(ctx, client, bufnr, over)
         if checked ~= 'assumed' or not is_mute(client, bufnr) or #list == 1 then
           note(checked, reason)

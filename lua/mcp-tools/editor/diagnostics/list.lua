@@ -10,7 +10,7 @@ local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local lsp = require('mcp-tools.editor.lsp')
-local notifications = require('mcp-tools.editor.lsp.notifications')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local per_session = require('mcp-tools.util.per_session')
 local redact = require('mcp-tools.files.redact')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -133,7 +133,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
-  notifications.ensure()
+  server_state.ensure()
   if args.project then
     return project(ctx, args)
   end
@@ -186,7 +186,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.wait(ctx, args)
-  notifications.ensure()
+  server_state.ensure()
   local begun = vim.uv.hrtime()
   local seen, before = seen_of(ctx), before_call(ctx, args)
   local target, err = lsp.target(ctx, args)

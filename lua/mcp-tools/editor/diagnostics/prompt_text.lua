@@ -5,7 +5,7 @@
 --- Does not know about: what is to be done with them.
 
 local buffers = require('mcp-tools.editor.buffer')
-local diagnostics = require('mcp-tools.editor.diagnostics')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local path_completion = require('mcp-tools.files.completion')
@@ -62,7 +62,7 @@ function M.text(ctx, args)
       return nil, args.path .. ' is not open in the editor, so it has no diagnostics'
     end
   end
-  local view = diagnostics.view(ctx, bufnr, args.severity)
+  local view = findings.view(ctx, bufnr, args.severity)
   local parts = {}
   for i = 1, math.min(#view.diagnostics, MAX) do
     parts[i] = entry(view.diagnostics[i])

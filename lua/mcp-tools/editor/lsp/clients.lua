@@ -2,7 +2,7 @@
 
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
-local notifications = require('mcp-tools.editor.lsp.notifications')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -253,7 +253,7 @@ end
 ---@return vim.lsp.Client[]? clients not empty
 ---@return mcp-tools.Error? err
 function M.await(ctx, bufnr, method)
-  notifications.ensure()
+  server_state.ensure()
   ctx:await(function(done)
     ctx:on_cancel(M.when_started(bufnr, true, deadline.bound(ctx, INITIALIZED_MS), done))
   end)

@@ -15,7 +15,7 @@ local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local server_text = require('mcp-tools.editor.lsp.server_text')
-local wait = require('mcp-tools.editor.lsp.wait')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 local utf8 = require('mcp-tools.util.utf8')
@@ -152,7 +152,7 @@ local function execute(ctx, client, bufnr, command)
     local text = '%s is a command of the editor, not of %s, and is not run'
     return {}, errors.new('tool_error', text:format(command.command, client.name))
   end
-  local free = wait.until_(ctx, request.TIMEOUT_MS, function()
+  local free = server_state.await(ctx, request.TIMEOUT_MS, function()
     return not executing[client.id]
   end)
   if not free then

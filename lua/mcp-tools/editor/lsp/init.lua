@@ -10,7 +10,7 @@
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
-local notifications = require('mcp-tools.editor.lsp.notifications')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local position = require('mcp-tools.editor.lsp.position')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
@@ -46,7 +46,7 @@ M.state = ready.state
 ---@return mcp-tools.Target?
 ---@return mcp-tools.Error? err
 function M.target(ctx, args)
-  notifications.ensure()
+  server_state.ensure()
   return target.await(ctx, args, { load = true, current = true })
 end
 

@@ -10,7 +10,7 @@ local position = require('mcp-tools.editor.lsp.position')
 local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
-local wait = require('mcp-tools.editor.lsp.wait')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
@@ -321,7 +321,7 @@ function M.usages(ctx, spot, include_declaration)
     if not doubt then
       return items, nil, { by = table.concat(names, ', '), incomplete = reason_of(answers) }
     end
-    wait.pause(ctx, 200)
+    server_state.pause(ctx, 200)
   end
 end
 

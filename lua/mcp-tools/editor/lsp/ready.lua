@@ -1,6 +1,6 @@
 --- Readiness: has a language server read the project, so that its answers are whole?
 ---
---- Receives: a client and a buffer that it serves; what the server has said (notifications.lua).
+--- Receives: a client and a buffer that it serves; what the server has said (server_state.lua).
 --- Sends: ready, or what it is at.
 --- Does not know about: which server it is, what will be asked.
 ---
@@ -9,11 +9,9 @@
 --- anything is asked for the same thing until the answer stays the same.
 
 local clients = require('mcp-tools.editor.lsp.clients')
-local notifications = require('mcp-tools.editor.lsp.notifications')
-local progress = require('mcp-tools.editor.lsp.progress')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local request = require('mcp-tools.editor.lsp.request')
 local server_text = require('mcp-tools.editor.lsp.server_text')
-local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
 
@@ -42,11 +40,11 @@ function M.state(client)
   elseif not client.initialized then
     return { state = 'starting' }
   end
-  local busy = progress.reads(notifications.of(client))
+  local busy = server_state.reads(server_state.of(client))
   if busy then
     return { state = 'indexing', title = busy.title, message = busy.message, percentage = busy.percentage }
   end
-  local of = notifications.of(client)
+  local of = server_state.of(client)
   return { state = of.ready and vim.uv.hrtime() > (of.unsettled or 0) and 'ready' or 'unsure' }
 end
 
@@ -109,12 +107,12 @@ local function is_stable(ctx, client, bufnr, over)
   local last, same = nil, 0
   while vim.uv.hrtime() < over do
     if
-      progress.busy(notifications.of(client))
+      server_state.busy(server_state.of(client))
       or clients.is_stopped(client)
       or not vim.api.nvim_buf_is_loaded(bufnr)
     then
       return false
-    elseif notifications.of(client).spoke then
+    elseif server_state.of(client).spoke then
       return true -- which says more than answers that stay the same
     end
     local answer = probe(ctx, client, bufnr)
@@ -123,8 +121,8 @@ local function is_stable(ctx, client, bufnr, over)
     if same >= PROBES then
       return true
     end
-    wait.until_(ctx, PROBE_MS, function()
-      return notifications.of(client).spoke
+    server_state.await(ctx, PROBE_MS, function()
+      return server_state.of(client).spoke
     end)
   end
   return false
@@ -161,14 +159,14 @@ end
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.was_ready(client)
-  return client.initialized and notifications.of(client).ready
+  return client.initialized and server_state.of(client).ready
 end
 
 ---@param client vim.lsp.Client
 ---@return boolean
 local function is_quiet(client)
-  local of, now = notifications.of(client), vim.uv.hrtime()
-  return progress.reads(of) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
+  local of, now = server_state.of(client), vim.uv.hrtime()
+  return server_state.reads(of) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
 end
 
 --- Waits until a server is ready.
@@ -179,20 +177,20 @@ end
 ---@return boolean ready
 ---@return mcp-tools.lsp.Readiness readiness
 function M.wait(ctx, client, bufnr, ms)
-  notifications.ensure()
+  server_state.ensure()
   local over = vim.uv.hrtime() + ms * 1e6
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
   end
-  wait.until_(ctx, left(), function()
+  server_state.await(ctx, left(), function()
     return client.initialized or clients.is_stopped(client)
   end)
-  local of = notifications.of(client)
+  local of = server_state.of(client)
   while client.initialized and not clients.is_stopped(client) do
-    if of.ready and not progress.reads(of) and vim.uv.hrtime() > (of.unsettled or 0) then
+    if of.ready and not server_state.reads(of) and vim.uv.hrtime() > (of.unsettled or 0) then
       return true, { state = 'ready' }
     end
-    local quiet = wait.until_(ctx, left(), function()
+    local quiet = server_state.await(ctx, left(), function()
       if clients.is_stopped(client) then
         return true
       elseif not is_quiet(client) then

@@ -11,7 +11,7 @@ local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local strings = require('mcp-tools.util.strings')
-local wait = require('mcp-tools.editor.lsp.wait')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
@@ -28,7 +28,7 @@ local REMINDED_MS = 1200
 ---@param path string resolved
 local function remind(of, path)
   disk.tell_servers(path, 1)
-  wait.pause(of.ctx, REMINDED_MS)
+  server_state.pause(of.ctx, REMINDED_MS)
 end
 
 --- Asks whether the thing at a place can be renamed, and how it is called.

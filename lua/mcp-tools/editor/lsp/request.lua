@@ -3,8 +3,7 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
-local notifications = require('mcp-tools.editor.lsp.notifications')
-local progress = require('mcp-tools.editor.lsp.progress')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local timer = require('mcp-tools.util.timer')
 
@@ -39,15 +38,15 @@ end
 
 --- Sends a question once. `cb` is called on the main loop, once, perhaps before this returns.
 ---
---- Neovim itself cancels every question for diagnostics of a buffer before it asks its own, and a server may answer what
---- was cancelled with an empty list: that is no answer.
+--- Neovim itself cancels every question for diagnostics of a buffer before it asks its own, and a server may answer
+--- what was cancelled with an empty list: that is no answer.
 ---@param question mcp-tools.lsp.Question
 ---@param cb fun(err: lsp.ResponseError?, result: any, fault: mcp-tools.Error?)
 ---@return fun() cancel after which `cb` is not called
 local function send(question, cb)
   local client, method = question.client, question.method
   local id, look, over
-  local of, asked_at = notifications.of(client), vim.uv.hrtime()
+  local of, asked_at = server_state.of(client), vim.uv.hrtime()
   local asked = of.asked
   local function stop()
     over = true
@@ -109,7 +108,7 @@ local function with_token(method, params)
   if params == nil or not vim.startswith(method, 'textDocument/') and method ~= 'workspace/symbol' then
     return params
   end
-  return vim.tbl_extend('keep', params, { workDoneToken = progress.token() })
+  return vim.tbl_extend('keep', params, { workDoneToken = server_state.token() })
 end
 
 --- Asks a server, again when it says that it changed its mind meanwhile.

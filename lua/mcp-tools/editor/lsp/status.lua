@@ -10,7 +10,7 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
-local notifications = require('mcp-tools.editor.lsp.notifications')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local ready = require('mcp-tools.editor.lsp.ready')
 local timer = require('mcp-tools.util.timer')
 
@@ -26,7 +26,7 @@ local LOOK_MS = 20
 ---@return vim.lsp.Client[]?
 ---@return mcp-tools.Error? err
 local function chosen(ctx, args)
-  notifications.ensure()
+  server_state.ensure()
   if not args.path and not args.bufnr then
     return clients.starting()
   end

@@ -12,7 +12,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local git = require('mcp-tools.editor.git')
-local notifications = require('mcp-tools.editor.lsp.notifications')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -53,7 +53,7 @@ local function started(root)
   local first = os.time()
   for _, client in ipairs(clients.of(nil)) do
     if vim.list_contains(clients.roots(client), root) then
-      local of = notifications.of(client)
+      local of = server_state.of(client)
       local ago = math.ceil((uv.hrtime() - of.since) / 1e9)
       first = math.min(first, of.late and stat and stat.mtime.sec or os.time() - ago)
     end
@@ -152,7 +152,7 @@ local function tell(root, list, looks)
         clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = changes })
       end
       if looks > 0 then
-        notifications.of(client).unsettled = uv.hrtime() + looks
+        server_state.of(client).unsettled = uv.hrtime() + looks
       end
     end
   end

@@ -21,7 +21,7 @@ end
 
 before_each(function()
   path = double_project.open()
-  require('mcp-tools.editor.lsp.notifications').ensure()
+  require('mcp-tools.editor.lsp.server_state').ensure()
 end)
 after_each(project.close)
 

@@ -44,7 +44,7 @@ describe('work of a server', function()
     project.call('lsp_status')
     s:publish(bufnr, 0, {})
     project.call('lsp_references', { path = path, line = 1, column = 1 })
-    local of = require('mcp-tools.editor.lsp.notifications').of(s.client)
+    local of = require('mcp-tools.editor.lsp.server_state').of(s.client)
     of.opened_at = of.opened_at - 1e9
     return s, of
   end

@@ -3,7 +3,7 @@
 
 local mcp_tools = require('mcp-tools')
 local t = require('helpers')
-local wait = require('mcp-tools.editor.lsp.wait')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 
 --- What a tool that waits so comes to.
 local function waited(ms, condition)
@@ -13,7 +13,7 @@ local function waited(ms, condition)
     description = 'Waits.',
     annotations = { read_only = true },
     run = function(ctx)
-      return { value = wait.until_(ctx, ms, condition) or 'over' }
+      return { value = server_state.await(ctx, ms, condition) or 'over' }
     end,
   })
   mcp_tools.call('waits', {}, function(value, err)

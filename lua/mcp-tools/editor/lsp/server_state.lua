@@ -1,15 +1,10 @@
---- Notifications of language servers: what they say by themselves, and what they are told of texts.
----
---- Receives: `textDocument/publishDiagnostics` and `$/progress` of every client, which go on to who had them before;
---- word of what the editor sends.
---- Sends: when a server last spoke about a file, and of which version; a word to whoever waits for news.
---- Does not know about: what follows from it (ready.lua, diagnostics/fresh.lua), what progress says (progress.lua).
----
---- Neovim's own record has no versions of diagnostics.
+--- State of language servers: what they publish, the work that they report (`$/progress`), and which texts they have
+--- been sent. Neovim's own record has no versions of diagnostics and no percentages of progress.
 
+local await_until = require('mcp-tools.util.await_until')
 local log = require('mcp-tools.log')
-local progress = require('mcp-tools.editor.lsp.progress')
 local semantic_tokens = require('mcp-tools.editor.lsp.semantic_tokens')
+local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
@@ -81,10 +76,147 @@ function M.on_news(fn)
   end
 end
 
+--- Progress of our own requests is marked so; it says nothing about the server.
+local OURS = 'mcp-tools:'
+--- Progress that is announced begins by then, or never, ns.
+local BEGINS = 1e9
+--- Progress that was not updated for so long is dropped (the server never sent its end), ns.
+local FORGOTTEN = 60e9
+
+---@class mcp-tools.lsp.Progress
+---@field title string?
+---@field message string?
+---@field percentage number?
+---@field at integer ns, when it was last heard of
+---@field begun integer ns
+---@field of_change boolean a changed text has set it off
+
+--- A server that looks at a changed text begins by then, ns.
+local LOOKS = 2e9
+--- A server that reads the project of a file that was opened begins by then, or when it has answered a question that
+--- was asked later; ns.
+local READS = 1e9
+
+--- Is work that begins now about a text that was changed, and not about files of which the server has learned?
+---@param of mcp-tools.lsp.Heard
+---@param now integer ns
+---@return boolean
+local function is_of_change(of, now)
+  local is_read = of.answered_at > of.opened_at and now - of.opened_at > READS and now > (of.unsettled or 0)
+  return is_read and now - of.changed_at < LOOKS
+end
+
+--- A server says something of its work.
+---@param of mcp-tools.lsp.Heard
+---@param params table of `$/progress`
+local function take_progress(of, params)
+  local token, value = params.token, params.value
+  if type(value) ~= 'table' or vim.startswith(tostring(token), OURS) then
+    return
+  end
+  local now = vim.uv.hrtime()
+  of.announced[token] = nil
+  if value.kind == 'end' then
+    if of.progress[token] then
+      of.progress[token], of.ended_at = nil, now
+    end
+  elseif value.kind == 'begin' or of.progress[token] then
+    local entry = of.progress[token] or { title = value.title, begun = now, of_change = is_of_change(of, now) }
+    entry.message = value.message or entry.message
+    entry.percentage = value.percentage or entry.percentage
+    entry.at = now
+    of.progress[token] = entry
+  end
+end
+
+--- A server is about to begin something.
+---@param of mcp-tools.lsp.Heard
+---@param params table of `window/workDoneProgress/create`
+local function announce_progress(of, params)
+  if params.token ~= nil then
+    of.announced[params.token] = vim.uv.hrtime()
+  end
+end
+
+--- What a server is at that was there before anybody listened.
+---@param client vim.lsp.Client
+---@param now integer ns
+---@return table<any, mcp-tools.lsp.Progress>
+local function pending_progress(client, now)
+  local progress = {}
+  for token, title in pairs(client.progress.pending) do
+    progress[token] = { title = title, at = now, begun = now, of_change = false }
+  end
+  return progress
+end
+
+---@param entry mcp-tools.lsp.Progress
+---@return number
+local function percent(entry)
+  return entry.percentage or 101
+end
+
+--- What the server is at, the slowest first to name: nil when it is at nothing.
+---@param of mcp-tools.lsp.Heard
+---@param reading? boolean without what a changed text has set off
+---@return mcp-tools.lsp.Progress?
+function M.busy(of, reading)
+  local now, found = vim.uv.hrtime(), nil
+  for token, entry in pairs(of.progress) do
+    if now - entry.at > FORGOTTEN then
+      of.progress[token] = nil
+    elseif not (reading and entry.of_change) and (not found or percent(entry) < percent(found)) then
+      found = entry
+    end
+  end
+  return found
+end
+
+--- What the server is at that may be the reading of the project. One that has read it answers from the text that it was
+--- told of last, whatever else it makes of a change; it is not waited for.
+---@param of mcp-tools.lsp.Heard
+---@return mcp-tools.lsp.Progress?
+function M.reads(of)
+  return M.busy(of, of.ready)
+end
+
+--- Has it begun some work since then that it has not ended? It may be about what it was told then.
+---@param of mcp-tools.lsp.Heard
+---@param since integer ns
+---@return boolean
+function M.works_since(of, since)
+  if not M.busy(of) and not next(of.announced) then
+    return false
+  end
+  local now = vim.uv.hrtime()
+  for token, at in pairs(of.announced) do
+    if now - at > BEGINS then
+      of.announced[token] = nil
+    elseif at > since then
+      return true
+    end
+  end
+  for _, entry in pairs(of.progress) do
+    if entry.begun > since then
+      return true
+    end
+  end
+  return false
+end
+
+local count = 0
+
+--- A token for the progress of a request of ours.
+---@return string
+function M.token()
+  count = count + 1
+  return OURS .. count
+end
+
 ---@type table<string, fun(of: mcp-tools.lsp.Heard, params: table)>
 local TAKE = {
-  ['$/progress'] = progress.take,
-  ['window/workDoneProgress/create'] = progress.announce,
+  ['$/progress'] = take_progress,
+  ['window/workDoneProgress/create'] = announce_progress,
   ['textDocument/publishDiagnostics'] = function(of, params)
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
     local version = type(params.version) == 'number' and params.version or nil
@@ -132,7 +264,7 @@ function M.of(client, late)
   of = {
     since = now,
     late = late ~= false,
-    progress = progress.pending(client, now),
+    progress = pending_progress(client, now),
     announced = {},
     ended_at = 0,
     answered_at = 0,
@@ -272,6 +404,32 @@ function M.ensure()
     listening = true
     M.listen()
   end
+end
+
+--- The condition of a wait is also looked at this often, since servers do not say everything; ms.
+local TICK_MS = 20
+
+--- Waits until `condition` returns something true, and returns that. It ends before the call's time does.
+---@generic T
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param ms number
+---@param condition fun(): T? must not wait; what it throws is thrown here
+---@return T? value nil: the time is over
+function M.await(ctx, ms, condition)
+  return await_until(ctx, ms, function(look)
+    local ticks, stop = timer.every(TICK_MS, look), M.on_news(look)
+    return function()
+      ticks:stop()
+      stop()
+    end
+  end, condition)
+end
+
+--- Lets some time pass.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param ms number
+function M.pause(ctx, ms)
+  M.await(ctx, ms, function() end)
 end
 
 return M

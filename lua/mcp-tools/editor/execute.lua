@@ -1,9 +1,5 @@
 --- Executes commands and Lua in the editor; what they print is caught instead of shown.
 ---
---- Receives: an Ex command, or a function.
---- Sends: what it printed and gave, without what looks like a secret and no longer than it may be; or its error.
---- Does not know about: who may run what.
----
 --- What is caught never stops at a "more" or hit-enter prompt. What asks by itself (`:s///c`, `input()`) still asks.
 
 local errors = require('mcp-tools.errors')

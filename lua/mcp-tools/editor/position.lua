@@ -1,8 +1,4 @@
 --- Places in text as clients count them: lines and columns from 1, columns in characters.
----
---- Receives: rows and bytes as Neovim counts them, from 0.
---- Sends: columns, numbers of characters.
---- Does not know about: who asks.
 
 local M = {}
 

@@ -1,8 +1,4 @@
 --- Ways to hear of changes in the editor, each with a function that ends it. For the `watch` of resources.
----
---- Receives: what to watch, and a function to call.
---- Sends: calls, as many as there are changes; whoever is called sees to it that they stay cheap.
---- Does not know about: resources, subscribers.
 
 local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')

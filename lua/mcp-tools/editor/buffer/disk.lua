@@ -1,9 +1,5 @@
 --- Files that others changed on the disk, looked at before their text is read or changed.
 ---
---- Receives: buffers.
---- Sends: whether the buffer has what the disk has; a clean buffer has it afterwards. Language servers hear of it.
---- Does not know about: tools, who asked.
----
 --- Neovim compares the file with what it read, and tells an autocommand instead of asking the person. It tells once; so
 --- a conflict is remembered here until the file or the buffer is another.
 

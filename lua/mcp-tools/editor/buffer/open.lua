@@ -1,9 +1,5 @@
 --- A file's buffer, loaded where nobody sees it.
 ---
---- Receives: a resolved path.
---- Sends: the number of its loaded buffer, or an error value; never a prompt, a window or a message.
---- Does not know about: who may read it, what is done with it.
----
 --- A buffer that nobody looks at has no swap file, so that there is nothing to ask about one that another editor left.
 --- It gets its own when the person first sees it.
 

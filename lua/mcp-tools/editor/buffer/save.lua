@@ -1,9 +1,5 @@
 --- A buffer written to its file, without a question.
 ---
---- Receives: a buffer.
---- Sends: that it is written, or why not.
---- Does not know about: edits, tools, who may write.
----
 --- Autocommands run as with `:write`. What `:write` would ask about is checked before: a file that others changed or
 --- made read-only since it was read is not overwritten.
 

@@ -1,9 +1,5 @@
 --- Target of a tool: the buffer or file that a call's arguments name, judged as it is opened.
 ---
---- Receives: `path` and `bufnr` arguments, the call's ctx.
---- Sends: a buffer that has what the disk has, or a path; or an error value.
---- Does not know about: what is done with it.
----
 --- Another buffer may have become the current one, or a folder a link, since the call was decided on: so this looks
 --- again.
 

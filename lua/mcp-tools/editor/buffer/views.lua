@@ -1,8 +1,4 @@
 --- What the person sees of a buffer, kept while something is done to it.
----
---- Receives: a buffer, and what is to be done.
---- Sends: cursor and scroll position of every window that shows it, as they were or where their text has gone.
---- Does not know about: what is done.
 
 local api = vim.api
 

@@ -1,8 +1,4 @@
 --- Writes of agents on the disk, past the editor: buffers never go stale.
----
---- Receives: changes of files that are open, whoever makes them, from the time on that an agent is there.
---- Sends: the text of the disk to buffers without changes, as 'autoread' says; to the others a review of it.
---- Does not know about: agents, how a review is shown.
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,8 +1,4 @@
 --- Companions: the agents that have found this editor, each by a channel of its own.
----
---- Receives: sessions as they come and go, and the folders that agents are told of, from ide/.
---- Sends: them to the files of companions, whose tools know no more than `ctx.session`.
---- Does not know about: agents, the bridge, what is sent.
 
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')

@@ -1,9 +1,5 @@
 --- Proposals of companions' agents: a text for a file, which the person accepts, rejects or changes before the agent
 --- itself writes it.
----
---- Receives: the session, a key of its own for each proposal, path and text; its wish to take one back.
---- Sends: one outcome for each proposal. A window that is closed is never a yes.
---- Does not know about: agents, the shape of answers. It writes no file.
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')

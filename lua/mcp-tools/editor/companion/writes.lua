@@ -1,8 +1,4 @@
 --- What companions' agents write by themselves: buffers have it as soon as it is written.
----
---- Receives: the session, the path that it is about to write, what the person has accepted of it.
---- Sends: the text of the disk to the buffer of that file; word that it is written (written.lua).
---- Does not know about: proposals, agents. It writes no file.
 
 local buffers = require('mcp-tools.editor.buffer')
 local change = require('mcp-tools.editor.edit.change')

@@ -1,9 +1,5 @@
 --- What the person sees, for agents that are told by themselves: the file, the cursor, the selection, the open files.
 ---
---- Receives: events of the editor.
---- Sends: one value to who listens, when it may have changed and the person pauses; the same to who asks.
---- Does not know about: agents, sessions, shapes that anybody wants it in.
----
 --- The window that counts is the last one that is no terminal, and sensitive files are as if they were not open. What
 --- happens at a key is one comparison; all else waits for a pause, and is done only while somebody listens.
 

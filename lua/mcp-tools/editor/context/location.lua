@@ -1,9 +1,5 @@
 --- Places as agents' own channels tell them: files by their real path, lines and characters as the protocol of
 --- language servers counts them (from 0, in UTF-16).
----
---- Receives: buffers, and rows and bytes in them.
---- Sends: paths that may be told, positions.
---- Does not know about: agents; what is at a place.
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local paths = require('mcp-tools.files.paths')

@@ -1,9 +1,5 @@
 --- What the person has selected, or had selected when they left visual mode and have not moved since.
 ---
---- Receives: a window and its buffer; the end of visual mode.
---- Sends: where it begins and ends, and its text.
---- Does not know about: agents, which file counts.
----
 --- Who selects lines and then goes to the terminal of the agent means these lines, though visual mode is over.
 
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,8 +1,4 @@
 --- Baseline: the text that a buffer had before a client's session first changed it.
----
---- Receives: a session, a buffer, its lines before a change.
---- Sends: those lines again.
---- Does not know about: edits, tools.
 
 local api = vim.api
 

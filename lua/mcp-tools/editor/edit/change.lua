@@ -1,8 +1,4 @@
 --- One edit of one buffer, with the way back.
----
---- Receives: a loaded buffer, edits with positions from 0 (columns in bytes), the changedtick that they are meant for.
---- Sends: what has changed and how to take it back, or why nothing has. `User McpToolsEdit` tells others of it.
---- Does not know about: files that are not open, several edits that belong together (editor/edit/init.lua).
 
 local buffers = require('mcp-tools.editor.buffer')
 local baseline = require('mcp-tools.editor.edit.baseline')

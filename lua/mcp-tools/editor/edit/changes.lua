@@ -1,8 +1,4 @@
 --- What agents have changed in this editor: every applied edit, with what it was before.
----
---- Receives: edits as they are made.
---- Sends: them again, newest first, and as hunks that take one back.
---- Does not know about: who looks at them, how one is taken back (editor/edit/revert.lua).
 
 local hunk_list = require('mcp-tools.editor.text.hunks')
 

@@ -1,9 +1,4 @@
 --- Edits of a call and the person's review of them: before they are made, or after.
----
---- Receives: buffers with the edits that a call wants to make.
---- Sends: the edits that the person has accepted, and what was rejected; or a review of what was made, whose rejected
---- parts are taken back.
---- Does not know about: how edits are made, how a review is shown.
 
 local access = require('mcp-tools.files.access')
 local are_stale = require('mcp-tools.editor.review.review').are_stale

@@ -1,9 +1,5 @@
 --- Edits of buffers: one undo block each, all or nothing, and nothing but what differs is touched.
 ---
---- Receives: buffers or paths, edits with positions from 0 (columns in bytes), the changedtick that they are meant for.
---- Sends: what has changed, or why nothing has. `User McpToolsEdit` tells others of it.
---- Does not know about: tools, approval, how edits were found.
----
 --- Marks, folds, cursors and views of windows stay with their text, since only what differs is replaced.
 
 local buffer_change = require('mcp-tools.editor.edit.change')

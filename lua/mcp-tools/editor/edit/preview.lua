@@ -1,9 +1,5 @@
 --- What a call would change, for the person who is asked about it.
 ---
---- Receives: arguments that name a buffer or a file, and how its lines would become edits.
---- Sends: a unified diff, or the error with which the call is going to fail.
---- Does not know about: tools, who is asked.
----
 --- It is made at once, while the question is shown: a file that is not open is not loaded, and read beside the main
 --- loop. Until that is done the difference is not known.
 

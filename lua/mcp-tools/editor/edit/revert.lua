@@ -1,8 +1,4 @@
 --- An edit of an agent, taken back: what of it is still there, whatever was changed around it since.
----
---- Receives: an edit that was kept.
---- Sends: the text as if it had not been, in one undo block; how much of it could be taken back.
---- Does not know about: who asks.
 
 local buffers = require('mcp-tools.editor.buffer')
 local changes = require('mcp-tools.editor.edit.changes')

@@ -1,8 +1,4 @@
 --- A file that an agent made, taken back: it is deleted, as long as it has what the agent gave it.
----
---- Receives: a path, and the lines that its text had.
---- Sends: nothing, or why the file stays. Language servers hear of the end of it.
---- Does not know about: who asks; the person was asked before.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,8 +1,4 @@
 --- The checksum of a file, made without holding up the editor.
----
---- Receives: a path that was judged, a ctx.
---- Sends: SHA-256 in hexadecimal and the size, or an error value.
---- Does not know about: who asks.
 
 local read = require('mcp-tools.files.read')
 local sha256 = require('mcp-tools.util.sha256')

@@ -1,8 +1,4 @@
 --- A file or folder moved, with what servers change in other files for it; buffers follow.
----
---- Receives: where it is and where it goes, both judged; the ctx of a `run` tool.
---- Sends: what was changed elsewhere, or why nothing has.
---- Does not know about: approval, what clients call the places.
 
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')

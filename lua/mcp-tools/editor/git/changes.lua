@@ -1,8 +1,4 @@
 --- What git knows of the project: its changes, its status, its revisions.
----
---- Receives: the root of the project, revisions as people write them.
---- Sends: names and diffs; no text of files that are sensitive or outside the project.
---- Does not know about: prompts, how git is kept from running other programs (editor/git/init.lua).
 
 local diff = require('mcp-tools.editor.git.diff')
 local git = require('mcp-tools.editor.git')

@@ -1,8 +1,4 @@
 --- A diff of git, file by file: each is judged by itself, and only what may be shown is asked for.
----
---- Receives: what is compared with what, as a command of git; a file or folder.
---- Sends: which files differ and by how much; the text of the differences.
---- Does not know about: what a tool or prompt says of them.
 
 local access = require('mcp-tools.files.access')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')

@@ -1,9 +1,5 @@
 --- git, asked about a repository that nobody trusts.
 ---
---- Receives: a command that only reads, with its arguments.
---- Sends: what git printed.
---- Does not know about: what is asked, or who may see it (editor/git/changes.lua).
----
 --- No program that the project names is run, whatever its configuration and attributes say: hooks, monitors, pagers,
 --- signature checkers and aliases are off; what attributes choose (external diffs, text conversion) is off by the
 --- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. git

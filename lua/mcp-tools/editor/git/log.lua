@@ -1,8 +1,4 @@
 --- Commits: who, when, what they say, which files they touch.
----
---- Receives: what to look for, as arguments of git; commits in full.
---- Sends: commits as data; messages without secrets.
---- Does not know about: diffs, arguments of tools.
 
 local redact = require('mcp-tools.files.redact')
 local revision = require('mcp-tools.editor.git.revision')

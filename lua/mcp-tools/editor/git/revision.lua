@@ -1,8 +1,4 @@
 --- Revisions as people write them, and what every question to git about the project needs.
----
---- Receives: names of revisions; arguments that name a file; a command of git that only reads.
---- Sends: commits, places in the project, what git printed; or an error value that says what to give.
---- Does not know about: diffs, tools, how git is kept from running other programs (editor/git/init.lua).
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,8 +1,4 @@
 --- Cursor: the file that the person looks at, where in it they are, and what of it is on screen.
----
---- Receives: the root of the project.
---- Sends: places, and the line at the cursor as far as it may be given.
---- Does not know about: resources, tools.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')

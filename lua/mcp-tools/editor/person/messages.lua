@@ -1,8 +1,4 @@
 --- Messages: what the editor has said (`:messages`), without what looks like a secret.
----
---- Receives: a pause between pieces of work.
---- Sends: text.
---- Does not know about: resources, tools.
 
 local redact = require('mcp-tools.files.redact')
 

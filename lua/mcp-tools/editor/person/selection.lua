@@ -1,8 +1,4 @@
 --- What the person has selected, or selected last, in the file they look at.
----
---- Receives: the root of the project.
---- Sends: where it is and its text, as far as that may be given.
---- Does not know about: resources, prompts.
 
 local buffers = require('mcp-tools.editor.buffer')
 local position = require('mcp-tools.editor.position')

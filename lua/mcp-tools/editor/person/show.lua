@@ -1,9 +1,5 @@
 --- A file shown to the person: in a window that may show it, and never in one that they type in.
 ---
---- Receives: a loaded buffer, a place in it, where it is wanted.
---- Sends: the window that shows it now.
---- Does not know about: how the buffer was loaded, who wants it shown.
----
 --- The cursor of the person stays in the window it is in. A terminal, a float, a window that holds its buffer, and text
 --- that is being typed are left as they are.
 

@@ -1,8 +1,4 @@
 --- A client's message for the person, told as such.
----
---- Receives: text of a client, who it calls itself, a level.
---- Sends: a notification.
---- Does not know about: tools, how notifications look.
 
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')

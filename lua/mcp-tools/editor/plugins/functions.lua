@@ -1,8 +1,4 @@
 --- Public functions of a plugin's Lua modules: those that are loaded, whose names do not begin with `_`.
----
---- Receives: the name of a module, of a function in it.
---- Sends: functions with their parameters and where they are defined; or why there is none.
---- Does not know about: who may call them.
 
 local errors = require('mcp-tools.errors')
 local optional = require('mcp-tools.util.optional')

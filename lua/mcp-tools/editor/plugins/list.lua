@@ -1,9 +1,5 @@
 --- Plugins: what the managers know of them, and what lies on the runtimepath and the packpath.
 ---
---- Receives: nothing.
---- Sends: each plugin once: name, folder, who manages it, whether it is loaded.
---- Does not know about: what is in a plugin.
----
 --- A manager is asked only when it is there already: asking loads nothing.
 
 local errors = require('mcp-tools.errors')

@@ -1,9 +1,5 @@
 --- A process group: a program and what it starts, read from, and ended as one.
 ---
---- Receives: a command, its folder and environment, a time.
---- Sends: chunks of its output, and its end, while the loop runs: its handlers may use nothing but vim.uv.
---- Does not know about: calls, bounds of output, results.
----
 --- When the group is to end it gets SIGTERM, and SIGKILL `GRACE` later. When the program has ended by itself, so does
 --- what it left in the group. Only what leaves the group gets away.
 

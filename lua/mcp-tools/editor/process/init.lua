@@ -1,9 +1,5 @@
 --- Child processes: run for a call, with a deadline and bounds, and ended together with all that they started.
 ---
---- Receives: a command as a list of arguments (never a shell's), a folder, bounds; a ctx whose end is theirs.
---- Sends: how it ended and what it printed, to a callback on the main loop; on request also output as it comes.
---- Does not know about: which program it is, what its output means, how groups of processes are ended.
----
 ---   process.run({ 'make', 'test' }, { ctx = ctx, cwd = ctx.root, timeout = 60000, keep = 'tail' }, function(result)
 ---     ctx(result.stdout, result.fault)
 ---   end)

@@ -1,8 +1,4 @@
 --- The first or the last bytes of a stream, however much there is of it.
----
---- Receives: chunks, as they are read.
---- Sends: text of at most `limit` bytes, and whether there was more.
---- Does not know about: processes, encodings.
 
 local garbage = require('mcp-tools.util.garbage')
 

@@ -1,8 +1,4 @@
 --- Sensitive files that lie where programs run, such as `.env`: what a program prints of them is left out.
----
---- Receives: a folder.
---- Sends: the lines of its sensitive files, to files/guarded.lua alone.
---- Does not know about: programs, answers. Files that lie deeper, or come to be while a program runs, are not known.
 
 local guarded = require('mcp-tools.files.guarded')
 local paths = require('mcp-tools.files.paths')

@@ -1,8 +1,4 @@
 --- Quickfix and location lists: entries as they may be told, and new lists.
----
---- Receives: which list, which of its entries; or entries for a new one.
---- Sends: entries without the text of what may not be read; a list on the stack.
---- Does not know about: tools, resources, windows that show the lists.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')

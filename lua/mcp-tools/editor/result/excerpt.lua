@@ -1,8 +1,4 @@
 --- Text for prompts: of files, as the person has them; excerpts with line numbers; as embedded resources.
----
---- Receives: paths as people write them; the call's ctx.
---- Sends: text that may be given, or why not.
---- Does not know about: prompts.
 
 local buffers = require('mcp-tools.editor.buffer')
 local content = require('mcp-tools.content')

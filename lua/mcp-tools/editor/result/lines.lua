@@ -1,8 +1,4 @@
 --- Lines of a text as tools answer with them: as many as fit, and where it goes on.
----
---- Receives: a range of lines, how many there are.
---- Sends: fields of an answer, or why the range is none.
---- Does not know about: where the lines come from.
 
 local errors = require('mcp-tools.errors')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,8 +1,4 @@
 --- Text of files and programs as it may be quoted: UTF-8, without secrets, made in pieces.
----
---- Receives: text that may be long, the ctx of a `run` function.
---- Sends: the text for an answer.
---- Does not know about: whether the text may be given at all (files/access.lua).
 
 local redact = require('mcp-tools.files.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')

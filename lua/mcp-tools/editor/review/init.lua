@@ -1,10 +1,5 @@
 --- Review of what agents propose: the person accepts, rejects or changes it, hunk by hunk.
 ---
---- Receives: texts that somebody proposes for files; what the person says of each hunk.
---- Sends: one outcome to who asked: the texts that are to be, and what was rejected and why. The review that is next to
---- a presenter, which shows it. `User McpToolsReview` tells others.
---- Does not know about: what a review looks like, who writes the files. It changes no text itself.
----
 --- Reviews queue: the first one is shown, the others wait. Each ends once.
 
 local Review = require('mcp-tools.editor.review.review')

@@ -1,8 +1,4 @@
 --- When the edits of a call are reviewed.
----
---- Receives: a call; the option `review`.
---- Sends: "ask" before they are made, "after", "never", or nil where approval alone decides.
---- Does not know about: how a review goes.
 
 local config = require('mcp-tools.config')
 local review = require('mcp-tools.editor.review')

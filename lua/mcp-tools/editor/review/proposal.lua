@@ -1,9 +1,5 @@
 --- What somebody proposes for one file: hunks, and what the person says of each.
 ---
---- Receives: the text as it is and the text that is proposed; changes of either; verdicts.
---- Sends: hunks that follow the text, the text that the verdicts make.
---- Does not know about: other files, who proposes, what is shown.
----
 --- A text is a list of lines here. How its lines end, and whether the last one does, is kept apart.
 
 local hunk_list = require('mcp-tools.editor.text.hunks')

@@ -1,8 +1,4 @@
 --- One review: what the person says of each hunk, and the one outcome.
----
---- Receives: verdicts; word that a text has changed.
---- Sends: what is to be and what was rejected, to the queue, once, when nothing is left to decide on.
---- Does not know about: other reviews, what is shown.
 
 local log = require('mcp-tools.log')
 

@@ -1,8 +1,4 @@
 --- The texts that a review is about: found when it begins, and followed until it ends.
----
---- Receives: files of a proposal.
---- Sends: proposals with the text as the person has it; word that a text has changed or gone.
---- Does not know about: the queue, what is said of a proposal.
 
 local Proposal = require('mcp-tools.editor.review.proposal')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,8 +1,4 @@
 --- Files of a place that globs take, and which of them may be read.
----
---- Receives: a file or folder, globs.
---- Sends: paths that may be read, sorted, and those that may not with the reason.
---- Does not know about: what is looked for in them.
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')

@@ -1,8 +1,4 @@
 --- A search in the text of the project, as the editor has it: unsaved changes count, what the disk has does not.
----
---- Receives: a query, a place, globs; the ctx of a `run` tool.
---- Sends: per file the places where it stands, with the text that they are of; what was withheld.
---- Does not know about: how it is shown, what is done with it.
 
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')

@@ -1,8 +1,4 @@
 --- Matches of a search as text: the path of a file once, then `line:column: text` for each place.
----
---- Receives: places per file.
---- Sends: text that stays within bounds.
---- Does not know about: how it was searched.
 
 local result = require('mcp-tools.editor.result')
 local position = require('mcp-tools.editor.position')

@@ -1,9 +1,5 @@
 --- Names of the files in a folder, without those that git ignores.
 ---
---- Receives: a folder that was judged.
---- Sends: paths below it, sorted; who has told them.
---- Does not know about: patterns, pages, what is in the files.
----
 --- git tells them where it can, else ripgrep, which reads no configuration then, else the folders are walked through;
 --- that knows of nothing that is ignored but `.git`. Repositories below the folder are left out, whatever they are
 --- called.

@@ -1,8 +1,4 @@
 --- A command as a tool is given it: a line for the shell, or a program with its arguments; where, and with what.
----
---- Receives: arguments of a tool; the root of the project.
---- Sends: what is to be started, and the same for who has to agree.
---- Does not know about: how it is run, what it prints.
 
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')

@@ -1,8 +1,4 @@
 --- The output of a program as it comes, told as the progress of its call.
----
---- Receives: bytes of output.
---- Sends: progress: how many bytes there were, and the last line.
---- Does not know about: programs. The call lets through what a client can take.
 
 local redact = require('mcp-tools.files.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')

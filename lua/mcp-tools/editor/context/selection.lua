@@ -4,6 +4,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local location = require('mcp-tools.editor.context.location')
+local person_selection = require('mcp-tools.editor.person.selection')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api, fn = vim.api, vim.fn
@@ -28,12 +29,6 @@ local MAX_BYTES = 64 * 1024
 
 local kept ---@type mcp-tools.context.Kept?
 
----@param mode string
----@return boolean
-local function is_visual(mode)
-  return mode == 'v' or mode == 'V' or mode == '\22'
-end
-
 --- The text between two places.
 ---@param bufnr integer
 ---@param from integer[]
@@ -46,18 +41,7 @@ local function text_of(bufnr, from, to, mode)
   if mode == 'V' or #lines < count then
     return utf8.cut(table.concat(lines, '\n'), MAX_BYTES)
   end
-  local pieces = api.nvim_buf_call(bufnr, function()
-    return fn.getregion(from, to, { type = mode })
-  end)
-  return utf8.cut(
-    table.concat(
-      vim.tbl_map(function(piece)
-        return (piece:gsub('\n', '\0')) -- as Vim's own functions write a NUL
-      end, pieces),
-      '\n'
-    ),
-    MAX_BYTES
-  )
+  return utf8.cut(person_selection.text(bufnr, from, to, mode), MAX_BYTES)
 end
 
 --- Row and byte behind the character at a place.
@@ -95,10 +79,10 @@ end
 --- Visual mode has ended: what was selected counts until the cursor or the text is another.
 ---@param mode string that has ended
 function M.left(mode)
-  local bufnr = api.nvim_get_current_buf()
-  if not is_visual(mode) then
+  if #mode > 1 then -- such as "vs", Select mode for one command
     return
   end
+  local bufnr = api.nvim_get_current_buf()
   kept = {
     bufnr = bufnr,
     tick = api.nvim_buf_get_changedtick(bufnr),
@@ -114,12 +98,8 @@ end
 ---@param bufnr integer loaded
 ---@return mcp-tools.context.Selection?
 function M.get(window, bufnr)
-  local mode = fn.mode()
-  if is_visual(mode) and window == api.nvim_get_current_win() then
-    local from, to = fn.getpos('v'), fn.getpos('.')
-    if from[2] > to[2] or (from[2] == to[2] and from[3] > to[3]) then
-      from, to = to, from
-    end
+  local from, to, mode = person_selection.visual()
+  if from and window == api.nvim_get_current_win() then
     return selection_of(bufnr, from, to, mode)
   end
   local is_kept = kept

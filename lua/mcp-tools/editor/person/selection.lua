@@ -26,16 +26,49 @@ local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
 ---@field text string? nil when it is withheld
 ---@field withheld (mcp-tools.Unreadable|'too large')?
 
+--- What is selected right now: both ends as getpos() has them, the earlier one first.
+---@return integer[]? from nil outside of visual mode
+---@return integer[]? to
+---@return string? mode
+function M.visual()
+  local mode = vim.fn.mode()
+  if not MODES[mode] then
+    return nil
+  end
+  local from, to = vim.fn.getpos('v'), vim.fn.getpos('.')
+  if from[2] > to[2] or (from[2] == to[2] and from[3] > to[3]) then
+    from, to = to, from
+  end
+  return from, to, mode
+end
+
+--- The text between two places.
+---@param bufnr integer loaded
+---@param from integer[] as getpos() has it
+---@param to integer[]
+---@param mode string
+---@return string
+function M.text(bufnr, from, to, mode)
+  if mode == 'V' then
+    return table.concat(api.nvim_buf_get_lines(bufnr, from[2] - 1, to[2], false), '\n')
+  end
+  local pieces = api.nvim_buf_call(bufnr, function()
+    return vim.fn.getregion(from, to, { type = mode })
+  end)
+  return table.concat(
+    vim.tbl_map(function(piece)
+      return (piece:gsub('\n', '\0')) -- as Vim's own functions write a NUL
+    end, pieces),
+    '\n'
+  )
+end
+
 --- Both ends as getpos() has them, the earlier one first, and how it was selected.
 ---@param bufnr integer
 ---@return integer[]? from, integer[]? to, string? mode, boolean? active
 local function ends(bufnr)
-  local mode = vim.fn.mode()
-  if MODES[mode] and api.nvim_get_current_buf() == bufnr then
-    local a, b = vim.fn.getpos('v'), vim.fn.getpos('.')
-    if a[2] > b[2] or (a[2] == b[2] and a[3] > b[3]) then
-      a, b = b, a
-    end
+  local a, b, mode = M.visual()
+  if a and api.nvim_get_current_buf() == bufnr then
     return a, b, mode, true
   end
   local from, to, kind
@@ -100,16 +133,7 @@ function M.get(root)
     selection.withheld = why or 'too large'
     return selection
   end
-  if kind == 'V' then
-    selection.text = table.concat(api.nvim_buf_get_lines(bufnr, first - 1, last, false), '\n')
-  else
-    api.nvim_buf_call(bufnr, function()
-      local pieces = vim.tbl_map(function(piece)
-        return (piece:gsub('\n', '\0')) -- as Vim's own functions write a NUL
-      end, vim.fn.getregion(from, to, { type = kind }))
-      selection.text = table.concat(pieces, '\n')
-    end)
-  end
+  selection.text = M.text(bufnr, from, to, kind)
   return selection
 end
 

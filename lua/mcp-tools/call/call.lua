@@ -139,10 +139,6 @@ local MAX_MESSAGE = 4 * 1024
 local Call = {}
 Call.__index = Call
 
---- No value yet. What every call is given later is named when it is made, so that there is room: a table that has to
---- grow is made anew, and the collector has twice the work under load.
-local later = nil
-
 --- Makes a call in the state `received`.
 ---@param fields { id?: string, name?: string, host: string, client?: table, session?: string, capabilities?: table,
 ---  listener?: mcp-tools.Listener, start_by?: integer, keep?: boolean }
@@ -163,22 +159,6 @@ function M.new(fields, id, name)
     keep = fields.keep,
     asked = 0,
     created_at = uv.hrtime(),
-    kind = later,
-    definition = later,
-    args = later,
-    timeout = later,
-    max_result = later,
-    leave = later,
-    root = later,
-    cwd = later,
-    project = later,
-    targets = later,
-    snapshot = later,
-    decision = later,
-    started_at = later,
-    deadline = later,
-    ended_at = later,
-    outcome = later,
   }, Call)
 end
 

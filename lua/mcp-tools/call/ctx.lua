@@ -1,10 +1,5 @@
 --- Context of a call: the callable `ctx` that a tool is handed.
 ---
---- Receives: a tool's results, failures, progress and hooks.
---- Sends: moves and events to its Call.
---- Does not know about: who asked, transports, schemas.
---- Longer than others by what it tells the authors of tools: the help is made of it.
----
 --- `ctx(result)` and `ctx(nil, err)` settle, so guill's `execute(cb, args)` runs unchanged.
 
 local errors = require('mcp-tools.errors')
@@ -150,16 +145,12 @@ end
 ---@param total? number
 ---@param message? string
 function Ctx:progress(done, total, message)
-  for _, each in ipairs({
-    { 'done', done, 'number' },
-    { 'total', total, 'number', true },
-    { 'message', message, 'string', true },
-  }) do
-    local ok, fault = pcall(validate, unpack(each, 1, 4))
-    if not ok then
-      misused(self, 'ctx:progress: ' .. fault:gsub('^.-:%d+: ', ''))
-      return
-    end
+  local fault = type(done) ~= 'number' and 'done: expected number, got ' .. type(done)
+    or total ~= nil and type(total) ~= 'number' and 'total: expected number, got ' .. type(total)
+    or message ~= nil and type(message) ~= 'string' and 'message: expected string, got ' .. type(message)
+  if fault then
+    misused(self, 'ctx:progress: ' .. fault)
+    return
   end
   if vim.in_fast_event() then -- the listener may use the API
     return vim.schedule(function()

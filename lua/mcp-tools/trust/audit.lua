@@ -75,31 +75,14 @@ local function ms_between(from, to)
   return from and to and math.floor((to - from) / 1e4 + 0.5) / 100 or nil
 end
 
----@class mcp-tools.AuditNote what a line is made from, under the line's own names; the call may hold a large result
-local Note = {}
-
---- The line of a call, once: the note becomes what is written.
----@param note mcp-tools.AuditNote
----@param pause fun()
----@return string
-function Note.__call(note, pause)
-  local snapshot = note.args_sha256
-  local text = snapshot and canonical_json.text_of(snapshot, pause)
-  pause()
-  setmetatable(note, nil)
-  note.time = time_of(note.time)
-  note.session = note.session and hash_of(note.session) or nil
-  note.client, note.client_version = text_of(note.client), text_of(note.client_version)
-  note.args_sha256 = text and vim.fn.sha256(text) or nil
-  return vim.json.encode(note)
-end
-
---- Notes a call that has ended. What takes time is left for when the editor is idle.
+--- Notes a call that has ended. What takes time is left for when the editor is idle; the call, which may hold a large
+--- result, is not kept for that.
 ---@param call mcp-tools.Call
 function M.record(call)
   local seconds, micros = uv.gettimeofday()
   local outcome, decision, client = call.outcome, call.decision, call.client
-  file:add(setmetatable({
+  local session, snapshot = call.session, call.snapshot
+  local entry = {
     host = call.host,
     tool = call.name,
     decision = decision.allowed and 'allow' or 'deny',
@@ -110,12 +93,19 @@ function M.record(call)
     waited_ms = ms_between(call.created_at, call.started_at),
     pid = PID,
     time = seconds * 1000 + math.floor(micros / 1000),
-    session = call.session,
     client = client and client.name,
     client_version = client and client.version,
-    args_sha256 = call.snapshot,
     project = call.project,
-  }, Note))
+  }
+  file:add(function(pause)
+    local text = snapshot and canonical_json.text_of(snapshot, pause)
+    pause()
+    entry.time = time_of(entry.time)
+    entry.session = session and hash_of(session) or nil
+    entry.client, entry.client_version = text_of(entry.client), text_of(entry.client_version)
+    entry.args_sha256 = text and vim.fn.sha256(text) or nil
+    return vim.json.encode(entry)
+  end)
 end
 
 --- Reads the last entries.

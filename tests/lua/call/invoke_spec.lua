@@ -283,7 +283,7 @@ describe('progress', function()
     t.eq({ true }, { ok, thrown })
     t.eq({
       'execution_error',
-      'Tool execution error: ctx:progress: total: expected number or nil, got string',
+      'Tool execution error: ctx:progress: total: expected number, got string',
     }, { call.outcome.error.code, call.outcome.error.message })
   end)
 

@@ -24,7 +24,7 @@ PINNED = {
     "neotest": ("nvim-neotest", "1c529a1ef9c82e8131e872368415cecc2bb86ea2"),
     "nvim-dap": ("mfussenegger", "9e848e09a697ee95302a3ef2dd43fd6eb709e570"),
     "nvim-nio": ("nvim-neotest", "21f5324bfac14e22ba26553caf69ec76ae8a7662"),
-    "opencode.nvim": ("NickvanDyke", "cb8660e08fb6ecc248f267ff0f45d5be5075c586"),
+    "opencode.nvim": ("nickjvandyke", "2ddeebd3212596b51bf078e6ff52862655b80419"),
     "plenary.nvim": ("nvim-lua", "b9fd5226c2f76c951fc8ed5923d85e4de065e509"),
     "sidekick.nvim": ("folke", "8ad0ede3ff9065878a853e4b037ba6ac88231fb0"),
 }

@@ -1,3 +1,4 @@
+-- slow
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')

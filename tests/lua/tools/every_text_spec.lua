@@ -1,3 +1,4 @@
+-- slow
 -- Holds for every bundled tool: a text that nobody means, however long or odd, is an answer or a short error. The
 -- editor is not held by it, and nothing throws.
 

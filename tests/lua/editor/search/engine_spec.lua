@@ -1,3 +1,4 @@
+-- slow
 -- Regular expressions: ripgrep and git find the same, and what the editor shows is what is matched.
 
 local background = require('mcp-tools.editor.background')

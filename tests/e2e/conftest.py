@@ -19,13 +19,11 @@ import pytest_asyncio
 
 from tests.conftest import nvims
 from tests.support import bridge as support
-from tests.support import nvim as editors
 from tests.support import terminal
 from tests.support.bridge import ROOT_TOOLS, Bridge, Transport
 from tests.support.captures import Captures, join
-from tests.support.homes import new_home
 from tests.support.nvim import Home, Nvim
-from tests.support.shared import Keep
+from tests.support.shared import Keep, bridge_of
 from tests.support.terminal import Terminal
 
 HERE = Path(__file__).parent
@@ -63,19 +61,10 @@ def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Aw
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_bridge(nvim_version: str) -> AsyncIterator[Bridge]:
     """One Neovim and its bridge for all tests of a module."""
-    program = Path(nvims.read()["found"][nvim_version])
-    with new_home() as home:
-        started: list[Nvim] = []
-
-        async def spawn(**options: Any) -> Nvim:
-            started.append(await editors.start(program, home, **options))
-            return started[-1]
-
-        try:
-            yield await support.start(spawn, init=ROOT_TOOLS, setup="{ tools = { 'test', 'buffer' } }")
-        finally:
-            for nvim in started:
-                await nvim.stop()
+    async with bridge_of(
+        Path(nvims.read()["found"][nvim_version]), setup="{ tools = { 'test', 'buffer' } }"
+    ) as bridge:
+        yield bridge
 
 
 @pytest_asyncio.fixture(loop_scope="module")

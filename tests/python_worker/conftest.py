@@ -14,11 +14,10 @@ import pytest_asyncio
 
 from tests.conftest import nvims
 from tests.support import bridge as support
-from tests.support import nvim as editors
 from tests.support.bridge import Bridge
-from tests.support.homes import new_home
 from tests.support.nvim import Nvim
 from tests.support.python_host import INIT, Way, caller, loaded
+from tests.support.shared import bridge_of
 
 
 @pytest.fixture(params=["mcp", "lua"])
@@ -43,20 +42,8 @@ def start(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(nvim_version: str) -> AsyncIterator[Bridge]:
     """One Neovim with the sample tools, and its bridge, for all tests of a file."""
-    program = Path(nvims.read()["found"][nvim_version])
-    with new_home() as home:
-        started: list[Nvim] = []
-
-        async def spawn(**options: Any) -> Nvim:
-            started.append(await editors.start(program, home, **options))
-            return started[-1]
-
-        try:
-            bridge = await support.start(spawn, init=INIT)
-            await loaded(bridge.nvim)
-            async with caller(bridge, "lua") as tools:
-                await tools.call("py_pid")  # the host lives as long as the editor: no test has started it
-            yield bridge
-        finally:
-            for nvim in started:
-                await nvim.stop()
+    async with bridge_of(Path(nvims.read()["found"][nvim_version]), init=INIT) as bridge:
+        await loaded(bridge.nvim)
+        async with caller(bridge, "lua") as tools:
+            await tools.call("py_pid")  # the host lives as long as the editor: no test has started it
+        yield bridge

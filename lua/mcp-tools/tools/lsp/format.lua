@@ -1,13 +1,94 @@
 --- Formats a file, or some lines of it, as its language server does.
 
-local args = require('mcp-tools.editor.lsp.args')
-local format = require('mcp-tools.editor.lsp.format')
+local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
+local args_of = require('mcp-tools.editor.lsp.args')
+local errors = require('mcp-tools.errors')
+local lsp = require('mcp-tools.editor.lsp')
+local position = require('mcp-tools.editor.lsp.position')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+
+local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeFormatting'
+
+--- Formats a file, or some lines of it.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+local function run(ctx, args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local bufnr = target.bufnr
+  local options = { tabSize = vim.lsp.util.get_effective_tabstop(bufnr), insertSpaces = vim.bo[bufnr].expandtab }
+  local method = FORMAT
+  local total = vim.api.nvim_buf_line_count(bufnr)
+  local range
+  if args.start_line or args.end_line then
+    method = FORMAT_RANGE
+    local last = math.min(args.end_line or total, total)
+    if (args.start_line or 1) > last then
+      local text = ('start_line: must not be behind end_line or the end (%d lines)'):format(total)
+      return nil, errors.new('validation_error', text)
+    end
+    local text = vim.api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1] or ''
+    range = function(client)
+      return {
+        start = { line = (args.start_line or 1) - 1, character = 0 },
+        ['end'] = { line = last - 1, character = position.units(text, #text, client.offset_encoding) },
+      }
+    end
+  end
+  local edits, info
+  local asked = vim.api.nvim_buf_get_changedtick(bufnr)
+  edits, err, info = lsp.request(ctx, bufnr, method, function(client)
+    return lsp.document(bufnr, { options = options, range = range and range(client) })
+  end)
+  if err then
+    return nil, err
+  end
+  local answer = { path = target.shown, changed = false, places = 0, files = {} }
+  if not edits then
+    if args.dry_run then
+      approval_diff.keep(FORMAT, args, '', { [bufnr] = asked })
+    end
+    return answer
+  end
+  local before = vim.api.nvim_buf_get_changedtick(bufnr)
+  local change = { changes = { [vim.uri_from_bufnr(bufnr)] = edits } }
+  err = workspace_edit.carry_out(ctx, info.client, change, answer, args.dry_run)
+  if err then
+    return nil, err
+  end
+  if args.dry_run then
+    approval_diff.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
+  end
+  answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
+  answer.unsaved = answer.files[1] and answer.files[1].unsaved
+  answer.files = nil
+  return workspace_edit.bounded(answer)
+end
+
+--- What is said of formatting before it happens.
+---@param args table
+---@param again? fun(err: mcp-tools.Error?)
+---@return string?
+---@return mcp-tools.Error? err
+local function preview(args, again)
+  local err = approval_diff.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
+  if err then
+    return nil, err
+  end
+  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
+  local text = ('formats %s, lines %s to %s'):format(where, args.start_line or 1, args.end_line or 'the last')
+  return approval_diff.preview(FORMAT, args, text, run, again)
+end
 
 return {
   name = 'lsp_format',
   description = 'Formats a file, or lines of it, by its language server: {path, changed, places, unsaved}; with dry_run'
     .. ' only the diff. An open file stays unsaved.',
-  args = args.file({
+  args = args_of.file({
     start_line = { type = 'integer', description = 'First line; without it and end_line the whole file', minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
     dry_run = { type = 'boolean', description = 'Only show the diff', default = false },
@@ -16,9 +97,9 @@ return {
   needs_approval = function(given)
     return not given.dry_run and 'it changes a file'
   end,
-  preview = format.preview,
+  preview = preview,
   reviewed = true,
   run = function(ctx, given)
-    return ctx(format.run(ctx, given))
+    return ctx(run(ctx, given))
   end,
 }

@@ -1,14 +1,127 @@
 --- Symbols of the whole project, by a part of their name.
 
-local args = require('mcp-tools.editor.lsp.args')
-local symbols = require('mcp-tools.editor.lsp.symbols')
+local access = require('mcp-tools.files.access')
+local args_of = require('mcp-tools.editor.lsp.args')
+local clients = require('mcp-tools.editor.lsp.clients')
+local errors = require('mcp-tools.errors')
+local kinds = require('mcp-tools.editor.lsp.kinds')
+local locations = require('mcp-tools.editor.lsp.locations')
+local lsp = require('mcp-tools.editor.lsp')
+local navigation = require('mcp-tools.editor.lsp.navigation')
+local server_text = require('mcp-tools.editor.lsp.server_text')
+
+--- Servers of a file, or all that run, with a buffer of each.
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, bufnr: integer? }
+---@return { client: vim.lsp.Client, bufnr: integer }[]?
+---@return mcp-tools.Error? err
+local function asked(ctx, args)
+  local method, list = 'workspace/symbol', {}
+  if args.path or args.bufnr then
+    local target, err = lsp.target(ctx, args)
+    if not target then
+      return nil, err
+    end
+    local found
+    found, err = lsp.clients(ctx, target.bufnr, method)
+    for _, client in ipairs(found or {}) do
+      table.insert(list, { client = client, bufnr = target.bufnr })
+    end
+    return found and list, err
+  end
+  for _, client in ipairs(clients.of(nil, method)) do
+    local bufnr = next(client.attached_buffers)
+    if bufnr then
+      table.insert(list, { client = client, bufnr = bufnr })
+    end
+  end
+  if #list == 0 then
+    return nil, errors.new('not_found', 'no language server that can be asked runs; give path, a file of the project')
+  end
+  return list
+end
+
+---@param symbol table
+---@return string
+local function label(symbol)
+  local inside = server_text.some(symbol.containerName)
+  return ('%s %s%s'):format(
+    vim.lsp.protocol.SymbolKind[symbol.kind] or 'Unknown',
+    server_text.text(symbol.name),
+    inside and ' in ' .. inside or ''
+  )
+end
+
+--- Symbols of the project.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { query: string, kinds: string[]?, path: string?, bufnr: integer?, limit: integer, offset: integer }
+---@return table?
+---@return mcp-tools.Error? err
+local function of_project(ctx, args)
+  local given, err = kinds.read(args.kinds or {})
+  if not given then
+    return nil, err
+  end
+  local list
+  list, err = asked(ctx, args)
+  if not list then
+    return nil, err
+  end
+  local wanted = {}
+  for _, kind in ipairs(given) do
+    wanted[kind] = true
+  end
+  local items, unready, seen = {}, {}, {}
+  server_text.refresh(ctx)
+  for _, each in ipairs(list) do
+    local answers, fault = lsp.ask_one(ctx, each.client, each.bufnr, 'workspace/symbol', { query = args.query })
+    err = err or fault
+    table.insert(unready, { incomplete = answers and answers.incomplete })
+    for _, symbol in ipairs(answers and answers.result or {}) do
+      local range = symbol.location.range
+        or { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 0 } }
+      local key = ('%s %d %s'):format(symbol.location.uri, range.start.line, symbol.name)
+      if not seen[key] and (next(wanted) == nil or wanted[kinds.name(symbol.kind)]) then
+        seen[key] = true
+        table.insert(items, {
+          uri = symbol.location.uri,
+          range = range,
+          encoding = each.client.offset_encoding,
+          data = label(symbol),
+        })
+      end
+    end
+  end
+  if #items == 0 and err then
+    return nil, err
+  end
+  local found = {}
+  for i, item in ipairs(items) do
+    local path = item.uri:find('^file:') and access.shown(vim.uri_to_fname(item.uri), ctx.root) or access.name(item.uri)
+    local line = item.range.start.line + 1
+    found[i] = { path = path, line = line, column = item.range.start.character, text = item.data }
+  end
+  table.sort(found, function(a, b)
+    if a.path ~= b.path then
+      return a.path < b.path
+    end
+    return a.line < b.line or a.line == b.line and a.column < b.column
+  end)
+  local answer = locations.answer(found, {
+    limit = args.limit,
+    offset = args.offset,
+    narrow = 'a longer query, kinds, or limit and offset give fewer',
+  })
+  answer.incomplete = navigation.incomplete(unready)
+  return answer
+end
 
 return {
   name = 'lsp_workspace_symbols',
   description = 'Symbols of the project whose names match: {total, files: [{path, lines: ["line: kind name"]}]},'
     .. ' from 1.'
     .. ' Asks the servers of path, or all that run; servers match as they like.',
-  args = args.paged(args.file({
+  args = args_of.paged(args_of.file({
     query = {
       type = 'string',
       description = 'Part of the name; empty: all, where the server lists them',
@@ -22,7 +135,7 @@ return {
   })),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = symbols.of_project(ctx, given)
+    local answer, err = of_project(ctx, given)
     if err then
       return ctx(nil, err)
     end

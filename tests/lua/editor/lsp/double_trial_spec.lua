@@ -2,7 +2,7 @@
 -- What a person sees beforehand of a change that a language server makes.
 
 local double = require('lsp_double')
-local format = require('mcp-tools.editor.lsp.format')
+local format = require('mcp-tools.tools.lsp.format')
 local project = require('lsp_project')
 local rename = require('mcp-tools.editor.lsp.rename')
 local t = require('helpers')

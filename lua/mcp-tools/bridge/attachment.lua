@@ -4,7 +4,6 @@
 --- Sends: the facts to current.lua; a new token when the old one may have reached a stranger.
 --- Does not know about: calls. A bridge that this editor has not started changes nothing here.
 
-local announce = require('mcp-tools.bridge.announce')
 local current = require('mcp-tools.bridge.current')
 local identity = require('mcp-tools.bridge.identity')
 local log = require('mcp-tools.log')
@@ -102,7 +101,7 @@ local reports = {
     current.said.port = data.port
     identity.served(current.prepared.identity, data.port)
     log.info('the bridge listens on port %d as well', data.port)
-    announce.publish()
+    current.publish()
     current.changed()
   end,
   port_taken = function(data)

@@ -5,7 +5,6 @@
 --- Does not know about: MCP, tools, what the bridge says (attachment.lua).
 
 local Supervisor = require('mcp-tools.bridge.supervisor')
-local announce = require('mcp-tools.bridge.announce')
 local attachment = require('mcp-tools.bridge.attachment')
 local await_install = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
@@ -108,8 +107,8 @@ local function on_state(state)
   if state == 'ready' then
     current.fault = nil
     stop_watch = identity.watch(current.prepared.identity, adopt)
-    announce.publish()
-    announce.ready(request.announce)
+    current.publish()
+    current.announce(request.announce)
   else
     await_install.forget()
     attachment.reset()

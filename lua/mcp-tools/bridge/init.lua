@@ -26,7 +26,7 @@ local FILES = {
   get_auth_token = 'current',
   endpoint = 'current',
   relay = 'acp',
-  status = 'status',
+  status = 'current',
 }
 
 --- Starts the bridge when this editor should have one: once there is a UI, not in short-lived editors.

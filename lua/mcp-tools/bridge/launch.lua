@@ -34,14 +34,6 @@ function M.fault(message, source)
   return { message = message, advice = 'See :McpTools log; :McpTools start tries again' }
 end
 
---- Where clients on this machine reach a port of the bridge.
----@param host string
----@param port integer
----@return string
-function M.url(host, port)
-  return ('http://%s:%d/mcp'):format(host:find(':', 1, true) and ('[%s]'):format(host) or host, port)
-end
-
 ---@param runtime mcp-tools.bridge.Runtime
 ---@param socket string
 ---@param port integer

@@ -1,12 +1,8 @@
---- Supervisor of the bridge: starts, restarts with back-off, stops.
----
---- Receives: the wish that the bridge runs or not.
---- Sends: processes, one after the other, and tells everyone who waits.
---- Does not know about: Python, ports' owners or projects: a launcher hands it a ready command.
+--- Supervisor of the bridge: one process after the other, with back-off between restarts.
 
 local Process = require('mcp-tools.bridge.process')
-local Callbacks = require('mcp-tools.bridge.callbacks')
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
 local timer = require('mcp-tools.util.timer')
 
 ---@alias mcp-tools.bridge.State
@@ -16,6 +12,10 @@ local timer = require('mcp-tools.util.timer')
 ---| 'waiting' it crashed, the next try comes
 ---| 'stopping' not wanted any more, the process is still ending (start() here starts the next one when it is gone)
 ---| 'failed' given up; `last_error` says why
+
+---@class mcp-tools.bridge.Watcher
+---@field on_ready? fun(port: integer)
+---@field on_stop? fun()
 
 ---@class mcp-tools.bridge.SupervisorOpts
 ---@field launch fun(done: fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)) called before every start
@@ -30,6 +30,9 @@ local timer = require('mcp-tools.util.timer')
 ---@field port? integer nil until ready
 ---@field tries integer restarts since it last ran well
 ---@field last_error? string
+---@field private _watchers mcp-tools.bridge.Watcher[] of the bridge that runs, or of the next one where none does
+---@field private _next mcp-tools.bridge.Watcher[] of the bridge after the one that is ending
+---@field private _stop_waiters fun()[]
 local Supervisor = {}
 Supervisor.__index = Supervisor
 
@@ -51,7 +54,9 @@ function Supervisor.new(opts)
     _stable = opts.stable or STABLE,
     _generation = 0,
     _again = false,
-    _callbacks = Callbacks.new(),
+    _watchers = {},
+    _next = {},
+    _stop_waiters = {},
   }, Supervisor)
 end
 
@@ -81,17 +86,61 @@ function Supervisor:_clear_timer()
   end
 end
 
+--- Calls what somebody else has written: its error goes to the log and to the user, not to us.
+---@param what string
+---@param fn? function
+---@param ... any
+local function call(what, fn, ...)
+  local ok, err = true, nil
+  if fn then
+    ok, err = log.guard(what, fn, ...)
+  end
+  if not ok then
+    notify.error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
+  end
+end
+
+---@param port integer
+function Supervisor:_tell_ready(port)
+  for _, watcher in ipairs(vim.list_slice(self._watchers)) do
+    local on_ready = watcher.on_ready
+    watcher.on_ready = nil
+    call('on_ready', on_ready, port)
+  end
+end
+
+--- Tells everyone whose bridge this was; those who asked for the next one stay.
+---@param later? boolean call them on the next turn of the main loop
+function Supervisor:_tell_stopped(later)
+  local ended, waiters = self._watchers, self._stop_waiters
+  self._watchers, self._next, self._stop_waiters = self._next, {}, {}
+  local function tell()
+    for _, watcher in ipairs(ended) do
+      call('on_stop', watcher.on_stop)
+    end
+    for _, waiter in ipairs(waiters) do
+      call('stop callback', waiter)
+    end
+  end
+  if later then
+    vim.schedule(tell)
+  else
+    tell()
+  end
+end
+
 --- Wants the bridge to run. Every caller's `on_ready` is called once, whoever came first, and its `on_stop` once when
 --- the bridge has ended or could not be started.
----@param ... { on_ready?: fun(port: integer), on_stop?: fun() }
+---@param ... mcp-tools.bridge.Watcher
 function Supervisor:start(...)
   for _, watcher in ipairs({ ... }) do
-    self._callbacks:add(watcher, self.state == 'stopping')
+    local list = self.state == 'stopping' and self._next or self._watchers
+    table.insert(list, { on_ready = watcher.on_ready, on_stop = watcher.on_stop })
   end
   if self.state == 'ready' then
     vim.schedule(function()
       if self.state == 'ready' then
-        self._callbacks:tell_ready(self.port)
+        self:_tell_ready(self.port)
       end
     end)
   elseif self.state == 'stopping' then
@@ -140,7 +189,7 @@ function Supervisor:_process_ready(process, port)
   self:_after(self._stable, function()
     self.tries = 0
   end)
-  self._callbacks:tell_ready(port)
+  self:_tell_ready(port)
 end
 
 ---@param process mcp-tools.bridge.Process
@@ -179,16 +228,15 @@ function Supervisor:_give_up(err)
   self.last_error = err
   self:_set('failed')
   self._on_give_up(err)
-  self._callbacks:tell_stopped(true) -- `start()` may still be running
+  self:_tell_stopped(true) -- `start()` may still be running
 end
 
 ---@param later? boolean tell the watchers on the next turn of the main loop
 function Supervisor:_stopped(later)
   self:_set('stopped')
-  self._callbacks:tell_stopped(later)
+  self:_tell_stopped(later)
   if self._again then
     self._again = false
-    self._callbacks:mark(false)
     if self.state == 'stopped' then
       self.tries, self.last_error = 0, nil
       self:_start_process()
@@ -204,22 +252,24 @@ end
 
 --- Ends what runs and starts it anew; nobody who watches is told of an end.
 function Supervisor:restart()
-  self._callbacks:mark(true)
+  self._next = vim.list_extend(self._watchers, self._next)
+  self._watchers = {}
   self:_end(true)
 end
 
 --- Wants the bridge to end. Returns at once.
 ---@param cb? fun() when it has ended
 function Supervisor:stop(cb)
-  self._callbacks:mark(false)
-  self._callbacks:add_stop_waiter(cb)
+  self._watchers = vim.list_extend(self._watchers, self._next)
+  self._next = {}
+  table.insert(self._stop_waiters, cb)
   self:_end(false)
 end
 
 --- Ends what runs at once, for the end of the editor: nobody is told.
 function Supervisor:abandon()
   self._generation = self._generation + 1
-  self._again, self._callbacks = false, Callbacks.new()
+  self._again, self._watchers, self._next, self._stop_waiters = false, {}, {}, {}
   self:_clear_timer()
   if self.process then
     self.process:abandon()

@@ -4,7 +4,6 @@
 --- Sends: one table with the answer to `hello`.
 --- Does not know about: what the bridge does with them.
 
-local announce = require('mcp-tools.bridge.announce')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local log = require('mcp-tools.log')
@@ -18,7 +17,7 @@ local M = {}
 --- `parked`: a call waits for the answers of a client without a session.
 M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000 }
 
-announce.on_announce(function()
+current.on_announce(function()
   return selection.is_unset('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil
 end)
 

@@ -83,7 +83,7 @@ describe('bridge', function()
     t.eq('127.0.0.1', start.env.MCP_TOOLS_HOST)
     t.eq(nil, start.env.NVIM)
     local root = project.plugin_dir()
-    t.eq(root, start.env.PYTHONPATH:match('^[^:]*'))
+    t.eq(root .. '/bridge', start.env.PYTHONPATH:match('^[^:]*'))
     t.eq(root, start.cwd)
   end)
 

@@ -53,7 +53,10 @@ local beats = 0
 for _, timer in ipairs(Timers) do -- that go on and on; others end by themselves
   beats = beats + (timer:is_active() and timer:get_repeat() > 0 and 1 or 0)
 end
-return { #vim.api.nvim_list_bufs(), #vim.api.nvim_list_wins(), #vim.api.nvim_get_autocmds({}), beats }
+local own = vim.tbl_filter(function(each) -- Neovim waits for its terminal at the start
+  return each.event ~= 'TermResponse'
+end, vim.api.nvim_get_autocmds({}))
+return { #vim.api.nvim_list_bufs(), #vim.api.nvim_list_wins(), #own, beats }
 """
 
 

@@ -429,9 +429,12 @@ local CASES = {
           end,
         }
         local core = require('mcp-tools.core').get()
-        core.executor:execute('checked', { list = list }, { host = 'bench', listener = listener })
+        -- As a client calls it. From Lua more is allowed.
+        local opts = { host = 'bench', listener = listener, exact_args = true }
+        core.executor:execute('checked', { list = list }, opts)
       end
     end,
+    refused = 'validation_error',
   },
 }
 

@@ -2,16 +2,13 @@
 
 Receives: the body of a request. Sends: `Request`, `Notification`, `Answer`, `Batch`, or a `Fault`: why not.
 Does not know about: HTTP, sessions, what any method means.
-
-msgspec reads and writes JSON many times faster than the standard library, which decides what that refuses.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -39,17 +36,9 @@ RequestId = int | str
 
 _CONTAINERS = frozenset({dict, list})
 
-_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 # Made once: a decoder for each text costs more than reading a short one.
-_decode_fast = msgspec.json.Decoder().decode
+_decode = msgspec.json.Decoder().decode
 _encode_fast = msgspec.json.Encoder().encode
-_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -101,15 +90,13 @@ class Batch:
 def parse(body: bytes) -> Message | Batch | Fault:
     """Reads one body. Of equal keys in an object the last counts."""
     try:
-        value, certain = _read(body)
+        value = loads(body)
     except UnicodeDecodeError:
         return Fault(PARSE_ERROR, "Parse error: not UTF-8")
     except (ValueError, RecursionError):
-        return Fault(PARSE_ERROR, "Parse error: not JSON")
+        return Fault(PARSE_ERROR, "Parse error: not JSON", _id_of(body))
     if _has_more(body, MAX_DEPTH) and is_deep(value, MAX_DEPTH):
         return Fault(PARSE_ERROR, f"Parse error: nested deeper than {MAX_DEPTH} levels")
-    if not certain and _ESCAPED_SURROGATE.search(body) and not _is_unicode(value):
-        return Fault(PARSE_ERROR, "Parse error: a lone surrogate is not a character", _id_of(value))
     if isinstance(value, list):
         if not value:
             return Fault(INVALID_REQUEST, "Invalid request: empty batch")
@@ -120,20 +107,24 @@ def parse(body: bytes) -> Message | Batch | Fault:
     return _message(value)
 
 
-def _id_of(value: Any) -> RequestId | None:
-    """The id of a request that is refused as a whole: over a socket its sender waits for just that one."""
+def _id_of(body: bytes) -> RequestId | None:
+    """Returns the id of a request with a lone surrogate, say: on a socket its sender waits for that id."""
+    try:
+        value = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        return None
     id_ = value.get("id") if isinstance(value, dict) else None
-    return id_ if isinstance(id_, int | str) and not isinstance(id_, bool) and _is_unicode(id_) else None
+    return id_ if isinstance(id_, int | str) and not isinstance(id_, bool) else None
 
 
 def loads(text: bytes | str) -> Any:
-    """The value of JSON text; lone surrogates and any depth are let through.
+    """Returns the value of JSON text.
 
     Raises:
-        ValueError: it is no JSON, or no UTF-8.
-        RecursionError: it nests too deep to be read.
+        ValueError: it is not JSON, not UTF-8, or has a number or a lone surrogate that nothing can represent.
+        RecursionError: it is nested too deep.
     """
-    return _read(text)[0]
+    return _decode(text)
 
 
 def dumps(value: Any) -> bytes:
@@ -181,14 +172,6 @@ def notification(method: str, params: Any = None) -> dict[str, Any]:
 def request(id_: RequestId, method: str, params: Any = None) -> dict[str, Any]:
     """A message that wants an answer."""
     return notification(method, params) | {"id": id_}
-
-
-def _read(text: bytes | str) -> tuple[Any, bool]:
-    """The value, and whether all its texts are certain to be Unicode: msgspec reads no lone surrogates."""
-    try:
-        return _decode_fast(text), True
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return _decode(text if isinstance(text, str) else text.decode("utf-8")), False
 
 
 def _message(value: Any) -> Message | Fault:
@@ -242,13 +225,3 @@ def is_deep(value: Any, limit: int) -> bool:
             return False
         level = inside
     return bool(level)
-
-
-def _is_unicode(value: Any) -> bool:
-    try:
-        _encode(value).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    except ValueError:  # 1e400 is inf to Python; a number too large is for who reads the arguments
-        return True
-    return True

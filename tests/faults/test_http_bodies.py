@@ -69,8 +69,8 @@ async def test_no_json_over_the_legacy_transport(shared: Bridge, client: Raw) ->
             check_no_json(what, await client.send(body, path=legacy.path, Mcp_Session_Id=None))
 
 
-WITH_ID = {"lone surrogate", "lone surrogate as key", "surrogates in disorder"}
-"""JSON, though of no use: whoever waits for that id hears of it."""
+WITH_ID = {"NaN", "Infinity", "lone surrogate", "lone surrogate as key", "surrogates in disorder"}
+"""The id can be read: whoever waits for it gets the error."""
 
 
 def check_no_json(what: str, told: tuple[int, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim import sdk
-from mcp_tools_nvim.mounts import door
+from mcp_tools_nvim.mounts import loader
 from tests.support import processes
 from tests.support.served import eventually
 
@@ -21,7 +21,7 @@ BOTH = """if True:
     import asyncio, json, sys
     sys.setswitchinterval(1e-5)
     from mcp_tools_nvim.mcp.loader import Loader
-    from mcp_tools_nvim.mounts.door import Mounts
+    from mcp_tools_nvim.mounts.loader import Mounts
 
     class Editor:
         def on_remote(self, callback):
@@ -41,7 +41,7 @@ BOTH = """if True:
         await asyncio.sleep(float(sys.argv[1]))
         await Loader(lambda: "kernel").load()
         async with asyncio.timeout(20):
-            while mounts._manager is None:
+            while mounts._servers is None:
                 await asyncio.sleep(0.01)
                 assert "import" not in str(getattr(editor, "reported", "")), editor.reported
         mounts.end(1)
@@ -88,9 +88,9 @@ async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch
             raise ImportError("half a module")
 
     monkeypatch.setattr(sdk, "load", load)
-    monkeypatch.setattr(door, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(loader, "RETRY_SECONDS", 0.05)
     editor = Editor()
-    mounts = door.Mounts(editor, lambda _: None)  # type: ignore[arg-type]
+    mounts = loader.Mounts(editor, lambda _: None)  # type: ignore[arg-type]
     editor.tell("mounts", [MOUNT])
     editor.tell("remote_call", ["1", {"provider": "m", "kind": "tool", "name": "m__x"}, {}, {}])
     await eventually(lambda: editor.results)

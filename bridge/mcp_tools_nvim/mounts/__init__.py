@@ -1,4 +1,4 @@
-"""Mounted MCP servers: this process is their client, and the editor offers what they have.
+"""Mounted MCP servers: this process is their client, and the editor exposes their tools.
 
-Only `door` is imported at start-up; the rest, and with it the SDK, comes with the first mount.
+Only `loader` is imported at start-up; the rest, and with it the SDK, comes with the first mount.
 """

@@ -15,21 +15,25 @@ import contextvars
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp import MCPError
 from pydantic import ValidationError
 
+from ..rate_limit import TokenBucket
 from . import outcomes
-from .door import MountEditor
-from .lines import TOO_LARGE, PerSecond
+from .child_process import TOO_LARGE
+from .loader import MountEditor
 from .outcomes import Outcome, failed
 from .session import Session, is_closed
-from .spec import Mount
+
+if TYPE_CHECKING:
+    from .servers import MountedServer
+from .mount import Mount
 
 NOT_FOUND = -32002
-LAST_WORDS = 5.0
+CLOSE_REASON_TIMEOUT = 5.0
 """Seconds in which it is known why a connection is gone."""
 MAX_EVENTS = 100
 """Per second, of progress and of log messages each: the editor reads every one."""
@@ -40,16 +44,6 @@ MAX_MESSAGE = 4 * 1024
 AMBIGUOUS = "what it asks belongs to no single client: the question of one must not reach another"
 
 _call: contextvars.ContextVar[Call] = contextvars.ContextVar("call")
-
-
-class Connection(Protocol):
-    """The way to the server, for as long as it is mounted."""
-
-    async def session(self) -> Session | None:
-        """The session, as soon as one that is being made is there; None while there is none."""
-
-    def absence(self) -> str:
-        """Why there is none, and what to do."""
 
 
 class Call:
@@ -75,14 +69,14 @@ class Call:
 class Calls:
     """See the head of this file."""
 
-    def __init__(self, mount: Mount, editor: MountEditor, connection: Connection) -> None:
+    def __init__(self, mount: Mount, editor: MountEditor, server: MountedServer) -> None:
         self._mount = mount
         self._editor = editor
-        self._connection = connection
+        self._server = server
         self._running: dict[str, Call] = {}
         self._questions = 0
         self._loop = asyncio.get_running_loop()
-        self._logged = PerSecond(MAX_EVENTS)
+        self._logged = TokenBucket(MAX_EVENTS, MAX_EVENTS, self._loop.time())
 
     def begin(
         self,
@@ -151,7 +145,7 @@ class Calls:
     def log(self, level: str, data: Any) -> None:
         """What the server logs goes to the client that called, when that can be told."""
         call = self._whose()
-        if call is not None and self._logged.passes(self._loop.time()):
+        if call is not None and not self._logged.take(self._loop.time()):
             text = json.dumps(data, ensure_ascii=False)
             if len(text) > MAX_ERROR:
                 text = json.dumps(f"a log message of {len(text)} characters, which is too long")
@@ -200,9 +194,9 @@ class Calls:
     async def _outcome(
         self, call: Call, target: Mapping[str, Any], arguments: Any, info: Mapping[str, Any]
     ) -> Outcome:
-        session = await self._connection.session()
+        session = await self._server.session()
         if session is None:
-            return failed("busy", self._connection.absence())
+            return failed("busy", self._server.absence())
         call.sent = True
         kind, limit = target.get("kind") or "tool", info.get("limit") or self._mount.limit
         try:
@@ -214,7 +208,9 @@ class Calls:
             return outcomes.OF[kind](self._mount, raw, limit)
         except MCPError as fault:
             if is_closed(fault):
-                await asyncio.sleep(LAST_WORDS)  # `settle_all` ends it, and knows why the connection is gone
+                await asyncio.sleep(
+                    CLOSE_REASON_TIMEOUT
+                )  # `settle_all` ends it, and knows why the connection is gone
                 return failed("execution_error", f"mount '{self._mount.name}' was lost while the tool ran")
             return self._refusal(kind, fault)
         except ValidationError as fault:
@@ -226,10 +222,10 @@ class Calls:
     async def _request(
         self, session: Session, call: Call, kind: str, name: str, arguments: Any
     ) -> dict[str, Any]:
-        told = PerSecond(MAX_EVENTS)
+        told = TokenBucket(MAX_EVENTS, MAX_EVENTS, self._loop.time())
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
-            if told.passes(self._loop.time()):
+            if not told.take(self._loop.time()):
                 line = message and message[:MAX_MESSAGE]
                 self._editor.remote("remote_progress", call.id, done, total, line)
 

@@ -1,8 +1,5 @@
 """A server that listens at a URL: the connection to it.
 
-Receives: a mount with a URL and headers. Sends: the two streams of a session of the SDK; why it ended.
-Does not know about: what messages say.
-
 The headers go to that origin alone: the SDK follows no redirect to another.
 """
 
@@ -20,8 +17,8 @@ from urllib.parse import urlsplit
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from .spec import Mount
-from .stdio import ENVELOPE, ESCAPED
+from .child_process import ENVELOPE, ESCAPED
+from .mount import Mount
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +26,7 @@ CONNECT = 10.0
 """Seconds to reach it, and to send it something."""
 STREAMS = 1.0
 """Seconds between two openings of a stream, whatever the server says."""
-LAST_WORD = 5.0
+UNUSED_ANSWER = 5.0
 """Seconds for an answer of no interest."""
 _NOTIFICATION = re.compile(rb'"method"\s*:\s*"notifications/')
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -69,12 +66,6 @@ class Remote:
         ):
             yield streams
 
-    def terminate(self) -> None:
-        """Nothing is ours."""
-
-    def kill(self) -> None:
-        """Nothing is ours."""
-
     async def _pace(self, request: httpx2.Request) -> None:
         """Waits, lest a stream that ends at once is opened on and on."""
         if request.method == "GET":
@@ -110,7 +101,10 @@ class Remote:
 async def _bound(request: httpx2.Request) -> None:
     """Nobody waits for the answer to a notification or to the last word, and a server may give none."""
     if request.method == "DELETE" or (request.method == "POST" and _is_notification(request.content)):
-        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": LAST_WORD}
+        request.extensions["timeout"] = {
+            **request.extensions.get("timeout", {}),
+            "read": UNUSED_ANSWER,
+        }
 
 
 def _is_notification(content: bytes) -> bool:

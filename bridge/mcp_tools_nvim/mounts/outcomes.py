@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import jsonrpc
-from .spec import Mount
+from .mount import Mount
 
 Outcome = dict[str, Any]
 

@@ -1,8 +1,4 @@
-"""The life of the process: claim a port, meet the editor, serve, and end in time.
-
-Receives an `Environment`, signals, the end of the editor's channel. Sends the ready line, reports, exit code.
-Does not know about: MCP, routes, what a call is. It never tells the editor to quit.
-"""
+"""The life of the process: claim a port, say hello to the editor, serve, and end in time."""
 
 from __future__ import annotations
 
@@ -11,13 +7,12 @@ import gc
 import logging
 import os
 import platform
-import re
 import secrets
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import __version__
@@ -34,8 +29,6 @@ from .environment import Environment
 from .log import LogHandler, set_level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..agents.companions import Companions
     from ..http.listener import Runner
     from ..sessions.session import SessionInfo
@@ -52,9 +45,9 @@ END_WITH_EDITOR = 0.7
 """Seconds for the last answers to clients when the editor is gone; the promise is 1 s to the exit."""
 END_BY_SIGNAL = 2.0
 """Seconds for the same after a signal; the promise is 3 s."""
-FAREWELL = 0.25
+SHUTDOWN_GRACE = 0.25
 """Seconds before that for calls that are about to end, such as the one whose tool restarts the bridge."""
-LAST_WORDS = 0.3
+FLUSH_TIMEOUT = 0.3
 """Seconds for the editor to hear that its calls were cancelled."""
 END_MOUNTS = 0.6
 """Seconds for mounted servers to end by themselves; then they are killed."""
@@ -113,38 +106,38 @@ async def run(environment: Environment, handler: LogHandler) -> int:
     """
     ending = _Ending()
     handler.hide(environment.token)
-    with _signals(ending):
-        claim = ports.claim(environment.host, environment.port, environment.port_fallback)
-        try:
-            # The slow part, while the port is already ours: other editors that start now see that.
-            from ..agents.companions import Companions
-            from ..http.app import App
-            from ..http.listener import Runner
-            from ..mounts.door import Mounts
+    _end_on_signal(ending)
+    claim = ports.claim(environment.host, environment.port, environment.port_fallback)
+    try:
+        # The slow part, while the port is already ours: other editors that start now see that.
+        from ..agents.companions import Companions
+        from ..http.app import App
+        from ..http.listener import Runner
+        from ..mounts.loader import Mounts
 
-            editor = await ending.unless(NvimEditor.open(environment.address))
-            if editor is not None:
-                editor.closed.add_done_callback(lambda _: ending.now("editor"))
-                mounts = Mounts(editor, handler.hide)
-                ending.kill = mounts.kill
-                ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
-                parts = await ending.unless(_meet(environment, editor, claim, handler))
-                if parts is not None:
-                    companions = Companions(editor, parts.hello.endpoints, handler.hide)
-                    parts.watcher = companions.session_events
-                    parts.server_info = companions.endpoints.server_info
-                    app = App(parts)
-                    companions.join(app)
-                    runner = Runner(app, room=parts.calls.backpressure)
-                    try:
-                        await _serve(environment, parts, runner, claim, ending, editor, companions)
-                    finally:
-                        await mounts.ended()
-        except EditorGoneError:
-            ending.now("editor")
-        finally:
-            claim.socket.close()
-        logger.info("ended: %s", "Neovim is gone" if ending.reason.result() == "editor" else "told to")
+        editor = await ending.unless(NvimEditor.open(environment.address))
+        if editor is not None:
+            editor.closed.add_done_callback(lambda _: ending.now("editor"))
+            mounts = Mounts(editor, handler.hide)
+            ending.kill = mounts.kill
+            ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
+            parts = await ending.unless(_meet(environment, editor, claim, handler))
+            if parts is not None:
+                companions = Companions(editor, parts.hello.endpoints, handler.hide)
+                parts.watcher = companions.session_events
+                parts.server_info = companions.endpoints.server_info
+                app = App(parts)
+                companions.join(app)
+                runner = Runner(app, room=parts.calls.backpressure)
+                try:
+                    await _serve(environment, parts, runner, claim, ending, editor, companions)
+                finally:
+                    await mounts.ended()
+    except EditorGoneError:
+        ending.now("editor")
+    finally:
+        claim.socket.close()
+    logger.info("ended: %s", "Neovim is gone" if ending.reason.result() == "editor" else "told to")
     return 0
 
 
@@ -226,7 +219,7 @@ async def _serve(
     await runner.stop_listening()
     await companions.let_go()
     if reason != "editor":
-        await _let_end(parts.calls, FAREWELL)
+        await _let_end(parts.calls, SHUTDOWN_GRACE)
     parts.calls.stop("editor_gone" if reason == "editor" else "shutdown")
     try:
         async with asyncio.timeout(within):
@@ -235,7 +228,7 @@ async def _serve(
     except TimeoutError:
         logger.warning("some connections did not end in time; dropped")
     if reason != "editor":
-        await editor.settle(LAST_WORDS)
+        await editor.settle(FLUSH_TIMEOUT)
     editor.close()
     await asyncio.wait({editor.closed}, timeout=0.2)
 
@@ -292,21 +285,15 @@ def _debounced_sessions(editor: NvimEditor, calls: Calls) -> Callable[[list[Sess
     return report
 
 
-def _signals(ending: _Ending) -> AbstractContextManager[None]:
-    @contextmanager
-    def caught() -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        names = [n for n in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, n)]
-        numbers = [getattr(signal, name) for name in names]
-        try:
-            for number in numbers:
-                loop.add_signal_handler(number, ending.now, "signal")
-        except NotImplementedError:  # Windows
-            for number in numbers:
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(ending.now, "signal"))
-        yield
-
-    return caught()
+def _end_on_signal(ending: _Ending) -> None:
+    loop = asyncio.get_running_loop()
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
+    try:
+        for number in numbers:
+            loop.add_signal_handler(number, ending.now, "signal")
+    except NotImplementedError:  # Windows
+        for number in numbers:
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(ending.now, "signal"))
 
 
 def _print_ready(port: int) -> None:
@@ -328,17 +315,10 @@ def _versions() -> Versions:
 
 
 def _installed(name: str) -> str:
-    """Version of a package, from the name of its metadata folder: no import is needed for that."""
-    pattern = re.compile(rf"{name}-([^-]+)\.dist-info")
-    for folder in sys.path:
-        try:
-            entries = os.listdir(folder or ".")
-        except OSError:
-            continue  # a zip, or nothing
-        for entry in entries:
-            if match := pattern.fullmatch(entry):
-                return match[1]
-    return ""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 _HOLDERS: dict[PortHolder, str] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim.mounts.calls import Calls
-from mcp_tools_nvim.mounts.spec import Mount
+from mcp_tools_nvim.mounts.mount import Mount
 
 pytestmark = pytest.mark.asyncio
 

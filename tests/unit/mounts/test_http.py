@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_tools_nvim.mounts.http import LAST_WORD, _bound
+from mcp_tools_nvim.mounts.http import UNUSED_ANSWER, _bound
 
 NAMED = {"arguments": {"method": "notifications/custom"}}
 
@@ -30,4 +30,4 @@ async def test_only_an_answer_that_nobody_waits_for_has_a_read_timeout(
     content = b"" if message is None else json.dumps({"jsonrpc": "2.0", **message}).encode()
     request = httpx2.Request(method, "http://localhost/mcp", content=content)
     await _bound(request)
-    assert request.extensions.get("timeout") == ({"read": LAST_WORD} if bounded else None)
+    assert request.extensions.get("timeout") == ({"read": UNUSED_ANSWER} if bounded else None)

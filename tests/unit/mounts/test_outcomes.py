@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim.mounts import definitions
+from mcp_tools_nvim.mounts.mount import Mount
 from mcp_tools_nvim.mounts.outcomes import OF, unreserved
-from mcp_tools_nvim.mounts.spec import Mount
 
 MOUNT = Mount("m")
 LONG = {"type": "text", "text": "x" * 101}

@@ -10,8 +10,8 @@ import pytest
 from mcp import MCPError
 
 from mcp_tools_nvim.mounts.calls import AMBIGUOUS, Calls
+from mcp_tools_nvim.mounts.mount import Mount
 from mcp_tools_nvim.mounts.session import Session
-from mcp_tools_nvim.mounts.spec import Mount
 
 
 class Editor:

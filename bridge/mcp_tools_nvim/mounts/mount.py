@@ -1,8 +1,4 @@
-"""Mounts as the editor tells of them, and what both sides of a mount are called.
-
-Receives: JSON text of the event `mounts`. Sends: frozen `Mount`s.
-Does not know about: processes, HTTP, MCP.
-"""
+"""A mount as the editor configures it, and the names of what it exposes."""
 
 from __future__ import annotations
 

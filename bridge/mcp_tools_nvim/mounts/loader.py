@@ -1,8 +1,4 @@
-"""What the process knows of mounts before there is one: the rest is imported with the first.
-
-Receives: the events `mounts`, `remote_call`, `remote_cancel`, `remote_answer` of the editor.
-Sends: them to the manager. Does not know about: the SDK.
-"""
+"""Loads mounts, and with them the SDK, when the first one is wanted; events that come earlier wait."""
 
 from __future__ import annotations
 
@@ -12,11 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import sdk
-from . import spec
+from . import mount
 from .outcomes import failed
 
 if TYPE_CHECKING:
-    from .manager import Manager
+    from .servers import MountedServers
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +45,7 @@ class MountEditor(Protocol):
 
 
 class Mounts:
-    """See the head of this file.
+    """The mounts of an editor.
 
     Args:
         editor: says what is to be mounted.
@@ -60,8 +56,8 @@ class Mounts:
         self._editor = editor
         self._hide = hide
         self._hidden: set[str] = set()
-        self._wanted: tuple[spec.Mount, ...] = ()
-        self._manager: Manager | None = None
+        self._wanted: tuple[mount.Mount, ...] = ()
+        self._servers: MountedServers | None = None
         self._loading: asyncio.Task[None] | None = None
         self._retry: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
@@ -75,13 +71,13 @@ class Mounts:
         self._closed = True
         if self._retry is not None:
             self._retry.cancel()
-        if self._manager is not None and self._ending is None:
-            self._ending = asyncio.get_running_loop().create_task(self._manager.close(within))
+        if self._servers is not None and self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._servers.close(within))
 
     def kill(self) -> None:
         """Ends the processes of mounted servers at once."""
-        if self._manager is not None:
-            self._manager.kill()
+        if self._servers is not None:
+            self._servers.kill()
 
     async def ended(self) -> None:
         """Waits until it has ended."""
@@ -90,22 +86,22 @@ class Mounts:
 
     def _hear(self, event: str, args: Sequence[Any]) -> None:
         if event == "mounts":
-            self._want(spec.read(args[0]))
-        elif self._manager is not None:
-            self._manager.hear(event, args)
+            self._want(mount.read(args[0]))
+        elif self._servers is not None:
+            self._servers.hear(event, args)
         elif self._retry is not None and event == "remote_call":
             self._refuse(args[0])
         else:
             self._early.append((event, args))
 
-    def _want(self, mounts: tuple[spec.Mount, ...]) -> None:
-        for mount in mounts:
-            for secret in {*mount.secrets} - self._hidden:
+    def _want(self, mounts: tuple[mount.Mount, ...]) -> None:
+        for each in mounts:
+            for secret in {*each.secrets} - self._hidden:
                 self._hidden.add(secret)
                 self._hide(secret)
         self._wanted = mounts
-        if self._manager is not None:
-            self._manager.want(mounts)
+        if self._servers is not None:
+            self._servers.want(mounts)
         elif mounts:
             self._load()
 
@@ -113,26 +109,26 @@ class Mounts:
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
-        if self._manager is None and self._loading is None and not self._closed:
+        if self._servers is None and self._loading is None and not self._closed:
             self._loading = asyncio.get_running_loop().create_task(self._import())
 
     async def _import(self) -> None:
         try:
-            await sdk.load(f"{__package__}.manager")
-            from .manager import Manager
+            await sdk.load(f"{__package__}.servers")
+            from .servers import MountedServers
 
             if not self._closed:
-                self._manager = Manager(self._editor)
-                self._manager.want(self._wanted)
+                self._servers = MountedServers(self._editor)
+                self._servers.want(self._wanted)
                 for event, args in self._early:
-                    self._manager.hear(event, args)
+                    self._servers.hear(event, args)
         except Exception as fault:
             logger.exception("mounts cannot be loaded; tried again in %g s", RETRY_SECONDS)
             self._error = str(fault)
             self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._load)
             waiting = {"state": "waiting", "error": self._error, "next_ms": round(RETRY_SECONDS * 1000)}
-            for mount in self._wanted:
-                self._editor.report("mount", {"name": mount.name, **waiting})
+            for each in self._wanted:
+                self._editor.report("mount", {"name": each.name, **waiting})
             for event, args in self._early:
                 if event == "remote_call":
                     self._refuse(args[0])

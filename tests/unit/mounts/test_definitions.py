@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.mounts.offer import MAX_PIECE, Offer
-from mcp_tools_nvim.mounts.spec import Mount
+from mcp_tools_nvim.mounts.definitions import MAX_PIECE, Definitions
+from mcp_tools_nvim.mounts.mount import Mount
 
 pytestmark = pytest.mark.asyncio
 
@@ -53,7 +53,7 @@ def tool(number: int, length: int = 100) -> dict[str, Any]:
 
 async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
     editor, session = Editor(), Session(*map(tool, range(1000)), tool(1000, 3 * MAX_PIECE), tool(1001))
-    offer = Offer(Mount("m"), editor)  # type: ignore[arg-type]
+    offer = Definitions(Mount("m"), editor)  # type: ignore[arg-type]
     await offer.give(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [[f"m__{number}" for number in range(1002)]]
     large = [size for size in editor.sizes if size > MAX_PIECE + 500]
@@ -63,7 +63,7 @@ async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
 
 async def test_the_same_list_is_not_given_twice_and_an_empty_one_is_given() -> None:
     editor, session = Editor(), Session(tool(1))
-    offer = Offer(Mount("m"), editor)  # type: ignore[arg-type]
+    offer = Definitions(Mount("m"), editor)  # type: ignore[arg-type]
     for items in ([tool(1)], [tool(1)], [], [tool(1)]):
         session.items = items
         await offer.give(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]

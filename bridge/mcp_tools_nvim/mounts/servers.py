@@ -1,17 +1,14 @@
-"""One mounted server: connected, kept, connected again.
+"""Mounted servers: connected, kept, connected again, ended.
 
-Receives: a mount. Sends: how it is to the editor; a session to its calls and to what it offers.
-Does not know about: other mounts, what a call or a definition is.
-
-What the server offered stays offered while it is gone: a call says why, and when it is tried again.
+What a server exposes stays registered while it is gone: a call says why, and when it is tried again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any, ClassVar
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 import mcp_types as types
 from mcp import MCPError
@@ -19,13 +16,13 @@ from mcp.client.subscriptions import listen
 
 from ..errors import LuaError, NoAnswerError
 from .calls import Calls
-from .dispatcher import LISTS
-from .door import MountEditor
+from .child_process import Child
+from .definitions import Definitions, Found
 from .http import Remote
-from .offer import Found, Offer
-from .session import Session, is_closed
-from .spec import Mount
-from .stdio import Child
+from .loader import MountEditor
+from .mount import Mount
+from .outcomes import failed
+from .session import LISTS, Session, is_closed
 
 logger = logging.getLogger(__name__)
 
@@ -64,17 +61,14 @@ _CHANGES: dict[str, tuple[str, ...]] = {
 """What tells of a change, in either era → the lists that it is one of."""
 
 
-class Upstream:
-    """See the head of this file."""
-
-    alive: ClassVar[set[Upstream]] = set()
-    """Those that have not ended."""
+class MountedServer:
+    """One mounted server: connected, kept, connected again."""
 
     def __init__(self, mount: Mount, editor: MountEditor) -> None:
         self.mount = mount
         self.calls = Calls(mount, editor, self)
         self._editor = editor
-        self._offer = Offer(mount, editor)
+        self._definitions = Definitions(mount, editor)
         self._loop = asyncio.get_running_loop()
         self._session: Session | None = None
         self._arrived: asyncio.Future[None] = self._loop.create_future()
@@ -88,7 +82,6 @@ class Upstream:
         self._looking: asyncio.Task[None] | None = None
         self._look_at = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
-        self.alive.add(self)
         self._task = self._loop.create_task(self._run())
 
     async def session(self) -> Session | None:
@@ -116,20 +109,19 @@ class Upstream:
 
     def end(self) -> asyncio.Task[None]:
         """Ends its calls now, and itself soon; gives what ends then."""
-        self._offer.closed = True
+        self._definitions.closed = True
         self.calls.settle_all(f"mount '{self.mount.name}' was taken away while the tool ran")
         self._task.cancel()
-        self._task.add_done_callback(lambda _: self.alive.discard(self))
         return self._task
 
     def terminate(self) -> None:
         """Tells its process to end, without waiting until it does so by itself."""
-        if self._transport is not None:
+        if isinstance(self._transport, Child):
             self._transport.terminate()
 
     def kill(self) -> None:
         """Ends its process at once."""
-        if self._transport is not None:
+        if isinstance(self._transport, Child):
             self._transport.kill()
 
     async def _run(self) -> None:
@@ -167,7 +159,7 @@ class Upstream:
                 transport.run() as streams,
                 Session(streams, patience, self.mount.allow, self.calls.ask, self._told) as session,
             ):
-                found = await self._offer.read(session)
+                found = await self._definitions.read(session)
                 start.reschedule(None)
                 while not await self._give(found):  # noqa: ASYNC110 - there is no event to wait for
                     await asyncio.sleep(EDITOR_RETRY)
@@ -203,7 +195,7 @@ class Upstream:
         self._report()
 
     def _report(self) -> None:
-        if self._offer.closed:
+        if self._definitions.closed:
             return  # another may have its name
         session, transport = self._session, self._transport
         left = round((self._next - self._loop.time()) * 1000) if self._state == "waiting" else None
@@ -217,7 +209,7 @@ class Upstream:
                 "pid": transport.pid if transport is not None and session is not None else None,
                 "next_ms": left,
                 "server": session.server if session is not None else None,
-                "faults": self._offer.faults,
+                "faults": self._definitions.faults,
             },
         )
 
@@ -265,7 +257,7 @@ class Upstream:
             lists, self._dirty = self._dirty, set()
             began = self._loop.time()
             try:
-                if not await self._give(await self._offer.read(session, lists)):
+                if not await self._give(await self._definitions.read(session, lists)):
                     self._dirty |= lists
                     self._look_at = self._loop.time() + EDITOR_RETRY
                     continue
@@ -282,7 +274,7 @@ class Upstream:
             False when the editor does not answer: it is to be given again.
         """
         try:
-            await self._offer.give(found)
+            await self._definitions.give(found)
         except NoAnswerError:
             if self._error != EDITOR_SILENT:
                 logger.warning("mount %s: %s", self.mount.name, EDITOR_SILENT)
@@ -312,6 +304,79 @@ class Upstream:
                 logger.debug("mount %s: the stream of changes: %s", self.mount.name, _why(fault))
             await asyncio.sleep(AGAIN)
             self._changed(tuple(LISTS))
+
+
+class MountedServers:
+    """All mounted servers of an editor: started, replaced and ended as it wishes; each gets its own calls."""
+
+    def __init__(self, editor: MountEditor) -> None:
+        self._editor = editor
+        self._servers: dict[str, MountedServer] = {}
+        self._owners: dict[str, MountedServer] = {}
+        self._alive: set[MountedServer] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        # They tell of each bad message of a peer, with a traceback: what comes of it is told by us.
+        for library in ("mcp.client", "mcp.shared", "httpx2"):
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+
+    def want(self, mounts: Sequence[Mount]) -> None:
+        """Makes these the mounts; one that is as it was goes on."""
+        wanted = {mount.name: mount for mount in mounts}
+        for name, server in list(self._servers.items()):
+            if server.mount != wanted.get(name):
+                del self._servers[name]
+                self._end(server, withdraw=name not in wanted)
+        for name, mount in wanted.items():
+            if name not in self._servers:
+                server = self._servers[name] = MountedServer(mount, self._editor)
+                self._alive.add(server)
+
+    def hear(self, event: str, args: Sequence[Any]) -> None:
+        """An event of a call."""
+        if event in ("remote_watch", "remote_unwatch"):
+            if server := self._servers.get(args[0]):
+                server.watch(args[1], event == "remote_watch")
+            return
+        call_id = args[0]
+        if event == "remote_call":
+            _, target, arguments, info = args
+            server = self._servers.get(target["provider"])
+            if server is None:
+                text = f"there is no mount '{target['provider']}' any more"
+                self._editor.remote("remote_result", call_id, failed("execution_error", text))
+                return
+            self._owners[call_id] = server
+            server.calls.begin(call_id, target, arguments, info, self._forget)
+        elif owner := self._owners.get(call_id):
+            if event == "remote_cancel":
+                owner.calls.cancel(call_id)
+            elif event == "remote_answer":
+                owner.calls.answer(call_id, *args[1:])
+
+    async def close(self, within: float) -> None:
+        """Ends all of them; what has not ended in `within` seconds is killed."""
+        for server in self._servers.values():
+            server.terminate()
+        self.want(())
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=within)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends the processes of all servers at once."""
+        for server in self._alive:
+            server.kill()
+
+    def _forget(self, call_id: str) -> None:
+        self._owners.pop(call_id, None)
+
+    def _end(self, server: MountedServer, *, withdraw: bool) -> None:
+        task = server.end()
+        if withdraw:
+            self._editor.withdraw(server.mount.name)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        task.add_done_callback(lambda _: self._alive.discard(server))
 
 
 def _why(fault: BaseException | None, transport: Child | Remote | None = None) -> str:

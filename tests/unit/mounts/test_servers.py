@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 from mcp_tools_nvim.errors import NoAnswerError
-from mcp_tools_nvim.mounts import upstream as module
-from mcp_tools_nvim.mounts.spec import Mount
-from mcp_tools_nvim.mounts.upstream import Upstream
+from mcp_tools_nvim.mounts import servers as module
+from mcp_tools_nvim.mounts.mount import Mount
+from mcp_tools_nvim.mounts.servers import MountedServer
 from tests.support.mounts import RAW
 from tests.support.served import eventually
 
@@ -58,11 +58,11 @@ async def editor() -> Editor:
 
 @pytest_asyncio.fixture
 async def start(editor: Editor) -> AsyncIterator[Any]:
-    started: list[Upstream] = []
+    started: list[MountedServer] = []
 
-    def run(how: str) -> Upstream:
+    def run(how: str) -> MountedServer:
         mount = Mount("m", command=(sys.executable, RAW, how), start_timeout=10.0)
-        started.append(Upstream(mount, editor))  # type: ignore[arg-type]
+        started.append(MountedServer(mount, editor))  # type: ignore[arg-type]
         return started[-1]
 
     yield run
@@ -88,7 +88,7 @@ async def test_a_changed_list_is_registered_once_the_editor_answers(editor: Edit
     running = start("tools")
     await eventually(lambda: editor.reports and editor.reports[-1]["state"] == "ready", 10)
     editor.answers, before = False, editor.asked
-    running._offer._given.clear()  # as if all of them had changed
+    running._definitions._given.clear()  # as if all of them had changed
     running._changed(("tools/list",))
     await eventually(lambda: editor.asked > before + 2, 10)
     assert "Neovim does not answer" in editor.reports[-1]["error"]

@@ -1,7 +1,4 @@
-"""A server that is a child of ours: its process, and messages by lines over its pipes.
-
-Receives: a mount with a command. Sends: the two streams that a session of the SDK takes; why it ended.
-Does not know about: what messages say.
+"""A mounted server that is a child process: its life, and one message a line over its pipes.
 
 The child gets little of our environment and a group of its own, which ends with it: its stdin is closed, then
 TERM, then KILL. What it prints besides goes to the log, bounded. A message beyond the limit is not kept; who
@@ -14,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import sys
 from collections import deque
@@ -22,10 +20,10 @@ from typing import Any, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from .lines import Lines, Overlong, PerSecond, refusal
-from .spec import Mount
+from ..rate_limit import TokenBucket
+from .mount import Mount
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +51,10 @@ MAX_LINES = 50
 SHOWN = 80
 """Bytes of output that is no message."""
 CHUNK = 64 * 1024
+TOO_LARGE = -32005
+_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})(?!\d|\s*,\s*"method")')
+_LAST = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+"""Where the id of a message stands, and none that is part of a result."""
 
 
 def environment(mount: Mount) -> dict[str, str]:
@@ -74,7 +76,7 @@ class Child:
         self.limit = mount.limit * ESCAPED + ENVELOPE
         self._process: asyncio.subprocess.Process | None = None
         self._last: deque[str] = deque(maxlen=5)
-        self._logged = PerSecond(MAX_LINES)
+        self._logged = TokenBucket(MAX_LINES, MAX_LINES, asyncio.get_running_loop().time())
         self.pid: int | None = None
         self.reason = ""
 
@@ -195,7 +197,7 @@ class Child:
 
     def _log(self, text: str, *args: Any) -> None:
         """Puts a line into the log, unless there are too many."""
-        if self._logged.passes(asyncio.get_running_loop().time()):
+        if not self._logged.take(asyncio.get_running_loop().time()):
             logger.info("mount %s: %s", self._mount.name, self._mount.clean(text % args))
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
@@ -295,3 +297,70 @@ async def _drain(stream: asyncio.StreamReader) -> None:
     """Lets a child that still writes come to its end."""
     while await stream.read(CHUNK):
         pass
+
+
+def refusal(line: bytes, code: int, message: str) -> SessionMessage | None:
+    """The error for whoever waits for a message that cannot be read, when its edges say which it is."""
+    found = _FIRST.match(line) or _LAST.search(line[-Lines.EDGE :])
+    if found is None:
+        return None
+    error = ErrorData(code=code, message=message)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+class Overlong(bytes):
+    """What is kept of a line that was too long: its beginning and its end."""
+
+    size = 0
+
+    def answer(self, limit: int) -> SessionMessage | None:
+        """The error for whoever waits for this message, when it says so."""
+        return refusal(self, TOO_LARGE, f"the answer has {self.size} bytes, the limit is {limit}")
+
+
+class Lines:
+    """Cuts bytes into lines, of which each has at most `limit`.
+
+    Args:
+        limit: bytes.
+        cut: the beginning of a longer one is given, else an `Overlong`.
+    """
+
+    EDGE = 512
+
+    def __init__(self, limit: int, *, cut: bool = False) -> None:
+        self._limit = limit
+        self._cut = cut
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._tail = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are whole now."""
+        *whole, rest = data.split(b"\n")
+        lines = []
+        for part in whole:
+            self._add(part)
+            lines.append(self._take())
+        self._add(rest)
+        return lines
+
+    def _add(self, part: bytes) -> None:
+        was_whole = self._size <= self._limit
+        self._size += len(part)
+        if was_whole:
+            self._parts.append(part)
+            if self._size > self._limit:
+                whole = b"".join(self._parts)
+                self._parts = [whole[: self._limit if self._cut else self.EDGE]]
+                self._tail = whole[-self.EDGE :]
+        else:
+            self._tail = (self._tail + part)[-self.EDGE :]
+
+    def _take(self) -> bytes:
+        line = b"".join(self._parts)
+        if self._size > self._limit and not self._cut:
+            line = Overlong(line + b"\n" + self._tail)
+            line.size = self._size
+        self._parts, self._size, self._tail = [], 0, b""
+        return line

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from mcp_tools_nvim.mounts.dispatcher import MAX_UNREAD, Dispatcher
+from mcp_tools_nvim.mounts.session import MAX_UNREAD, Dispatcher
 
 
 class Full:

@@ -1,9 +1,5 @@
 """Tools of a running Neovim, called from Python: `call_tool("buffer_list")`.
 
-Receives the name of a tool and its arguments. Sends the call straight to the editor, where it is checked,
-approved, run and noted like any other; gives back a dict, also for whatever goes wrong.
-Does not know about: MCP, HTTP, the bridge's process (none is needed).
-
 A result is `{"ok": True, "text": …, "structured": …, "content": […]}`: the text, the data (None when the tool
 gives text), and both as the content blocks that an AI client gets. A failure is `{"ok": False, "error":
 {"code": …, "message": …}}`, with `errors` (a list of `{"field", "message"}`) where arguments are wrong;
@@ -17,7 +13,6 @@ one that was last focused.
 
 from __future__ import annotations
 
-from .aio import AsyncClient, call_tool_async
-from .sync import Client, call_tool
+from .client import AsyncClient, Client, call_tool, call_tool_async
 
 __all__ = ["AsyncClient", "Client", "call_tool", "call_tool_async"]

@@ -1,8 +1,4 @@
-"""Connection of a Python program to an editor: the same verbs and the same care as the bridge's.
-
-Receives an address, requests, callbacks. Sends calls through `Calls`; gives back dicts, no exception.
-Does not know about: which editor is meant, threads.
-"""
+"""Connection of a Python program to an editor: the same verbs and the same care as the bridge's."""
 
 from __future__ import annotations
 
@@ -25,10 +21,10 @@ from ..neovim.decode import fault_text
 from ..neovim.modes import refusal
 from ..neovim.nvim import NvimEditor
 from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, ToolError, Versions
-from .options import CallOptions
+from .client import CallOptions
 from .values import answer_of
 
-LAST_WORDS = 0.3
+FLUSH_TIMEOUT = 0.3
 """Seconds for the editor to hear that this program goes."""
 MODE_WITHIN = 0.25
 """Seconds for the mode that is named when the editor did not say hello."""
@@ -129,10 +125,10 @@ async def _hello(editor: NvimEditor, address: str) -> Hello | ToolError:
 async def _leave(editor: NvimEditor) -> None:
     try:
         if not editor.closed.done():
-            await editor.leave(LAST_WORDS)
+            await editor.leave(FLUSH_TIMEOUT)
     finally:
         editor.close()
-    await asyncio.wait({editor.closed}, timeout=LAST_WORDS)
+    await asyncio.wait({editor.closed}, timeout=FLUSH_TIMEOUT)
 
 
 class _Watch:

@@ -1,8 +1,4 @@
-"""An event loop in a thread of its own, for programs that have none, or whose own is busy calling us.
-
-Receives coroutine functions; runs them there, and their callbacks in the thread that waits.
-Does not know about: editors, calls.
-"""
+"""An event loop in a thread of its own, for programs that have none, or whose own is busy calling us."""
 
 from __future__ import annotations
 

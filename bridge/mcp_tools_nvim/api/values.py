@@ -1,8 +1,4 @@
-"""What a program gives to a call and gets of it, as plain Python values.
-
-Receives arguments from Python; sends them as JSON has them. Receives outcomes; sends dicts.
-Does not know about: editors, callbacks.
-"""
+"""What a program gives to a call and gets of it, as plain Python values."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from ..calls.arguments import refused
 from ..calls.outcomes import error_details
 from ..errors import Code
 from ..values import Outcome, ToolError
-from .options import CallOptions
+from .client import CallOptions
 
 CANCELLED = ToolError(Code.CANCELLED, "the tool that called it was cancelled")
 """For a caller that has no more use for it."""

@@ -19,7 +19,7 @@ from mcp_tools_nvim.python_tools import Result, ToolError, image, resource, text
 from mcp_tools_nvim.python_tools.errors import outcome_of as outcome_of_error
 from mcp_tools_nvim.python_tools.parameters import Parameter, converter, is_plain
 from mcp_tools_nvim.python_tools.results import outcome_of, to_json
-from mcp_tools_nvim.python_tools.scan.docstring import parse
+from mcp_tools_nvim.python_tools.scan.schema import parse_docstring
 
 
 class Color(enum.Enum):
@@ -210,7 +210,7 @@ def test_plain_hints_need_no_library() -> None:
 
 def test_docstrings() -> None:
     """The description ends where the sections begin, and goes on after one that is back at the margin."""
-    described, arguments = parse(
+    described, arguments = parse_docstring(
         """Does it.
 
         With more: to say.
@@ -230,7 +230,7 @@ def test_docstrings() -> None:
 
     assert described == "Does it.\n\nWith more: to say.\n\nAnd so on."
     assert arguments == {"one": "First.", "two": "Second, which goes on: here.", "rest": "Others."}
-    assert parse(None) == ("", {})
+    assert parse_docstring(None) == ("", {})
 
 
 def test_errors() -> None:

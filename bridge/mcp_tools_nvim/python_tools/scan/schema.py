@@ -1,13 +1,12 @@
 """Definitions of tools from type hints and docstrings.
 
-Receives: a marked function. Sends: a definition as the editor's registry takes it, with JSON Schemas
-(2020-12).
-Does not know about: calls, files. Imports pydantic, so only the process that scans imports this.
+Imports pydantic, so only the scanner imports this.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin
 
@@ -22,8 +21,26 @@ from ..decorator import MARK, Mark
 from ..errors import ToolError
 from ..parameters import Parameter
 from ..results import to_json
-from . import docstring
 
+SECTION = re.compile(r"(\w[\w ]*):\s*$")
+ARGUMENTS = ("args", "arguments", "parameters")
+SECTIONS = {
+    *ARGUMENTS,
+    "attributes",
+    "example",
+    "examples",
+    "keyword args",
+    "note",
+    "notes",
+    "raises",
+    "returns",
+    "see also",
+    "todo",
+    "warning",
+    "warnings",
+    "yields",
+}
+ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 REF = "#/$defs/"
 MAX_INLINED = 500
 """Values in a definition that is written out where it is used."""
@@ -192,7 +209,7 @@ def definition(function: Callable[..., Any]) -> dict[str, Any]:
         TypeError: hints that no schema can be made of, or nothing that describes the tool.
     """
     mark: Mark = getattr(function, MARK)
-    text, notes = docstring.parse(function.__doc__)
+    text, notes = parse_docstring(function.__doc__)
     description = mark.description or text
     if not description:
         raise TypeError(f"tool '{mark.name}': needs a docstring or description=")
@@ -211,3 +228,31 @@ def definition(function: Callable[..., Any]) -> dict[str, Any]:
         "timeout": mark.timeout,
     }
     return {key: value for key, value in made.items() if value is not None}
+
+
+def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
+    """Split a docstring into the description and the descriptions of the arguments."""
+    text: list[str] = []
+    arguments: dict[str, str] = {}
+    section = ""
+    name: str | None = None
+    indent: int | None = None
+    for line in inspect.cleandoc(docstring or "").splitlines():
+        heading = SECTION.match(line)
+        if heading and heading[1].lower() in SECTIONS:
+            section, name, indent = heading[1].lower(), None, None
+        elif not section:
+            text.append(line)
+        elif line.strip() and not line.startswith(" "):
+            section = ""  # back at the margin: the section has ended
+            text.append(line)
+        elif section in ARGUMENTS and line.strip():
+            depth = len(line) - len(line.lstrip())
+            indent = depth if indent is None else indent
+            entry = ENTRY.match(line.strip()) if depth <= indent else None
+            if entry:
+                name = entry[1]
+                arguments[name] = entry[2]
+            elif name:
+                arguments[name] = f"{arguments[name]} {line.strip()}".strip()
+    return "\n".join(text).strip(), arguments

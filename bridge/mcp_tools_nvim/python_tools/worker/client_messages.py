@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ...errors import Code
+from ...rate_limit import TokenBucket
 from .. import errors, results
 from ..errors import ToolError
 
@@ -51,8 +52,7 @@ class ClientMessages:
         self._open = True
         self._waiting: tuple[float, float | None, str | None] | None = None
         self._next_progress = 0.0
-        self._log_tokens = float(LOGS)
-        self._log_at = time.monotonic()
+        self._logs = TokenBucket(LOGS, LOGS, time.monotonic())
         self._dropped = 0
         self._asks = itertools.count(1)
         self._answers: dict[int, Future[Any]] = {}
@@ -92,14 +92,11 @@ class ClientMessages:
             text = results.to_json(errors.shortened(text, MAX_LOG // 2))
         now = time.monotonic()
         with self._lock:
-            self._log_tokens = min(LOGS, self._log_tokens + (now - self._log_at) * LOGS)
-            self._log_at = now
             if not self._open:
                 return
-            if self._log_tokens < 1:
+            if self._logs.take(now):
                 self._dropped += 1
                 return
-            self._log_tokens -= 1
             dropped, self._dropped = self._dropped, 0
         if dropped:
             self._wire.post("remote_log", self.id, "warning", f'"{dropped} log messages were dropped"')

@@ -14,18 +14,21 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
 
-from ...api import ambient
+from ...api import client as api
 from ...errors import Code
 from .. import errors, modules, parameters, results
 from ..context import AsyncContext, Context
 from ..errors import ToolError
 from .client_messages import ClientMessages, Wire
-from .threads import BusyError, Threads
+
+MAX_THREADS = 64
+"""Plain functions that run at once; more than people and agents need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ class Host:
     def __init__(self, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:
         self.wire = wire
         self.loop = loop
-        self.threads = Threads()
+        self.threads = ThreadPoolExecutor(MAX_THREADS, "tool")
+        self.free_threads = threading.Semaphore(MAX_THREADS)
         self.modules = Modules()
         self.calls: dict[str, Running] = {}
         self.tools: dict[tuple[str, str], Tool] = {}
@@ -120,11 +124,12 @@ class Host:
         if tool and tool.is_async:
             self.begin(running, tool)
             return
-        try:
-            # The first import of a module may take long, so it is no work for the loop.
-            self.threads.run(partial(self.in_thread, running, key, target))
-        except BusyError as busy:
-            self.finish(running, {"kind": "error", "code": str(Code.BUSY), "message": str(busy)})
+        if self.free_threads.acquire(blocking=False):
+            # The first import of a module may take long, so the loop does not do it.
+            self.threads.submit(self.in_thread, running, key, target)
+        else:
+            text = f"{MAX_THREADS} Python tools run already"
+            self.finish(running, {"kind": "error", "code": str(Code.BUSY), "message": text})
 
     def in_thread(self, running: Running, key: tuple[str, str], target: Mapping[str, Any]) -> None:
         """Make the tool ready if it is not, and run it unless it belongs on the loop."""
@@ -136,7 +141,7 @@ class Host:
                 return
             ctx = Context(running.id, running.info, running.messages)
             self.attach(running, ctx)
-            ambient.cancelled.set(ctx.cancelled)
+            api.cancelled.set(ctx.cancelled)
             value = tool.function(**tool.arguments(running.given, ctx))
             if inspect.iscoroutine(value):
                 value.close()
@@ -144,6 +149,8 @@ class Host:
             outcome = self.outcome(running, value)
         except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit must not end a thread of the pool)
             outcome = errors.outcome_of(error)
+        finally:
+            self.free_threads.release()
         self.finish(running, outcome)
 
     def begin(self, running: Running, tool: Tool) -> None:
@@ -164,7 +171,7 @@ class Host:
 
     async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:
         """Run an `async` function to its end."""
-        ambient.cancelled.set(ctx.cancelled)  # for the threads that it may start
+        api.cancelled.set(ctx.cancelled)  # for the threads that it may start
         try:
             made: Coroutine[Any, Any, Any] = tool.function(**tool.arguments(running.given, ctx))
             outcome = self.outcome(running, await made)

@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any
 
-from ...api import ambient
+from ...api import client as api
 
 GRACE = 0.5
 """s that tools have when the editor is gone or the host is to end."""
@@ -92,7 +92,7 @@ def main(plugin: str, *import_paths: str) -> None:
     serving = True
     for name in HIDDEN:
         os.environ.pop(name, None)
-    ambient.home = os.environ.pop(HOME, None) or None
+    api.home = os.environ.pop(HOME, None) or None
     with contextlib.suppress(AttributeError, OSError):
         os.setsid()  # a group of its own, so that what tools have started can be ended with it
     watch_parent()

@@ -14,14 +14,12 @@ import pytest
 from mcp_tools_nvim.python_tools import modules
 from mcp_tools_nvim.python_tools.worker.client_messages import settle
 from mcp_tools_nvim.python_tools.worker.host import Host
-from mcp_tools_nvim.python_tools.worker.threads import BusyError, Threads
 
 SOURCE = '''
 import asyncio, gc, threading, weakref
 from mcp_tools_nvim.python_tools import AsyncContext, Context, mcp_tool
 
 COUNT = [0]
-OPEN = threading.Event()
 
 @mcp_tool
 def count() -> int:
@@ -131,11 +129,6 @@ class Bench:
 @pytest.fixture
 async def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "tools.py")
-
-
-@pytest.fixture
-def pool() -> Threads:
-    return Threads(limit=2)
 
 
 async def test_a_module_is_run_once(bench: Bench) -> None:
@@ -268,34 +261,14 @@ async def test_hints_are_what_an_import_makes_of_them(tmp_path: Path) -> None:
         assert hint == modules.load(modules.Source(path=str(path))).HINT
 
 
-async def test_threads_are_used_again_and_bounded(pool: Threads) -> None:
-    """A thread that is free takes the next job; beyond the bound a job is refused at once."""
-    names: list[str] = []
-    first = threading.Event()
-
-    def job() -> None:
-        names.append(threading.current_thread().name)
-        first.set()
-
-    gate, begun = threading.Event(), threading.Semaphore(0)
-
-    def block() -> None:
-        begun.release()
-        gate.wait()
-
-    for _ in range(2):
-        pool.run(block)
-    for _ in range(2):
-        await asyncio.to_thread(begun.acquire)
-    with pytest.raises(BusyError):
-        pool.run(job)
-    gate.set()
-    async with asyncio.timeout(10):
-        while True:
-            try:
-                pool.run(job)
-                break
-            except BusyError:
-                await asyncio.sleep(0.01)
-        assert await asyncio.to_thread(first.wait, 10)
-    assert names[0] in ("tool-1", "tool-2")
+async def test_calls_beyond_the_threads_are_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call without a free thread is answered at once; a thread that is free takes the next call."""
+    monkeypatch.setattr(bench.host, "free_threads", threading.Semaphore(1))
+    bench.call("a", "wait")
+    await bench.wire.heard("remote_progress", "a")
+    bench.call("b", "count")
+    assert (await bench.result("b"))["code"] == "busy"
+    bench.host.handle("remote_cancel", "a", "client")
+    await bench.result("a")
+    bench.call("c", "count")
+    assert (await bench.result("c"))["kind"] != "error"

@@ -1,36 +1,39 @@
-"""The companions of an editor, put together: their endpoints are opened, and follow what the editor says.
-
-Receives: endpoints, with `hello` and later. Sends: which of them are open, and why another is not.
-Does not know about: what comes in by them.
-"""
+"""Agents that find the editor themselves: their endpoints, and the events of their sessions."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+from .. import jsonrpc
 from ..neovim import Editor
+from ..rate_limit import TokenBucket
+from ..sessions.registry import Sessions
+from ..sessions.session import MAX_NOTICE, Session
 from ..values import Endpoint
-from .endpoints import Endpoints
 from .registrations import Registrations
-from .session_events import SessionEvents
+from .router import CompanionRouter, Endpoints
+from .unix import UnixSockets
 
 if TYPE_CHECKING:
     from ..http.app import App
     from ..http.endpoints import Front
-    from .router import CompanionRouter
-    from .unix import UnixSockets
 
 FLUSH_SECONDS = 0.05
 """For the agents to read what the editor told them last, such as the rejection of a proposal."""
+
+NOTICES_PER_SECOND, NOTICES_AT_ONCE = 20, 100
+"""Of one agent: they cost the editor's main thread time, and nobody waits for an answer to them."""
 
 logger = logging.getLogger(__name__)
 
 
 class Companions:
-    """See the head of this file.
+    """Opens the endpoints of agents, and follows what the editor says of them.
 
     Args:
         editor: has the companions.
@@ -54,9 +57,6 @@ class Companions:
 
     def join(self, app: App) -> None:
         """Serves beside the application, at its port."""
-        from .router import CompanionRouter
-        from .unix import UnixSockets
-
         self._front = app.front
         self.session_events.of(app.front.sessions)
         self._registrations.of(app.front.sessions)
@@ -130,3 +130,52 @@ class Companions:
         if known or endpoints:
             open_ = [endpoint.name for endpoint in endpoints if endpoint.name not in failed]
             self._editor.report("endpoints", {"open": open_, "failed": failed})
+
+
+class SessionEvents:
+    """Tells the editor which agents are there and what they say, and sends them what it pushes."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._sessions: Sessions | None = None
+        self._notices: WeakKeyDictionary[Session, TokenBucket] = WeakKeyDictionary()
+        editor.on_push(self._push)
+
+    def of(self, sessions: Sessions) -> None:
+        """These are the sessions that are pushed to."""
+        self._sessions = sessions
+
+    def opened(self, session: Session) -> None:
+        """It can be told things."""
+        client, _ = session.peer.identity
+        name, version = str(client.get("name", ""))[:200], str(client.get("version", ""))[:200]
+        self._tell("opened", session, client=name, version=version)
+
+    def notified(self, session: Session, method: str, params: Mapping[str, Any] | None) -> None:
+        """It says something that MCP does not know; too much of it is dropped."""
+        now = time.monotonic()
+        fresh = TokenBucket(NOTICES_PER_SECOND, NOTICES_AT_ONCE, now)
+        if self._notices.setdefault(session, fresh).take(now):
+            logger.debug("an agent sends more notifications than the editor is told of")
+            return
+        text = jsonrpc.dumps(params or {})
+        if len(text) + len(method) > MAX_NOTICE:
+            logger.warning("an agent's notification of %d bytes is dropped", len(text))
+            return
+        self._tell("notified", session, method=method, params=text.decode())
+
+    def left(self, session: Session) -> None:
+        """It is gone."""
+        self._tell("left", session)
+
+    def _tell(self, event: str, session: Session, **more: str) -> None:
+        data = {"companion": session.companion, "session": session.key, **more}
+        self._editor.companion(event, data)
+
+    def _push(self, companion: str, session: str | None, method: str, params: str, latest: bool) -> None:
+        if self._sessions is None:
+            return
+        text = params.encode()
+        for each in self._sessions.of_companion(companion):
+            if session is None or each.key == session:
+                each.tell(method, text, latest=latest)

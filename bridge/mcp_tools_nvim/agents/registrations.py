@@ -15,7 +15,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ import aiohttp
 
 from ..neovim import Editor
 from ..sessions.registry import Sessions
-from .endpoints import Values
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +45,9 @@ MAX_ANSWER = 1024 * 1024
 SOCKET_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Where Linux tells which user listens on a port."""
 LISTENS = "0A"
+
+Values = Callable[[str], Sequence[str]]
+"""Returns all values of a header, by its name in lower case."""
 
 
 @dataclass(frozen=True, slots=True)

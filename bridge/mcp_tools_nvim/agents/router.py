@@ -1,14 +1,12 @@
 """The router of companions: the guards of their endpoints, and which transport serves a request.
 
-Receives: requests that show the token of an endpoint, at the port or at a socket. Sends: answers.
-Does not know about: how an endpoint is opened, what companions are.
-
 The guards are stricter than those of the main token: no agent is a web page, so none has an Origin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hmac
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from aiohttp import hdrs, web
@@ -22,9 +20,8 @@ from ..http.guards.size import SizeGuard
 from ..http.guards.types import AcceptGuard, JsonGuard
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
-from ..values import Endpoint
-from .endpoints import Endpoints
-from .registrations import Registration, Registrations
+from ..values import Endpoint, ServerInfo
+from .registrations import Registration, Registrations, Values
 from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
@@ -36,6 +33,54 @@ CONTAINER_HOST = "host.docker.internal"
 """What an agent in a container calls the machine that it believes its editor to be on."""
 
 
+class Endpoints:
+    """The endpoints of all agents, and which of them a request opens."""
+
+    def __init__(self, endpoints: Iterable[Endpoint] = ()) -> None:
+        self._by_name: dict[str, Endpoint] = {}
+        self.set(endpoints)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_name)
+
+    def __iter__(self) -> Iterator[Endpoint]:
+        return iter(list(self._by_name.values()))
+
+    def set(self, endpoints: Iterable[Endpoint]) -> None:
+        """From now on these are all."""
+        self._by_name = {endpoint.name: endpoint for endpoint in endpoints}
+
+    def server_info(self, companion: str) -> ServerInfo | None:
+        """What the agent of a companion is told that it has found."""
+        endpoint = self._by_name.get(companion)
+        return None if endpoint is None else endpoint.server
+
+    def opened_by(self, values: Values, unix: str | None = None) -> Endpoint | None:
+        """The endpoint whose token a request shows; takes equally long for every wrong one.
+
+        Args:
+            values: the headers of the request.
+            unix: name of the endpoint whose socket it came by; without one it came to the port.
+        """
+        found = None
+        for endpoint in self._by_name.values():
+            here = unix == endpoint.name if endpoint.transport == "unix" else unix is None
+            if holds(endpoint, values) and here:
+                found = endpoint
+        return found
+
+
+def holds(endpoint: Endpoint, values: Values) -> bool:
+    """Whether a request shows the token of an endpoint, once and as that endpoint wants it."""
+    given = values(endpoint.header)
+    if len(given) != 1:
+        return False
+    text = given[0].strip()
+    scheme, _, secret = text.partition(" ") if endpoint.scheme is not None else ("", "", text)
+    same = hmac.compare_digest(secret.strip().encode("utf-8", "surrogateescape"), endpoint.token.encode())
+    return same and scheme.lower() == (endpoint.scheme or "").lower()
+
+
 class AnyOriginGuard:
     """Refuses every browser."""
 
@@ -45,7 +90,7 @@ class AnyOriginGuard:
 
 
 class CompanionRouter:
-    """See the head of this file.
+    """Serves the requests of agents.
 
     Args:
         front: has the sessions, and what else all transports share.

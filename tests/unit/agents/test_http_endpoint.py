@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.agents import endpoints as endpoints_module
-from mcp_tools_nvim.agents.endpoints import Endpoints
+from mcp_tools_nvim.agents import router as endpoints_module
+from mcp_tools_nvim.agents.router import Endpoints
 from tests.support.served import TOKEN, Served, events, eventually, next_event, served
 
 from .agents import (

@@ -150,14 +150,7 @@ def _write(options: argparse.Namespace, entry: Change, text: Change | None) -> b
     if not changes or not agree(changes, options):
         return False
     for each in changes:
-        if each is text:
-            skill.apply(each)
-        elif options.command == "connect":
-            change.keep(each)
-            change.apply(each)
-        else:
-            change.apply(each)
-            change.forget(each)
+        (skill.apply if each is text else change.apply)(each)
     return True
 
 

@@ -1,10 +1,7 @@
-"""One change of a client's file: what it says before and after, and how that gets onto the disk.
+"""A change of a client's configuration file: the text before and after, and how it is written.
 
-Receives a client, what it is to be told, where. Sends the new text, once nothing else would be different.
-Does not know about: who confirms it.
-
-Nothing is lost: the text is changed in place and compared, value by value; a file that was changed meanwhile
-is left alone; a link stays one; the old text is kept beside the file until it is undone.
+The text is changed in place, and compared value by value: nothing but the entry may differ. A file that has
+changed meanwhile is left alone; a link stays a link.
 """
 
 from __future__ import annotations
@@ -27,9 +24,6 @@ from typing import Any
 from .client import NAME, Client, Http, Scope, Server, place
 from .formats import FormatError
 
-BACKUP = ".before-nvim-tools"
-NO_FILE = "\0"
-"""A backup's text where there was no file before; no configuration holds that character."""
 MAX_BYTES = 8 * 1024 * 1024
 FAULTS = (FormatError, RecursionError, ValueError)
 """Of a text: libraries tell of nesting without end and of numbers of ten thousand digits as they like."""
@@ -42,6 +36,7 @@ GIT_ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",  # unknown to git before 2.39.4, which the line above keeps from fetching
     "GIT_TERMINAL_PROMPT": "0",
 }
+_COMMENT = re.compile(r"//|/\*|#")
 _TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
 """With a value, which a reference to a variable is not."""
 
@@ -99,7 +94,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
 
 
 def disconnect(client: Client, scope: Scope, root: Path) -> Change:
-    """Takes the entry out; where nothing else has changed since, all is as it was before.
+    """Removes the entry; a file that holds nothing else is removed, too.
 
     Raises:
         ChangeError: see there.
@@ -110,12 +105,12 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         return Change(path, None, None)
     keys = (*client.path, NAME)
     try:
-        after: str | None = form.remove(before, keys)
-        known, old = _backup(path)
-        if before != after and known and _made_of(old or "", before, keys, form):
-            return Change(path, before, old)
-        if _pruned(form.read(after or "")) != _pruned(_without(form.read(before), keys)):
+        after = form.remove(before, keys)
+        values = form.read(after or "")
+        if _pruned(values) != _pruned(_without(form.read(before), keys)):
             raise _risk(path)
+        if before != after and not _pruned(values) and not _COMMENT.search(after):
+            after = None
     except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
     return Change(path, before, after)
@@ -149,22 +144,6 @@ def apply(change: Change) -> None:
             _write(path, change.after, mode, check)
     except OSError as error:
         raise ChangeError(f"{path}: {error.strerror or error}; nothing was changed") from error
-
-
-def keep(change: Change) -> None:
-    """Notes what was there before the first change, unless git would take that in and not the file itself."""
-    backup = change.path.with_name(change.path.name + BACKUP)
-    if backup.exists() or (is_for_git(backup) and not is_for_git(change.path)):
-        return
-    with contextlib.suppress(OSError):
-        backup.parent.mkdir(parents=True, exist_ok=True)
-        _write(backup, change.before if change.before is not None else NO_FILE, 0o600)
-
-
-def forget(change: Change) -> None:
-    """The change was undone."""
-    with contextlib.suppress(OSError):
-        change.path.with_name(change.path.name + BACKUP).unlink()
 
 
 def is_for_git(path: Path) -> bool:
@@ -266,23 +245,6 @@ def read_text(path: Path) -> str | None:
         raise ChangeError(f"{path} is no UTF-8; nothing was changed") from error
     except OSError as error:
         raise ChangeError(f"{path}: {error.strerror or error}") from error
-
-
-def _made_of(old: str, now: str, keys: tuple[str, ...], form: Any) -> bool:
-    """Whether `now` is `old` with the entry put in, to the byte: a comment that was added since must stay."""
-    entry = form.read(now)
-    for key in keys:
-        entry = entry[key]
-    try:
-        return bool(form.put(old, keys, entry) == now)
-    except FormatError:
-        return False
-
-
-def _backup(path: Path) -> tuple[bool, str | None]:
-    backup = path.with_name(path.name + BACKUP)
-    text = read_text(backup)
-    return text is not None, None if text == NO_FILE else text
 
 
 def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda: None) -> None:

@@ -35,7 +35,6 @@ def write(
     client: Client, server: Stdio | Http = SERVER, scope: change.Scope = "user", root: Path = Path()
 ) -> Path:
     made = change.connect(client, server, scope, root)
-    change.keep(made)
     change.apply(made)
     return made.path
 
@@ -43,7 +42,6 @@ def write(
 def undo(client: Client, scope: change.Scope = "user", root: Path = Path()) -> None:
     made = change.disconnect(client, scope, root)
     change.apply(made)
-    change.forget(made)
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -100,7 +98,7 @@ def test_what_was_there(home: Path) -> None:
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
 def test_a_file_of_no_bytes(name: str, linked: bool, home: Path) -> None:
-    """It is not the same as no file: it stays, and so does what a link leads to."""
+    """It is removed with the entry, like a new file; through a link it can be connected again."""
     client = CLIENTS[name]
     path = place(client.files["user"])
     path.parent.mkdir(parents=True)
@@ -110,21 +108,19 @@ def test_a_file_of_no_bytes(name: str, linked: bool, home: Path) -> None:
     write(client)
     assert NAME in path.read_text()
     undo(client)
-    assert path.read_bytes() == b""
+    assert not path.exists()
+    write(client)
+    assert NAME in path.read_text()
     assert path.is_symlink() == linked
 
 
 def test_an_entry_that_is_there_twice(home: Path) -> None:
-    """What was written is taken back, to the byte; without the backup nothing is guessed."""
+    """Nothing is guessed: the user has to remove them."""
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     before = f'{{"mcpServers": {{"{NAME}": {{"a": 1}}, "{NAME}": {{"b": 1}}}}}}'
     path.write_text(before)
-    made = write(CURSOR)
-    undo(CURSOR)
-    assert path.read_text() == before
     write(CURSOR)
-    made.with_name(made.name + change.BACKUP).unlink()
     with pytest.raises(ChangeError, match="by hand"):
         undo(CURSOR)
 
@@ -211,7 +207,7 @@ def test_changed_while_it_is_written(home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_link_that_is_the_file(home: Path) -> None:
-    """It stays one, with a name of its own beside it for what was there; undone, it is as before."""
+    """It stays one, and nothing but the entry goes when it is undone."""
     real = home / "dotfiles" / "cursor.json"
     real.parent.mkdir()
     real.write_text("{} // mine\n")
@@ -221,7 +217,8 @@ def test_a_link_that_is_the_file(home: Path) -> None:
     assert write(CURSOR) == real
     undo(CURSOR)
     assert link.is_symlink()
-    assert real.read_text() == "{} // mine\n"
+    assert real.read_text().endswith("} // mine\n")
+    assert NAME not in real.read_text()
     real.unlink()  # and one that leads to nothing yet
     assert write(CURSOR) == real
     assert link.is_symlink()
@@ -352,9 +349,6 @@ def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / ".gitignore").write_text(".mcp.json\n")
     file.write_text("{}")
     assert not change.is_for_git(file)
-    made = change.Change(file, "{}", "{ }")
-    change.keep(made)
-    assert sorted(path.name for path in tmp_path.glob(".m*")) == [".mcp.json"]
     monkeypatch.delenv("GIT_DIR")
     processes.run([*git, "add", "-f", ".mcp.json"], check=True)
     processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)

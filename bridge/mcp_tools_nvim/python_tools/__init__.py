@@ -8,10 +8,10 @@ answer.
 
 from __future__ import annotations
 
-from .content import Block, Result, audio, image, resource, resource_link, text
 from .context import AsyncContext, Cancelled, Context
 from .decorator import Annotations, mcp_tool
 from .errors import ToolError
+from .results import Block, Result, audio, image, resource, resource_link, text
 
 __all__ = [
     "Annotations",

@@ -1,9 +1,7 @@
-"""What a tool returned, as it crosses to the editor.
+"""Results of tools: content blocks, and how any value is sent to the editor.
 
-Receives: any value. Sends: `{kind, …}` with text, JSON text or content, or a ToolError that names what
-cannot go.
-Does not know about: calls, the channel. JSON text is made here, in the tool's own thread, so that neither
-the host's loop nor the editor walks a large value.
+JSON text is made here, in the thread of the tool, so that neither the event loop nor the editor walks a large
+value.
 """
 
 from __future__ import annotations
@@ -15,10 +13,11 @@ import json
 import math
 import os
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Code
-from .content import Block, Result
 from .errors import ToolError
 
 MAX_INTEGER = 2**53
@@ -37,6 +36,56 @@ NAMES = {"bytes": "data", "mime_type": "mimeType"}
 DIGITS = re.compile(r"\d{16}")
 AS_TEXT = {("uuid", "UUID"), ("decimal", "Decimal")}
 """Types by their names: importing their modules would cost the start of every host some ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One content block, made by the functions below."""
+
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A whole result.
+
+    Attributes:
+        content: its blocks.
+        structured: data beside them.
+        is_error: it tells of a failure.
+        meta: metadata, by names with a prefix (`example.com/key`).
+    """
+
+    content: Sequence[Block] = ()
+    structured: dict[str, Any] | None = None
+    is_error: bool = False
+    meta: dict[str, Any] | None = None
+
+
+def text(value: str) -> Block:
+    """A text block."""
+    return Block({"type": "text", "text": value})
+
+
+def image(data: bytes, mime_type: str) -> Block:
+    """An image block from raw bytes."""
+    return Block({"type": "image", "bytes": data, "mime_type": mime_type})
+
+
+def audio(data: bytes, mime_type: str) -> Block:
+    """An audio block from raw bytes."""
+    return Block({"type": "audio", "bytes": data, "mime_type": mime_type})
+
+
+def resource(uri: str, data: str | bytes, mime_type: str | None = None) -> Block:
+    """A resource's contents, embedded in the result."""
+    key = "text" if isinstance(data, str) else "blob"
+    return Block({"type": "resource", "uri": uri, key: data, "mime_type": mime_type})
+
+
+def resource_link(uri: str, name: str, **more: Any) -> Block:
+    """A link to a resource that the client may read: `title`, `description`, `mime_type`, `size`."""
+    return Block({"type": "resource_link", "uri": uri, "name": name, **more})
 
 
 def simpler(value: Any) -> Any:

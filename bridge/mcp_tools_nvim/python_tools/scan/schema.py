@@ -16,11 +16,10 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError
 
 from .. import parameters
-from ..content import Block, Result
 from ..decorator import MARK, Mark
 from ..errors import ToolError
 from ..parameters import Parameter
-from ..results import to_json
+from ..results import Block, Result, to_json
 
 SECTION = re.compile(r"(\w[\w ]*):\s*$")
 ARGUMENTS = ("args", "arguments", "parameters")

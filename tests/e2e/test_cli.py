@@ -112,7 +112,7 @@ async def test_calls(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["call", "nvim_echo", "{"], "no JSON"),
+        (["call", "nvim_echo", "{"], "not valid JSON"),
         (["call", "nvim_echo", "[1]"], "JSON object"),
         (["call"], "tool"),
         (["nowhere"], "nowhere"),

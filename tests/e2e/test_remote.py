@@ -163,8 +163,8 @@ async def test_the_command_beyond_a_forwarded_port(start_bridge: Start, elsewher
     [
         ("http://127.0.0.1:7777/mcp", "", "$NVIM_MCP_TOKEN is not set"),
         ("http://devbox:7777/mcp", "t", "ssh -L 7777:127.0.0.1:7777 devbox"),
-        ("http://127.0.0.1:x/mcp", "t", "no address"),
-        ("https://127.0.0.1:1/mcp", "t", "no address"),
+        ("http://127.0.0.1:x/mcp", "t", "not the URL of a bridge"),
+        ("https://127.0.0.1:1/mcp", "t", "not the URL of a bridge"),
     ],
 )
 @pytest.mark.parametrize("command", ["stdio", "tools"])

@@ -124,7 +124,7 @@ def _elsewhere(url: str) -> Instance:
         host = port = None
     if port is None or parts.scheme != "http":
         raise CommandError(
-            f"--url: {url} is no address of a bridge, such as http://127.0.0.1:7777/mcp", Exit.USAGE
+            f"--url: {url} is not the URL of a bridge, such as http://127.0.0.1:7777/mcp", Exit.USAGE
         )
     if host not in _LOOPBACK:
         raise CommandError(

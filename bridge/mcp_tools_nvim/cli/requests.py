@@ -73,7 +73,7 @@ def read_arguments(text: str) -> dict[str, Any]:
         # Python reads more than there is in JSON: NaN, numbers without end, halves of characters.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise CommandError(f"arguments: this is no JSON: {error}", Exit.USAGE) from error
+        raise CommandError(f"arguments: not valid JSON: {error}", Exit.USAGE) from error
     if not isinstance(value, dict):
         raise CommandError('arguments: they must be a JSON object, such as \'{"path": "a.lua"}\'', Exit.USAGE)
     return value

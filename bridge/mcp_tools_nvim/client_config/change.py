@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .client import NAME, Client, Http, Scope, Server, place
-from .formats import FormatError
+from .formats import FormatError, table_for, value_at
 
 MAX_BYTES = 8 * 1024 * 1024
 FAULTS = (FormatError, RecursionError, ValueError)
@@ -42,7 +42,7 @@ _TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
 
 
 class ChangeError(Exception):
-    """It cannot be made; nothing was changed. The message says why and what to do."""
+    """A change cannot be made, and nothing was changed. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,17 @@ class Change:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all is as it should be."""
+        """Whether nothing changes."""
         return self.before == self.after
 
     def diff(self) -> str:
-        """For people, on terminals and in buffers: without tokens."""
+        """Returns a unified diff without tokens."""
         old, new = (_TOKEN.sub("Bearer …", text or "").splitlines() for text in (self.before, self.after))
         return "\n".join(difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm=""))
 
 
 def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
-    """Puts the entry in.
+    """Returns the change that adds the entry.
 
     Raises:
         ChangeError: see there.
@@ -88,13 +88,13 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
         if form.read(after) != _with(values, keys, entry):
             raise _risk(path)
     except FAULTS as error:
-        raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
+        raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
     secret = isinstance(server, Http) and server.token in after and (server.token not in (before or ""))
     return Change(path, before, after, secret)
 
 
 def disconnect(client: Client, scope: Scope, root: Path) -> Change:
-    """Removes the entry; a file that holds nothing else is removed, too.
+    """Returns the change that removes the entry, and the file if it holds nothing else.
 
     Raises:
         ChangeError: see there.
@@ -112,7 +112,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         if before != after and not _pruned(values) and not _COMMENT.search(after):
             after = None
     except FAULTS as error:
-        raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
+        raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
     return Change(path, before, after)
 
 
@@ -237,12 +237,12 @@ def read_text(path: Path) -> str | None:
         if not path.exists():
             return None
         if not path.is_file():
-            raise ChangeError(f"{path} is no file; nothing was changed")
+            raise ChangeError(f"{path} is not a regular file; nothing was changed")
         if path.stat().st_size > MAX_BYTES:
-            raise ChangeError(f"{path} has more than {MAX_BYTES} bytes, which is no configuration")
+            raise ChangeError(f"{path} is larger than {MAX_BYTES} bytes, too large for a configuration file")
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise ChangeError(f"{path} is no UTF-8; nothing was changed") from error
+        raise ChangeError(f"{path} is not UTF-8; nothing was changed") from error
     except OSError as error:
         raise ChangeError(f"{path}: {error.strerror or error}") from error
 
@@ -265,28 +265,19 @@ def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda:
 
 
 def _risk(path: Path) -> ChangeError:
-    """The new text would not say what it is to say, and all else as before."""
+    """The error for a change that would touch more than the entry."""
     return ChangeError(f"{path} cannot be changed without a risk to what else is in it; do it by hand")
 
 
 def _with(values: Any, keys: tuple[str, ...], entry: dict[str, Any]) -> Any:
     changed = copy.deepcopy(values)
-    table = changed
-    for key in keys[:-1]:
-        if table.get(key) is None:
-            table[key] = {}
-        table = table[key]
-        if not isinstance(table, dict):
-            raise FormatError(f"{key}: there is something else than a table")
-    table[keys[-1]] = entry
+    table_for(changed, keys)[keys[-1]] = entry
     return changed
 
 
 def _without(values: Any, keys: tuple[str, ...]) -> Any:
     changed = copy.deepcopy(values)
-    table = changed
-    for key in keys[:-1]:
-        table = table.get(key) if isinstance(table, dict) else None
+    table = value_at(changed, keys[:-1])
     if isinstance(table, dict):
         table.pop(keys[-1], None)
     return changed

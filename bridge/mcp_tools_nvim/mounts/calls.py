@@ -100,7 +100,7 @@ class Calls:
             try:
                 outcome = await self._outcome(call, target, arguments, info)
             except Exception as fault:  # noqa: BLE001 - boundary: whatever a server answers, the call ends
-                text = f"mount '{self._mount.name}' gave what cannot be read: {fault!r}"
+                text = f"mount '{self._mount.name}' returned an unreadable result: {fault!r}"
                 outcome = failed("execution_error", self._mount.clean(text))
             end(outcome)
 
@@ -216,7 +216,7 @@ class Calls:
         except ValidationError as fault:
             first = fault.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            text = f"mount '{self._mount.name}' gave a result that is none: {place}: {first['msg']}"
+            text = f"mount '{self._mount.name}' returned an invalid result: {place}: {first['msg']}"
             return failed("invalid_output", text)
 
     async def _request(

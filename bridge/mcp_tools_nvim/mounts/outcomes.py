@@ -114,9 +114,11 @@ def _passed(mount: Mount, result: dict[str, Any], size: int, limit: int, option:
             return too_large(size, limit, option)
         text = _dumped(result)
     except (ValueError, RecursionError) as fault:
-        return failed("invalid_output", f"mount '{mount.name}' gave a result that is no JSON: {fault}")
+        return failed(
+            "invalid_output", f"mount '{mount.name}' returned a result that is not valid JSON: {fault}"
+        )
     if jsonrpc.is_deep(result, MAX_DEPTH):
-        text = f"mount '{mount.name}' gave a result that is nested deeper than {MAX_DEPTH} levels"
+        text = f"mount '{mount.name}' returned a result that is nested deeper than {MAX_DEPTH} levels"
         return failed("invalid_output", text)
     return {"kind": "content", "text": text, "size": size}
 

@@ -346,7 +346,7 @@ class Session:
             return refusal.error
         except ValidationError as fault:
             return types.ErrorData(
-                code=types.INTERNAL_ERROR, message=f"an answer that is none: {fault.errors()[0]}"
+                code=types.INTERNAL_ERROR, message=f"an invalid answer: {fault.errors()[0]}"
             )
 
     async def _hear(self, message: Any) -> None:

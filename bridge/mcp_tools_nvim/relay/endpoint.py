@@ -68,7 +68,7 @@ class Endpoint:
     def __init__(self, url: str, token: str | None, headers: Mapping[str, str] | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme != "http" or parts.hostname is None:
-            raise ValueError(f"{url} is no address of a bridge: it begins with http:// and names a host")
+            raise ValueError(f"{url} is not the URL of a bridge: expected http://HOST:PORT/mcp")
         self.url = url
         self.token = token
         self.host, self.port = parts.hostname, parts.port or 80

@@ -33,9 +33,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http has a token"),
         (["connect", "cursor", "--http", "--env", "A B", "--yes"], "cannot be the name of a variable"),
         (["connect", "cursor", "--http", "--env", "", "--yes"], "cannot be the name of a variable"),
-        (["call", "echo", '{"value": NaN}'], "no JSON"),
-        (["call", "echo", '{"value": 1e999}'], "no JSON"),
-        (["call", "echo", '{"value": "\\ud800"}'], "no JSON"),
+        (["call", "echo", '{"value": NaN}'], "not valid JSON"),
+        (["call", "echo", '{"value": 1e999}'], "not valid JSON"),
+        (["call", "echo", '{"value": "\\ud800"}'], "not valid JSON"),
         (["config", "goose", "--project"], "no configuration of a project"),
     ],
 )

@@ -322,11 +322,11 @@ def test_what_is_no_file(home: Path) -> None:
     """A folder or a pipe in its place is refused, and nobody waits for it."""
     path = home / ".cursor" / "mcp.json"
     path.mkdir(parents=True)
-    with pytest.raises(ChangeError, match="no file"):
+    with pytest.raises(ChangeError, match="not a regular file"):
         write(CURSOR)
     path.rmdir()
     os.mkfifo(path)
-    with pytest.raises(ChangeError, match="no file"):
+    with pytest.raises(ChangeError, match="not a regular file"):
         write(CURSOR)
 
 

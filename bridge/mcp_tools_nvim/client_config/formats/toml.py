@@ -1,7 +1,4 @@
-"""TOML, by a library that keeps comments and order.
-
-Receives a text, where a table belongs, its value. Sends the text with that table. Does not know about: files.
-"""
+"""TOML, by a library that keeps comments and order."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from . import FormatError
+from . import FormatError, table_for, value_at
 
 
 def read(text: str) -> Any:
@@ -33,13 +30,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
         changed = "".join((*lines[: span[0]], put("", path, value), *lines[span[1] :]))
         if _is_at(changed, path, value):
             return changed
-    table: Any = document
-    for key in path[:-1]:
-        if key not in table:
-            table[key] = tomlkit.table(is_super_table=True)
-        table = table[key]
-        if not isinstance(table, dict):
-            raise FormatError(f"{key}: there is something else than a table")
+    table = table_for(document, path, lambda: tomlkit.table(is_super_table=True))
     table[path[-1]] = value
     return tomlkit.dumps(document)
 
@@ -47,9 +38,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 def remove(text: str, path: Sequence[str]) -> str:
     """Takes the table at `path` out; a text without it stays as it is."""
     document = _parse(text)
-    table: Any = document
-    for key in path[:-1]:
-        table = table.get(key) if isinstance(table, dict) else None
+    table = value_at(document, path[:-1])
     if not isinstance(table, dict) or path[-1] not in table:
         return text
     if (span := _span(text, path)) is not None:
@@ -93,14 +82,11 @@ def _header(line: str) -> list[str]:
 
 
 def _is_at(text: str, path: Sequence[str], value: Any) -> bool:
-    """Whether a text can be read and says this at `path`: lines that look like a header may be none."""
+    """Returns whether a text can be read and has this value at `path`."""
     try:
-        table = read(text)
+        return bool(value_at(read(text), path) == value)
     except FormatError:
         return False
-    for key in path:
-        table = table.get(key) if isinstance(table, dict) else None
-    return bool(table == value)
 
 
 def _parse(text: str) -> tomlkit.TOMLDocument:

@@ -1,7 +1,4 @@
-"""YAML, by a library that keeps comments and order.
-
-Receives a text, where an entry belongs, its value. Sends the text with it. Does not know about: files.
-"""
+"""YAML, by a library that keeps comments and order."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
-from . import FormatError
+from . import FormatError, table_for, value_at
 
 
 def read(text: str) -> Any:
@@ -35,13 +32,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
         changed = "".join((*lines[: span[0]], _indented(entry, lines[span[0]]), *lines[span[1] :]))
         if _is_at(changed, path, value):
             return changed
-    table = document
-    for key in path[:-1]:
-        if table.get(key) is None:
-            table[key] = {}
-        table = table[key]
-        if not isinstance(table, dict):
-            raise FormatError(f"{key}: there is something else than a table")
+    table = table_for(document, path)
     table[path[-1]] = value
     written = _dump(library, document)
     # The library forgets the comments of a file that holds nothing else.
@@ -51,9 +42,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 def remove(text: str, path: Sequence[str]) -> str:
     """Takes the entry at `path` out; a text without it stays as it is."""
     library, document = _parse(text)
-    table = document
-    for key in path[:-1]:
-        table = table.get(key) if isinstance(table, dict) else None
+    table = value_at(document, path[:-1])
     if not isinstance(table, dict) or path[-1] not in table:
         return text
     if (span := _span(text, path)) is not None:
@@ -96,14 +85,11 @@ def _indented(text: str, like: str) -> str:
 
 
 def _is_at(text: str, path: Sequence[str], value: Any) -> bool:
-    """Whether a text can be read and says this at `path`."""
+    """Returns whether a text can be read and has this value at `path`."""
     try:
-        table = read(text)
+        return bool(value_at(read(text), path) == value)
     except FormatError:
         return False
-    for key in path:
-        table = table.get(key) if isinstance(table, dict) else None
-    return bool(table == value)
 
 
 def _parse(text: str) -> tuple[YAML, Any]:

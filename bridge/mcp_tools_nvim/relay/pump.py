@@ -100,8 +100,8 @@ class Pump:
         self._session: Session | None = None
         self._missing: Missing | None = None  # why no editor could be reached when last looked for
         self._missed_at = 0.0
-        self._begun: bytes | None = None
-        self._attending: threading.Thread | None = None
+        self._first_line: bytes | None = None
+        self._follower: threading.Thread | None = None
         self._wake = threading.Event()
         self._unsent: dict[str, threading.Event] = {}  # by request id, until the request was sent
         self._jobs: queue.SimpleQueue[tuple[Callable[[], None], list[Any]]] = queue.SimpleQueue()
@@ -119,7 +119,7 @@ class Pump:
             return
         asked = _ids(message)
         if isinstance(message, dict) and message.get("method") == "initialize" and asked:
-            self._begun = line
+            self._first_line = line
             self._in_thread(lambda: self._initialize(line, message), asked)
         elif asked:
             sent = threading.Event()
@@ -127,9 +127,9 @@ class Pump:
             self._in_thread(lambda: self._ask(line, message, asked, sent), asked)
         elif (unsent := self._unsent.get(_cancelled(message))) is not None:
             # The request is sent by another thread, and the bridge ignores a cancel that comes before it.
-            threading.Thread(target=self._tell, args=(line, unsent), daemon=True).start()
+            threading.Thread(target=self._notify, args=(line, unsent), daemon=True).start()
         else:
-            self._tell(line)
+            self._notify(line)
 
     def finish(self, goes_on: Callable[[], bool]) -> None:
         """Waits for what is in flight, while it `goes_on`."""
@@ -149,16 +149,16 @@ class Pump:
 
     def _initialize(self, line: bytes, message: dict[str, Any]) -> None:
         with self._opening:
-            found = self._found()
+            found = self._find_starting()
             answer = found if isinstance(found, Missing) else self._open(found, line)
             if isinstance(answer, Missing):
                 self._missing, self._missed_at = answer, time.monotonic()
                 self._replace(None)
                 answer = _response(message["id"], offline.initialize(message.get("params")))
-            self._put(answer)
-            if self._attending is None:
-                self._attending = threading.Thread(target=self._attend, daemon=True)
-                self._attending.start()
+            self._write_line(answer)
+            if self._follower is None:
+                self._follower = threading.Thread(target=self._follow_stream, daemon=True)
+                self._follower.start()
 
     def _replace(self, session: Session | None) -> None:
         before, self._session = self._session, session
@@ -180,9 +180,9 @@ class Pump:
             if asked in _answered(message):
                 answer = message
             elif reply.status < 400:
-                self._put(message)
+                self._write_line(message)
         if answer is None:
-            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}{_said(messages)}")
+            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}{_detail(messages)}")
         try:
             version = json.loads(answer)["result"]["protocolVersion"]
         except (TypeError, KeyError):
@@ -195,10 +195,10 @@ class Pump:
         """Answers each of the requests in a line once, whatever happens."""
         self._wake.set()
         try:
-            if self._begun is None:
+            if self._first_line is None:
                 self._fail_all(asked, "Send initialize first")
             elif offline.is_status_call(message):
-                self._put(_response(message["id"], offline.status(self._reason())))
+                self._write_line(_response(message["id"], offline.status(self._reason())))
             else:
                 self._relay(line, message, asked, sent)
         finally:
@@ -211,14 +211,14 @@ class Pump:
         session = self._session
         if session is not None and self._missing is None and session.endpoint.is_ours():
             return None
-        found = self._again(session, wait=False)
+        found = self._reopen(session, wait=False)
         return found.text if isinstance(found, Missing) else None
 
     def _relay(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
         session, known = self._session, True
         for _ in range(TRIES):
             if session is None or not known:
-                found = self._again(session, known=known, wait=self._missing is None)
+                found = self._reopen(session, known=known, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
@@ -231,7 +231,7 @@ class Pump:
             except (UnreachableError, BrokenError) as fault:
                 if isinstance(fault, BrokenError) and not _is_repeatable(message):
                     return self._fail_all(asked, f"The connection to the editor broke; {UNCERTAIN}")
-                found = self._again(session, wait=self._missing is None)
+                found = self._reopen(session, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
@@ -244,7 +244,7 @@ class Pump:
                 if result is None:
                     self._fail(one["id"], INTERNAL_ERROR, missing.text)
                 else:
-                    self._put(_response(one["id"], result))
+                    self._write_line(_response(one["id"], result))
 
     def _answer(self, session: Session, reply: Reply, asked: list[Any]) -> None:
         """Hands on what an answer holds; takes a stream up again that ends before the answer."""
@@ -273,7 +273,7 @@ class Pump:
             for message in reply.messages():
                 answered = _answered(message)
                 if status < 400 or answered & open_:  # else it is told by who asked
-                    self._put(message)
+                    self._write_line(message)
                 open_ -= answered
         except BrokenError:
             pass
@@ -292,7 +292,7 @@ class Pump:
             return None
         return None
 
-    def _tell(self, line: bytes, after: threading.Event | None = None) -> None:
+    def _notify(self, line: bytes, after: threading.Event | None = None) -> None:
         """Sends a notification or an answer of the client; nobody waits for what comes of it.
 
         Args:
@@ -312,7 +312,7 @@ class Pump:
 
     # Sessions
 
-    def _again(self, gone: Session | None, *, known: bool = True, wait: bool = True) -> Session | Missing:
+    def _reopen(self, gone: Session | None, *, known: bool = True, wait: bool = True) -> Session | Missing:
         """Returns a session in place of one that could not be reached; the first caller opens it for all.
 
         Args:
@@ -335,25 +335,25 @@ class Pump:
                 before.abort_stream()
             if is_missing != was_missing or (now is not before and not is_missing):
                 for kind in CHANGED:
-                    self._put(_notification(f"notifications/{kind}/list_changed"))
+                    self._write_line(_notification(f"notifications/{kind}/list_changed"))
             return now
 
     def _look(self, before: Session | None, *, known: bool, wait: bool) -> Session | Missing:
-        found = self._found() if wait else self._find()
-        if isinstance(found, Missing) or self._begun is None:
+        found = self._find_starting() if wait else self._find()
+        if isinstance(found, Missing) or self._first_line is None:
             return found if isinstance(found, Missing) else Missing("Send initialize first")
         if before is not None and known and found == before.endpoint:
             return before  # a restarted bridge knows the session
-        answer = self._open(found, self._begun)
+        answer = self._open(found, self._first_line)
         if isinstance(answer, Missing):
             return answer
         opened = self._session
         if opened is None or opened is before:
             return Missing("The editor refuses what this client began with; start the client anew")
-        self._tell(_notification("notifications/initialized"))
+        self._notify(_notification("notifications/initialized"))
         return opened
 
-    def _found(self) -> Endpoint | Missing:
+    def _find_starting(self) -> Endpoint | Missing:
         """The bridge, also one that is just being started."""
         deadline = time.monotonic() + RESTART_SECONDS
         while True:
@@ -364,7 +364,7 @@ class Pump:
                 return found
             time.sleep(LOOK_SECONDS)
 
-    def _attend(self) -> None:
+    def _follow_stream(self) -> None:
         """Reads the session's stream; while there is none, looks for an editor, less and less often."""
         session: Session | None = None
         last: str | None = None
@@ -384,9 +384,9 @@ class Pump:
                     continue
                 pause = min(2 * pause, MAX_LOOK_SECONDS)
                 if status == UNKNOWN_SESSION:
-                    self._again(session, known=False, wait=False)
+                    self._reopen(session, known=False, wait=False)
                 elif status == 0 and (self._missing or self._is_gone(silent_since)):
-                    self._again(session, wait=False)
+                    self._reopen(session, wait=False)
             except Exception:  # noqa: BLE001 - boundary: it is logged, and tried again
                 traceback.print_exc()
 
@@ -403,7 +403,7 @@ class Pump:
                 session.stream, status = reply, reply.status
                 if status == OK and session is self._session:
                     for message in reply.messages():
-                        self._put(message)
+                        self._write_line(message)
                         last = reply.last_event or last
         except OSError:
             pass
@@ -447,11 +447,11 @@ class Pump:
             self._fail(id_, INTERNAL_ERROR, text)
 
     def _fail(self, id_: Any, code: int, text: str) -> None:
-        self._put(
+        self._write_line(
             json.dumps({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": text}}).encode()
         )
 
-    def _put(self, line: bytes) -> None:
+    def _write_line(self, line: bytes) -> None:
         with self._writing:
             self._write(line)
 
@@ -479,7 +479,7 @@ def _response(id_: Any, result: dict[str, Any]) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}).encode()
 
 
-def _said(messages: list[bytes]) -> str:
+def _detail(messages: list[bytes]) -> str:
     """The message of an error that was answered, to end a sentence with."""
     for line in messages:
         try:

@@ -219,7 +219,9 @@ function Call:finish(event, outcome)
   self.outcome = outcome
   self:stop_clock()
   local hooks, enders = self.hooks, self.enders
-  self.hooks, self.enders, self.questions, self.inputs = nil, nil, nil, nil
+  if hooks or enders or self.questions then -- else the table would grow by four keys without a value
+    self.hooks, self.enders, self.questions, self.inputs = nil, nil, nil, nil
+  end
   if hooks and (event == 'cancel' or event == 'time_out') then
     for _, hook in ipairs(vim.list_slice(hooks)) do
       self:run_hook(hook)

@@ -133,7 +133,9 @@ function Channel:wake(call)
 end
 
 function Channel:done(call)
-  self.buckets[call.id] = nil
+  if call.latest then -- a key without a value would take room
+    self.buckets[call.id] = nil
+  end
   self:wake(call)
 end
 

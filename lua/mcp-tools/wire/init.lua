@@ -135,23 +135,24 @@ local function unpacked(value)
   return value
 end
 
---- What stays the same in the calls of one client comes with the first of them.
+--- Whose call it is. What stays the same in the calls of one client comes with the first of them.
 ---@param channel mcp-tools.Channel
 ---@param opts table of `execute`
-local function introduce(channel, opts)
+---@return table
+local function caller(channel, opts)
   local peer, who = opts.peer, opts.who
   if not peer then
-    return
-  elseif who then
-    who.capabilities = unpacked(who.capabilities)
-    channel.peers[peer], opts.who = who, nil
-  else
-    who = channel.peers[peer] or error(('nobody was introduced as %s'):format(tostring(peer)))
+    who = opts
+  elseif not who then
+    return channel.peers[peer] or error(('nobody was introduced as %s'):format(tostring(peer)))
   end
-  -- A table of its own: a tool may write into what it is given.
-  opts.client = { name = who.client.name, version = who.client.version }
-  opts.host, opts.session, opts.scope = who.host, who.session, who.scope
-  opts.capabilities, opts.timeout, opts.most = who.capabilities, who.timeout, who.most
+  validate('opts.host', who.host, 'string', true)
+  validate('opts.session', who.session, 'string', true)
+  who.capabilities = unpacked(who.capabilities)
+  if peer then
+    channel.peers[peer] = who
+  end
+  return who
 end
 
 --- Runs a tool; a result that is there at once comes in the reply.
@@ -164,21 +165,32 @@ end
 ---@return table reply
 function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
-  introduce(channel, opts)
-  validate('opts.host', opts.host, 'string', true)
-  validate('opts.session', opts.session, 'string', true)
+  local who = caller(channel, opts)
+  local client = who.client
   args = unpacked(args)
-  local view = scope.view(opts.scope, opts.client and opts.client.name)
+  local view = scope.view(who.scope, client and client.name)
   local inner = view and view.catalogue == 'search' and catalogue.inner(core.registry(), name, args)
   local executor = core.for_call(opts.kind, inner or name).executor
   if opts.ack then
     executor:acknowledge(opts.ack)
   end
   channel.answering[opts.call_id] = true
-  -- Into the message's own table, which has room: a second one would be a tenth of a call's garbage.
-  opts.id, opts.host, opts.capabilities = opts.call_id, opts.host or 'mcp', unpacked(opts.capabilities)
-  opts.view, opts.listener, opts.exact_args, opts.keep = view, channel, true, true
-  local ok, call = pcall(executor.execute, executor, name, args, opts --[[@as mcp-tools.ExecuteOptions]])
+  local ok, call = pcall(executor.execute, executor, name, args, {
+    id = opts.call_id,
+    kind = opts.kind,
+    host = who.host or 'mcp',
+    start_by = opts.start_by,
+    timeout = who.timeout,
+    limit = opts.limit,
+    -- A table of its own: a tool may write into what it is given.
+    client = client and { name = client.name, version = client.version },
+    session = who.session,
+    capabilities = who.capabilities,
+    view = view,
+    listener = channel,
+    exact_args = true,
+    keep = true,
+  })
   channel.answering[opts.call_id] = nil
   if not ok then
     error(call, 0)
@@ -186,7 +198,7 @@ function M.execute(name, args, opts)
   if not call:ended() then
     channels.keep_watch()
   end
-  return Channel.reply_of(call, opts.most)
+  return Channel.reply_of(call, who.most)
 end
 
 --- What a call has come to. Repeated until acknowledged.

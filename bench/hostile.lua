@@ -228,7 +228,7 @@ local CASES = {
   {
     'registry: 100 new resources beside 1 000 subscriptions',
     function()
-      local subscriptions = require('mcp-tools.wire.channels').subscriptions()
+      local subscriptions = require('mcp-tools.rpc.channels').subscriptions()
       for i = 1, 1000 do
         local uri = 'bench://' .. i
         tools.register_resource({ uri = uri, name = uri, description = 'x', read = function() end })
@@ -391,7 +391,7 @@ local CASES = {
         description = 'x',
         annotations = { read_only = true },
         execute = function(ctx)
-          ctx(require('mcp-tools.content').raw('content', text, #text)) -- as call/remote.lua does
+          ctx(require('mcp-tools.content').raw('content', text, #text)) -- as calls/remote.lua does
         end,
       })
       return tool('structured', {})

@@ -129,7 +129,7 @@ end
 --- Loads all definitions, as a bridge makes it do that lists them, and again asks until they are there.
 function M.load()
   held.watch()
-  local wire, begun = require('mcp-tools.wire'), nil
+  local wire, begun = require('mcp-tools.rpc'), nil
   local function ask()
     begun = begun or (held.reset() and uv.hrtime())
     local reply = wire.list('tools')

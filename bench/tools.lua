@@ -113,7 +113,7 @@ end
 
 --- From now on, how long each `execute` keeps the main thread.
 function M.clock_on()
-  local wire = require('mcp-tools.wire')
+  local wire = require('mcp-tools.rpc')
   times, original = {}, wire.execute
   wire.execute = function(...)
     local begun = uv.hrtime()
@@ -126,7 +126,7 @@ end
 --- Takes the clock out again.
 ---@return { count: integer, p50: number, p99: number } µs
 function M.clock_off()
-  require('mcp-tools.wire').execute = original
+  require('mcp-tools.rpc').execute = original
   table.sort(times)
   local count = #times
   local function percentile(p)
@@ -172,7 +172,7 @@ function M.gateway(count, path)
     register(trusted)
     assert(parts.gateway:trust(parts.registry:find_tool('trusted'), 'trusted'))
   end
-  local bare = require('mcp-tools.call.executor').new({
+  local bare = require('mcp-tools.calls.executor').new({
     registry = parts.registry,
     gateway = YES,
     settings = parts.executor.settings,

@@ -197,7 +197,7 @@ def _live(bin_: Path, share: Path, rock: Path, program: str, home: Path, version
     editor = Editor(program, place, init, _clean(home))
     try:
         editor.ask_until('require("mcp-tools").endpoint()')
-        plugin = editor.ask('{require("mcp-tools.files.project").plugin_dir()}')
+        plugin = editor.ask('{require("mcp-tools.instances.project").plugin_dir()}')
         if plugin != [str(rock.resolve())]:
             raise Wrong(f"the plugin takes {plugin} for its folder")
         yield f"Neovim with the rock alone runs its bridge ({rock.relative_to(home)})"

@@ -60,14 +60,14 @@ local function other(file)
   }
 end
 
-local bundled = require('mcp-tools.discovery.bundled_files')
+local bundled = require('mcp-tools.loading.bundled_files')
 
 io.stdout:write(vim.json.encode({
   options = options(),
   commands = commands(),
-  tools = vim.tbl_map(tool, require('mcp-tools.discovery.bundled_files').of('tools')),
+  tools = vim.tbl_map(tool, require('mcp-tools.loading.bundled_files').of('tools')),
   resources = vim.tbl_map(other, bundled.of('resources')),
   prompts = vim.tbl_map(other, bundled.of('prompts')),
-  highlights = require('mcp-tools.ui.layout.highlights').list,
+  highlights = require('mcp-tools.ui.window.highlights').list,
   prefix = require('mcp-tools.config').get('tool_prefix'),
 }))

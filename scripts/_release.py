@@ -23,7 +23,7 @@ VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 VERSIONED = {
     "pyproject.toml": re.compile(r'(?m)^(version = ")([^"]+)(")$'),
     "bridge/mcp_tools_nvim/__init__.py": re.compile(r'(?m)^(__version__ = ")([^"]+)(")$'),
-    "lua/mcp-tools/files/project.lua": re.compile(r"(?m)^(M\.VERSION = ')([^']+)(')$"),
+    "lua/mcp-tools/instances/project.lua": re.compile(r"(?m)^(M\.VERSION = ')([^']+)(')$"),
 }
 UNRELEASED = "## [Unreleased]"
 _ACCOUNT = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")

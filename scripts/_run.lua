@@ -27,7 +27,7 @@ end
 
 local function show(endpoint)
   local tools = vim.tbl_keys(require('mcp-tools').list_tools())
-  require('mcp-tools.ui.layout.scratch').show('endpoint', {
+  require('mcp-tools.ui.window.scratch').show('endpoint', {
     ('mcp-tools.nvim is ready: %d tools at %s'):format(#tools, endpoint.url),
     'q closes this window. :McpTools tools lists them; for URL and token:',
     '  :lua =require("mcp-tools").endpoint()',

@@ -26,7 +26,7 @@ local folder, python = ...
 vim.opt.runtimepath:append(folder)
 require('mcp-tools').setup({ bridge = { python = python } })
 local core = require('mcp-tools.core')
-require('mcp-tools.discovery').refresh(core.get().registry, 'python')
+require('mcp-tools.loading').refresh(core.get().registry, 'python')
 """
 THERE = "return require('mcp-tools.core').get().registry:get('py_echo') ~= nil"
 BARE = """
@@ -47,9 +47,9 @@ _G.median, begun = nil, vim.uv.hrtime()
 vim.rpcnotify(_G.bare, 'echo', '')
 """
 MEDIAN = "return _G.median"
-STATUS = "return require('mcp-tools.python.host').status()"
+STATUS = "return require('mcp-tools.python_worker.worker').status()"
 RESTART = """
-require('mcp-tools.python.host').restart()
+require('mcp-tools.python_worker.worker').restart()
 _G.answered = nil
 require('mcp-tools').call('py_echo', { text = '' }, function(result)
   _G.answered = result

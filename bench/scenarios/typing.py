@@ -43,7 +43,7 @@ Review = require('mcp-tools.editor.review').open({
 """
 SHOWN = "return require('mcp-tools.editor.review').current() ~= nil"
 TOLD = """
-return vim.iter(require('mcp-tools.editor.companion').sessions()):any(function(session)
+return vim.iter(require('mcp-tools.editor.agents').sessions()):any(function(session)
   return session.told ~= nil
 end)
 """
@@ -139,7 +139,7 @@ async def measure(stage: Stage) -> list[Row]:
         await editor.attach_ui()
         await editor.lua("require('mcp-tools').start()")
         await editor.wait_for(
-            "return #((require('mcp-tools.ide').status()[1] or {}).files or {}) > 0", timeout=20_000
+            "return #((require('mcp-tools.agents').status()[1] or {}).files or {}) > 0", timeout=20_000
         )
         pairs = []
         for _ in range(stage.amount.rounds):

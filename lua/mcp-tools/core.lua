@@ -51,13 +51,13 @@ end
 ---@return boolean
 local function is_off(kind, entry)
   local option = kinds.row(kind).option
-  return config.get()[option] ~= nil and require('mcp-tools.discovery.selection').is_off(option, entry)
+  return config.get()[option] ~= nil and require('mcp-tools.loading.selection').is_off(option, entry)
 end
 
 ---@param kind mcp-tools.Kind
 ---@return boolean
 local function is_pending(kind)
-  return core ~= nil and require('mcp-tools.discovery.bundled').is_pending(kinds.row(kind).option)
+  return core ~= nil and require('mcp-tools.loading.bundled').is_pending(kinds.row(kind).option)
 end
 
 ---@param name string
@@ -92,25 +92,25 @@ end
 
 ---@return mcp-tools.Core
 local function build()
-  local project = require('mcp-tools.files.project')
-  local gateway = require('mcp-tools.trust.gateway').new({
+  local project = require('mcp-tools.instances.project')
+  local gateway = require('mcp-tools.approval.gateway').new({
     ask = require('mcp-tools.ui.approval').ask,
     root = project.root,
-    ledger = require('mcp-tools.trust.ledger').new({ dir = project.state_dir }),
+    ledger = require('mcp-tools.approval.ledger').new({ dir = project.state_dir }),
   })
-  local executor = require('mcp-tools.call.executor').new({
+  local executor = require('mcp-tools.calls.executor').new({
     registry = M.registry(),
     gateway = gateway,
     settings = settings,
-    audit = require('mcp-tools.trust.audit').record,
+    audit = require('mcp-tools.approval.audit').record,
   })
   require('mcp-tools.ui.activity').follow(executor)
   require('mcp-tools.ui.change_marks').follow()
   require('mcp-tools.ui.unsaved_edits').follow()
-  local history = require('mcp-tools.call.history').new()
+  local history = require('mcp-tools.calls.history').new()
   executor:watch(history.note)
-  local bundled, discovery = require('mcp-tools.discovery.bundled'), require('mcp-tools.discovery')
-  require('mcp-tools.files.redact').watch()
+  local bundled, discovery = require('mcp-tools.loading.bundled'), require('mcp-tools.loading')
+  require('mcp-tools.privacy.redact').watch()
   -- Start-up cost: it is loaded when there is something to review.
   require('mcp-tools.editor.review').shown_by(setmetatable({}, {
     __index = function(_, key)
@@ -130,7 +130,7 @@ end
 local loading = false
 
 local function load_on()
-  loading = require('mcp-tools.discovery.bundled').load_some(registry, PIECE)
+  loading = require('mcp-tools.loading.bundled').load_some(registry, PIECE)
   if loading then
     vim.defer_fn(load_on, 0)
   end
@@ -148,7 +148,7 @@ end
 ---@return mcp-tools.Core
 function M.get()
   local all = parts()
-  require('mcp-tools.discovery.bundled').load_all(all.registry)
+  require('mcp-tools.loading.bundled').load_all(all.registry)
   return all
 end
 
@@ -156,7 +156,7 @@ end
 ---@return mcp-tools.Core parts
 ---@return fun(kind: mcp-tools.Kind): boolean is_pending is something of a kind not in the registry yet?
 function M.begin()
-  local now, bundled = parts(), require('mcp-tools.discovery.bundled')
+  local now, bundled = parts(), require('mcp-tools.loading.bundled')
   if not loading and bundled.is_pending() then
     loading = true
     vim.defer_fn(load_on, 0)
@@ -169,7 +169,7 @@ end
 ---@param name string as the client gave it
 ---@return mcp-tools.Core
 function M.for_call(kind, name)
-  local now, bundled = M.begin(), require('mcp-tools.discovery.bundled')
+  local now, bundled = M.begin(), require('mcp-tools.loading.bundled')
   if kind and kind ~= 'tool' then
     bundled.load_all(now.registry, 'resources')
     bundled.load_all(now.registry, 'prompts')

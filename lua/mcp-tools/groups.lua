@@ -1,19 +1,19 @@
 --- What is offered, switched and loaded again while clients are connected: a group, or one thing of it.
 ---
 --- Receives: names, from the public API, `:McpTools tools` and the tool `bridge_refresh`.
---- Sends: options to discovery/selection.lua; orders to the loaders in discovery/. Clients hear of it by the registry.
+--- Sends: options to loading/selection.lua; orders to the loaders in loading/. Clients hear of it by the registry.
 --- Does not know about: clients, files. Calls that run go on, with the definition that they began with.
 ---
 --- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean the bundled.
 
-local bundled = require('mcp-tools.discovery.bundled')
+local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local discovery = require('mcp-tools.discovery')
+local discovery = require('mcp-tools.loading')
 local errors = require('mcp-tools.errors')
 local kinds = require('mcp-tools.registry.kinds')
-local report = require('mcp-tools.discovery.report')
-local selection = require('mcp-tools.discovery.selection')
+local report = require('mcp-tools.loading.report')
+local selection = require('mcp-tools.loading.selection')
 local suggest = require('mcp-tools.util.suggest')
 local validate = require('mcp-tools.util.validate')
 

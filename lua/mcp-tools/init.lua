@@ -32,14 +32,14 @@ function M.setup(opts)
       end
     end)
   end
-  if require('mcp-tools.config').get('companions') or package.loaded['mcp-tools.ide'] then
+  if require('mcp-tools.config').get('companions') or package.loaded['mcp-tools.agents'] then
     vim.schedule(function()
-      require('mcp-tools.ide').follow()
+      require('mcp-tools.agents').follow()
     end)
   end
-  if next(require('mcp-tools.config').get().integrations) or package.loaded['mcp-tools.ide.integrations'] then
+  if next(require('mcp-tools.config').get().integrations) or package.loaded['mcp-tools.agents.integrations'] then
     vim.schedule(function()
-      require('mcp-tools.ide.integrations').follow()
+      require('mcp-tools.agents.integrations').follow()
     end)
   end
   if require('mcp-tools.config').get('integrations.ampcode') then
@@ -108,7 +108,7 @@ end
 ---@param uri string as clients read it, the values of a template filled in
 function M.notify_resource(uri)
   require('mcp-tools.util.validate')('uri', uri, 'string')
-  local channels = package.loaded['mcp-tools.wire.channels'] -- nobody can have subscribed before it is loaded
+  local channels = package.loaded['mcp-tools.rpc.channels'] -- nobody can have subscribed before it is loaded
   if channels then
     channels.updated(uri)
   end
@@ -170,7 +170,7 @@ function M.call(name, args, opts, cb)
   end
   validate('opts', opts, 'table', true)
   validate('cb', cb, 'callable', true)
-  local host = require('mcp-tools.hosts.nvim')
+  local host = require('mcp-tools.callers.nvim')
   if cb then
     return host.start(name, args or {}, opts or {}, cb)
   end
@@ -205,7 +205,7 @@ function M.run_python(ctx, place, args)
   validate('place.module', place.module, 'string')
   validate('place.name', place.name, 'string')
   local tool = { key = 'module:' .. place.module, name = place.name, source = { module = place.module } }
-  require('mcp-tools.python.host').call(ctx, tool, args)
+  require('mcp-tools.python_worker.worker').call(ctx, tool, args)
 end
 
 --- Starts the bridge.
@@ -253,7 +253,7 @@ end
 ---@return table
 function M.status()
   local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status()
-  status.version = require('mcp-tools.files.project').VERSION
+  status.version = require('mcp-tools.instances.project').VERSION
   if core.in_use() then
     local parts = core.begin()
     status.offered = vim.tbl_map(vim.tbl_count, parts.registry.entries)
@@ -282,7 +282,7 @@ end
 --- Everything that is offered and where it comes from, and what could not be loaded and why.
 ---@return mcp-tools.Report
 function M.report()
-  return require('mcp-tools.discovery.report').of(require('mcp-tools.core').get().registry)
+  return require('mcp-tools.loading.report').of(require('mcp-tools.core').get().registry)
 end
 
 --- Calls `fn` whenever `report()` may say something else.
@@ -290,7 +290,7 @@ end
 ---@return fun() stop ends it
 function M.on_change(fn)
   require('mcp-tools.util.validate')('fn', fn, 'callable')
-  return require('mcp-tools.discovery.report').on_change(require('mcp-tools.core').registry(), fn)
+  return require('mcp-tools.loading.report').on_change(require('mcp-tools.core').registry(), fn)
 end
 
 return M

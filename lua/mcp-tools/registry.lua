@@ -6,7 +6,7 @@
 --- Does not know about: how a registry works.
 
 local core = require('mcp-tools.core')
-local results = require('mcp-tools.call.result')
+local results = require('mcp-tools.calls.result')
 
 local M = {}
 

@@ -1,6 +1,6 @@
 ---@meta
 --- Types of the tables that people write by hand. Classes with methods are declared beside their code: `mcp-tools.Ctx`
---- in call/ctx.lua, `mcp-tools.Handle` in hosts/nvim.lua, `mcp-tools.Error` in errors.lua, options in
+--- in calls/ctx.lua, `mcp-tools.Handle` in callers/nvim.lua, `mcp-tools.Error` in errors.lua, options in
 --- config/options.lua.
 
 ---@class (exact) mcp-tools.Annotations hints for clients; the first two also count for approval

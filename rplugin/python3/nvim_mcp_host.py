@@ -1,7 +1,7 @@
 """The remote plugin: runs tools that are written in Python.
 
-Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/process.lua, by notification.
-Sends: `ready` to lua/mcp-tools/python/host.lua; what calls tell to lua/mcp-tools/call/remote.lua.
+Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python_worker/process.lua, by notification.
+Sends: `ready` to lua/mcp-tools/python_worker/worker.lua; what calls tell to lua/mcp-tools/calls/remote.lua.
 Does not know about: tools (bridge/mcp_tools_nvim/python_tools has all of that).
 
 The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;
@@ -15,8 +15,8 @@ import traceback
 import pynvim
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-READY = "pcall(require('mcp-tools.python.host').ready, ...)"
-POST = "require('mcp-tools.call.remote').receive(...)"
+READY = "pcall(require('mcp-tools.python_worker.worker').ready, ...)"
+POST = "require('mcp-tools.calls.remote').receive(...)"
 
 
 class PynvimWire:
@@ -26,7 +26,7 @@ class PynvimWire:
         self.nvim = nvim
 
     def post(self, verb, *args):
-        """Tell lua/mcp-tools/call/remote.lua something, from any thread."""
+        """Tell lua/mcp-tools/calls/remote.lua something, from any thread."""
 
         def send():
             try:

@@ -157,7 +157,7 @@ function hosts.assistant(name, args)
   local found = see()
   local hooks = {}
   hooks.progress, hooks.state = hooks_of(found)
-  local handle = require('mcp-tools.hosts.assistant').start('assistant', name, args, {}, hooks, function(outcome)
+  local handle = require('mcp-tools.callers.assistant').start('assistant', name, args, {}, hooks, function(outcome)
     local err = outcome.error
     found.outcome = { ok = outcome.ok, text = outcome.text, code = err and err.code, kind = err and kind_of(err) }
   end)
@@ -170,7 +170,7 @@ end
 function hosts.codecompanion(name, args)
   local found = see()
   local on_progress, on_state = hooks_of(found)
-  local tools = require('mcp-tools.hosts.codecompanion').tools({
+  local tools = require('mcp-tools.callers.codecompanion').tools({
     on_progress = function(_, progress)
       on_progress(progress)
     end,
@@ -206,7 +206,7 @@ function hosts.avante(name, args)
   local found = see()
   local list = vim.tbl_filter(function(each)
     return each.name == 'nvim_' .. name
-  end, require('mcp-tools.hosts.avante').tools())
+  end, require('mcp-tools.callers.avante').tools())
   local opts = { session_ctx = {} }
   function opts.on_log(line)
     table.insert(found.progress, line:match('^1/2 (.*)$'))
@@ -228,7 +228,7 @@ function hosts.mcphub(name, args)
   local found = see()
   local list = vim.tbl_filter(function(each)
     return each.name == 'nvim_' .. name
-  end, require('mcp-tools.hosts.mcphub').server().capabilities.tools)
+  end, require('mcp-tools.callers.mcphub').server().capabilities.tools)
   local response = {}
   function response:send(result)
     assert(not found.outcome, 'told twice')

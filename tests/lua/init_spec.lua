@@ -76,7 +76,7 @@ end)
 describe('the tool bridge_refresh', function()
   it('offers every source that there is', function()
     local definition = require('mcp-tools.tools.bridge.refresh')
-    t.eq(require('mcp-tools.discovery').SOURCES, definition.args.source.enum)
+    t.eq(require('mcp-tools.loading').SOURCES, definition.args.source.enum)
   end)
 end)
 

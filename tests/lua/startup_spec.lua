@@ -60,7 +60,7 @@ describe('the start of an editor', function()
     t.wait(function()
       return turned
     end)
-    t.eq(nil, package.loaded['mcp-tools.ide'])
+    t.eq(nil, package.loaded['mcp-tools.agents'])
   end)
 
   it('loads little for the first register()', function()

@@ -18,11 +18,11 @@ from pathlib import Path
 from .nvim import Home
 
 FIRST_PORT, PORTS = 20_000, 12_000
-"""Of lua/mcp-tools/bridge/identity.lua."""
+"""Of lua/mcp-tools/instances/identity.lua."""
 
 
 def wanted_port(root: Path) -> int:
-    """The sum of lua/mcp-tools/bridge/identity.lua."""
+    """The sum of lua/mcp-tools/instances/identity.lua."""
     return FIRST_PORT + int(hashlib.sha256(str(root).encode()).hexdigest()[:8], 16) % PORTS
 
 

@@ -2,13 +2,13 @@
 -- A field is one of its modules, loaded at first use. Only this file knows the names of modules.
 
 local MODULES = {
-  agent_endpoints = 'mcp-tools.ide.endpoints',
-  agents = 'mcp-tools.ide',
+  agent_endpoints = 'mcp-tools.agents.endpoints',
+  agents = 'mcp-tools.agents',
   approval = 'mcp-tools.ui.approval',
-  audit = 'mcp-tools.trust.audit',
+  audit = 'mcp-tools.approval.audit',
   autostart = 'mcp-tools.bridge.autostart',
   bridge = 'mcp-tools.bridge',
-  bundled_files = 'mcp-tools.discovery.bundled_files',
+  bundled_files = 'mcp-tools.loading.bundled_files',
   changes = 'mcp-tools.editor.edit.changes',
   command = 'mcp-tools.command',
   config = 'mcp-tools.config',
@@ -16,37 +16,37 @@ local MODULES = {
   core = 'mcp-tools.core',
   current = 'mcp-tools.bridge.current',
   dap_client = 'mcp-tools.editor.dap.nvim_dap',
-  discovery = 'mcp-tools.discovery',
-  identity = 'mcp-tools.bridge.identity',
+  discovery = 'mcp-tools.loading',
+  identity = 'mcp-tools.instances.identity',
   install = 'mcp-tools.bridge.install',
-  instances = 'mcp-tools.bridge.instances',
-  integrations = 'mcp-tools.ide.integrations',
+  instances = 'mcp-tools.instances.file',
+  integrations = 'mcp-tools.agents.integrations',
   json = 'mcp-tools.util.json',
-  ledger = 'mcp-tools.trust.ledger',
+  ledger = 'mcp-tools.approval.ledger',
   log = 'mcp-tools.log',
   mounts = 'mcp-tools.mounts',
   notify = 'mcp-tools.notify',
-  project = 'mcp-tools.files.project',
-  python_process = 'mcp-tools.python.process',
-  python_reader = 'mcp-tools.python.reader',
-  python_worker = 'mcp-tools.python.host',
-  remote = 'mcp-tools.call.remote',
+  project = 'mcp-tools.instances.project',
+  python_process = 'mcp-tools.python_worker.process',
+  python_reader = 'mcp-tools.python_worker.reader',
+  python_worker = 'mcp-tools.python_worker.worker',
+  remote = 'mcp-tools.calls.remote',
   review = 'mcp-tools.editor.review',
   sanitize = 'mcp-tools.util.sanitize',
-  scratch = 'mcp-tools.ui.layout.scratch',
-  sessions = 'mcp-tools.editor.companion',
-  settings = 'mcp-tools.wire.settings',
+  scratch = 'mcp-tools.ui.window.scratch',
+  sessions = 'mcp-tools.editor.agents',
+  settings = 'mcp-tools.rpc.settings',
   symbol = 'mcp-tools.editor.symbol',
   symbol_nodes = 'mcp-tools.editor.symbol.nodes',
-  wire = 'mcp-tools.wire',
-  wire_channels = 'mcp-tools.wire.channels',
+  wire = 'mcp-tools.rpc',
+  wire_channels = 'mcp-tools.rpc.channels',
 }
 
 local probe = {}
 
 ---The definition of an agent, such as `claude`.
 function probe.agent(name)
-  return require('mcp-tools.companions.' .. name)
+  return require('mcp-tools.agents.known.' .. name)
 end
 
 ---Whether a module was loaded; `name` is a field of the probe.

@@ -104,4 +104,4 @@ function W.times(verb)
   end, W.seen)
 end
 
-package.loaded['mcp-tools.wire'] = W
+package.loaded['mcp-tools.rpc'] = W

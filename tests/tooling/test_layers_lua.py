@@ -20,18 +20,21 @@ LAYERS = (
     "plugin",
     "command/ health/",
     "init",
-    "approval groups registry hosts/ wire/",
+    "approval groups registry callers/ rpc/",
     "core",
     "ui/",
-    "ide/",
-    "discovery/",
-    "python/",
+    "agents/",
+    "loading/",
+    "python_worker/",
     "mounts/",
     "bridge/",
-    "call/ trust/",
+    "calls/ approval/",
     "editor/",
+    "scope/",
     "registry/",
-    "schema/ files/",
+    "schema/ privacy/",
+    "instances/",
+    "files/",
     "config/",
     "notify",
     "log",
@@ -43,11 +46,11 @@ LAYERS = (
 folder may know each other; what else shares a line may not."""
 
 EDITOR_LAYERS = (
-    "companion/ context/ file/ runner/ symbol/",
+    "agents/ context/ file/ runner/ symbol/",
     "diagnostics/",
     "lsp/",
     "search/",
-    "dap/ edit/ git/ person/ plugins/ quickfix/ shell/ treesitter/",
+    "dap/ edit/ git/ plugins/ quickfix/ shell/ treesitter/ user/",
     "result/ review/",
     "execute watch",
     "buffer/",
@@ -55,17 +58,19 @@ EDITOR_LAYERS = (
 )
 """The same for the parts of editor/."""
 
-DRAWERS = "tools/ resources/ prompts/ companions/"
-"""One thing, one file, loaded by name (discovery/bundled_files, ide/companions); nothing else may mention
+DRAWERS = "tools/ resources/ prompts/ agents/known/"
+"""One thing, one file, loaded by name (loading/bundled_files, agents/definitions); nothing else may mention
 them."""
 
-DRAWERS_MAY = "init editor/ files/ content errors util/"
+KNOWN_AGENTS = "agents/known/"
+
+DRAWERS_MAY = "init editor/ instances/ privacy/ files/ content errors util/"
 """All that they may require: what they are made of, and of the plugin itself its public API."""
 
 BY_NAME = {
-    "discovery/bundled_files": "",
-    "discovery/init": "discovery/ext discovery/python discovery/mounts",
-    "ide/companions": "",
+    "loading/bundled_files": "",
+    "loading/init": "loading/ext loading/python loading/mounts",
+    "agents/definitions": "",
 }
 """Files that put the name of a module together → what they reach so, besides drawers. In other files a name
 that ends in a dot stands for the whole folder."""
@@ -158,7 +163,7 @@ def reached_from(start: str, below: dict[str, set[str]]) -> set[str]:
 def part_of(module: str) -> str:
     """The folder of a module, or the module itself when it lies at the root."""
     top, slash, _ = module.partition("/")
-    return top + slash
+    return KNOWN_AGENTS if module.startswith(KNOWN_AGENTS) else top + slash
 
 
 def layer_of(part: str, layers: tuple[str, ...] = LAYERS) -> int | None:
@@ -212,7 +217,7 @@ def test_every_file_has_a_place(tree: Tree) -> None:
     assert unplaced(tree) == []
     parts = {part_of(name) for name in tree.names}
     assert {part for line in LAYERS for part in line.split()} - parts == set()
-    assert set(DRAWERS.split()) - parts <= {"companions/"}
+    assert set(DRAWERS.split()) <= parts
     editor_parts = {editor_part_of(name) for name in tree.names if part_of(name) == "editor/"}
     assert {part for line in EDITOR_LAYERS for part in line.split()} == editor_parts
 
@@ -226,9 +231,9 @@ FOREIGN = re.compile(
     r"(?<!['\"])\brequire\b\s*(?:,\s*|\(\s*)?(?:debug\.traceback\s*,\s*)?(?P<module>['\"][^'\"]*['\"]|[\w.]+)"
 )
 BY_VARIABLE = {
-    "discovery/bundled_files",
+    "loading/bundled_files",
     "init",
-    "registry/listing",
+    "scope/listing",
     "registry/store",
     "util/optional",
 }
@@ -254,21 +259,21 @@ def test_modules_that_are_not_ours_are_loaded_by_one_file(tree: Tree) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "local store = require('mcp-tools.call.call')",
-        'local store = require "mcp-tools.call.call"',
-        "local function f() return package.loaded['mcp-tools.call.call'] end",
-        "local KINDS = { call = 'mcp-tools.call.call' }",
-        "local function f(name) return require('mcp-tools.call.' .. name) end",
+        "local store = require('mcp-tools.calls.call')",
+        'local store = require "mcp-tools.calls.call"',
+        "local function f() return package.loaded['mcp-tools.calls.call'] end",
+        "local KINDS = { call = 'mcp-tools.calls.call' }",
+        "local function f(name) return require('mcp-tools.calls.' .. name) end",
     ],
 )
 def test_the_checker_sees_every_form(tmp_path: Path, line: str) -> None:
     """A module that a file may not require is found, however it is named; comments are not read."""
     for name, text in {
-        "util/json": f"-- require('mcp-tools.wire')\n{line}",
-        "call/call": "return {}",
+        "util/json": f"-- require('mcp-tools.rpc')\n{line}",
+        "calls/call": "return {}",
     }.items():
         path = tmp_path / f"{name}.lua"
         path.parent.mkdir(parents=True)
         path.write_text(text)
     wrong = [str(arrow) for arrow in Tree(tmp_path).arrows if not is_allowed(arrow)]
-    assert wrong == [f"{tmp_path}/util/json.lua:2: util/json → call/call"]
+    assert wrong == [f"{tmp_path}/util/json.lua:2: util/json → calls/call"]

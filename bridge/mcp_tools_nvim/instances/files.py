@@ -35,7 +35,7 @@ class Instance:
 
 
 def own_folders(environ: Mapping[str, str], sessions: str = "/run/user") -> list[str]:
-    """Where this user's editors note themselves, as lua/mcp-tools/bridge/instances.lua has it.
+    """Where this user's editors note themselves, as lua/mcp-tools/instances/file.lua has it.
 
     An editor has one place; one that was started elsewhere (by a service, say) may have the other.
 

@@ -44,7 +44,7 @@ def clean(text: str) -> str:
 
 def fault_text(thrown: str, address: str) -> str:
     """What `hello` threw in the editor at `address`, without file names and traceback."""
-    if "module 'mcp-tools.wire' not found" in thrown:
+    if "module 'mcp-tools.rpc' not found" in thrown:
         return f"Neovim at {address} has no mcp-tools.nvim on its 'runtimepath': add it there"
     first = thrown.splitlines()[0] if thrown else ""
     return re.sub(r"^(Lua: |Error executing lua: |Vim:|\S*\.lua:\d+: |\[string [^]]*\]:\d+: )+", "", first)

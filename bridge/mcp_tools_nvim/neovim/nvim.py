@@ -1,5 +1,5 @@
 # ruff: noqa: D102 - the verbs are documented in Editor
-"""The verbs of lua/mcp-tools/wire/, typed: the only module that knows how they look on the wire.
+"""The verbs of lua/mcp-tools/rpc/, typed: the only module that knows how they look on the wire.
 
 Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
 Does not know about: MCP, HTTP, what a call is waiting for, events (events.py).
@@ -44,7 +44,7 @@ ANSWER_WITHIN = 10.0
 TICK = 0.002
 """Seconds that it may be later than the loop's clock says: uvloop's is a coarse one, cut to milliseconds."""
 
-_WIRE = "return require('mcp-tools.wire').{}(...)"
+_WIRE = "return require('mcp-tools.rpc').{}(...)"
 _HELLO = _WIRE.format("hello")
 _LIST = _WIRE.format("list")
 _EXECUTE = _WIRE.format("execute")

@@ -3,7 +3,7 @@
 
 local current = require('mcp-tools.bridge.current')
 local errors = require('mcp-tools.errors')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 local M = {}
 

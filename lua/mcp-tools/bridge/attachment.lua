@@ -1,14 +1,14 @@
 --- What the bridge says about itself: its hello, its reports, the loss of its channel.
 ---
---- Receives: those, from wire/.
+--- Receives: those, from rpc/.
 --- Sends: the facts to current.lua; a new token when the old one may have reached a stranger.
 --- Does not know about: calls. A bridge that this editor has not started changes nothing here.
 
 local current = require('mcp-tools.bridge.current')
-local identity = require('mcp-tools.bridge.identity')
+local identity = require('mcp-tools.instances.identity')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 local M = {}
 
@@ -59,7 +59,7 @@ local function new_token(info)
   return mine.token
 end
 
---- A bridge has attached (wire/, `hello`).
+--- A bridge has attached (rpc/, `hello`).
 ---@param channel integer
 ---@param info mcp-tools.bridge.Hello
 ---@return string? token a new one
@@ -136,7 +136,7 @@ local reports = {
   end,
 }
 
---- The bridge tells what it sees (wire/, `report`).
+--- The bridge tells what it sees (rpc/, `report`).
 ---@param kind string
 ---@param data table
 ---@param channel? integer whose

@@ -2,7 +2,7 @@
 
 local interpreter = require('mcp-tools.bridge.interpreter')
 local process = require('mcp-tools.editor.process')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local trim = require('mcp-tools.util.trim')
 
 local M = {}

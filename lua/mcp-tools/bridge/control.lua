@@ -9,14 +9,14 @@ local attachment = require('mcp-tools.bridge.attachment')
 local await_install = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
-local identity = require('mcp-tools.bridge.identity')
+local identity = require('mcp-tools.instances.identity')
 local install = require('mcp-tools.bridge.install')
-local instances = require('mcp-tools.bridge.instances')
+local instances = require('mcp-tools.instances.file')
 local global_state = require('mcp-tools.util.global_state')
 local launch = require('mcp-tools.bridge.launch')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 ---@class mcp-tools.bridge.Control
 local M = {}

@@ -2,10 +2,10 @@
 --- endpoint, status; and who is told that it is ready.
 
 local config = require('mcp-tools.config')
-local instances = require('mcp-tools.bridge.instances')
+local instances = require('mcp-tools.instances.file')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 ---@class mcp-tools.bridge.Current
 ---@field supervisor mcp-tools.bridge.Supervisor|{ state: 'stopped', tries: 0 } the latter until the first start

@@ -5,8 +5,8 @@
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local private_files = require('mcp-tools.files.private')
-local project = require('mcp-tools.files.project')
+local private_files = require('mcp-tools.files.private_json')
+local project = require('mcp-tools.instances.project')
 
 local M = {}
 

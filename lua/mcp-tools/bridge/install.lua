@@ -9,7 +9,7 @@
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local interpreter = require('mcp-tools.bridge.interpreter')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local strings = require('mcp-tools.util.strings')
 
 local M = {}

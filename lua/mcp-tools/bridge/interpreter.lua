@@ -7,8 +7,8 @@
 --- Downloads nothing.
 
 local config = require('mcp-tools.config')
-local project = require('mcp-tools.files.project')
-local read_now = require('mcp-tools.files.read_now')
+local project = require('mcp-tools.instances.project')
+local read_now = require('mcp-tools.files.read_sync')
 local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
 

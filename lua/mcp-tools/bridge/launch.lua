@@ -5,10 +5,10 @@
 --- Does not know about: processes that run.
 
 local config = require('mcp-tools.config')
-local identity = require('mcp-tools.bridge.identity')
-local instances = require('mcp-tools.bridge.instances')
+local identity = require('mcp-tools.instances.identity')
+local instances = require('mcp-tools.instances.file')
 local interpreter = require('mcp-tools.bridge.interpreter')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 local M = {}
 

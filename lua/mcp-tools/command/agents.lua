@@ -1,11 +1,11 @@
 --- Subcommands for agents in terminals: terminal and send.
 
-local companion_sessions = require('mcp-tools.editor.companion')
+local companion_sessions = require('mcp-tools.editor.agents')
 local editor_context = require('mcp-tools.editor.context')
-local ide = require('mcp-tools.ide')
+local ide = require('mcp-tools.agents')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
-local terminal = require('mcp-tools.ide.terminal')
+local terminal = require('mcp-tools.agents.terminal')
 local trim = require('mcp-tools.util.trim')
 
 ---@type table<string, mcp-tools.Subcommand>

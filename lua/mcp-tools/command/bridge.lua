@@ -5,7 +5,7 @@ local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.layout.scratch')
+local scratch = require('mcp-tools.ui.window.scratch')
 local trim = require('mcp-tools.util.trim')
 
 ---@type table<string, mcp-tools.Subcommand>
@@ -74,7 +74,7 @@ M.restart = {
     if not ok then
       return
     end
-    local host = package.loaded['mcp-tools.python.host'] -- start-up cost: it has never run before it is loaded
+    local host = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: it has never run before it is loaded
     if host then
       host.restart()
     end
@@ -199,7 +199,7 @@ end
 --- Companions, those who are off with the reason.
 ---@param lines string[]
 local function add_companions(lines)
-  local ide = package.loaded['mcp-tools.ide'] -- start-up cost: it is loaded once a companion is named
+  local ide = package.loaded['mcp-tools.agents'] -- start-up cost: it is loaded once a companion is named
   for i, companion in ipairs(ide and ide.status() or {}) do
     local reason = companion.reason and ': ' .. companion.reason or ''
     local text = ('%s  %s%s'):format(companion.label or companion.name, companion.state, reason)
@@ -233,7 +233,7 @@ end
 --- The process of the tools written in Python, when there is one.
 ---@return string?
 local function python_text()
-  local host = package.loaded['mcp-tools.python.host'] -- start-up cost: it has never run before it is loaded
+  local host = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: it has never run before it is loaded
   local status = host and host.status()
   if not status or status.state == 'none' then
     return nil

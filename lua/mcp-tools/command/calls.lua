@@ -4,10 +4,10 @@ local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local notify = require('mcp-tools.notify')
-local person = require('mcp-tools.hosts.person')
-local report = require('mcp-tools.discovery.report')
+local person = require('mcp-tools.callers.person')
+local report = require('mcp-tools.loading.report')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.layout.scratch')
+local scratch = require('mcp-tools.ui.window.scratch')
 local suggest = require('mcp-tools.util.suggest')
 
 ---@type table<string, mcp-tools.Subcommand>

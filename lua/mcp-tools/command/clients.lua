@@ -1,10 +1,10 @@
 --- Subcommands for AI clients' own configuration: connect and disconnect.
 
 local clients = require('mcp-tools.bridge.clients')
-local diff = require('mcp-tools.ui.layout.diff')
+local diff = require('mcp-tools.ui.window.diff')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.layout.scratch')
+local scratch = require('mcp-tools.ui.window.scratch')
 local suggest = require('mcp-tools.util.suggest')
 
 ---@type table<string, mcp-tools.Subcommand>

@@ -1,6 +1,6 @@
 --- Subcommands that only show: dashboard, log, audit.
 
-local audit = require('mcp-tools.trust.audit')
+local audit = require('mcp-tools.approval.audit')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -8,7 +8,7 @@ local dashboard = require('mcp-tools.ui.dashboard')
 local groups = require('mcp-tools.groups')
 local log = require('mcp-tools.log')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.layout.scratch')
+local scratch = require('mcp-tools.ui.window.scratch')
 
 ---@type table<string, mcp-tools.Subcommand>
 local M = {}

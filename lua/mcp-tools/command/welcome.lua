@@ -9,7 +9,7 @@ local core = require('mcp-tools.core')
 local install = require('mcp-tools.bridge.install')
 local interpreter = require('mcp-tools.bridge.interpreter')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.layout.scratch')
+local scratch = require('mcp-tools.ui.window.scratch')
 
 local REFRESH = 250 -- ms
 --- As far as the text of a step.

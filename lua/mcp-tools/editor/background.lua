@@ -1,7 +1,7 @@
 --- Work that no call waits for, such as what a question for approval shows.
 
 local log = require('mcp-tools.log')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local task = require('mcp-tools.util.task')
 
 local M = {}

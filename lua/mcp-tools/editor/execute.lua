@@ -4,7 +4,7 @@
 
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local save = require('mcp-tools.editor.buffer.save')
 local utf8 = require('mcp-tools.util.utf8')
 

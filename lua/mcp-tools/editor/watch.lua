@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local timer = require('mcp-tools.util.timer')
 
 local api, uv = vim.api, vim.uv

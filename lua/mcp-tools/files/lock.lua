@@ -6,7 +6,7 @@
 --- What is done under a lock takes a millisecond. One that is older was left by a process that died, or that slept with
 --- the machine; it is taken away, so whoever changes something asks `is_held` just before.
 
-local read_now = require('mcp-tools.files.read_now')
+local read_now = require('mcp-tools.files.read_sync')
 
 local uv = vim.uv
 

@@ -2,10 +2,7 @@
 ---
 --- Receives: paths as clients write them.
 --- Sends: resolved paths, and verdicts "inside the root?", "sensitive?".
---- Does not know about: arguments (trust/targets.lua), tools, decisions, people.
-
-local repository = require('mcp-tools.files.repository')
-local sensitive = require('mcp-tools.files.sensitive')
+--- Does not know about: arguments (approval/targets.lua), tools, decisions, people.
 
 local uv = vim.uv
 
@@ -222,17 +219,6 @@ function M.inside(path, root)
   end
   root = M.real_root(root)
   return path == root or vim.startswith(path, root .. '/')
-end
-
---- Is its text off limits, by its name, or as a part of a repository that has another name than `.git`?
----@param path string
----@return boolean
-function M.sensitive(path)
-  if sensitive.matches(path) then
-    return true
-  end
-  local renamed = repository.as_dot_git(path)
-  return renamed ~= nil and sensitive.matches(renamed)
 end
 
 return M

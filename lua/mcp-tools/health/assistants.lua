@@ -24,7 +24,7 @@ end
 ---@return fun()
 local function assistant(host, label)
   return function()
-    local hosts = package.loaded['mcp-tools.hosts.assistant'] -- by name: what is not loaded has given nothing
+    local hosts = package.loaded['mcp-tools.callers.assistant'] -- by name: what is not loaded has given nothing
     local count = hosts and hosts.given[host]
     if count then
       return health.ok(('%s has %d of these tools'):format(label, count))
@@ -89,7 +89,7 @@ function M.check()
       plugin[2]()
     end
   end
-  local integrations = package.loaded['mcp-tools.ide.integrations'] -- by name, as above
+  local integrations = package.loaded['mcp-tools.agents.integrations'] -- by name, as above
   for _, server in ipairs(integrations and integrations.status() or {}) do
     said = true
     report(server)

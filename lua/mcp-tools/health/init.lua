@@ -155,7 +155,7 @@ local function stranger(root)
   if path == '' then
     return nil
   end
-  local project = require('mcp-tools.files.project')
+  local project = require('mcp-tools.instances.project')
   local paths = require('mcp-tools.files.paths')
   local there = project.marked(vim.fs.dirname(path))
   if there and there ~= root then
@@ -211,14 +211,14 @@ local function bridge()
 end
 
 local function files()
-  local private_files, project = require('mcp-tools.files.private'), require('mcp-tools.files.project')
+  local private_files, project = require('mcp-tools.files.private_json'), require('mcp-tools.instances.project')
   local log = require('mcp-tools.log')
   local places = {
     { project.state_dir(), 'directory' },
     { vim.fs.joinpath(project.state_dir(), 'projects'), 'directory' },
     { vim.fs.joinpath(project.state_dir(), 'ledger'), 'directory' },
-    { require('mcp-tools.trust.audit').path(), 'file' },
-    { require('mcp-tools.bridge.instances').dir(), 'directory' },
+    { require('mcp-tools.approval.audit').path(), 'file' },
+    { require('mcp-tools.instances.file').dir(), 'directory' },
     { log.path(), 'file' },
   }
   local kept = bridge_status().identity_file
@@ -245,7 +245,7 @@ local function files()
       'Look at that file, then run :McpTools trust reset'
     )
   end
-  local audit = require('mcp-tools.trust.audit')
+  local audit = require('mcp-tools.approval.audit')
   if audit.failure() then
     health.warn(
       ('the audit log cannot be written: %s'):format(audit.failure()),
@@ -283,7 +283,7 @@ local sections = {
   {
     title = 'Companions',
     run = function()
-      require('mcp-tools.health.companions').check()
+      require('mcp-tools.health.agents').check()
     end,
   },
   {

@@ -6,11 +6,11 @@
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local discovery = require('mcp-tools.discovery')
+local discovery = require('mcp-tools.loading')
 local kinds = require('mcp-tools.registry.kinds')
-local listing = require('mcp-tools.registry.listing')
-local report = require('mcp-tools.discovery.report')
-local selection = require('mcp-tools.discovery.selection')
+local listing = require('mcp-tools.scope.listing')
+local report = require('mcp-tools.loading.report')
+local selection = require('mcp-tools.loading.selection')
 local source = require('mcp-tools.registry.source')
 
 local health = vim.health

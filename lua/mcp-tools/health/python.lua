@@ -5,9 +5,9 @@
 --- Does not know about: what was found where: that stands with what other plugins ship.
 
 local config = require('mcp-tools.config')
-local host = require('mcp-tools.python.host')
+local host = require('mcp-tools.python_worker.worker')
 local interpreter = require('mcp-tools.bridge.interpreter')
-local python = require('mcp-tools.discovery.python')
+local python = require('mcp-tools.loading.python')
 
 local health = vim.health
 
@@ -24,7 +24,7 @@ local function program()
   return config.get('bridge.python') or interpreter.interpreter(interpreter.environment_dir())
 end
 
----@type table<string, fun(status: mcp-tools.python.HostStatus)>
+---@type table<string, fun(status: mcp-tools.python_worker.HostStatus)>
 local STATES = {
   none = function()
     health.info('the host does not run; the first call of a tool starts it')

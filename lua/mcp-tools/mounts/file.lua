@@ -6,11 +6,11 @@
 ---
 --- One that lies in the project was written by whoever made the project: it counts once the person trusts it.
 
-local project = require('mcp-tools.files.project')
-local read_now = require('mcp-tools.files.read_now')
+local project = require('mcp-tools.instances.project')
+local read_now = require('mcp-tools.files.read_sync')
 local source = require('mcp-tools.registry.source')
 local spec = require('mcp-tools.mounts.spec')
-local trusted = require('mcp-tools.files.trusted')
+local trusted = require('mcp-tools.privacy.trusted')
 
 local M = {}
 

@@ -8,8 +8,8 @@
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
-local private_files = require('mcp-tools.files.private')
-local project = require('mcp-tools.files.project')
+local private_files = require('mcp-tools.files.private_json')
+local project = require('mcp-tools.instances.project')
 local source = require('mcp-tools.registry.source')
 
 local M = {}

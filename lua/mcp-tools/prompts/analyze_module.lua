@@ -1,7 +1,7 @@
 --- Prompt: analyze a module.
 
 local content = require('mcp-tools.content')
-local path_completion = require('mcp-tools.files.completion')
+local path_completion = require('mcp-tools.privacy.completion')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')

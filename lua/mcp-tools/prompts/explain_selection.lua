@@ -1,6 +1,6 @@
 --- Prompt: explain the selection.
 
-local selection = require('mcp-tools.editor.person.selection')
+local selection = require('mcp-tools.editor.user.selection')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 

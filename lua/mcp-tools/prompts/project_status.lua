@@ -2,9 +2,9 @@
 
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local git_changes = require('mcp-tools.editor.git.changes')
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')

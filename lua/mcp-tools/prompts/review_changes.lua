@@ -1,8 +1,8 @@
 --- Prompt: review changes.
 
 local git_changes = require('mcp-tools.editor.git.changes')
-local path_completion = require('mcp-tools.files.completion')
-local access = require('mcp-tools.files.access')
+local path_completion = require('mcp-tools.privacy.completion')
+local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local trim = require('mcp-tools.util.trim')
 local buffers = require('mcp-tools.editor.buffer')

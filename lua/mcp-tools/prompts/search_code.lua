@@ -1,10 +1,10 @@
 --- Prompt: search the code.
 
-local path_completion = require('mcp-tools.files.completion')
-local access = require('mcp-tools.files.access')
+local path_completion = require('mcp-tools.privacy.completion')
+local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local matches_text = require('mcp-tools.editor.search.matches_text')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local search = require('mcp-tools.editor.search')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')

@@ -2,8 +2,8 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local content = require('mcp-tools.content')
-local path_completion = require('mcp-tools.files.completion')
-local access = require('mcp-tools.files.access')
+local path_completion = require('mcp-tools.privacy.completion')
+local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')

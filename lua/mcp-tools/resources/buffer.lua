@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local path_completion = require('mcp-tools.files.completion')
+local path_completion = require('mcp-tools.privacy.completion')
 local watch = require('mcp-tools.editor.watch')
 
 return {

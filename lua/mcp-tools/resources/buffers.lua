@@ -1,6 +1,6 @@
 --- The person's buffers.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local uri_template = require('mcp-tools.util.uri_template')
 local watch = require('mcp-tools.editor.watch')

@@ -1,6 +1,6 @@
 --- Where the person is.
 
-local cursor = require('mcp-tools.editor.person.cursor')
+local cursor = require('mcp-tools.editor.user.cursor')
 local watch = require('mcp-tools.editor.watch')
 
 local api = vim.api

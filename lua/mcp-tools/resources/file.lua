@@ -1,7 +1,7 @@
 --- Files of the project, as they are on disk.
 
-local path_completion = require('mcp-tools.files.completion')
-local read_file = require('mcp-tools.files.read')
+local path_completion = require('mcp-tools.privacy.completion')
+local read_file = require('mcp-tools.privacy.read')
 local mime = require('mcp-tools.files.mime')
 local watch = require('mcp-tools.editor.watch')
 

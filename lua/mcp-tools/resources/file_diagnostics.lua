@@ -1,9 +1,9 @@
 --- Diagnostics of one file.
 
 local buffers = require('mcp-tools.editor.buffer')
-local path_completion = require('mcp-tools.files.completion')
+local path_completion = require('mcp-tools.privacy.completion')
 local findings = require('mcp-tools.editor.diagnostics.findings')
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local watch = require('mcp-tools.editor.watch')
 
 return {

@@ -1,7 +1,7 @@
 --- The quickfix list.
 
 local quickfix = require('mcp-tools.editor.quickfix')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 local watch = require('mcp-tools.editor.watch')
 

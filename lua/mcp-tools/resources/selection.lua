@@ -1,6 +1,6 @@
 --- What the person has selected.
 
-local selection = require('mcp-tools.editor.person.selection')
+local selection = require('mcp-tools.editor.user.selection')
 local watch = require('mcp-tools.editor.watch')
 
 return {

@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local findings = require('mcp-tools.editor.diagnostics.findings')
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local mcp_tools = require('mcp-tools')
 local watch = require('mcp-tools.editor.watch')
 

@@ -3,8 +3,8 @@
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local mcp_tools = require('mcp-tools')
-local read_file = require('mcp-tools.files.read')
-local access = require('mcp-tools.files.access')
+local read_file = require('mcp-tools.privacy.read')
+local access = require('mcp-tools.privacy.access')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 

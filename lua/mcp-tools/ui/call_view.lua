@@ -3,7 +3,7 @@
 
 local json = require('mcp-tools.util.json')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.layout.scratch')
+local scratch = require('mcp-tools.ui.window.scratch')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -104,7 +104,7 @@ local function own_part(trace)
   trace = own and 'Traceback (most recent call last):\n' .. own or trace
   local lines = {}
   for line in vim.gsplit(trace, '\n', { plain = true }) do
-    if line:find('/lua/mcp-tools/call/', 1, true) then
+    if line:find('/lua/mcp-tools/calls/', 1, true) then
       break
     end
     table.insert(lines, line)

@@ -8,7 +8,7 @@
 
 local changes = require('mcp-tools.editor.edit.changes')
 local config = require('mcp-tools.config')
-local highlights = require('mcp-tools.ui.layout.highlights')
+local highlights = require('mcp-tools.ui.window.highlights')
 
 local api = vim.api
 

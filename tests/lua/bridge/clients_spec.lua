@@ -1,5 +1,5 @@
 local clients = require('mcp-tools.bridge.clients')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local t = require('helpers')
 
 describe('the clients that can be connected', function()

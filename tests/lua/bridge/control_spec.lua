@@ -4,10 +4,10 @@ local t = require('helpers')
 local attachment = require('mcp-tools.bridge.attachment')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
-local identity = require('mcp-tools.bridge.identity')
+local identity = require('mcp-tools.instances.identity')
 local interpreter = require('mcp-tools.bridge.interpreter')
-local instances = require('mcp-tools.bridge.instances')
-local project = require('mcp-tools.files.project')
+local instances = require('mcp-tools.instances.file')
+local project = require('mcp-tools.instances.project')
 
 local FIXTURE = vim.fs.joinpath(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)), '..', 'fixtures', 'fake_bridge.py')
 

@@ -3,7 +3,7 @@ local t = require('helpers')
 local config = require('mcp-tools.config')
 local install = require('mcp-tools.bridge.install')
 local interpreter = require('mcp-tools.bridge.interpreter')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 local function resolve()
   local got

@@ -4,7 +4,7 @@ local core = require('mcp-tools.core')
 local paths = require('mcp-tools.files.paths')
 local project = require('editor_project')
 local t = require('helpers')
-local targets = require('mcp-tools.trust.targets')
+local targets = require('mcp-tools.approval.targets')
 
 before_each(function()
   project.open()
@@ -198,7 +198,7 @@ describe('a project', function()
     t.eq({ true, true }, { paths.is_project(project.root), paths.inside(project.root .. '/a.lua', project.root) })
 
     vim.cmd.cd(project.base)
-    t.eq(project.base, require('mcp-tools.files.project').root())
+    t.eq(project.base, require('mcp-tools.instances.project').root())
     for _, path in ipairs({ project.base .. '/.profile', '.profile', '/etc/hostname' }) do
       t.matches('asked: .* is outside the project', (call('buffer_read', { path = path })))
       t.eq('Resource not found', (call('file://' .. vim.fs.joinpath(project.base, path), nil, 'resource')))

@@ -31,7 +31,7 @@ end
 describe('health', function()
   before_each(function()
     config.reset()
-    require('mcp-tools.files.project').fix(nil)
+    require('mcp-tools.instances.project').fix(nil)
     notifications.collect() -- not what is tested here, and kept from the output
     vim.env.XDG_RUNTIME_DIR = nil
   end)

@@ -102,7 +102,7 @@ describe('what the bridge is told of a mount', function()
   end)
 
   it('keeps a program of the user out of the project, unless its cwd is there', function()
-    local project = require('mcp-tools.files.project')
+    local project = require('mcp-tools.instances.project')
     local out = assert(told({ command = { 'npx', '-y', 'x' } }))
     t.ok(not require('mcp-tools.registry.source').lies_in(out.cwd, project.root()))
     t.eq({}, vim.fn.readdir(out.cwd))

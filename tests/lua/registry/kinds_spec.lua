@@ -26,7 +26,7 @@ package.loaded.song_definition = {
 
 local Registrations = require('mcp-tools.registry.registrations')
 local core = require('mcp-tools.core')
-local wire = require('mcp-tools.wire')
+local wire = require('mcp-tools.rpc')
 
 local function song(title)
   return { title = title, play = function() end }

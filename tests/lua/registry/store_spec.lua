@@ -195,7 +195,7 @@ describe('bundled tools', function()
   end)
 
   it('are named by their path, and each has all that it needs', function()
-    local files = require('mcp-tools.discovery.bundled_files').of('tools')
+    local files = require('mcp-tools.loading.bundled_files').of('tools')
     config.setup({
       tools = vim.list_extend(
         { 'all' },
@@ -220,7 +220,7 @@ describe('bundled tools', function()
     config.setup({ tools = 'recommended' })
     local registry = core.get().registry
     t.ok(#registry:list('tools') <= 25)
-    t.ok(#require('mcp-tools.wire').list('tools').json <= 16 * 1024)
+    t.ok(#require('mcp-tools.rpc').list('tools').json <= 16 * 1024)
     registry:clear('tools')
   end)
 

@@ -11,7 +11,7 @@ end
 
 --- How often a resource says that it has changed, from a subscription on.
 local function watched(uri)
-  local resolver = require('mcp-tools.call.resolver')
+  local resolver = require('mcp-tools.calls.resolver')
   local located = assert(resolver.find(core.get().registry, uri, function()
     return project.root
   end))

@@ -2,7 +2,7 @@
 -- What a check may cost, whatever the client sends and whatever the schema's author wrote: time, length of what is
 -- told.
 
-local args_check = require('mcp-tools.call.arguments')
+local args_check = require('mcp-tools.calls.arguments')
 local definition = require('mcp-tools.registry.definition.tool')
 local log = require('mcp-tools.log')
 local schema = require('mcp-tools.schema')

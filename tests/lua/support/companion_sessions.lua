@@ -2,11 +2,11 @@
 -- Receives: the name of a companion. Sends: sessions; results in MCP's shape. Does not know about: what is tested.
 
 local core = require('mcp-tools.core')
-local companion_sessions = require('mcp-tools.editor.companion')
+local companion_sessions = require('mcp-tools.editor.agents')
 local definition = require('mcp-tools.registry.definition.tool')
-local registered = require('mcp-tools.registry.companions')
+local registered = require('mcp-tools.scope.agent_tools')
 local review = require('mcp-tools.editor.review')
-local scope = require('mcp-tools.registry.scope')
+local scope = require('mcp-tools.scope')
 local t = require('helpers')
 
 local M = {}
@@ -18,7 +18,7 @@ local count = 0
 ---@param client? string
 ---@return mcp-tools.companion.Session session `pushed` has its notifications: { method, params }
 function M.open(name, client)
-  local companion = require('mcp-tools.companions.' .. name)
+  local companion = require('mcp-tools.agents.known.' .. name)
   registered.set(
     name,
     vim.tbl_map(function(tool)
@@ -54,7 +54,7 @@ end
 
 --- The agent is gone.
 function M.close(session)
-  local companion = require('mcp-tools.companions.' .. session.companion)
+  local companion = require('mcp-tools.agents.known.' .. session.companion)
   companion_sessions.remove(session.key)
   if companion.left then
     companion.left(session)

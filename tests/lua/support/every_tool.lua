@@ -2,7 +2,7 @@
 -- Receives: schemas; a project to point at. Sends: arguments, and calls that have ended.
 -- Does not know about: what is tested.
 
-local bundled = require('mcp-tools.discovery.bundled_files')
+local bundled = require('mcp-tools.loading.bundled_files')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local t = require('helpers')

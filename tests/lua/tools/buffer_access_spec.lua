@@ -1,11 +1,11 @@
 -- slow, every Neovim
 -- What tools that read a buffer refuse, however it is named and wherever the cursor is.
 
-local Call = require('mcp-tools.call.call')
-local Ctx = require('mcp-tools.call.ctx')
+local Call = require('mcp-tools.calls.call')
+local Ctx = require('mcp-tools.calls.ctx')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local editor = require('editor_project')
 local t = require('helpers')
 

@@ -2,7 +2,7 @@
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
-local files = require('mcp-tools.files.project')
+local files = require('mcp-tools.instances.project')
 local t = require('helpers')
 
 local api = vim.api
@@ -278,7 +278,7 @@ describe('buffer_edit', function()
     call = project.start('buffer_edit', { path = path, edits = { search } })
     call:cancel('test') -- while it is being read
     local passed
-    require('mcp-tools.files.ahead').once_read(function()
+    require('mcp-tools.privacy.read_cache').once_read(function()
       passed = true
     end)
     t.wait(function()

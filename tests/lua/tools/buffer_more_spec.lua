@@ -3,7 +3,7 @@
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local files = require('mcp-tools.files.project')
+local files = require('mcp-tools.instances.project')
 local project = require('editor_project')
 local t = require('helpers')
 

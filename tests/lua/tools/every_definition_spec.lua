@@ -1,12 +1,12 @@
 -- Holds for every bundled tool: what a model pays for its definition, and what it learns by it.
 
-local bundled = require('mcp-tools.discovery.bundled_files')
-local bundled_files = require('mcp-tools.discovery.bundled_files')
+local bundled = require('mcp-tools.loading.bundled_files')
+local bundled_files = require('mcp-tools.loading.bundled_files')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local every = require('every_tool')
 local t = require('helpers')
-local wire = require('mcp-tools.wire')
+local wire = require('mcp-tools.rpc')
 
 --- Characters of a description, of an argument too, that nobody has to read more than.
 local MAX_DESCRIPTION, MAX_ARGUMENT = 300, 200

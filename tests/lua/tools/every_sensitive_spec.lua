@@ -5,7 +5,7 @@
 local core = require('mcp-tools.core')
 local editor = require('editor_project')
 local every = require('every_tool')
-local paths = require('mcp-tools.files.paths')
+local sensitive = require('mcp-tools.privacy.sensitive')
 local t = require('helpers')
 
 --- The part of the line that nobody asks for. What a client says itself may come back.
@@ -138,7 +138,7 @@ describe('no line of a sensitive file leaves', function()
   before_each(function()
     every.LIMIT = 1000
     spread()
-    t.ok(paths.sensitive(editor.root .. '/.env'))
+    t.ok(sensitive.is_sensitive(editor.root .. '/.env'))
   end)
 
   after_each(function()

@@ -1,7 +1,7 @@
 -- every Neovim
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local files = require('mcp-tools.files.project')
+local files = require('mcp-tools.instances.project')
 local project = require('editor_project')
 local t = require('helpers')
 

@@ -1,9 +1,9 @@
 -- every Neovim
 local Answers = require('mcp-tools.ui.interview.answers')
-local Call = require('mcp-tools.call.call')
+local Call = require('mcp-tools.calls.call')
 local Question = require('mcp-tools.ui.approval.question')
-local help = require('mcp-tools.ui.layout.help')
-local highlights = require('mcp-tools.ui.layout.highlights')
+local help = require('mcp-tools.ui.window.help')
+local highlights = require('mcp-tools.ui.window.highlights')
 local t = require('helpers')
 
 local api = vim.api
@@ -25,7 +25,7 @@ local function sources()
   for _, path in ipairs(vim.fn.globpath(ROOT .. '/lua/mcp-tools', '**/*.lua', false, true)) do
     out[path:sub(#ROOT + #'/lua/mcp-tools/' + 1)] = table.concat(vim.fn.readfile(path), '\n')
   end
-  t.ok(out['ui/layout/highlights.lua'])
+  t.ok(out['ui/window/highlights.lua'])
   return out
 end
 
@@ -81,17 +81,17 @@ end
 describe('one look', function()
   it('has one place that opens windows, but for the texts that belong to the person', function()
     t.eq({
-      'editor/person/show.lua', -- a text of the project, in a window of the person's
-      'ui/layout/float/window.lua',
-      'ui/layout/help.lua',
-      'ui/layout/scratch.lua',
+      'editor/user/show.lua', -- a text of the project, in a window of the person's
+      'ui/window/float/window.lua',
+      'ui/window/help.lua',
+      'ui/window/scratch.lua',
       'ui/review/hunk_editor.lua', -- text that is written
       'ui/review/split.lua', -- two texts side by side
     }, files_with('nvim_open_win('))
   end)
 
   it('has one set of highlight groups', function()
-    t.eq({ 'ui/layout/highlights.lua' }, files_with('nvim_set_hl('))
+    t.eq({ 'ui/window/highlights.lua' }, files_with('nvim_set_hl('))
     local names, others = {}, {}
     for _, group in ipairs(highlights.list) do
       names[group.name] = true
@@ -102,7 +102,7 @@ describe('one look', function()
     end
     local found = 0
     for file, source in pairs(sources()) do
-      if vim.startswith(file, 'ui/') and file ~= 'ui/layout/highlights.lua' then
+      if vim.startswith(file, 'ui/') and file ~= 'ui/window/highlights.lua' then
         for name in source:gmatch("[^%w]'(%u%a+)'") do
           t.eq({ file, name, nil }, { file, name, not names[name] and others[name] or nil })
         end
@@ -145,7 +145,7 @@ describe('help', function()
   end)
 
   it('is on ? at the bottom, in a question for approval, an interview, a review and a hunk', function()
-    require('mcp-tools.ui.layout.scratch').show('test', { 'a line' })
+    require('mcp-tools.ui.window.scratch').show('test', { 'a line' })
     has_help(api.nvim_get_current_win())
 
     local call = Call.new({ id = 'look', name = 'x', host = 'test' })
@@ -198,7 +198,7 @@ describe('help', function()
   end)
 
   it('goes with the next key, and with the window that it is for', function()
-    local scratch = require('mcp-tools.ui.layout.scratch')
+    local scratch = require('mcp-tools.ui.window.scratch')
     scratch.show('test', { 'a line' })
     for _, key in ipairs({ 'j', '?', 'q' }) do
       api.nvim_feedkeys('?', 'xt', false)

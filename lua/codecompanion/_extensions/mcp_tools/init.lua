@@ -1,3 +1,3 @@
 --- Where CodeCompanion looks for the extension `mcp_tools`.
 
-return require('mcp-tools.hosts.codecompanion')
+return require('mcp-tools.callers.codecompanion')

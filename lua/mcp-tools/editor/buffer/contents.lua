@@ -1,12 +1,12 @@
 --- Texts: of a buffer, of a file on the disk as its buffer would have it, or of files as the editor has them.
 
-local ahead = require('mcp-tools.files.ahead')
+local ahead = require('mcp-tools.privacy.read_cache')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local file_text = require('mcp-tools.files.text')
 local garbage = require('mcp-tools.util.garbage')
 local open = require('mcp-tools.editor.buffer.open')
-local read = require('mcp-tools.files.read')
+local read = require('mcp-tools.privacy.read')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -91,7 +91,7 @@ end
 ---@param max_bytes? integer
 ---@return string[]? lines
 ---@return string? fault
----@return string? code 'ENOENT', or that of a file that is being read (files/ahead.lua)
+---@return string? code 'ENOENT', or that of a file that is being read (privacy/read_cache.lua)
 ---@return mcp-tools.TextEnds? ends of a file that is not open
 function M.lines_on_disk(path, bufnr, again, max_bytes)
   local bytes, fault, code = ahead.get(path, again)

@@ -3,7 +3,7 @@
 --- Neovim compares the file with what it read, and tells an autocommand instead of asking the person. It tells once; so
 --- a conflict is remembered here until the file or the buffer is another.
 
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local text_diff = require('mcp-tools.editor.text.diff')
 local strings = require('mcp-tools.util.strings')
 local validate = require('mcp-tools.util.validate')

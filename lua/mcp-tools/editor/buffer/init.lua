@@ -2,11 +2,11 @@
 ---
 --- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
 
-local access = require('mcp-tools.files.access')
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 local api = vim.api
 

@@ -3,11 +3,11 @@
 --- A buffer that nobody looks at has no swap file, so that there is nothing to ask about one that another editor left.
 --- It gets its own when the person first sees it.
 
-local access = require('mcp-tools.files.access')
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local errors = require('mcp-tools.errors')
 local in_lists = require('mcp-tools.editor.buffer.in_lists')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local timer = require('mcp-tools.util.timer')
 local validate = require('mcp-tools.util.validate')
 

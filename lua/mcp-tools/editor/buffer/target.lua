@@ -3,8 +3,8 @@
 --- Another buffer may have become the current one, or a folder a link, since the call was decided on: so this looks
 --- again.
 
-local access = require('mcp-tools.files.access')
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')

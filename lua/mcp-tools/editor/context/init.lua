@@ -3,9 +3,9 @@
 --- The window that counts is the last one that is no terminal, and sensitive files are as if they were not open. What
 --- happens at a key is one comparison; all else waits for a pause, and is done only while somebody listens.
 
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
-local cursor = require('mcp-tools.editor.person.cursor')
+local cursor = require('mcp-tools.editor.user.cursor')
 local location = require('mcp-tools.editor.context.location')
 local log = require('mcp-tools.log')
 local selection = require('mcp-tools.editor.context.selection')

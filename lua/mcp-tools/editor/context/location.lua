@@ -1,7 +1,7 @@
 --- Places as agents' own channels tell them: files by their real path, lines and characters as the protocol of
 --- language servers counts them (from 0, in UTF-16).
 
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 

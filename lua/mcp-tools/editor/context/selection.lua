@@ -4,7 +4,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local location = require('mcp-tools.editor.context.location')
-local person_selection = require('mcp-tools.editor.person.selection')
+local person_selection = require('mcp-tools.editor.user.selection')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api, fn = vim.api, vim.fn

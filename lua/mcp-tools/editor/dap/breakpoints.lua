@@ -1,13 +1,13 @@
 --- Breakpoints, set and removed by their place, in buffers that nobody has to look at; and a run to a line.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local request = require('mcp-tools.editor.dap.request')
 local stop = require('mcp-tools.editor.dap.stop')
 local sessions = require('mcp-tools.editor.dap.sessions')

@@ -5,7 +5,7 @@
 --- Does not know about: approval.
 
 local errors = require('mcp-tools.errors')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local request = require('mcp-tools.editor.dap.request')
 local stop = require('mcp-tools.editor.dap.stop')
 local time_slice = require('mcp-tools.util.time_slice')

@@ -10,7 +10,7 @@ local lru = require('mcp-tools.util.lru')
 local suggest = require('mcp-tools.util.suggest')
 local timer = require('mcp-tools.util.timer')
 local sessions = require('mcp-tools.editor.dap.sessions')
-local trusted = require('mcp-tools.files.trusted')
+local trusted = require('mcp-tools.privacy.trusted')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}

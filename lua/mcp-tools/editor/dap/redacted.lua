@@ -2,7 +2,7 @@
 
 local log = require('mcp-tools.log')
 local position = require('mcp-tools.editor.position')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local secrets = require('mcp-tools.util.secrets')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,14 +1,14 @@
 --- A stop, told in one answer of about half a kilobyte: why, where, the lines around it, who called, what has changed,
 --- what was printed.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local errors = require('mcp-tools.errors')
 local position = require('mcp-tools.editor.position')
 local request = require('mcp-tools.editor.dap.request')
-local read = require('mcp-tools.files.read')
-local redact = require('mcp-tools.files.redact')
+local read = require('mcp-tools.privacy.read')
+local redact = require('mcp-tools.privacy.redact')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local redacted = require('mcp-tools.editor.dap.redacted')
 local utf8 = require('mcp-tools.util.utf8')

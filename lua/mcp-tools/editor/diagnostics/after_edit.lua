@@ -1,6 +1,6 @@
 --- Diagnostics in the answer of an edit: those of the new text, and new errors in other open files.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')

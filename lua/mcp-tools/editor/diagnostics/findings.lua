@@ -3,10 +3,10 @@
 --- Of files that may not be read only the number is given. Whether diagnostics are of the present text is told by
 --- fresh.lua.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local garbage = require('mcp-tools.util.garbage')
 local position = require('mcp-tools.editor.position')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local sort = require('mcp-tools.util.sort')
 local strings = require('mcp-tools.util.strings')

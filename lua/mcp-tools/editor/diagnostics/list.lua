@@ -4,7 +4,7 @@
 --- Sends: the answer of the tool, or an error value; never "clean" where no server has looked at the text.
 --- Does not know about: what the tool is called, marks (delta.lua).
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.diagnostics.findings')
@@ -12,7 +12,7 @@ local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local lsp = require('mcp-tools.editor.lsp')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local per_session = require('mcp-tools.util.per_session')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 

@@ -6,9 +6,9 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local findings = require('mcp-tools.editor.diagnostics.findings')
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
-local path_completion = require('mcp-tools.files.completion')
+local path_completion = require('mcp-tools.privacy.completion')
 local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 

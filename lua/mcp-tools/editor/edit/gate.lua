@@ -1,6 +1,6 @@
 --- Edits of a call and the person's review of them: before they are made, or after.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local are_stale = require('mcp-tools.editor.review.review').are_stale
 local config = require('mcp-tools.config')
 local disk = require('mcp-tools.editor.buffer.disk')

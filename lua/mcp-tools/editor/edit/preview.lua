@@ -3,14 +3,14 @@
 --- It is made at once, while the question is shown: a file that is not open is not loaded, and read beside the main
 --- loop. Until that is done the difference is not known.
 
-local access = require('mcp-tools.files.access')
-local ahead = require('mcp-tools.files.ahead')
+local access = require('mcp-tools.privacy.access')
+local ahead = require('mcp-tools.privacy.read_cache')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local text_edits = require('mcp-tools.editor.text.edits')
 local text_diff = require('mcp-tools.editor.text.diff')
 

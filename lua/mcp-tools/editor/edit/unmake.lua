@@ -1,12 +1,12 @@
 --- A file that an agent made, taken back: it is deleted, as long as it has what the agent gave it.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
-local project = require('mcp-tools.files.project')
-local read = require('mcp-tools.files.read')
+local project = require('mcp-tools.instances.project')
+local read = require('mcp-tools.privacy.read')
 local text = require('mcp-tools.files.text')
 
 local api, uv = vim.api, vim.uv

@@ -1,6 +1,6 @@
 --- The checksum of a file, made without holding up the editor.
 
-local read = require('mcp-tools.files.read')
+local read = require('mcp-tools.privacy.read')
 local sha256 = require('mcp-tools.util.sha256')
 local time_slice = require('mcp-tools.util.time_slice')
 

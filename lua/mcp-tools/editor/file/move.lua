@@ -1,7 +1,7 @@
 --- A file or folder moved, with what servers change in other files for it; buffers follow.
 
-local access = require('mcp-tools.files.access')
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -15,7 +15,7 @@ local names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
 local save = require('mcp-tools.editor.buffer.save')
-local sensitive = require('mcp-tools.files.sensitive')
+local sensitive = require('mcp-tools.privacy.sensitive')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
@@ -169,7 +169,7 @@ function M.exposed(ctx, from, to)
   local pause = time_slice.of(ctx)
   for _, name in ipairs((names.list(ctx, from, { ignored = true }))) do
     local path = from .. '/' .. name
-    if paths.sensitive(path) and not paths.sensitive(to .. '/' .. name) then
+    if sensitive.is_sensitive(path) and not sensitive.is_sensitive(to .. '/' .. name) then
       return path
     end
     pause()

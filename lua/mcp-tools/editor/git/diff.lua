@@ -1,6 +1,6 @@
 --- A diff of git, file by file: each is judged by itself, and only what may be shown is asked for.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local revision = require('mcp-tools.editor.git.revision')
 local utf8 = require('mcp-tools.util.utf8')

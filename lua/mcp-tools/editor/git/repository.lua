@@ -5,7 +5,7 @@
 --- told the result, so that there is no second decision.
 
 local config = require('mcp-tools.config')
-local read_now = require('mcp-tools.files.read_now')
+local read_now = require('mcp-tools.files.read_sync')
 
 local uv = vim.uv
 

@@ -1,6 +1,6 @@
 --- Revisions as people write them, and what every question to git about the project needs.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local git = require('mcp-tools.editor.git')

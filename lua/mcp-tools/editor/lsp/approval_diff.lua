@@ -3,7 +3,7 @@
 ---
 --- `refusal` loads nothing and asks no server: a file that is not open may get a server once it is.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
@@ -12,7 +12,7 @@ local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local lru = require('mcp-tools.util.lru')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 local api = vim.api
 

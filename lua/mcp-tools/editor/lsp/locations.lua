@@ -1,14 +1,14 @@
 --- Places that servers name, as answers: the path of a file once, then `line: text` for each.
 --- Of files that may not be read, the places come without their text.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local file_text = require('mcp-tools.files.text')
 local matches_text = require('mcp-tools.editor.search.matches_text')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
-local read = require('mcp-tools.files.read')
-local redact = require('mcp-tools.files.redact')
+local read = require('mcp-tools.privacy.read')
+local redact = require('mcp-tools.privacy.redact')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')

@@ -3,7 +3,7 @@
 --- A server that has not read all of the project renames a part of it, and says that it succeeded. So the old name is
 --- searched for in the project's text, and the server is asked what the remaining places mean.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')

@@ -4,7 +4,7 @@
 --- Sends: UTF-8 without secrets.
 --- Does not know about: what they are of.
 
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 

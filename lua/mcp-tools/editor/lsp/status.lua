@@ -4,7 +4,7 @@
 --- Sends: the answer of the tool, or an error value.
 --- Does not know about: what servers are asked, what the tool is called.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')

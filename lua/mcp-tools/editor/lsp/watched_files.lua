@@ -14,7 +14,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local git = require('mcp-tools.editor.git')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local paths = require('mcp-tools.files.paths')
-local read = require('mcp-tools.files.read')
+local read = require('mcp-tools.privacy.read')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv

@@ -4,7 +4,7 @@
 --- Sends: what changed in which file, or why nothing has.
 --- Does not know about: what the edit is for.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')

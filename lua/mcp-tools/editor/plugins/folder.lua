@@ -1,7 +1,8 @@
 --- A plugin's directory: its Lua modules, help, readme, and the text of its files. Nothing of it is loaded.
 
 local paths = require('mcp-tools.files.paths')
-local read = require('mcp-tools.files.read')
+local sensitive = require('mcp-tools.privacy.sensitive')
+local read = require('mcp-tools.privacy.read')
 
 local uv = vim.uv
 
@@ -96,7 +97,7 @@ local function judge(path, root)
     return paths.inside((paths.resolve(folder)), root)
   end)
   return function(real)
-    return not paths.sensitive(real) and (not is_own or paths.inside(real, root))
+    return not sensitive.is_sensitive(real) and (not is_own or paths.inside(real, root))
   end
 end
 

@@ -1,8 +1,8 @@
 --- Sensitive files that lie where programs run, such as `.env`: what a program prints of them is left out.
 
-local guarded = require('mcp-tools.files.guarded')
-local paths = require('mcp-tools.files.paths')
-local read = require('mcp-tools.files.read')
+local guarded = require('mcp-tools.privacy.sensitive_lines')
+local sensitive = require('mcp-tools.privacy.sensitive')
+local read = require('mcp-tools.privacy.read')
 
 local uv = vim.uv
 
@@ -31,7 +31,7 @@ local function sensitive_in(ctx, folder)
       end
       vim.schedule(function() -- the patterns are an option
         done(vim.tbl_filter(function(name)
-          return paths.sensitive(folder .. '/' .. name)
+          return sensitive.is_sensitive(folder .. '/' .. name)
         end, names))
       end)
     end)

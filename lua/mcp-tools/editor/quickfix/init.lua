@@ -1,10 +1,10 @@
 --- Quickfix and location lists: entries as they may be told, and new lists.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local position = require('mcp-tools.editor.position')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local sanitize = require('mcp-tools.util.sanitize')
 local utf8 = require('mcp-tools.util.utf8')
 

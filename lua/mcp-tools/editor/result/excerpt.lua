@@ -2,9 +2,9 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local content = require('mcp-tools.content')
-local read_file = require('mcp-tools.files.read')
+local read_file = require('mcp-tools.privacy.read')
 local mime = require('mcp-tools.files.mime')
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local strings = require('mcp-tools.util.strings')
 local uri_template = require('mcp-tools.util.uri_template')
 local utf8 = require('mcp-tools.util.utf8')

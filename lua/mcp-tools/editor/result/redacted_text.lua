@@ -1,6 +1,6 @@
 --- Text of files and programs as it may be quoted: UTF-8, without secrets, made in pieces.
 
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')

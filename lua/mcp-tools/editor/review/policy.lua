@@ -8,7 +8,7 @@ local M = {}
 
 ---@alias mcp-tools.ReviewWhen 'ask'|'after'|'never'
 
---- Decisions that were made for what is reviewed (trust/gateway.lua); the latter by the person, who waits for it.
+--- Decisions that were made for what is reviewed (approval/gateway.lua); the latter by the person, who waits for it.
 local REVIEWED = { review = true, ['person: review'] = true }
 
 local STRICTNESS = { never = 1, after = 2, ask = 3 }

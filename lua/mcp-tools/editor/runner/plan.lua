@@ -2,15 +2,15 @@
 ---
 --- What a file of the project names to be run (a script, a target) is only run when the user trusts that file.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local pytest = require('mcp-tools.editor.runner.pytest')
-local read_now = require('mcp-tools.files.read_now')
+local read_now = require('mcp-tools.files.read_sync')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local utf8 = require('mcp-tools.util.utf8')
 

@@ -1,7 +1,7 @@
 --- pytest: its command, its tests by the text of their files, and what they came to.
 
 local paths = require('mcp-tools.files.paths')
-local read_now = require('mcp-tools.files.read_now')
+local read_now = require('mcp-tools.files.read_sync')
 
 local M = {}
 

@@ -1,6 +1,6 @@
 --- Report of a run of tests that fits: failures with details, else without, else counts per file.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local result = require('mcp-tools.editor.result')
 
 local M = {}

@@ -1,11 +1,11 @@
 --- Scripts of package.json and targets of a Makefile. Only those of files that the user trusts become commands.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
-local read_now = require('mcp-tools.files.read_now')
+local read_now = require('mcp-tools.files.read_sync')
 local trim = require('mcp-tools.util.trim')
-local trusted = require('mcp-tools.files.trusted')
+local trusted = require('mcp-tools.privacy.trusted')
 
 local M = {}
 

@@ -1,6 +1,6 @@
 --- Files of a place that globs take, and which of them may be read.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.search.names')
 local glob = require('mcp-tools.files.glob')

@@ -1,7 +1,7 @@
 --- A search in the text of the project, as the editor has it: unsaved changes count, what the disk has does not.
 
-local access = require('mcp-tools.files.access')
-local buffer_kind = require('mcp-tools.files.buffer_kind')
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
 local engines = require('mcp-tools.editor.search.engine')

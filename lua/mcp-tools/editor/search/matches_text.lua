@@ -2,7 +2,7 @@
 
 local result = require('mcp-tools.editor.result')
 local position = require('mcp-tools.editor.position')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}

@@ -6,7 +6,7 @@
 
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
-local repository = require('mcp-tools.files.repository')
+local repository = require('mcp-tools.privacy.repository')
 local sort = require('mcp-tools.util.sort')
 local time_slice = require('mcp-tools.util.time_slice')
 

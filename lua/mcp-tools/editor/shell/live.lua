@@ -1,6 +1,6 @@
 --- The output of a program as it comes, told as the progress of its call.
 
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,6 +1,6 @@
 --- Finding symbols by name: in a file, in a directory, or the one of the project that a call's arguments mean.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local file_type = require('mcp-tools.files.filetype')

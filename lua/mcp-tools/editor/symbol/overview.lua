@@ -1,6 +1,6 @@
 --- Overviews: outlines of one file, several, or a directory, as one answer that stays within bounds.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')

@@ -40,7 +40,7 @@ local M = {}
 ---@field repairs string[] what was changed before publishing
 ---@field companion string? whose agent alone may call it
 ---@field source mcp-tools.Source? where it comes from; the registry says so when it takes it in
----@field noted table? arguments of clients that it does not have, as a list and a set (call/arguments.lua)
+---@field noted table? arguments of clients that it does not have, as a list and a set (calls/arguments.lua)
 ---@field fingerprint string? made when somebody asks for it (util/canonical_json.lua)
 
 -- Fields -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 --- What an assistant is connected to, and whether all is well.
 
 local mcp_tools = require('mcp-tools')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local result = require('mcp-tools.editor.result')
 
 --- What cannot be loaded is rarely more; :checkhealth has all.

@@ -1,7 +1,7 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
 local buffers = require('mcp-tools.editor.buffer')
-local read = require('mcp-tools.files.read')
+local read = require('mcp-tools.privacy.read')
 local result_lines = require('mcp-tools.editor.result.lines')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')

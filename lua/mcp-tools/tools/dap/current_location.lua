@@ -1,6 +1,6 @@
 --- Where the program stands.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 

@@ -2,7 +2,7 @@
 
 local control = require('mcp-tools.editor.dap.control')
 local launch = require('mcp-tools.editor.dap.launch')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 --- Those of a wait, and what makes a configuration.
 local ARGS = {

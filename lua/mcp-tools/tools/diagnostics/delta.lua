@@ -1,6 +1,6 @@
 --- What has become worse or better since a mark, in all open files.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')

@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local result = require('mcp-tools.editor.result')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local sort = require('mcp-tools.util.sort')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')

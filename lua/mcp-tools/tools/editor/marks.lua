@@ -1,12 +1,12 @@
 --- Places that the person set, came from, or edited.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local cursor = require('mcp-tools.editor.person.cursor')
+local cursor = require('mcp-tools.editor.user.cursor')
 local errors = require('mcp-tools.errors')
 local result = require('mcp-tools.editor.result')
 local position = require('mcp-tools.editor.position')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 

@@ -1,6 +1,6 @@
 --- What the editor has said.
 
-local messages = require('mcp-tools.editor.person.messages')
+local messages = require('mcp-tools.editor.user.messages')
 local result = require('mcp-tools.editor.result')
 local time_slice = require('mcp-tools.util.time_slice')
 

@@ -1,7 +1,7 @@
 --- A message for the person.
 
 local rate = require('mcp-tools.util.rate')
-local tell = require('mcp-tools.editor.person.tell')
+local tell = require('mcp-tools.editor.user.tell')
 
 --- `:messages` keeps 500, the user's own among them.
 local limit = rate(20, 0.5)

@@ -1,13 +1,13 @@
 --- A file at a place, for the person to see.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local rate = require('mcp-tools.util.rate')
-local show = require('mcp-tools.editor.person.show')
+local show = require('mcp-tools.editor.user.show')
 local result = require('mcp-tools.editor.result')
 
 local api = vim.api

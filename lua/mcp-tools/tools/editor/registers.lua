@@ -1,8 +1,8 @@
 --- What the person has yanked, recorded, searched for and typed.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 local result = require('mcp-tools.editor.result')

@@ -1,6 +1,6 @@
 --- What the person has selected.
 
-local selection = require('mcp-tools.editor.person.selection')
+local selection = require('mcp-tools.editor.user.selection')
 local utf8 = require('mcp-tools.util.utf8')
 local result = require('mcp-tools.editor.result')
 

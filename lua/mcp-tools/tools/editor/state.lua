@@ -1,8 +1,8 @@
 --- What the person has before them.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local cursor = require('mcp-tools.editor.person.cursor')
+local cursor = require('mcp-tools.editor.user.cursor')
 local position = require('mcp-tools.editor.position')
 local result = require('mcp-tools.editor.result')
 

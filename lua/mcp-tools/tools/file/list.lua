@@ -1,6 +1,6 @@
 --- The names of the project's files.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.search.names')

@@ -4,7 +4,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local move = require('mcp-tools.editor.file.move')
 local paths = require('mcp-tools.files.paths')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local target = require('mcp-tools.editor.buffer.target')
 
 --- Where a path is.

@@ -1,7 +1,7 @@
 --- The text of a file as it is on the disk.
 
 local open = require('mcp-tools.editor.buffer.open')
-local read = require('mcp-tools.files.read')
+local read = require('mcp-tools.privacy.read')
 local result_lines = require('mcp-tools.editor.result.lines')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')

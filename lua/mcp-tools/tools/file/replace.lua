@@ -2,7 +2,7 @@
 
 local result = require('mcp-tools.editor.result')
 local matches_text = require('mcp-tools.editor.search.matches_text')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local replace = require('mcp-tools.editor.search.replace')
 local time_slice = require('mcp-tools.util.time_slice')
 

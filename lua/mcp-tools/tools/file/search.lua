@@ -1,7 +1,7 @@
 --- A search in the text of the project, unsaved changes included.
 
 local matches_text = require('mcp-tools.editor.search.matches_text')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local search = require('mcp-tools.editor.search')
 local time_slice = require('mcp-tools.util.time_slice')
 

@@ -1,6 +1,6 @@
 --- Writes a whole file: a new one, or over one whose state is known.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local checksum = require('mcp-tools.editor.file.checksum')
@@ -11,8 +11,8 @@ local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local gate = require('mcp-tools.editor.edit.gate')
 local paths = require('mcp-tools.files.paths')
-local project = require('mcp-tools.files.project')
-local read = require('mcp-tools.files.read')
+local project = require('mcp-tools.instances.project')
+local read = require('mcp-tools.privacy.read')
 local target = require('mcp-tools.editor.buffer.target')
 local task = require('mcp-tools.util.task')
 local utf8 = require('mcp-tools.util.utf8')

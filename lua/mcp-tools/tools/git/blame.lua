@@ -2,7 +2,7 @@
 
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local revision = require('mcp-tools.editor.git.revision')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')

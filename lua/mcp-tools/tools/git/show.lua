@@ -1,6 +1,6 @@
 --- A commit, or a file as it was in one.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local diff = require('mcp-tools.editor.git.diff')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.editor.git.log')

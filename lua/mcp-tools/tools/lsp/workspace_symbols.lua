@@ -1,6 +1,6 @@
 --- Symbols of the whole project, by a part of their name.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')

@@ -1,6 +1,6 @@
 --- One plugin: where it is, what it brings along.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local folder = require('mcp-tools.editor.plugins.folder')
 local result = require('mcp-tools.editor.result')
 local time_slice = require('mcp-tools.util.time_slice')

@@ -2,7 +2,7 @@
 
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
-local redact = require('mcp-tools.files.redact')
+local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 
 return {

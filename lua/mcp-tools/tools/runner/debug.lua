@@ -5,7 +5,7 @@ local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
 local launch = require('mcp-tools.editor.dap.launch')
 local plan = require('mcp-tools.editor.runner.plan')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 
 --- Where an exception leaves the project's own code: there a test fails.
 local FAILURES = { 'userUnhandled' }

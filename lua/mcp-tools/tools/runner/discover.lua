@@ -1,13 +1,13 @@
 --- Tests, and what can run them.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.search.names')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local pytest = require('mcp-tools.editor.runner.pytest')
-local read = require('mcp-tools.files.read')
-local redact = require('mcp-tools.files.redact')
+local read = require('mcp-tools.privacy.read')
+local redact = require('mcp-tools.privacy.redact')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')

@@ -5,7 +5,7 @@ local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local owners = require('mcp-tools.util.owner')
-local project = require('mcp-tools.files.project')
+local project = require('mcp-tools.instances.project')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 

@@ -1,6 +1,6 @@
 --- Loaded buffers, answered at once (guill's name and shape).
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

@@ -1,6 +1,6 @@
 --- The undo tree of a buffer.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,8 +1,8 @@
 --- What a project keeps for its agents and people to do: command files, and targets of make.
 
-local access = require('mcp-tools.files.access')
+local access = require('mcp-tools.privacy.access')
 local paths = require('mcp-tools.files.paths')
-local read = require('mcp-tools.files.read')
+local read = require('mcp-tools.privacy.read')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local trim = require('mcp-tools.util.trim')

@@ -7,10 +7,10 @@
 --- A call costs two counts. While there are calls, and a second after the last one, a timer looks a few times a second;
 --- whatever happened meanwhile is one event. Else there is none.
 
-local companion_sessions = require('mcp-tools.editor.companion')
+local companion_sessions = require('mcp-tools.editor.agents')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
-local kinds = require('mcp-tools.call.kinds')
+local kinds = require('mcp-tools.calls.kinds')
 local log = require('mcp-tools.log')
 local progress = require('mcp-tools.ui.activity.progress')
 local queue = require('mcp-tools.ui.approval.queue')

@@ -7,8 +7,8 @@
 --- What a client says may be said by nobody: it is offered no answer that outlives its session.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
-local is_from_client = require('mcp-tools.trust.choices').is_from_client
-local inputs = require('mcp-tools.call.inputs')
+local is_from_client = require('mcp-tools.approval.choices').is_from_client
+local inputs = require('mcp-tools.calls.inputs')
 local text = require('mcp-tools.ui.approval.text')
 
 local M = { serial = false }

@@ -5,7 +5,7 @@
 --- Does not know about: calls, where the diff comes from (changes.lua).
 
 local arguments = require('mcp-tools.ui.approval.arguments')
-local view = require('mcp-tools.ui.layout.diff')
+local view = require('mcp-tools.ui.window.diff')
 
 local M = {}
 

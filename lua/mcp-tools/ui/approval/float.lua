@@ -7,7 +7,7 @@
 local Window = require('mcp-tools.ui.approval.window')
 local choices_of = require('mcp-tools.ui.approval.choices')
 local config = require('mcp-tools.config')
-local keepers = require('mcp-tools.ui.layout.float.keeper')
+local keepers = require('mcp-tools.ui.window.float.keeper')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 

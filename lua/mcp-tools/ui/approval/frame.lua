@@ -5,8 +5,8 @@
 --- Does not know about: where the window is.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
-local keys_to = require('mcp-tools.ui.layout.float.keys_to')
-local render = require('mcp-tools.ui.layout.render')
+local keys_to = require('mcp-tools.ui.window.float.keys_to')
+local render = require('mcp-tools.ui.window.render')
 
 local api = vim.api
 

@@ -8,7 +8,7 @@
 local Question = require('mcp-tools.ui.approval.question')
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
-local denial = require('mcp-tools.trust.denial')
+local denial = require('mcp-tools.approval.denial')
 local queue = require('mcp-tools.ui.approval.queue')
 
 local M = {}

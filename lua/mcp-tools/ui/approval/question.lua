@@ -4,10 +4,10 @@
 --- Sends: the first answer to whoever asked it, word of its end to the queue and to `User McpToolsApproval`.
 --- Does not know about: other questions, what one looks like, what an answer means for the tool.
 
-local YES = require('mcp-tools.trust.choices').YES
+local YES = require('mcp-tools.approval.choices').YES
 local announce = require('mcp-tools.ui.approval.event')
 local changes = require('mcp-tools.ui.approval.changes')
-local denial = require('mcp-tools.trust.denial')
+local denial = require('mcp-tools.approval.denial')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')

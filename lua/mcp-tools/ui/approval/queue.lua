@@ -6,7 +6,7 @@
 
 local Question = require('mcp-tools.ui.approval.question')
 local announce = require('mcp-tools.ui.approval.event')
-local denial = require('mcp-tools.trust.denial')
+local denial = require('mcp-tools.approval.denial')
 local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv

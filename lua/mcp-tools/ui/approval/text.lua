@@ -5,8 +5,8 @@
 --- are always among the first rows; what was cut of it stands whole at the end.
 --- Does not know about: windows and keys.
 
-local Rows = require('mcp-tools.ui.layout.rows')
-local access = require('mcp-tools.files.access')
+local Rows = require('mcp-tools.ui.window.rows')
+local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local changes = require('mcp-tools.ui.approval.changes')
 local diff = require('mcp-tools.ui.approval.diff')

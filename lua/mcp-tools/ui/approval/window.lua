@@ -4,10 +4,10 @@
 --- Sends: a window that is not entered; how much of it was never on the screen.
 --- Does not know about: when it is to be there, answers.
 
-local float = require('mcp-tools.ui.layout.float.window')
+local float = require('mcp-tools.ui.window.float.window')
 local frame = require('mcp-tools.ui.approval.frame')
-local placement = require('mcp-tools.ui.layout.float.placement')
-local render = require('mcp-tools.ui.layout.render')
+local placement = require('mcp-tools.ui.window.float.placement')
+local render = require('mcp-tools.ui.window.render')
 local text = require('mcp-tools.ui.approval.text')
 
 local api = vim.api

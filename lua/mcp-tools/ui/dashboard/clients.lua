@@ -1,6 +1,6 @@
 --- Section: clients that are connected, and agents that found the editor by themselves.
 
-local Rows = require('mcp-tools.ui.layout.rows')
+local Rows = require('mcp-tools.ui.window.rows')
 local format = require('mcp-tools.ui.dashboard._format')
 
 --- Cells of a name, which clients choose themselves: what stands behind it has room.
@@ -37,7 +37,7 @@ end
 ---@param parts mcp-tools.DashboardParts
 ---@return mcp-tools.TableRow[]
 local function companions(parts)
-  local ide, list = package.loaded['mcp-tools.ide'], {} -- start-up cost: it is loaded once a companion is named
+  local ide, list = package.loaded['mcp-tools.agents'], {} -- start-up cost: it is loaded once a companion is named
   for _, companion in ipairs(ide and ide.status() or {}) do
     local label = companion.label or companion.name
     for i, session in ipairs(companion.sessions) do

@@ -21,7 +21,7 @@ return {
     for name, version in vim.spairs(status.versions) do
       add(name, version)
     end
-    local host = package.loaded['mcp-tools.python.host'] -- start-up cost: it has never run before it is loaded
+    local host = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: it has never run before it is loaded
     local python = host and host.status()
     if python and python.state ~= 'none' then
       local pid = python.pid and ', process ' .. python.pid or ''

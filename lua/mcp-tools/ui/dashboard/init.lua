@@ -9,9 +9,9 @@
 
 local format = require('mcp-tools.ui.dashboard._format')
 local log = require('mcp-tools.log')
-local project = require('mcp-tools.files.project')
-local report = require('mcp-tools.discovery.report')
-local scratch = require('mcp-tools.ui.layout.scratch')
+local project = require('mcp-tools.instances.project')
+local report = require('mcp-tools.loading.report')
+local scratch = require('mcp-tools.ui.window.scratch')
 local timer = require('mcp-tools.util.timer')
 local current = require('mcp-tools.bridge.current')
 

@@ -1,11 +1,11 @@
 --- Section: tools by group: which are offered, how far they are trusted, what they cost a model.
 
-local Rows = require('mcp-tools.ui.layout.rows')
+local Rows = require('mcp-tools.ui.window.rows')
 local by_hand = require('mcp-tools.ui.dashboard._by_hand')
 local config = require('mcp-tools.config')
 local format = require('mcp-tools.ui.dashboard._format')
-local level = require('mcp-tools.trust.level')
-local listing = require('mcp-tools.registry.listing')
+local level = require('mcp-tools.approval.level')
+local listing = require('mcp-tools.scope.listing')
 local sanitize = require('mcp-tools.util.sanitize')
 local trim = require('mcp-tools.util.trim')
 

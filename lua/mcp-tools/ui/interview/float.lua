@@ -6,7 +6,7 @@
 
 local Window = require('mcp-tools.ui.interview.window')
 local config = require('mcp-tools.config')
-local keepers = require('mcp-tools.ui.layout.float.keeper')
+local keepers = require('mcp-tools.ui.window.float.keeper')
 
 local M = {}
 

@@ -4,10 +4,10 @@
 --- Sends: titles and footer, as `nvim_open_win` takes them.
 --- Does not know about: windows.
 
-local Rows = require('mcp-tools.ui.layout.rows')
-local keys_to = require('mcp-tools.ui.layout.float.keys_to')
+local Rows = require('mcp-tools.ui.window.rows')
+local keys_to = require('mcp-tools.ui.window.float.keys_to')
 local sanitize = require('mcp-tools.util.sanitize')
-local render = require('mcp-tools.ui.layout.render')
+local render = require('mcp-tools.ui.window.render')
 
 local M = {}
 

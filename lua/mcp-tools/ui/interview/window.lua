@@ -4,12 +4,12 @@
 --- Sends: windows that are not entered; the choice at the cursor; text as it is typed.
 --- Does not know about: when they are to be there, what a key means.
 
-local Rows = require('mcp-tools.ui.layout.rows')
-local float = require('mcp-tools.ui.layout.float.window')
+local Rows = require('mcp-tools.ui.window.rows')
+local float = require('mcp-tools.ui.window.float.window')
 local frame = require('mcp-tools.ui.interview.frame')
-local placement = require('mcp-tools.ui.layout.float.placement')
+local placement = require('mcp-tools.ui.window.float.placement')
 local sanitize = require('mcp-tools.util.sanitize')
-local render = require('mcp-tools.ui.layout.render')
+local render = require('mcp-tools.ui.window.render')
 
 local api = vim.api
 

@@ -5,9 +5,9 @@
 --- Does not know about: reviews.
 
 local first_text = require('mcp-tools.ui.review.first_text')
-local help = require('mcp-tools.ui.layout.help')
+local help = require('mcp-tools.ui.window.help')
 local notify = require('mcp-tools.notify')
-local render = require('mcp-tools.ui.layout.render')
+local render = require('mcp-tools.ui.window.render')
 
 local api = vim.api
 

@@ -4,7 +4,7 @@
 --- Sends: mappings of their buffers; those of the person are back when the windows are left.
 --- Does not know about: reviews.
 
-local help = require('mcp-tools.ui.layout.help')
+local help = require('mcp-tools.ui.window.help')
 
 local api = vim.api
 

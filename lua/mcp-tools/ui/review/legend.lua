@@ -4,15 +4,15 @@
 --- Sends: a floating window that has never the cursor.
 --- Does not know about: what keys do, what is shown in the files.
 
-local Rows = require('mcp-tools.ui.layout.rows')
-local access = require('mcp-tools.files.access')
-local float = require('mcp-tools.ui.layout.float.window')
-local keepers = require('mcp-tools.ui.layout.float.keeper')
-local keys_to = require('mcp-tools.ui.layout.float.keys_to')
-local placement = require('mcp-tools.ui.layout.float.placement')
-local project = require('mcp-tools.files.project')
+local Rows = require('mcp-tools.ui.window.rows')
+local access = require('mcp-tools.privacy.access')
+local float = require('mcp-tools.ui.window.float.window')
+local keepers = require('mcp-tools.ui.window.float.keeper')
+local keys_to = require('mcp-tools.ui.window.float.keys_to')
+local placement = require('mcp-tools.ui.window.float.placement')
+local project = require('mcp-tools.instances.project')
 local sanitize = require('mcp-tools.util.sanitize')
-local render = require('mcp-tools.ui.layout.render')
+local render = require('mcp-tools.ui.window.render')
 local trim = require('mcp-tools.util.trim')
 
 local M = {}

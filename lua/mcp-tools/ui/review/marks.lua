@@ -5,8 +5,8 @@
 --- is over. The text is never touched.
 --- Does not know about: keys, windows, what a verdict does.
 
-local highlights = require('mcp-tools.ui.layout.highlights')
-local syntax = require('mcp-tools.ui.layout.syntax')
+local highlights = require('mcp-tools.ui.window.highlights')
+local syntax = require('mcp-tools.ui.window.syntax')
 
 local api = vim.api
 

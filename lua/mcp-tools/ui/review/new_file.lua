@@ -5,7 +5,7 @@
 --- Does not know about: windows, verdicts.
 
 local first_text = require('mcp-tools.ui.review.first_text')
-local highlights = require('mcp-tools.ui.layout.highlights')
+local highlights = require('mcp-tools.ui.window.highlights')
 local marks = require('mcp-tools.ui.review.marks')
 
 local api = vim.api

@@ -69,7 +69,7 @@ describe('a buffer that was loaded for a call', function()
   end)
 
   it('stays as long as a call uses it', function()
-    local Call, Ctx = require('mcp-tools.call.call'), require('mcp-tools.call.ctx')
+    local Call, Ctx = require('mcp-tools.calls.call'), require('mcp-tools.calls.ctx')
     local call = Call.new({ id = 'c', name = 'tool', host = 'test' })
     local bufnr = edit(path, 'return f').bufnr
     open.use(bufnr, Ctx.new(call, function() end))

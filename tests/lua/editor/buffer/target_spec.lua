@@ -1,8 +1,8 @@
 -- every Neovim
 -- Which buffer or file a call's arguments name, and whether the call may use it.
 
-local Call = require('mcp-tools.call.call')
-local Ctx = require('mcp-tools.call.ctx')
+local Call = require('mcp-tools.calls.call')
+local Ctx = require('mcp-tools.calls.ctx')
 local editor = require('editor_project')
 local t = require('helpers')
 local target = require('mcp-tools.editor.buffer.target')

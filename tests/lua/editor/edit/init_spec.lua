@@ -62,7 +62,7 @@ local function events(fn)
 end
 
 local function ctx()
-  local Call, Ctx = require('mcp-tools.call.call'), require('mcp-tools.call.ctx')
+  local Call, Ctx = require('mcp-tools.calls.call'), require('mcp-tools.calls.ctx')
   local call = Call.new({ id = 'c', name = 'some_tool', host = 'mcp', session = 's', client = { name = 'claude' } })
   return Ctx.new(call, function() end)
 end

@@ -4,7 +4,7 @@ local project = require('editor_project')
 local t = require('helpers')
 
 --- Nobody ends it.
-local NOBODY = { call = require('mcp-tools.call.call').new({ id = 'c', name = 'x', host = 'nvim' }) }
+local NOBODY = { call = require('mcp-tools.calls.call').new({ id = 'c', name = 'x', host = 'nvim' }) }
 local marker = project.base .. '/ran'
 
 local function system(command, cwd, stdin)

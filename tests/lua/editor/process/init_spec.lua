@@ -1,5 +1,5 @@
 -- slow, every Neovim
-local calls = require('mcp-tools.call.call')
+local calls = require('mcp-tools.calls.call')
 local process = require('mcp-tools.editor.process')
 local t = require('helpers')
 

@@ -1,11 +1,11 @@
 -- slow, every Neovim
-local Executor = require('mcp-tools.call.executor')
-local Gateway = require('mcp-tools.trust.gateway')
-local Ledger = require('mcp-tools.trust.ledger')
+local Executor = require('mcp-tools.calls.executor')
+local Gateway = require('mcp-tools.approval.gateway')
+local Ledger = require('mcp-tools.approval.ledger')
 local Registry = require('mcp-tools.registry.store')
 local approval = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
-local inputs = require('mcp-tools.call.inputs')
+local inputs = require('mcp-tools.calls.inputs')
 local t = require('helpers')
 
 local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/approval-client'

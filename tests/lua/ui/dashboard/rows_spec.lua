@@ -1,7 +1,7 @@
 -- every Neovim
 -- What a narrow dashboard does with long texts: names give way, details go on in the next row.
 local t = require('helpers')
-local Rows = require('mcp-tools.ui.layout.rows')
+local Rows = require('mcp-tools.ui.window.rows')
 
 describe('long texts of the dashboard', function()
   it('break between words, and where there is none', function()

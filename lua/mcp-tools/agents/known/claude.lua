@@ -1,0 +1,301 @@
+-- Claude Code, and through the same lock file opencode. Undocumented; seen with 2.1.330 and 1.18.33.
+--
+-- "TAB_CLOSED" as the answer to openDiff means accepted: it is never given there.
+
+local shapes = require('mcp-tools.agents.known._shapes')
+local companion = require('mcp-tools.editor.agents')
+local buffers = require('mcp-tools.editor.buffer')
+local editor_context = require('mcp-tools.editor.context')
+local open = require('mcp-tools.editor.buffer.open')
+local paths = require('mcp-tools.files.paths')
+local proposals = require('mcp-tools.editor.agents.proposals')
+local save = require('mcp-tools.editor.buffer.save')
+local show = require('mcp-tools.editor.user.show')
+
+local api = vim.api
+
+local SEVERITIES = { 'Error', 'Warning', 'Info', 'Hint' }
+
+local STRING, BOOLEAN, INTEGER = shapes.STRING, shapes.BOOLEAN, shapes.INTEGER
+local as_json, session_of, texts, tool = shapes.json, shapes.session, shapes.texts, shapes.tool
+
+local open_diff = tool('openDiff', 'Show a proposal for a file to the person, and wait for their decision', {
+  old_file_path = STRING,
+  new_file_path = STRING,
+  new_file_contents = STRING,
+  tab_name = STRING,
+}, { 'old_file_path', 'new_file_path', 'new_file_contents', 'tab_name' }, function(ctx, args)
+  local tab = args.tab_name
+  shapes.propose(ctx, tab, { path = args.new_file_path, text = args.new_file_contents }, function(outcome)
+    if outcome.state == 'accepted' then
+      return ctx(texts('FILE_SAVED', outcome.text))
+    end
+    ctx(texts('DIFF_REJECTED', tab))
+  end)
+end, { timeout = 0 })
+
+local close_tab = tool('close_tab', 'Take a proposal back', { tab_name = STRING }, { 'tab_name' }, function(ctx, args)
+  proposals.close(session_of(ctx), args.tab_name, 'it was answered in the terminal')
+  ctx(texts('TAB_CLOSED'))
+end)
+
+local close_all = tool('closeAllDiffTabs', 'Take all proposals of this session back', {}, {}, function(ctx)
+  local count = proposals.close_all(session_of(ctx), 'the agent begins anew')
+  ctx(texts(('CLOSED_%d_DIFF_TABS'):format(count)))
+end)
+
+--- The lines that a text is first found in.
+---@param bufnr integer
+---@param text string?
+---@return integer? line from 1
+local function line_of(bufnr, text)
+  local first = text and text:match('^[^\n]+')
+  for i, line in ipairs(first and api.nvim_buf_get_lines(bufnr, 0, -1, false) or {}) do
+    if line:find(first, 1, true) then
+      return i
+    end
+  end
+end
+
+--- Has the person this file before them already?
+---@param path string resolved
+---@return boolean
+local function is_shown(path)
+  local bufnr = buffers.of_path(path)
+  return bufnr ~= nil and not buffers.is_unseen(bufnr)
+end
+
+local open_file = tool('openFile', 'Show a file to the person, at a line or a text', {
+  filePath = STRING,
+  preview = BOOLEAN,
+  startLine = INTEGER,
+  endLine = INTEGER,
+  startText = STRING,
+  endText = STRING,
+  selectToEndOfLine = BOOLEAN,
+  makeFrontmost = BOOLEAN,
+}, { 'filePath' }, function(ctx, args)
+  local path, bad = paths.resolve(args.filePath)
+  if bad then
+    return ctx:fail('validation_error', 'filePath: ' .. bad)
+  elseif not companion.is_in_workspace(path) and not is_shown(path) then
+    local text = '%s is outside of the folders of this editor; the person can open it there'
+    return ctx:fail('access_denied', text:format(args.filePath))
+  end
+  open.load(path, function(bufnr, err)
+    if not bufnr then
+      return ctx(nil, err)
+    elseif args.makeFrontmost ~= false then
+      local line = args.startLine or line_of(bufnr, args.startText) or 1
+      line = math.max(1, math.min(line, api.nvim_buf_line_count(bufnr)))
+      local window, why = show.show(bufnr, { line = line, byte = 0 }, 'here')
+      return ctx(window and texts('Opened file: ' .. path) or nil, why)
+    end
+    vim.bo[bufnr].buflisted = true
+    ctx(as_json({
+      success = true,
+      filePath = path,
+      languageId = vim.bo[bufnr].filetype,
+      lineCount = api.nvim_buf_line_count(bufnr),
+    }))
+  end, ctx)
+end)
+
+---@param ctx mcp-tools.Ctx
+local function selection(ctx)
+  local found = shapes.selection(editor_context.get())
+  if not found then
+    return ctx(as_json({ success = false, message = 'No active editor found' }))
+  end
+  found.success = true
+  ctx(as_json(found))
+end
+
+local open_editors = tool('getOpenEditors', 'The files that are open', {}, {}, function(ctx)
+  local context, tabs = editor_context.get(), {}
+  for i, file in ipairs(context.open_files) do
+    local is_active = context.active ~= nil and context.active.bufnr == file.bufnr
+    table.insert(tabs, {
+      uri = vim.uri_from_fname(file.path),
+      isActive = is_active,
+      isPinned = false,
+      isPreview = false,
+      isDirty = vim.bo[file.bufnr].modified,
+      label = vim.fs.basename(file.path),
+      groupIndex = 0,
+      viewColumn = 1,
+      isGroupActive = true,
+      editorIndex = i - 1,
+      fileName = file.path,
+      languageId = vim.bo[file.bufnr].filetype,
+      lineCount = api.nvim_buf_line_count(file.bufnr),
+      isUntitled = false,
+    })
+  end
+  ctx(as_json({ tabs = tabs }))
+end)
+
+local folders = tool('getWorkspaceFolders', 'The folders of the project', {}, {}, function(ctx)
+  local list, seen = {}, {}
+  for _, path in ipairs({ ctx.root, ctx.cwd }) do
+    if not seen[path] then
+      seen[path] = true
+      table.insert(list, { name = vim.fs.basename(path), uri = vim.uri_from_fname(path), path = path })
+    end
+  end
+  ctx(as_json({ success = true, folders = list, rootPath = ctx.root }))
+end)
+
+local diagnostics = shapes.diagnostics_tool('getDiagnostics', function(files)
+  return vim.tbl_map(function(file)
+    return shapes.diagnostics(file, SEVERITIES)
+  end, files)
+end)
+
+---@param path string
+---@return integer?
+local function loaded(path)
+  local resolved, bad = paths.resolve(path)
+  return not bad and buffers.of_path(resolved) or nil
+end
+
+local is_dirty = tool(
+  'checkDocumentDirty',
+  'Has a file changes that are not saved?',
+  { filePath = STRING },
+  { 'filePath' },
+  function(ctx, args)
+    local bufnr = loaded(args.filePath)
+    if not bufnr then
+      return ctx(as_json({ success = false, message = 'Document not open: ' .. args.filePath }))
+    end
+    ctx(as_json({ success = true, filePath = args.filePath, isDirty = vim.bo[bufnr].modified, isUntitled = false }))
+  end
+)
+
+local save_document = tool('saveDocument', 'Save a file', { filePath = STRING }, { 'filePath' }, function(ctx, args)
+  local bufnr = loaded(args.filePath)
+  if not bufnr then
+    return ctx(as_json({ success = false, message = 'Document not open: ' .. args.filePath }))
+  end
+  save.write(bufnr, function(err)
+    if err then
+      return ctx(as_json({ success = false, filePath = args.filePath, saved = false, message = err.message }))
+    end
+    ctx(as_json({ success = true, filePath = args.filePath, saved = true, message = 'Document saved successfully' }))
+  end, { ctx = ctx })
+end, { annotations = { read_only = false } })
+
+--- opencode takes the numbers of lines as they are shown.
+---@param session mcp-tools.companion.Session
+---@return integer
+local function base_of(session)
+  return session.client == 'opencode' and 1 or 0
+end
+
+---@param roots string[]
+---@param endpoint mcp-tools.companion.Endpoint
+---@return table
+local function lock(roots, endpoint)
+  return {
+    pid = endpoint.pid,
+    workspaceFolders = roots,
+    ideName = 'Neovim',
+    transport = 'ws',
+    runningInWindows = false,
+    authToken = endpoint.token,
+  }
+end
+
+--- Addresses that go through no proxy.
+---@return string
+local function no_proxy()
+  local own = vim.env.no_proxy or vim.env.NO_PROXY
+  return (own and own ~= '' and own .. ',' or '') .. 'localhost,127.0.0.1,::1'
+end
+
+---@type mcp-tools.Companion
+return {
+  name = 'claude',
+  label = 'Claude Code',
+  connect = 'type /ide in it, or start `claude --ide`; opencode connects by itself',
+  proposes = 'with `--permission-mode default`; never in its modes auto and acceptEdits; opencode never',
+  endpoint = { transport = 'websocket', header = 'x-claude-code-ide-authorization', subprotocol = 'mcp' },
+  tools = {
+    open_diff,
+    close_tab,
+    close_all,
+    open_file,
+    tool('getCurrentSelection', 'What the person has selected', {}, {}, selection),
+    tool('getLatestSelection', 'What the person has selected', {}, {}, selection),
+    open_editors,
+    folders,
+    diagnostics,
+    is_dirty,
+    save_document,
+  },
+
+  context = function(context, session)
+    local params, before = shapes.selection(context, base_of(session)), session.data.told
+    session.data.told = params
+    if not params and before then
+      -- The file is closed, or not to be told: what was selected before is not any more.
+      local nowhere = { line = base_of(session), character = 0 }
+      params = { text = '', filePath = before.filePath, fileUrl = before.fileUrl }
+      params.selection = { start = nowhere, ['end'] = nowhere, isEmpty = true }
+    end
+    return params and { { method = 'selection_changed', params = params } } or {}
+  end,
+
+  notified = function(session, method, params)
+    if method == 'ide_connected' then
+      session.data.pid = params.pid
+    end
+  end,
+
+  left = shapes.left,
+
+  mention = function(session, place)
+    local base = base_of(session)
+    local first, last = place.first, place.last
+    if not first and session.client == 'opencode' then
+      first, last = 1, place.lines -- it leaves out what has no lines
+    end
+    return {
+      method = 'at_mentioned',
+      params = {
+        filePath = place.path,
+        lineStart = first and first - 1 + base,
+        lineEnd = last and last - 1 + base,
+      },
+    }
+  end,
+
+  discovery = function(endpoint)
+    local home = vim.uv.os_homedir() .. '/.claude'
+    local own = vim.env.CLAUDE_CONFIG_DIR
+    local files, body = {}, lock(endpoint.roots, endpoint)
+    -- opencode looks into the home folder alone.
+    for _, folder in ipairs({ home, own and own ~= '' and vim.fs.normalize(own) ~= home and own or nil }) do
+      table.insert(files, { path = ('%s/ide/%d.lock'):format(vim.fs.normalize(folder), endpoint.port), body = body })
+    end
+    return files
+  end,
+
+  environment = function(endpoint)
+    local file = endpoint.file(shapes.mcp_servers(endpoint.server))
+    local env = {}
+    if endpoint.token then
+      env.CLAUDE_CODE_SSE_PORT = tostring(endpoint.port)
+      env.ENABLE_IDE_INTEGRATION = 'true'
+      env.no_proxy, env.NO_PROXY = no_proxy(), no_proxy()
+    end
+    return { command = { 'claude' }, env = env, args = { '--mcp-config', file } }
+  end,
+
+  skip = function()
+    local theirs = package.loaded['claudecode'] -- two files for one folder, and Claude Code connects to neither
+    local runs = type(theirs) == 'table' and type(theirs.state) == 'table' and theirs.state.server ~= nil
+    return runs and 'claudecode.nvim runs, which does the same' or nil
+  end,
+}

@@ -1,0 +1,301 @@
+-- GitHub Copilot CLI. Undocumented; seen with 1.0.102.
+--
+-- Its answer to a proposal has no text: it writes its own, so that a proposal can only be accepted as a whole. It
+-- connects before its person has said whether they trust the folder. Until that is known nothing is pushed: it is when
+-- the folder is among those that it remembers, or when it has begun to work. Where the person says so by the option
+-- `companion_trust`, it is told that they trust the folder, and asks nothing. It gives each proposal a name of its own,
+-- and asks again, several times, when it has come back.
+
+local companion = require('mcp-tools.editor.agents')
+local editor_context = require('mcp-tools.editor.context')
+local paths = require('mcp-tools.files.paths')
+local proposals = require('mcp-tools.editor.agents.proposals')
+local read = require('mcp-tools.privacy.read')
+local shapes = require('mcp-tools.agents.known._shapes')
+local strings = require('mcp-tools.util.strings')
+local watch = require('mcp-tools.editor.watch')
+
+local SEVERITIES = { 'error', 'warning', 'information', 'hint' }
+--- Bytes of its configuration.
+local MAX_CONFIG = 1024 * 1024
+--- ms in which a proposal may come that was taken back before: each goes by a connection of its own.
+local OVERTAKEN = 1000
+
+local STRING, as_json, tool = shapes.STRING, shapes.json, shapes.tool
+
+--- Files whose diagnostics are others than it was told. Each counts, so none takes the place of another.
+---@param session mcp-tools.companion.Session
+local function tell_diagnostics(session)
+  local now, before, uris = {}, session.data.files or {}, {}
+  for _, file in ipairs(editor_context.diagnostics()) do
+    local shaped = shapes.diagnostics(file, SEVERITIES)
+    now[shaped.uri] = shaped
+  end
+  for uri, file in vim.spairs(vim.tbl_extend('keep', now, before)) do
+    if not vim.deep_equal(now[uri], before[uri]) then
+      table.insert(uris, now[uri] or { uri = file.uri, diagnostics = {} })
+    end
+  end
+  session.data.files = now
+  if #uris > 0 then
+    session:push('diagnostics_changed', { uris = uris })
+  end
+end
+
+---@param context mcp-tools.Context
+---@param session mcp-tools.companion.Session
+---@return mcp-tools.companion.Push[]
+local function pushes(context, session)
+  if context.diagnostics ~= session.data.diagnostics then
+    session.data.diagnostics = context.diagnostics
+    tell_diagnostics(session)
+  end
+  local selection = shapes.selection(context)
+  return selection and { { method = 'selection_changed', params = selection } } or {}
+end
+
+--- From now on it is told what the person sees.
+---@param session mcp-tools.companion.Session
+local function trust(session)
+  local data = session.data
+  if data.trusted then
+    return
+  end
+  data.trusted = true
+  if data.stop then
+    data.stop()
+    data.stop = nil
+  end
+  for _, push in ipairs(pushes(editor_context.get(), session)) do
+    session:push(push.method, push.params, true)
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@return mcp-tools.companion.Session
+local function session_of(ctx)
+  local session = shapes.session(ctx)
+  trust(session) -- it calls nothing before
+  return session
+end
+
+--- Proposals that were taken back before they were here.
+---@param session mcp-tools.companion.Session
+---@return table<string, integer> tab → ms of the clock
+local function overtaken(session)
+  local now, fresh = vim.uv.now(), {}
+  for tab, at in pairs(session.data.overtaken or {}) do
+    fresh[tab] = now - at < OVERTAKEN and at or nil
+  end
+  session.data.overtaken = fresh
+  return fresh
+end
+
+local open_diff = tool('open_diff', 'Show a proposal for a file to the person, and wait for their decision', {
+  original_file_path = STRING,
+  new_file_contents = STRING,
+  tab_name = STRING,
+}, { 'original_file_path', 'new_file_contents', 'tab_name' }, function(ctx, args)
+  local session, tab, path = session_of(ctx), args.tab_name, args.original_file_path
+  local function answer(result, trigger, message)
+    ctx(as_json({ success = true, result = result, trigger = trigger, tab_name = tab, message = message }))
+  end
+  if overtaken(session)[tab] then
+    return answer('REJECTED', 'closed_via_tool', 'it was taken back')
+  end
+  shapes.propose(ctx, tab, { path = path, text = args.new_file_contents, editable = false }, function(outcome)
+    if outcome.state == 'accepted' then
+      return answer('SAVED', 'accepted_via_button', 'User saved the changes for ' .. path)
+    end
+    local trigger = outcome.state == 'closed' and 'closed_via_tool' or 'rejected_via_button'
+    local why = outcome.reason and ': ' .. outcome.reason or ''
+    answer('REJECTED', trigger, ('User rejected the changes for %s%s'):format(path, why))
+  end)
+end, { timeout = 0 })
+
+local close_diff = tool('close_diff', 'Take a proposal back', { tab_name = STRING }, { 'tab_name' }, function(ctx, args)
+  local session = session_of(ctx)
+  local closed = proposals.close(session, args.tab_name, 'it was answered in the terminal')
+  if not closed then
+    overtaken(session)[args.tab_name] = vim.uv.now()
+  end
+  ctx(as_json({
+    success = true,
+    already_closed = closed == nil,
+    tab_name = args.tab_name,
+    message = closed and 'closed' or 'there was no such proposal',
+  }))
+end)
+
+local get_selection = tool('get_selection', 'What the person has selected', {}, {}, function(ctx)
+  session_of(ctx)
+  local selection = shapes.selection(editor_context.get())
+  if selection then
+    selection.current = true
+  end
+  ctx(as_json(selection or vim.NIL))
+end)
+
+local get_diagnostics = shapes.diagnostics_tool('get_diagnostics', function(files)
+  local list = {}
+  for _, file in ipairs(files) do
+    if #file.diagnostics > 0 then
+      local shaped = shapes.diagnostics(file, SEVERITIES)
+      table.insert(list, { uri = shaped.uri, filePath = file.path, diagnostics = shaped.diagnostics })
+    end
+  end
+  return list
+end)
+
+local get_info = tool('get_vscode_info', 'Which editor this is', {}, {}, function(ctx)
+  local version = vim.version()
+  ctx(as_json({
+    version = ('%d.%d.%d'):format(version.major, version.minor, version.patch),
+    appName = 'Neovim',
+    appRoot = vim.env.VIMRUNTIME,
+    language = 'en',
+    uriScheme = 'file',
+    shell = vim.o.shell,
+  }))
+end)
+
+local update_name = tool(
+  'update_session_name',
+  'Say what the session is about',
+  { name = STRING },
+  { 'name' },
+  function(ctx, args)
+    session_of(ctx).data.title = args.name
+    ctx(as_json({ success = true }))
+  end
+)
+
+---@return string
+local function home()
+  local own = vim.env.COPILOT_HOME
+  return own and own ~= '' and vim.fs.normalize(own) or vim.uv.os_homedir() .. '/.copilot'
+end
+
+--- Has its person said that they trust all of these folders?
+---@param text string of its configuration
+---@param folders string[]
+---@return boolean
+local function trusts(text, folders)
+  local plain = ('\n' .. text):gsub('\n[ \t\r]*//[^\n]*', '')
+  local ok, config = pcall(vim.json.decode, plain)
+  local trusted = ok and type(config) == 'table' and (config.trustedFolders or config.trusted_folders)
+  if type(trusted) ~= 'table' or #folders == 0 then
+    return false
+  end
+  return vim.iter(folders):all(function(folder)
+    return vim.iter(trusted):any(function(one)
+      return type(one) == 'string' and (folder == one or vim.startswith(folder, strings.directory(one)))
+    end)
+  end)
+end
+
+---@type string[] folders in which it may have been started
+local told_roots = {}
+
+local trusted_by_option = false
+
+---@type { endpoint: table?, at: integer? } what its file says, and since when, in ms
+local announced = {}
+
+---@param session mcp-tools.companion.Session
+local function look(session)
+  read.read(home() .. '/config.json', MAX_CONFIG, function(text)
+    if text and companion.session(session.key) == session and trusts(text, told_roots) then
+      trust(session)
+    end
+  end)
+end
+
+---@type mcp-tools.Companion
+return {
+  name = 'copilot',
+  label = 'GitHub Copilot CLI',
+  connect = 'start it in a directory that this editor works in; below one, pick Neovim with /ide',
+  proposes = 'in its default mode; never with `--allow-all-tools`',
+  endpoint = { transport = 'unix', header = 'authorization', scheme = 'nonce' },
+  tools = { get_info, get_selection, get_diagnostics, open_diff, close_diff, update_name },
+
+  context = function(context, session)
+    return session.data.trusted and pushes(context, session) or {}
+  end,
+
+  opened = function(session)
+    if trusted_by_option then
+      return trust(session)
+    end
+    look(session)
+    local path = paths.resolve(home() .. '/config.json')
+    session.data.stop = session.data.stop
+      or watch.file(
+        path,
+        vim.schedule_wrap(function()
+          look(session)
+        end)
+      )
+  end,
+
+  left = function(session, is_bridge_gone)
+    shapes.left(session, is_bridge_gone)
+    if session.data.stop then
+      session.data.stop()
+      session.data.stop = nil
+    end
+  end,
+
+  mention = function(session, place)
+    if not session.data.trusted then
+      return nil, 'it takes a mention once it has begun to work here, or when it trusts these directories for good'
+    end
+    local params = { filePath = place.path, fileUrl = vim.uri_from_fname(place.path) }
+    params.selection, params.selectedText = vim.NIL, vim.NIL
+    if place.first then
+      params.selection = {
+        start = { line = place.first - 1, character = 0 },
+        ['end'] = { line = place.last - 1, character = 0 }, -- it counts this line, whatever the character
+      }
+      params.selectedText = place.text or vim.NIL
+    end
+    return { method = 'add_file_reference', params = params }
+  end,
+
+  discovery = function(endpoint)
+    told_roots, trusted_by_option = endpoint.roots, endpoint.trusted == true
+    -- The same name after a restart, so that the file is replaced.
+    local id = vim.fn.sha256(endpoint.token .. ' lock')
+    local uuid = ('%s-%s-4%s-8%s-%s'):format(
+      id:sub(1, 8),
+      id:sub(9, 12),
+      id:sub(13, 15),
+      id:sub(16, 18),
+      id:sub(19, 30)
+    )
+    if not vim.deep_equal(announced.endpoint, endpoint) then
+      announced = { endpoint = vim.deepcopy(endpoint), at = os.time() * 1000 }
+    end
+    return {
+      {
+        path = ('%s/ide/%s.lock'):format(home(), uuid),
+        body = {
+          socketPath = endpoint.socket,
+          scheme = 'unix',
+          headers = { Authorization = 'Nonce ' .. endpoint.token },
+          pid = endpoint.pid,
+          ideName = 'Neovim',
+          timestamp = announced.at,
+          workspaceFolders = endpoint.roots,
+          isTrusted = trusted_by_option,
+        },
+      },
+    }
+  end,
+
+  environment = function(endpoint)
+    local file = endpoint.file(shapes.mcp_servers(endpoint.server, { tools = { '*' } }))
+    return { command = { 'copilot' }, args = { '--additional-mcp-config', '@' .. file } }
+  end,
+}

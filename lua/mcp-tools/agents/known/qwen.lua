@@ -1,0 +1,41 @@
+-- Qwen Code: a fork of Gemini CLI with discovery files of its own.
+
+local workspace = require('mcp-tools.agents.known._workspace')
+
+---@return string
+local function home()
+  local own = vim.env.QWEN_HOME
+  return own and own ~= '' and vim.fs.normalize(own) or vim.uv.os_homedir() .. '/.qwen'
+end
+
+return workspace.new({
+  name = 'qwen',
+  label = 'Qwen Code',
+  connect = 'type `/ide enable` in it, also after a restart of Neovim; its own question about Neovim cannot connect it',
+  proposes = 'with `"tools": {"approvalMode": "default"}` in its settings; never in its default mode auto',
+
+  discovery = function(endpoint)
+    return {
+      {
+        path = ('%s/ide/%d.lock'):format(home(), endpoint.port),
+        body = {
+          port = endpoint.port,
+          workspacePath = workspace.workspace_path(endpoint.roots),
+          authToken = endpoint.token,
+          ideName = 'Neovim',
+          ideInfo = { name = 'neovim', displayName = 'Neovim' }, -- without it only known editors are taken
+          ppid = endpoint.pid, -- it removes files that name no live process
+        },
+      },
+    }
+  end,
+
+  environment = function(endpoint)
+    local env = { QWEN_CODE_SYSTEM_DEFAULTS_PATH = endpoint.file(workspace.settings(endpoint)) }
+    if endpoint.token then
+      env.QWEN_CODE_IDE_SERVER_PORT = tostring(endpoint.port)
+      env.QWEN_CODE_IDE_WORKSPACE_PATH = workspace.workspace_path(endpoint.roots)
+    end
+    return { command = { 'qwen' }, env = env }
+  end,
+})

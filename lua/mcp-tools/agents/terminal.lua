@@ -1,0 +1,143 @@
+--- Agents in terminals of this editor: each gets its way in and our tools by environment and flags.
+---
+--- Receives: the name of an agent, more arguments.
+--- Sends: a terminal in a window; text into the prompt of one that runs.
+--- Does not know about: what an agent needs, which its companion says. No file of the person is touched: what has to be
+--- a file lies in the editor's own folder for temporary ones, which ends with it.
+
+local bridge = require('mcp-tools.bridge')
+local ide = require('mcp-tools.agents')
+local log = require('mcp-tools.log')
+local private_files = require('mcp-tools.files.private_json')
+
+local api, fn = vim.api, vim.fn
+
+local M = {}
+
+--- What our tools are called there, as in `:McpTools endpoint`.
+local SERVER = 'nvim-tools'
+
+--- Columns of a screen that is wide enough for a text beside an agent, which wants 80 as well.
+local SIDE_BY_SIDE = 160
+
+---@class mcp-tools.agents.Terminal
+---@field name string of the companion
+---@field job integer
+---@field pid integer
+---@field bufnr integer
+
+---@type mcp-tools.agents.Terminal[]
+local terminals = {}
+
+---@param body table
+---@return string path
+local function file(body)
+  local path = fn.tempname() .. '.json'
+  local ok, fault = private_files.write(path, body)
+  if not ok then
+    error(fault)
+  end
+  return path
+end
+
+---@param command string[]
+---@param env table<string, string>?
+---@param on_exit fun()
+---@return integer job
+local function run(command, env, on_exit)
+  local opts = { env = env and next(env) and env or nil, on_exit = on_exit }
+  if fn.has('nvim-0.11') == 1 then
+    opts.term = true
+    return fn.jobstart(command, opts)
+  end
+  return fn.termopen(command, opts)
+end
+
+---@param name string
+---@param command string[]
+---@param env table<string, string>?
+---@return string? fault
+local function open(name, command, env)
+  if fn.executable(command[1]) == 0 then
+    return ('%s is not installed, or not on $PATH'):format(command[1])
+  end
+  vim.cmd(vim.o.columns >= SIDE_BY_SIDE and 'botright vnew' or 'botright new')
+  local terminal = { name = name, bufnr = api.nvim_get_current_buf() }
+  local ok, job = pcall(run, command, env, function()
+    terminals = vim.tbl_filter(function(other)
+      return other ~= terminal
+    end, terminals)
+  end)
+  if not ok or job <= 0 then
+    api.nvim_buf_delete(terminal.bufnr, { force = true })
+    return ('%s cannot be started: %s'):format(command[1], ok and 'there is no such program' or tostring(job))
+  end
+  terminal.job, terminal.pid = job, fn.jobpid(job)
+  table.insert(terminals, terminal)
+  vim.cmd.startinsert()
+end
+
+--- Starts an agent whose companion is known, for a bridge that runs.
+---@param name string
+---@param args string[]
+---@param cb fun(fault: string?)
+local function launch(name, args, cb)
+  local endpoint = bridge.endpoint()
+  if not endpoint then
+    return cb('the bridge has stopped; see :McpTools log')
+  end
+  log.hide(endpoint.token)
+  local more = {
+    server = { name = SERVER, url = endpoint.url, token = endpoint.token, relay = bridge.relay() },
+    file = file,
+  }
+  ide.environment(name, function(environment)
+    if not environment or not environment.command then
+      return cb(('%s cannot be started in a terminal; see :McpTools log'):format(name))
+    end
+    local command = vim.list_extend({}, environment.command)
+    vim.list_extend(command, environment.args or {})
+    cb(open(name, vim.list_extend(command, args), environment.env))
+  end, more)
+end
+
+--- Starts an agent, and before it the bridge if none runs.
+---@param name string
+---@param args string[] more arguments
+---@param cb fun(fault: string?)
+function M.start(name, args, cb)
+  local names = ide.names()
+  if not vim.list_contains(names, name) then
+    return cb(('there are %s; no agent %s is known'):format(table.concat(names, ', '), name))
+  elseif bridge.endpoint() then
+    return launch(name, args, cb)
+  end
+  bridge.start({
+    on_ready = function()
+      launch(name, args, cb)
+    end,
+  })
+end
+
+--- The terminal in which the agent of a session runs.
+---@param session mcp-tools.companion.Session
+---@return mcp-tools.agents.Terminal?
+function M.of(session)
+  local found = vim.tbl_filter(function(terminal)
+    local pid = session.data.pid
+    if pid then
+      return terminal.pid == pid
+    end
+    return terminal.name == session.companion or terminal.name == session.client
+  end, terminals)
+  return #found == 1 and found[1] or nil
+end
+
+--- Types text into its prompt, as pasted; Enter is left to the person.
+---@param terminal mcp-tools.agents.Terminal
+---@param text string
+function M.type(terminal, text)
+  api.nvim_chan_send(terminal.job, '\27[200~' .. text:gsub('[%c\127]', ' ') .. '\27[201~')
+end
+
+return M

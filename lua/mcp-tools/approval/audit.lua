@@ -1,0 +1,130 @@
+--- Audit log: who called what, what was decided, what came of it; one JSON object a line, for people and their tools.
+---
+--- Receives: calls that were decided on, when they have ended.
+--- Sends: lines to a file that is bounded like the log.
+--- Does not know about: why something was decided. Arguments and results are not in it, only the hash of the arguments.
+
+local rotating_file = require('mcp-tools.util.rotating_file')
+local canonical_json = require('mcp-tools.util.canonical_json')
+local project = require('mcp-tools.instances.project')
+local utf8 = require('mcp-tools.util.utf8')
+
+local uv = vim.uv
+local PID = uv.os_getpid()
+
+local M = {}
+
+-- About thirty thousand calls; one file before it is kept.
+local MAX_BYTES = 10 * 1024 * 1024
+-- Of a session's id, which opens that session for whoever has the token: enough to tell sessions apart.
+local ID_CHARS = 12
+
+--- The file.
+---@return string
+function M.path()
+  return vim.fs.joinpath(project.state_dir(), 'audit.jsonl')
+end
+
+local file = rotating_file.new({ path = M.path, max_bytes = MAX_BYTES })
+
+--- Why the last lines could not be written.
+---@return string?
+function M.failure()
+  return file.failed
+end
+
+---@param value any
+---@return string? text a client may send anything
+local function text_of(value)
+  return type(value) == 'string' and utf8.repair(value:sub(1, 200)) or nil
+end
+
+local second, second_text
+
+---@param ms integer unix time
+local function time_of(ms)
+  local now = math.floor(ms / 1000)
+  if now ~= second then
+    second, second_text = now, os.date('!%Y-%m-%dT%H:%M:%S', now)
+  end
+  return ('%s.%03dZ'):format(second_text, ms % 1000)
+end
+
+--- Of sessions, which make many calls: the hashes of so many are kept.
+local MAX_HASHES = 64
+local hashes, count = {}, 0 ---@type table<string, string>, integer
+
+---@param session string
+---@return string
+local function hash_of(session)
+  local hash = hashes[session]
+  if not hash then
+    if count >= MAX_HASHES then
+      hashes, count = {}, 0
+    end
+    hash = vim.fn.sha256(session):sub(1, ID_CHARS)
+    hashes[session], count = hash, count + 1
+  end
+  return hash
+end
+
+---@param from integer? ns
+---@param to integer? ns
+---@return number? ms
+local function ms_between(from, to)
+  return from and to and math.floor((to - from) / 1e4 + 0.5) / 100 or nil
+end
+
+--- Notes a call that has ended. What takes time is left for when the editor is idle; the call, which may hold a large
+--- result, is not kept for that.
+---@param call mcp-tools.Call
+function M.record(call)
+  local seconds, micros = uv.gettimeofday()
+  local outcome, decision, client = call.outcome, call.decision, call.client
+  local session, snapshot = call.session, call.snapshot
+  local entry = {
+    host = call.host,
+    tool = call.name,
+    decision = decision.allowed and 'allow' or 'deny',
+    by = decision.by,
+    outcome = outcome.state,
+    code = outcome.error and outcome.error.code or nil,
+    ms = ms_between(call.created_at, call.ended_at),
+    waited_ms = ms_between(call.created_at, call.started_at),
+    pid = PID,
+    time = seconds * 1000 + math.floor(micros / 1000),
+    client = client and client.name,
+    client_version = client and client.version,
+    project = call.project,
+  }
+  file:add(function(pause)
+    local text = snapshot and canonical_json.text_of(snapshot, pause)
+    pause()
+    entry.time = time_of(entry.time)
+    entry.session = session and hash_of(session) or nil
+    entry.client, entry.client_version = text_of(entry.client), text_of(entry.client_version)
+    entry.args_sha256 = text and vim.fn.sha256(text) or nil
+    return vim.json.encode(entry)
+  end)
+end
+
+--- Reads the last entries.
+---@param bytes integer
+---@param cb fun(entries: table[]?, err: string?) on the main loop
+function M.tail(bytes, cb)
+  file:tail(bytes, function(lines, err)
+    if not lines then
+      return cb(nil, err)
+    end
+    local entries = {}
+    for _, line in ipairs(lines) do
+      local ok, entry = pcall(vim.json.decode, line)
+      if ok and type(entry) == 'table' then
+        table.insert(entries, entry)
+      end
+    end
+    cb(entries)
+  end)
+end
+
+return M

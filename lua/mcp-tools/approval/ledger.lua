@@ -1,0 +1,272 @@
+--- Ledger: what the person decided for good, on disk, one file for each project.
+---
+--- Receives: definitions, and what the person said of them.
+--- Sends: what was said before, or why that cannot be known.
+--- Does not know about: who asks, questions, calls.
+---
+--- An entry belongs to a tool, its source and the fingerprint of its definition: a definition that changed is no longer
+--- the one that was trusted. A "denied" counts for the name alone. A file that others could have written, or that is
+--- not as we wrote it, is a fault: then nothing is known, not even that nothing was denied.
+---
+--- Several editors may write to one file. Each changes what is on disk then, under a lock; when another has the lock,
+--- the change counts here at once and is written a moment later.
+
+local canonical_json = require('mcp-tools.util.canonical_json')
+local private_files = require('mcp-tools.files.private_json')
+local ledger_file = require('mcp-tools.approval.ledger_file')
+local lock_file = require('mcp-tools.files.lock')
+local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+local source = require('mcp-tools.registry.source')
+
+local uv = vim.uv
+
+local M = {}
+
+--- How long what was read counts without a look at the file, which other editors write too.
+local FRESH_NS = 1e9
+--- When another editor is writing: after how many ms it is tried again at least, and for how long.
+local RETRY_MS, RETRY_NS = 2, 5e9
+
+---@class mcp-tools.Book one project's ledger
+---@field root string
+---@field path string
+---@field fault string?
+---@field entries mcp-tools.LedgerEntry[]
+---@field by_key table<string, mcp-tools.LedgerEntry>
+---@field denied table<string, true> by name
+---@field trusted table<string, true> by name
+---@field looked_at integer ns
+---@field stamp string of the file that was read
+
+---@class mcp-tools.Ledger
+---@field books table<string, mcp-tools.Book>
+---@field waiting table<string, mcp-tools.LedgerChange[]> by project: not on disk yet
+local Ledger = {}
+Ledger.__index = Ledger
+
+--- Makes a ledger.
+---@param opts { dir: fun(): string } the folder of all that outlives a session
+---@return mcp-tools.Ledger
+function M.new(opts)
+  return setmetatable({ dir = opts.dir, books = {}, waiting = {} }, Ledger)
+end
+
+---@param tool string
+---@param place string key of its source
+local function key_of(tool, place)
+  return tool .. '\0' .. place
+end
+
+---@param path string
+---@return string changes with the file
+local function stamp_of(path)
+  local stat = uv.fs_lstat(path)
+  return stat and ('%d %d.%d %d'):format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
+end
+
+---@param book mcp-tools.Book
+local function index(book)
+  book.by_key, book.denied, book.trusted = {}, {}, {}
+  for _, entry in ipairs(book.entries) do
+    book.by_key[key_of(entry.tool, entry.source)] = entry
+    if entry.level == 'denied' then
+      book.denied[entry.tool] = true
+    else
+      book.trusted[entry.tool] = true
+    end
+  end
+end
+
+---@param root string
+---@return string
+function Ledger:path(root)
+  return vim.fs.joinpath(self.dir(), 'ledger', vim.fn.sha256(root):sub(1, 32) .. '.json')
+end
+
+--- The book of a project as it is on disk now, or was a moment ago.
+---@param root string
+---@param now? boolean look at the file in any case
+---@return mcp-tools.Book
+function Ledger:open(root, now)
+  local book = self.books[root]
+  local time = uv.hrtime()
+  if book and not now and time - book.looked_at < FRESH_NS then
+    return book
+  end
+  local path = book and book.path or self:path(root)
+  local stamp = stamp_of(path)
+  if not book or book.stamp ~= stamp or book.fault or now then
+    local entries, fault = ledger_file.read(path, root, self.dir())
+    book = { root = root, path = path, entries = entries or {}, fault = fault, stamp = stamp }
+    for _, change in ipairs(self.waiting[root] or {}) do
+      book.entries = ledger_file.changed(book.entries, change)
+    end
+    index(book)
+    self.books[root] = book
+  end
+  book.looked_at = time
+  return book
+end
+
+---@class mcp-tools.Verdict what the person said of a definition before
+---@field level mcp-tools.Level?
+---@field paths string[]?
+---@field calls string[]?
+---@field changed boolean? they trusted a tool of this name, but not this definition
+
+local NOTHING, DENIED, CHANGED = {}, { level = 'denied' }, { changed = true }
+
+--- What was said of a definition.
+---@param root string
+---@param definition mcp-tools.Definition
+---@return mcp-tools.Verdict? verdict
+---@return string? fault why it cannot be known
+function Ledger:look(root, definition)
+  local book = self:open(root)
+  if book.fault then
+    return nil, book.fault
+  elseif book.denied[definition.name] then
+    return DENIED
+  end
+  local entry = book.by_key[key_of(definition.name, source.key(definition))]
+  if entry and entry.hash == canonical_json.fingerprint(definition) then
+    return entry
+  end
+  return (entry or book.trusted[definition.name]) and CHANGED or NOTHING
+end
+
+--- Puts what waits on top of what is on disk now.
+---@param root string
+---@param path string
+---@param lock mcp-tools.LockFile
+---@return boolean? ok nil: the lock is no longer ours
+---@return string? err
+function Ledger:rewrite(root, path, lock)
+  local queue = self.waiting[root]
+  local entries, fault = ledger_file.read(path, root, self.dir())
+  if not entries and queue[1].reset then
+    entries, fault = {}, private_files.fault(path, 'file') -- one that is not ours is not replaced
+  end
+  if fault then
+    return false, fault
+  elseif not lock:is_held() then
+    return nil
+  end
+  for _, change in ipairs(queue) do
+    entries = ledger_file.changed(entries, change)
+  end
+  return ledger_file.write(path, root, entries)
+end
+
+--- Writes what waits for it.
+---@param root string
+---@return boolean? ok nil: another editor is writing
+---@return string? err
+function Ledger:write(root)
+  local path = self:path(root)
+  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
+    local ok, err = private_files.ensure_dir(folder)
+    if not ok then
+      return false, err
+    end
+  end
+  local lock, err = lock_file.take(path .. '.lock')
+  if err then
+    return false, err
+  elseif not lock then
+    return nil
+  end
+  local called, ok, why = log.guard('writing the ledger', self.rewrite, self, root, path, lock)
+  lock:release()
+  if not called then
+    return false, 'it cannot be written; :McpTools log says why'
+  end
+  return ok, why
+end
+
+--- Writes when the other editor has done so. What cannot be written is forgotten here, too.
+---@param root string
+---@param since integer ns
+function Ledger:write_later(root, since)
+  vim.defer_fn(function()
+    local ok, err = self:write(root)
+    if ok == nil and uv.hrtime() - since < RETRY_NS then
+      return self:write_later(root, since)
+    end
+    self.waiting[root], self.books[root] = nil, nil
+    if not ok then
+      notify.error('what you just decided is not kept: ' .. (err or 'another editor does not end its writing'))
+    end
+  end, RETRY_MS + uv.hrtime() % 5)
+end
+
+---@param root string
+---@param change mcp-tools.LedgerChange
+---@return boolean ok, string? err
+function Ledger:add(root, change)
+  self.books[root] = nil
+  local waiting = self.waiting[root]
+  if waiting then -- a write is on its way and takes it along
+    table.insert(waiting, change)
+    return true
+  end
+  self.waiting[root] = { change }
+  local ok, err = self:write(root)
+  if ok == nil then
+    self:write_later(root, uv.hrtime())
+    return true
+  end
+  self.waiting[root] = nil -- whatever has failed, the next decision is written again
+  return ok, err
+end
+
+--- Notes what the person says of a definition; what they said of that name before, from that source, gives way.
+---@param root string
+---@param definition mcp-tools.Definition
+---@param level mcp-tools.Level? nil forgets all about the name
+---@param paths? string[] files outside the project that it may have besides what it had
+---@param calls? string[] keys of calls that it may make besides what it might
+---@return boolean ok, string? err
+function Ledger:set(root, definition, level, paths, calls)
+  return self:add(root, {
+    tool = definition.name,
+    source = source.key(definition),
+    hash = canonical_json.fingerprint(definition),
+    level = level,
+    paths = paths,
+    calls = calls,
+    at = os.time(),
+  })
+end
+
+--- Forgets everything about a project. A file with a fault is replaced, unless it is not ours.
+---@param root string
+---@return boolean ok, string? err
+function Ledger:reset(root)
+  return self:add(root, { reset = true, at = os.time() })
+end
+
+--- Would forgetting everything help against a fault? Not where the file or its folder has to be moved away.
+---@param root string
+---@return boolean
+function Ledger:can_reset(root)
+  local path = self:path(root)
+  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
+    if private_files.fault(folder, 'directory') then
+      return false
+    end
+  end
+  return private_files.fault(path, 'file') == nil
+end
+
+--- Everything that was said in a project.
+---@param root string
+---@return mcp-tools.LedgerEntry[] entries
+---@return string? fault
+function Ledger:list(root)
+  local book = self:open(root, true)
+  return book.entries, book.fault
+end
+
+return M

@@ -1,0 +1,153 @@
+--- File of the ledger: what the person decided in one project, as it stands on the disk.
+---
+--- Receives: a path; entries and a change of them. Sends: the entries, or what is wrong with the file.
+--- Does not know about: other editors, definitions, what a level means.
+
+local private_files = require('mcp-tools.files.private_json')
+
+local M = {}
+
+local VERSION = 1
+--- Far more than a person decides in a project; a larger file was not written by us.
+local MAX_BYTES = 1024 * 1024
+--- Files or calls that one entry names, and their bytes; the oldest are dropped.
+local MAX_PATHS, MAX_PATH_BYTES = 100, 32 * 1024
+
+---@alias mcp-tools.Level
+---| 'trusted'  # runs, whatever its definition says
+---| 'verified' # runs, unless its definition demands to be asked
+---| 'files'    # runs with files that the user allowed for it, and asks otherwise
+---| 'calls'    # runs with the arguments that the user allowed for it, and asks otherwise
+---| 'denied'   # does not run
+
+local LEVELS = { trusted = true, verified = true, files = true, calls = true, denied = true }
+--- Levels that add to what is allowed already.
+local ADDS = { files = true, calls = true }
+
+---@class mcp-tools.LedgerEntry
+---@field tool string
+---@field source string
+---@field hash string fingerprint of the definition
+---@field level mcp-tools.Level
+---@field paths string[]? resolved files outside the project that it may have
+---@field calls string[]? keys of calls that it may make (approval/rules.lua)
+---@field at integer unix seconds
+
+--- What the person said, as it is added to what was said before.
+---@class mcp-tools.LedgerChange
+---@field reset boolean? all that was said before is forgotten
+---@field tool string?
+---@field source string?
+---@field hash string?
+---@field level mcp-tools.Level? nil forgets the tool
+---@field paths string[]?
+---@field calls string[]?
+---@field at integer
+
+---@param value any
+---@return boolean
+local function is_list(value)
+  return type(value) == 'table' and vim.islist(value)
+end
+
+---@param list any
+---@return boolean
+local function are_texts(list)
+  return is_list(list) and vim.iter(list):all(function(each)
+    return type(each) == 'string'
+  end)
+end
+
+local function is_entry(entry)
+  return type(entry) == 'table'
+    and type(entry.tool) == 'string'
+    and type(entry.source) == 'string'
+    and type(entry.hash) == 'string'
+    and LEVELS[entry.level] ~= nil
+    and (entry.paths == nil or are_texts(entry.paths))
+    and (entry.calls == nil or are_texts(entry.calls))
+end
+
+--- Reads what was said.
+---@param path string
+---@param root string
+---@param dir string of all that outlives a session
+---@return mcp-tools.LedgerEntry[]? entries
+---@return string? fault
+function M.read(path, root, dir)
+  for _, folder in ipairs({ dir, vim.fs.dirname(path) }) do
+    local fault = private_files.fault(folder, 'directory')
+    if fault then
+      return nil, fault
+    end
+  end
+  local found, err = private_files.read(path, MAX_BYTES)
+  if not found then
+    return nil, err
+  elseif not found.present then
+    return {}
+  end
+  local value = found.value or {}
+  if value.version ~= VERSION or value.root ~= root or not is_list(value.entries) then
+    return nil, path .. ' is damaged'
+  end
+  for _, entry in ipairs(value.entries) do
+    if not is_entry(entry) then
+      return nil, path .. ' is damaged'
+    end
+  end
+  return value.entries
+end
+
+---@param old string[]?
+---@param new string[]
+---@return string[]
+local function joined(old, new)
+  local out, seen, bytes = {}, {}, 0
+  for _, path in ipairs(vim.list_extend(vim.list_slice(new), old or {})) do
+    if not seen[path] and #out < MAX_PATHS and bytes + #path <= MAX_PATH_BYTES then
+      seen[path], bytes = true, bytes + #path
+      table.insert(out, path)
+    end
+  end
+  return out
+end
+
+--- What counts after a change. What was said before of that name, from that source, gives way.
+---@param entries mcp-tools.LedgerEntry[]
+---@param change mcp-tools.LedgerChange
+---@return mcp-tools.LedgerEntry[]
+function M.changed(entries, change)
+  if change.reset then
+    return {}
+  end
+  local entry = { tool = change.tool, source = change.source, hash = change.hash, level = change.level, at = change.at }
+  local out = {}
+  for _, other in ipairs(entries) do
+    local same = other.tool == change.tool
+    if same and other.source == change.source and other.hash == change.hash and other.level ~= 'denied' then
+      entry.paths, entry.calls = other.paths, other.calls
+      entry.level = ADDS[change.level] and not ADDS[other.level] and other.level or change.level
+    end
+    if not same or change.level and other.source ~= change.source and other.level ~= 'denied' then
+      table.insert(out, other)
+    end
+  end
+  entry.paths = change.paths and joined(entry.paths, change.paths) or entry.paths
+  entry.calls = change.calls and joined(entry.calls, change.calls) or entry.calls
+  if change.level then
+    table.insert(out, entry)
+  end
+  return out
+end
+
+--- Replaces the file.
+---@param path string
+---@param root string
+---@param entries mcp-tools.LedgerEntry[]
+---@return boolean ok, string? err
+function M.write(path, root, entries)
+  return private_files.write(path, { version = VERSION, root = root, entries = entries }, MAX_BYTES)
+end
+
+return M

@@ -1,0 +1,255 @@
+--- Rules of trust: what options, files, earlier decisions and definitions say of a call, each for itself.
+---
+--- Receives: a call, and what is known of it.
+--- Sends: a decision, or nil from who has no opinion.
+--- Does not know about: in which order they count (approval/gateway.lua), where decisions are kept.
+
+local canonical_json = require('mcp-tools.util.canonical_json')
+local config = require('mcp-tools.config')
+local log = require('mcp-tools.log')
+local source = require('mcp-tools.registry.source')
+local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.instances.project')
+
+local M = {}
+
+local VERDICTS = { allow = true, ask = true, deny = true }
+
+--- The person's function.
+---@param call mcp-tools.Call
+---@param rule function
+---@return mcp-tools.Decision?
+local function by_function(call, rule)
+  local info = { host = call.host, client = vim.deepcopy(call.client), session = call.session }
+  info.uri = call.definition.uri
+  local ok, verdict = xpcall(rule, debug.traceback, call.definition.name, vim.deepcopy(call.args), info)
+  if not ok or (verdict ~= nil and not VERDICTS[verdict]) then
+    log.error('approval.rule failed for %s, so the call is denied: %s', call.definition.name, vim.inspect(verdict))
+    return { action = 'deny', by = 'approval.rule', reason = 'the option approval.rule failed (see :McpTools log)' }
+  end
+  return verdict and { action = verdict, by = 'approval.rule', reason = 'the option approval.rule says so' }
+end
+
+---@param option 'tools'|'groups'
+---@param name string?
+---@return mcp-tools.Decision?
+local function by_option(option, name)
+  local verdict = name and config.get().approval[option][name]
+  if verdict then
+    local by = ('approval.%s.%s'):format(option, name)
+    return { action = verdict, by = by, reason = ('the option %s is "%s"'):format(by, verdict) }
+  end
+end
+
+---@param name string
+---@return boolean
+local function is_bundled_group(name)
+  local base = vim.fs.joinpath(project.lua_dir(), 'tools', name)
+  return vim.uv.fs_stat(base) ~= nil or vim.uv.fs_stat(base .. '.lua') ~= nil
+end
+
+--- What the option for its group says. The author of a project names its files, and a mount may have the name of a
+--- bundled group, so an "allow" that was not meant for them is ignored.
+---@param definition mcp-tools.Definition
+---@param root string resolved
+---@return mcp-tools.Decision?
+local function by_group(definition, root)
+  local name = source.group(definition)
+  local group = by_option('groups', name)
+  local bundled = definition.source and definition.source.group ~= nil
+  if group and group.action == 'allow' and not bundled then
+    if source.in_project(definition, root) or is_bundled_group(name) then
+      return nil
+    end
+  end
+  return group
+end
+
+--- What the options for single tools and groups say.
+---@param definition mcp-tools.Definition
+---@param root string resolved
+---@return mcp-tools.Decision?
+function M.by_options(definition, root)
+  local tool = by_option('tools', definition.name)
+  if tool and tool.action == 'deny' then
+    return tool
+  end
+  local group = by_group(definition, root)
+  if group and group.action == 'deny' then
+    return group
+  end
+  return tool or group
+end
+
+--- (1) The person's own rules: the function, then the tool, then its group. A "deny" of any of them wins.
+---@param call mcp-tools.Call
+---@param root string resolved
+---@return mcp-tools.Decision?
+function M.by_rules(call, root)
+  local rule = config.get().approval.rule
+  local first = rule and by_function(call, rule)
+  local second = M.by_options(call.definition, root)
+  return second and second.action == 'deny' and second or first or second
+end
+
+---@param call mcp-tools.Call
+---@return mcp-tools.Decision?
+local function by_needs(call)
+  local definition = call.definition
+  local needs = definition.needs_approval
+  if type(needs) == 'function' then
+    local ok, verdict = xpcall(needs, debug.traceback, vim.deepcopy(call.args), call)
+    if not ok then
+      log.error('needs_approval of %s failed, so the person is asked: %s', definition.name, verdict)
+      return { action = 'ask', by = 'needs_approval', reason = 'its needs_approval failed' }
+    end
+    needs = verdict
+  end
+  if needs == false then
+    return { action = 'allow', by = 'needs_approval', reason = 'needs_approval is false' }
+  elseif needs then
+    local reason = type(needs) == 'string' and needs or 'it asks for approval each time'
+    return { action = 'ask', by = 'needs_approval', reason = reason }
+  end
+end
+
+--- Does the definition itself want this call to be asked for?
+---@param call mcp-tools.Call
+---@return mcp-tools.Decision? asks
+function M.demanded(call)
+  local decision = by_needs(call)
+  return decision and decision.action == 'ask' and decision or nil
+end
+
+--- (2) Sensitive files are denied, files outside the project are asked for.
+---@param targets mcp-tools.CallTarget[]
+---@param root string
+---@return mcp-tools.Decision? denial
+---@return mcp-tools.CallTarget? outside
+function M.by_targets(targets, root)
+  local outside
+  for _, target in ipairs(targets) do
+    if target.sensitive then
+      return { action = 'deny', by = 'files', reason = ('%s is %s'):format(target.given, target.bad or 'sensitive') }
+    end
+    if not outside and target.path and (target.unclear or not paths.inside(target.path, root)) then
+      outside = target
+    end
+  end
+  return nil, outside
+end
+
+--- Did the person allow all of these files, among them some outside the project, for this tool?
+---@param granted table<string, true>?
+---@param targets mcp-tools.CallTarget[]
+local function covers(granted, targets)
+  for _, target in ipairs(targets) do
+    if target.path and (target.other or not (granted and granted[target.path])) then
+      return false
+    end
+  end
+  return granted ~= nil
+end
+
+local function set_of(list)
+  local set = {}
+  for _, item in ipairs(list or {}) do
+    set[item] = true
+  end
+  return set
+end
+
+--- Bytes of a key; a longer call is asked for each time.
+local MAX_KEY = 4096
+
+--- What "always" is about, for a tool that names its decisive arguments (`always_for`): their values, as JSON.
+---@param definition mcp-tools.Definition
+---@param args table
+---@return string? key nil if "always" is about the tool
+---@return boolean never "always" cannot be kept for this call
+function M.call_key(definition, args)
+  if not definition.always_for then
+    return nil, false
+  end
+  for _, name in ipairs(definition.short_lived or {}) do
+    if args[name] ~= nil then
+      return nil, true
+    end
+  end
+  local decisive = {}
+  for _, name in ipairs(definition.always_for) do
+    decisive[name] = args[name]
+  end
+  local key = canonical_json.text(next(decisive) and decisive or vim.empty_dict())
+  return key, #key > MAX_KEY
+end
+
+--- Did the user always allow this very call?
+---@param call mcp-tools.Call
+---@param verdict mcp-tools.Verdict
+---@return boolean
+local function is_known(call, verdict)
+  local key, never = M.call_key(call.definition, call.args)
+  return key ~= nil and not never and vim.list_contains(verdict.calls or {}, key)
+end
+
+--- (3) What was decided before.
+---@param call mcp-tools.Call
+---@param verdict mcp-tools.Verdict
+---@param grant { all: boolean?, paths: table<string, true>?, changed: boolean? }
+---@param outside mcp-tools.CallTarget?
+---@param targets mcp-tools.CallTarget[]
+---@return mcp-tools.Decision?
+function M.by_memory(call, verdict, grant, outside, targets)
+  if outside then
+    local exact = call.definition.always_for ~= nil
+    if covers(verdict.paths and set_of(verdict.paths), targets) and (not exact or is_known(call, verdict)) then
+      return { action = 'allow', by = 'ledger', reason = 'you allowed it these files always' }
+    elseif covers(grant.paths, targets) then
+      return { action = 'allow', by = 'session', reason = 'you allowed it these files in this session' }
+    end
+    local where = outside.other and '%s is no plain file'
+      or outside.unclear and 'it cannot be told where %s is'
+      or '%s is outside the project'
+    return { action = 'ask', by = 'files', reason = where:format(outside.path) }
+  elseif verdict.level == 'trusted' then
+    return { action = 'allow', by = 'ledger', reason = 'you trust it' }
+  elseif is_known(call, verdict) then
+    return { action = 'allow', by = 'ledger', reason = 'you always allow this call' }
+  elseif grant.all then
+    return { action = 'allow', by = 'session', reason = 'you allowed it in this session' }
+  elseif verdict.changed or grant.changed then
+    return { action = 'ask', by = 'ledger', reason = 'its definition is not the one that you trusted' }
+  elseif verdict.level == 'verified' then
+    return M.demanded(call) or { action = 'allow', by = 'ledger', reason = 'you verified it' }
+  end
+end
+
+--- (4) to (6) What the definition says of itself, where that counts; else the default.
+---@param call mcp-tools.Call
+---@param root string resolved
+---@return mcp-tools.Decision
+function M.by_definition(call, root)
+  local definition = call.definition
+  local believed = source.is_believed(definition, root)
+  -- A stranger's word counts where it warns, and its functions are not called.
+  local heard = believed or type(definition.needs_approval) ~= 'function'
+  local decision = heard and by_needs(call)
+  if decision and (believed or decision.action == 'ask') then
+    return decision
+  end
+  local annotations = definition.annotations or {}
+  if annotations.read_only == true and believed then
+    return { action = 'allow', by = 'annotations', reason = 'it only reads' }
+  elseif annotations.destructive == true then
+    return { action = 'ask', by = 'annotations', reason = 'it can destroy' }
+  end
+  local default = config.get().approval.default
+  local reason = ('the option approval.default is "%s"'):format(default)
+  if not believed and default == 'ask' then
+    reason = 'what it says of itself does not count: it comes from this project or another server'
+  end
+  return { action = default, by = 'approval.default', reason = reason }
+end
+
+return M

@@ -1,0 +1,447 @@
+--- Targets of a call: the files and buffers that its arguments name, as it is decided on (`call.targets`).
+---
+--- Receives: checked arguments.
+--- Sends: where each of them really is, and what speaks against it.
+--- Does not know about: tools, decisions, people.
+
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
+local buffers = require('mcp-tools.editor.buffer')
+local config = require('mcp-tools.config')
+local paths = require('mcp-tools.files.paths')
+local sensitive = require('mcp-tools.privacy.sensitive')
+local trim = require('mcp-tools.util.trim')
+
+local uv = vim.uv
+
+local M = {}
+
+---@alias mcp-tools.NameKind
+---| 'path'   # a path or file URI
+---| 'maybe'  # a path, where the value looks like one
+---| 'uri'    # a URI, or a path
+---| 'url'    # a URI, or a path where the value looks like one
+---| 'buffer' # the number of a buffer
+
+--- Arguments that hold a path or a buffer, at any depth, by the last word of their names without its plural.
+---@type table<string, mcp-tools.NameKind>
+local WORDS = {}
+for kind, words in pairs({
+  path = 'fname cwd root program dest destination directorie',
+  maybe = 'from to source src target location input output script notebook config repo repository workspace attachment',
+  url = 'url',
+  buffer = 'buf bufnr buffer',
+  [false] = 'profile xpath jsonpath',
+}) do
+  for word in words:gmatch('%S+') do
+    WORDS[word] = kind
+  end
+end
+
+--- And by how this word ends.
+local ENDS = { 'path', 'file', 'dir', 'directory', 'folder', 'uri' }
+
+--- Only the end of a longer name is checked.
+local MAX_KEY = 64
+--- Of what cannot be judged, for the reason.
+local MAX_SHOWN = 200
+--- Files of one call: a person reads no more of them, and each takes the editor some time.
+local MAX_TARGETS = 128
+--- Values that name none, such as addresses of other kinds, are looked at sooner.
+local MAX_VALUES = 2000
+--- Of one path, percent-encoded.
+local MAX_GIVEN = 4 * paths.MAX_PATH
+--- Bytes of all paths of one call: each byte takes the editor some time.
+local MAX_BYTES = 32 * 1024
+--- So many bytes of values that may be no path count as one of a path.
+local PLAIN_BYTES = 4
+--- Parts of one path that may be patterns, and variables in it, that are looked up.
+local MAX_LOOKED_UP = 16
+
+local WILD = '[%*%?%[{]'
+
+---@param key string
+---@return mcp-tools.NameKind?
+local function find_kind(key)
+  local words = key:sub(-MAX_KEY):gsub('(%l)(%u)', '%1_%2'):lower()
+  local whole = words:gsub('%A*$', ''):gsub('%A*list$', '') -- bounded: MAX_KEY (path_list)
+  if not whole:find('fnames?$') then
+    whole = whole:gsub('%A*names?$', '') -- bounded: MAX_KEY (file_name, dirname)
+  end
+  local word = whole:match('%a+$') -- bounded: MAX_KEY
+  word = word and (word:match('^(.+)s$') or word)
+  local kind = WORDS[word]
+  if kind ~= nil or not word then
+    return kind or nil
+  end
+  for _, ending in ipairs(ENDS) do
+    if vim.endswith(word, ending) then
+      return ending == 'uri' and 'uri' or 'path'
+    end
+  end
+end
+
+--- Names of arguments are the same in every call of a tool; a client may make up any number of others.
+local MAX_KINDS = 500
+local kind_by_name, kinds_kept = {}, 0 ---@type table<string, mcp-tools.NameKind|false>, integer
+local plain_names, names_of ---@type table<string, boolean>, string[]
+
+---@param key string
+---@return mcp-tools.NameKind? kind what the name says of the value
+---@return boolean is_plain the name itself cannot be that of a sensitive file
+local function kind_of(key)
+  local patterns = config.get().sensitive.patterns
+  if names_of ~= patterns or kinds_kept >= MAX_KINDS then
+    kind_by_name, plain_names, kinds_kept, names_of = {}, {}, 0, patterns
+  end
+  local kind, is_plain = kind_by_name[key], plain_names[key]
+  if kind == nil then
+    kind = find_kind(key) or false
+    is_plain = #key <= MAX_KEY and key:find('^[%a_][%w_]*$') ~= nil and not sensitive.matches(key)
+    if #key <= MAX_KEY then
+      kind_by_name[key], plain_names[key], kinds_kept = kind, is_plain, kinds_kept + 1
+    end
+  end
+  return kind or nil, is_plain
+end
+
+---@class mcp-tools.CallTarget
+---@field given string as the arguments have it
+---@field path string? resolved, or the name of what is no file; nil for a buffer without a file
+---@field bad string? why it cannot be judged
+---@field sensitive boolean
+---@field unclear boolean? a tool may take it for another path
+---@field other boolean? it is a buffer that shows no file: what is said of it counts once
+---@field bufnr integer? of a buffer that shows no file
+
+--- Is it a pattern for others? Files and folders may be called so: where each part that looks like one exists, it is
+--- none.
+---@param text string
+local function is_pattern(text)
+  if not text:find(WILD) then
+    return false
+  end
+  local literal = text:sub(1, 2) == '~/' and uv.os_homedir() .. text:sub(2) or text
+  if uv.fs_lstat(literal) then
+    return false
+  end
+  local looked_up = 0
+  for name, after in literal:gmatch('([^/]+)()') do
+    if name:find(WILD) then
+      looked_up = looked_up + 1
+      if looked_up > MAX_LOOKED_UP or not uv.fs_lstat(literal:sub(1, after - 1)) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- Does it name a variable that is set?
+---@param text string
+local function has_variable(text)
+  local seen, count = {}, 0
+  for name in text:gmatch('%$[{%(]?([%w_]+)') do
+    if not seen[name] then
+      seen[name], count = true, count + 1
+      if count > MAX_LOOKED_UP or vim.env[name] then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- Does a tool that expands it come somewhere else?
+---@param text string
+local function is_unclear(text)
+  return text:find('`', 1, true) ~= nil
+    or text:find('^~[^/]') ~= nil
+    or text:find('^[%%#<]') ~= nil
+    or is_pattern(text)
+    or has_variable(text)
+end
+
+---@class mcp-tools.KeyKinds
+---@field kind mcp-tools.NameKind? what its value is
+---@field itself 'uri'|nil it is a path itself
+
+--- What is found in one set of arguments.
+---@class mcp-tools.CallTargets
+---@field list mcp-tools.CallTarget[]
+---@field seen table<string, true> kind and value: many arguments may name one file
+---@field count integer values looked at
+---@field bytes integer of paths
+---@field marked table<string, true>? files whose buffers the person marked; looked up when there is a path
+---@field names table<string, mcp-tools.KeyKinds> what each name says
+---@field walked mcp-tools.Walked?
+---@field bundled boolean? it is a bundled tool, which takes buffer 0 for the file beside a terminal or float
+
+---@param targets mcp-tools.CallTargets
+---@param given string
+---@return mcp-tools.CallTarget
+local function target_of_path(targets, given)
+  local function unknown(bad)
+    return { given = given:sub(1, MAX_SHOWN), bad = bad, sensitive = true }
+  end
+  if #given > MAX_GIVEN then
+    return unknown(paths.TOO_LONG)
+  end
+  local plain, doubtful = paths.from_uri(given)
+  if plain:find('%z') then
+    return unknown('a path with a NUL byte')
+  end
+  targets.walked = targets.walked or paths.walked()
+  local path, bad = paths.resolve(plain, targets.walked)
+  if bad then
+    return unknown(bad)
+  end
+  targets.marked = targets.marked or buffer_kind.marked()
+  local without = doubtful and paths.from_uri(given:match('^[^#?]*')) or plain
+  return {
+    given = given,
+    path = path,
+    sensitive = sensitive.is_sensitive(path)
+      or plain ~= path and sensitive.is_sensitive(plain)
+      or without ~= plain and sensitive.is_sensitive(without)
+      or targets.marked[path] == true,
+    unclear = doubtful or is_unclear(plain) or nil,
+  }
+end
+
+---@param targets mcp-tools.CallTargets
+---@param bufnr any
+---@return mcp-tools.CallTarget?
+local function target_of_buffer(targets, bufnr)
+  if type(bufnr) ~= 'number' or not vim.api.nvim_buf_is_valid(bufnr) then
+    return nil -- the tool says so better
+  end
+  bufnr = bufnr == 0 and vim.api.nvim_get_current_buf() or bufnr
+  local kind, name = buffer_kind.kind(bufnr)
+  local label, marked = 'buffer ' .. bufnr, buffer_kind.is_marked(bufnr)
+  if kind == 'unnamed' then
+    return marked and { given = label, sensitive = true } or nil
+  elseif kind == 'other' then
+    return {
+      given = label,
+      path = name ~= '' and access.name(name) or label,
+      sensitive = marked or buffer_kind.is_sensitive_name(name, kind),
+      unclear = true,
+      other = true,
+      bufnr = bufnr,
+    }
+  end
+  local target = target_of_path(targets, name)
+  target.sensitive = target.sensitive or marked
+  return target
+end
+
+--- Resolves `.` and `..` by the text alone, as many programs do before they open a path: `a\n/../b` is `b`. Works from
+--- the end, so that it stops early at a text that cannot be a path.
+---@param text string
+---@return string? path nil if no file can have it
+---@return integer dropped bytes of the names that are not in it
+local function collapsed(text)
+  local names, kept, up, dropped = {}, 0, 0, 0
+  for name in text:reverse():gmatch('[^/]+') do
+    if up == 0 and name ~= '.' and name ~= '..' then
+      names[#names + 1], kept = name, kept + #name + 1
+    else
+      up = name == '..' and up + 1 or name ~= '.' and up - 1 or up
+      dropped = dropped + #name + 1
+    end
+    if #name > paths.MAX_NAME or kept > paths.MAX_PATH + 1 or dropped > MAX_BYTES then
+      return nil, dropped
+    end
+  end
+  local top = text:sub(1, 1) == '/' and '/' or ('../'):rep(up)
+  return top .. table.concat(names, '/'):reverse(), dropped
+end
+
+--- Does the value of an argument that may hold anything look like a path? No other value reaches a file outside the
+--- project or a sensitive one.
+---@param targets mcp-tools.CallTargets
+---@param given string
+---@return boolean
+local function looks_like_path(targets, given)
+  local text, dropped = collapsed(given)
+  targets.bytes = targets.bytes + dropped
+  if not text then
+    return false
+  end
+  targets.bytes = targets.bytes + #text / PLAIN_BYTES
+  if uv.fs_lstat(text) then
+    return true
+  elseif text:find('%c') then
+    return false
+  end
+  return text:find('^[/~$`]') ~= nil
+    or text:find('^[fF][iI][lL][eE]:') ~= nil
+    or text:find('%.%./') ~= nil
+    or text:find('/', 1, true) ~= nil and uv.fs_lstat(text:match('^[^/]+')) ~= nil
+    or text:find(WILD) ~= nil and text:find('^[%w._/,{}%[%]*?!+-]+$') ~= nil
+    or sensitive.is_sensitive(text)
+end
+
+---@param targets mcp-tools.CallTargets
+---@param kind mcp-tools.NameKind
+---@param value any
+local function add(targets, kind, value)
+  if kind == 'buffer' and type(value) == 'string' then -- its name, or its number as a text
+    value = tonumber(value) or value
+    kind = type(value) == 'string' and 'maybe' or kind
+  end
+  local key = kind .. ' ' .. tostring(value)
+  if targets.seen[key] then
+    return
+  end
+  targets.seen[key] = true
+  targets.count = targets.count + 1
+  local list = targets.list
+  if kind == 'buffer' then
+    local current = value == 0 and buffers.current()
+    if current then
+      list[#list + 1] = target_of_buffer(targets, current)
+    end
+    if not current or not targets.bundled and current ~= vim.api.nvim_get_current_buf() then
+      list[#list + 1] = target_of_buffer(targets, value)
+    end
+  elseif type(value) == 'string' and value ~= '' then
+    if not targets.bundled and (value:find('^%s') or value:sub(-1):find('%s')) then
+      add(targets, kind, trim(value)) -- a server may remove the white space
+    end
+    local scheme = (kind == 'uri' or kind == 'url') and value:match('^(%a[%w+.-]*):')
+    local is_file = scheme and scheme:lower() == 'file'
+    if kind == 'maybe' then
+      is_file = not targets.bundled and looks_like_path(targets, value)
+    elseif not scheme then
+      is_file = kind ~= 'url' or not targets.bundled and looks_like_path(targets, value)
+    end
+    if is_file then
+      targets.bytes = targets.bytes + (#value <= MAX_GIVEN and #value or 0)
+      list[#list + 1] = target_of_path(targets, value)
+    end
+  end
+end
+
+---@param targets mcp-tools.CallTargets
+---@return string? bad
+local function too_much(targets)
+  if #targets.list > MAX_TARGETS or targets.count > MAX_VALUES then
+    return ('more than %d, too many to judge'):format(MAX_TARGETS)
+  elseif targets.bytes > MAX_BYTES then
+    return ('with more than %d bytes, too many to judge'):format(MAX_BYTES)
+  end
+end
+
+--- A key that is a path or URI itself, by its look: tools take maps from files to what is done with them. One that may
+--- be any name counts when there is such a file, or when it would be sensitive.
+---@param key string
+---@return 'uri'?
+local function kind_of_key(key)
+  if key:find('^/[^/]+/') or key:find('^~[^/]*/') or key:find('%.%./') or key:lower():find('^file:') then
+    return 'uri'
+  elseif key:find('/', 1, true) and key:find('[^/.]') and #key <= paths.MAX_PATH and uv.fs_lstat(key) then
+    return 'uri' -- a folder on the way may be a link
+  end
+  local path = #key <= paths.MAX_PATH and sensitive.is_sensitive(key) and paths.resolve(key)
+  return path and sensitive.is_sensitive(path) and 'uri' or nil
+end
+
+local NONE = {}
+---@type table<string, mcp-tools.KeyKinds>
+local PLAIN = {}
+for _, kind in ipairs({ 'path', 'maybe', 'uri', 'url', 'buffer' }) do
+  PLAIN[kind] = { kind = kind }
+end
+
+--- What a name says. The same ones come again and again, in each item of a list.
+---@param targets mcp-tools.CallTargets
+---@param key any
+---@return mcp-tools.KeyKinds
+local function kinds_of(targets, key)
+  if type(key) ~= 'string' then
+    return NONE
+  end
+  local known = targets.names[key]
+  if not known then
+    local kind, is_plain = kind_of(key)
+    local itself = not is_plain and kind_of_key(key) or nil
+    known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NONE
+    targets.names[key] = known
+  end
+  return known
+end
+
+--- Values inside an object below a name that means files, such as `path = { value = … }`, whatever their own names are.
+---@type table<mcp-tools.NameKind, mcp-tools.NameKind>
+local BELOW = { path = 'maybe', maybe = 'maybe', uri = 'url', url = 'url', buffer = 'buffer' }
+
+---@param targets mcp-tools.CallTargets
+---@param value table
+---@param above? mcp-tools.NameKind what the names above this table say
+---@param keys? mcp-tools.NameKind what they say of its keys
+local function collect(targets, value, above, keys)
+  for key, item in pairs(value) do
+    if too_much(targets) then
+      return
+    end
+    local kind, keys_below = above, BELOW[above] -- an item of a list
+    if type(key) == 'string' then
+      local kinds = kinds_of(targets, key)
+      local named = kinds.itself or keys ~= 'buffer' and keys
+      if named then
+        add(targets, named, key)
+      end
+      kind = kinds.kind or BELOW[above]
+      keys_below = kind
+    end
+    if type(item) == 'table' then
+      collect(targets, item, kind, keys_below)
+    elseif kind then
+      add(targets, kind, item)
+    end
+  end
+end
+
+--- The file that a resource of a mounted server is. Other servers have schemes of their own for files, so that any URI
+--- is judged by its text, too.
+---@param uri string as the server has it
+---@param params table<string, string> values of its template's variables
+---@return mcp-tools.CallTarget[]
+function M.of_resource(uri, params)
+  if uri:lower():find('^file:') then
+    return M.by({ uri = uri })
+  end
+  local list, decoded = M.by(params), vim.uri_decode(uri)
+  for part in decoded:gsub('/+', '/'):gmatch('[^?#&=;:%z]+') do
+    local path = part:match('^.*[^/]') -- without a slash at the end
+    if path and sensitive.is_sensitive(path) then
+      table.insert(list, { given = uri:sub(1, MAX_SHOWN), sensitive = true })
+      break
+    end
+  end
+  return list
+end
+
+--- Every file and buffer that arguments name.
+---@param args table
+---@param bundled? boolean they are those of a bundled tool
+---@return mcp-tools.CallTarget[] sorted
+function M.by(args, bundled)
+  local targets = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, bundled = bundled }
+  collect(targets, args)
+  local list = targets.list
+  local bad = too_much(targets)
+  if bad then
+    return { { given = 'the number of files that it names', bad = bad, sensitive = true } }
+  end
+  if #list > 1 then
+    table.sort(list, function(a, b)
+      return (a.path or a.given) < (b.path or b.given)
+    end)
+  end
+  return list
+end
+
+return M

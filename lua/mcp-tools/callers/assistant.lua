@@ -1,0 +1,250 @@
+--- The host for assistants that live in this editor: their models see definitions, call tools, and read text.
+---
+--- Receives: who it is; which tools its person gave it; calls of its model.
+--- Sends: calls to the executor, as a client's are, with approval; text for the model, once for each call.
+--- Does not know about: any one assistant; each has a file beside this one.
+
+local catalogue = require('mcp-tools.scope.tool_search')
+local core = require('mcp-tools.core')
+local errors = require('mcp-tools.errors')
+local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
+local questions = require('mcp-tools.callers.questions')
+local results = require('mcp-tools.calls.result')
+local scope = require('mcp-tools.scope')
+local tool = require('mcp-tools.registry.definition.tool')
+local utf8 = require('mcp-tools.util.utf8')
+local validate = require('mcp-tools.util.validate')
+
+local M = {}
+
+--- How many tools each assistant has asked for last, for health.
+---@type table<string, integer>
+M.given = {}
+
+---@class mcp-tools.AssistantOpts
+---@field tools? string|string[] names of groups and tools; all that are on when left out
+---@field readonly? boolean only those that change nothing
+
+--- A tool as a model is told of it.
+---@class mcp-tools.Offered
+---@field name string published
+---@field description string
+---@field parameters table JSON Schema
+---@field extras table of the definition, `hosts.<host>`
+
+---@class mcp-tools.AssistantHooks
+---@field session? string names the conversation: what the person allows for a session is allowed there
+---@field progress? fun(progress: mcp-tools.Progress)
+---@field state? fun(state: any) an intermediate result
+---@field log? fun(level: string, data: any)
+
+---@class mcp-tools.AssistantHandle
+---@field id string of the call
+---@field cancel fun(self, reason?: 'user'|'session_closed'): boolean
+
+---@class mcp-tools.AssistantOutcome
+---@field ok boolean
+---@field text string for the model
+---@field content table[] the same, as blocks of MCP
+---@field value any as the tool gave it
+---@field error mcp-tools.Error?
+
+--- Bytes of a tool's name.
+local MAX_NAME = 64
+local OPTIONS = { tools = true, readonly = true }
+
+--- Raises for options that do not fit, since who mistypes one would give a model all tools.
+---@param opts table
+---@param more? table<string, type|'callable'> others that there are
+function M.check(opts, more)
+  validate('opts', opts, 'table')
+  for key, value in pairs(opts) do
+    if more and more[key] then
+      validate('opts.' .. key, value, more[key])
+    elseif not OPTIONS[key] then
+      error(('opts.%s: there is no such option'):format(key), 2)
+    end
+  end
+  local tools = opts.tools
+  validate('opts.readonly', opts.readonly, 'boolean', true)
+  if type(tools) ~= 'string' then
+    validate('opts.tools', tools, 'table', true)
+  end
+  for i, name in pairs(type(tools) == 'table' and tools or {}) do
+    validate(('opts.tools[%s]'):format(i), name, 'string')
+  end
+  if type(tools) == 'table' and not vim.islist(tools) then
+    error('opts.tools: must be a list of names of groups and tools', 2)
+  end
+end
+
+--- What its model sees: less than there is by these options, and by the option `clients`.
+---@param host string
+---@param opts mcp-tools.AssistantOpts
+---@return mcp-tools.View?
+local function view_of(host, opts)
+  M.check(opts)
+  local tools = opts.tools
+  if type(tools) == 'string' then
+    tools = { tools }
+  end
+  return scope.view((tools or opts.readonly) and { tools = tools, read_only = opts.readonly } or nil, host)
+end
+
+---@type table<string, true>
+local told = {}
+
+--- Will the services that run models take a tool of this name? One that they refuse would take all others with it.
+---@param name string
+---@return boolean
+local function is_callable(name)
+  local fits = #name <= MAX_NAME and name:find('^[%w_-]+$') ~= nil
+  if not fits and not told[name] then
+    told[name] = true
+    log.warn("assistants do not get the tool '%s': services for models take A-Z a-z 0-9 _ -, and 64 of them", name)
+  end
+  return fits
+end
+
+--- The tools that an assistant's model may call, by name. Loads all definitions that are not loaded yet.
+---@param host string
+---@param opts? mcp-tools.AssistantOpts
+---@return mcp-tools.Offered[]
+function M.offered(host, opts)
+  local view = view_of(host, opts or {})
+  local registry = core.get().registry
+  local list
+  if view and view.catalogue == 'search' then
+    list = catalogue.list()
+  else
+    list = registry:list('tools')
+    list = view and view:filter(list) or list
+  end
+  list = vim.tbl_filter(function(definition)
+    return is_callable(tool.published_name(definition, registry.prefix()))
+  end, list)
+  M.given[host] = #list
+  return vim.tbl_map(function(definition)
+    return {
+      name = tool.published_name(definition, registry.prefix()),
+      description = definition.description,
+      parameters = vim.deepcopy(definition.input_schema),
+      extras = vim.deepcopy(definition.hosts and definition.hosts[host] or {}),
+    }
+  end, list)
+end
+
+---@param block table as MCP has it
+---@return string
+local function text_of_block(block)
+  if block.type == 'text' then
+    return block.text
+  elseif block.type == 'resource' then
+    return block.resource.text or ('[%s, %s]'):format(block.resource.uri, block.resource.mimeType or 'bytes')
+  elseif block.type == 'resource_link' then
+    return ('[%s](%s)'):format(block.name, block.uri)
+  end
+  return ('[%s, %s: not shown here]'):format(block.type, block.mimeType)
+end
+
+--- What a client would get of a result.
+---@param outcome mcp-tools.Outcome
+---@return { content: table[], isError: boolean? }
+local function result_of(outcome)
+  local payload = assert(outcome.payload)
+  if payload.kind ~= 'content' then
+    return { content = payload.text and { { type = 'text', text = payload.text } } or {} }
+  end
+  local result = vim.json.decode(payload.text, { luanil = { object = true } })
+  if #result.content == 0 and result.structuredContent then
+    result.content[1] = { type = 'text', text = assert(json.encode(result.structuredContent)) }
+  end
+  return result
+end
+
+---@param err mcp-tools.Error
+---@return string
+local function text_of_error(err)
+  local lines = { 'Error: ' .. err.message }
+  for _, fault in ipairs(err.errors or {}) do
+    if not err.message:find(fault.message, 1, true) then
+      table.insert(lines, ('- %s: %s'):format(fault.field, fault.message))
+    end
+  end
+  return table.concat(lines, '\n')
+end
+
+---@param err mcp-tools.Error
+---@return mcp-tools.AssistantOutcome
+local function failed(err)
+  local text = text_of_error(err)
+  return { ok = false, text = text, content = { { type = 'text', text = text } }, error = err }
+end
+
+---@param call mcp-tools.Call
+---@return mcp-tools.AssistantOutcome
+local function outcome_of(call)
+  local outcome = call.outcome
+  if outcome.error then
+    return failed(outcome.error)
+  end
+  if outcome.payload.text and utf8.invalid_at(outcome.payload.text) then
+    local path = results.bad_bytes(results.value_of(outcome)) or 'result'
+    return failed(errors.new('not_serializable', path .. ': bytes that are not UTF-8'))
+  end
+  local result = result_of(outcome)
+  local text = table.concat(vim.tbl_map(text_of_block, result.content), '\n')
+  return { ok = not result.isError, text = text, content = result.content, value = results.value_of(outcome) }
+end
+
+--- Calls a tool for an assistant's model. `cb` runs once, on the main loop, never before this has returned.
+---@param host string
+---@param name string published or bare
+---@param args table
+---@param opts mcp-tools.AssistantOpts what `offered` was given
+---@param hooks mcp-tools.AssistantHooks
+---@param cb fun(outcome: mcp-tools.AssistantOutcome)
+---@return mcp-tools.AssistantHandle
+function M.start(host, name, args, opts, hooks, cb)
+  validate('host', host, 'string')
+  validate('name', name, 'string')
+  validate('hooks', hooks, 'table')
+  validate('cb', cb, 'callable')
+  local function later(hook)
+    return hook and vim.schedule_wrap(hook) or nil
+  end
+  local progress, state, on_log = later(hooks.progress), later(hooks.state), later(hooks.log)
+  local call = core.for_call('tool', name).executor:execute(name, vim.deepcopy(args), {
+    host = host,
+    client = { name = host },
+    session = hooks.session,
+    view = view_of(host, opts),
+    capabilities = questions.CAPABILITIES,
+    listener = {
+      progress = progress and function(_, running)
+        progress(vim.deepcopy(running.latest))
+      end,
+      state = state and function(_, _, value)
+        state(value)
+      end,
+      log = on_log and function(_, _, level, data)
+        on_log(level, data)
+      end,
+      inputs = function(_, running)
+        questions.ask(running)
+      end,
+      done = vim.schedule_wrap(function(_, ended)
+        cb(outcome_of(ended))
+      end),
+    },
+  })
+  return {
+    id = call.id,
+    cancel = function(_, reason)
+      return call:cancel(reason or 'user')
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,56 @@
+--- The host for the person who calls a tool by hand (`:McpTools call`), with all that a client has.
+---
+--- Receives: a name, arguments, and a view.
+--- Sends: the call to the executor; to the view what happens; the tool's questions to the person.
+--- Does not know about: how anything is shown.
+
+local core = require('mcp-tools.core')
+local questions = require('mcp-tools.callers.questions')
+
+local M = {}
+
+--- Who sees the call. The methods are called outside of fast events, in order.
+---@class mcp-tools.CallView
+---@field progress fun(progress: mcp-tools.Progress)
+---@field state fun(state: any)
+---@field log fun(level: string, data: any)
+---@field asks fun(message: string)
+---@field done fun(call: mcp-tools.Call)
+
+--- Calls a tool. The view hears of it later, never before this has returned.
+---@param name string
+---@param args table
+---@param view mcp-tools.CallView
+---@return mcp-tools.Call
+function M.call(name, args, view)
+  return core.get().executor:execute(name, args, {
+    host = 'command',
+    capabilities = questions.CAPABILITIES,
+    listener = {
+      progress = function(_, call)
+        local progress = call.latest
+        vim.schedule(function()
+          view.progress(progress)
+        end)
+      end,
+      state = function(_, _, state)
+        vim.schedule(function()
+          view.state(state)
+        end)
+      end,
+      log = function(_, _, level, data)
+        vim.schedule(function()
+          view.log(level, data)
+        end)
+      end,
+      inputs = function(_, call)
+        questions.ask(call, view.asks)
+      end,
+      done = vim.schedule_wrap(function(_, call)
+        view.done(call)
+      end),
+    },
+  })
+end
+
+return M

@@ -1,0 +1,329 @@
+--- Context of a call: the callable `ctx` that a tool is handed.
+---
+--- `ctx(result)` and `ctx(nil, err)` settle, so guill's `execute(cb, args)` runs unchanged.
+
+local errors = require('mcp-tools.errors')
+local host_resources = require('mcp-tools.calls.inputs.host_resources')
+local inputs = require('mcp-tools.calls.inputs')
+local resolver = require('mcp-tools.calls.resolver')
+local running = require('mcp-tools.calls.current')
+local validate = require('mcp-tools.util.validate')
+
+local M = {}
+
+--- Yielded by `ctx:await`; any other yielded value is an intermediate state of the tool.
+M.AWAIT = {}
+
+local LEVELS = {
+  debug = true,
+  info = true,
+  notice = true,
+  warning = true,
+  error = true,
+  critical = true,
+  alert = true,
+  emergency = true,
+}
+
+---@class mcp-tools.Ctx
+---@field id string the call's id
+---@field host string "mcp", "nvim", "python", "command" (`:McpTools call`) or a custom name
+---@field client { name: string?, version: string? } as the client calls itself
+---@field session string? one per client session
+---@field capabilities table what the client declared
+---@field deadline integer? ns on vim.uv.hrtime's clock
+---@field root string the project's root, as the call was decided on
+---@field cwd string the working folder when the call came
+---@field max_result integer bytes that the result may have
+---@field state table? made by the definition's `state()`, one per session
+local Ctx = {}
+
+local FROM_CALL = {
+  id = true,
+  host = true,
+  client = true,
+  session = true,
+  capabilities = true,
+  deadline = true,
+  root = true,
+  cwd = true,
+  max_result = true,
+}
+
+local mt = {}
+
+function mt.__index(ctx, key)
+  if FROM_CALL[key] then
+    return rawget(ctx, 'call')[key]
+  end
+  return Ctx[key]
+end
+
+--- Settles the call with a result, or with an error when `err` is given.
+---@param result any
+---@param err? string|{ code: mcp-tools.ErrorCode?, message: string, errors?: mcp-tools.Fault[] }
+function mt.__call(ctx, result, err)
+  if vim.in_fast_event() then -- whoever waits for the call may want to use the API
+    return vim.schedule(function()
+      ctx(result, err)
+    end)
+  elseif err ~= nil and err ~= vim.NIL then
+    ctx.settle(ctx.call, nil, M.tool_error(err))
+  else
+    ctx.settle(ctx.call, result)
+  end
+end
+
+--- Makes a ctx for a call.
+---@param call mcp-tools.Call
+---@param settle fun(call: mcp-tools.Call, result: any, err?: mcp-tools.Error)
+---@param threw? fun(call: mcp-tools.Call, thrown: { value: any, trace: string }) a callback of the tool failed
+---@param state? table made by the definition's `state()`
+---@return mcp-tools.Ctx
+function M.new(call, settle, threw, state)
+  return setmetatable({ call = call, settle = settle, threw = threw, state = state }, mt)
+end
+
+---@param err any
+---@return mcp-tools.Error
+local function read_error(err)
+  if errors.is(err) then
+    local copy = errors.new(err.code, err.message, err.errors)
+    copy.required, copy.retry_after_ms = err.required, err.retry_after_ms
+    return copy
+  end
+  if type(err) == 'table' and type(err.message) == 'string' then
+    return errors.new('tool_error', err.message)
+  end
+  return errors.new('tool_error', type(err) == 'string' and err or vim.inspect(err))
+end
+
+--- What a tool called an error, as an error value.
+---@param err any
+---@return mcp-tools.Error
+function M.tool_error(err)
+  local ok, value = pcall(read_error, err)
+  return ok and value or errors.new('execution_error', 'Tool execution error: its error cannot be read')
+end
+
+--- Fails the call: `ctx:fail("no such file")` or `ctx:fail("not_found", "no such file")`.
+---@param code mcp-tools.ErrorCode|string
+---@param message? string
+function Ctx:fail(code, message)
+  if message == nil then
+    code, message = 'tool_error', code
+  end
+  self(nil, { code = code, message = tostring(message) })
+end
+
+--- Fails the read of a resource as any other miss: a client learns nothing but that, the cause goes to the log.
+---@param cause string
+function Ctx:miss(cause)
+  self(nil, resolver.miss(self.call.name, cause))
+end
+
+--- The tool calls something with what does not fit. In the tool's own code that is an error; in a timer or a callback
+--- of it nobody would catch one, and it would come before the person again and again, so that it ends the call.
+---@param ctx mcp-tools.Ctx
+---@param fault string
+local function misused(ctx, fault)
+  if running.call() == ctx.call then
+    error(fault, 3)
+  elseif not ctx.call:ended() then
+    local thrown = { value = fault, trace = debug.traceback(fault, 3) }
+    if vim.in_fast_event() then
+      return vim.schedule(function()
+        ctx.threw(ctx.call, thrown)
+      end)
+    end
+    ctx.threw(ctx.call, thrown)
+  end
+end
+
+--- Tells how far the tool is; clients that asked for progress see it at once.
+---@param done number
+---@param total? number
+---@param message? string
+function Ctx:progress(done, total, message)
+  local fault = type(done) ~= 'number' and 'done: expected number, got ' .. type(done)
+    or total ~= nil and type(total) ~= 'number' and 'total: expected number, got ' .. type(total)
+    or message ~= nil and type(message) ~= 'string' and 'message: expected string, got ' .. type(message)
+  if fault then
+    misused(self, 'ctx:progress: ' .. fault)
+    return
+  end
+  if vim.in_fast_event() then -- the listener may use the API
+    return vim.schedule(function()
+      self.call:progress(done, total, message)
+    end)
+  end
+  self.call:progress(done, total, message)
+end
+
+--- Sends a log message to the client.
+---@param level 'debug'|'info'|'notice'|'warning'|'error'|'critical'|'alert'|'emergency'
+---@param data any
+function Ctx:log(level, data)
+  if not LEVELS[level] then
+    local text = "ctx:log: unknown level '%s' (one of debug, info, notice, warning, error, …)"
+    misused(self, text:format(tostring(level)))
+    return
+  end
+  if vim.in_fast_event() then -- the listener may use the API
+    return vim.schedule(function()
+      self:log(level, data)
+    end)
+  elseif not self.call:ended() then
+    self.call:tell('log', level, data)
+  end
+end
+
+--- Has the call ended without the tool (cancelled, timed out)? Then the tool should stop.
+---@return boolean|string reason false while the call runs, else why it ended
+function Ctx:cancelled()
+  return self.call:ended() and self.call.cancel_reason or false
+end
+
+--- Calls `fn(reason)` when the call is cancelled or times out: kill the job, close the window.
+---@param fn fun(reason: string)
+function Ctx:on_cancel(fn)
+  validate('fn', fn, 'callable')
+  self.call:on_cancel(fn)
+end
+
+--- Is this a file that the call's arguments name, so that it was decided on? Ask when the file is open: a folder may
+--- have become a link meanwhile. A buffer that shows no file goes by its number.
+---@param what string|integer resolved path, or a buffer number
+---@return boolean
+function Ctx:covers(what)
+  validate('what', what, type(what) == 'number' and 'number' or 'string')
+  for _, target in ipairs(self.call.targets or {}) do
+    if target.other and target.bufnr == what or not target.other and target.path == what then
+      return true
+    end
+  end
+  return false
+end
+
+--- In `run` tools: starts something asynchronous and returns what it hands to `done`.
+---@param fn fun(done: fun(...))
+---@return any ... what was passed to `done`
+function Ctx:await(fn)
+  validate('fn', fn, 'callable')
+  local step = running.step()
+  if not step then
+    error('ctx:await works in the coroutine of a `run` tool', 2)
+  end
+  local results, waiting
+  fn(function(...)
+    if results then
+      return
+    end
+    results = vim.F.pack_len(...)
+    if waiting then
+      step()
+    end
+  end)
+  if not results then
+    waiting = true
+    coroutine.yield(M.AWAIT)
+  end
+  return vim.F.unpack_len(results)
+end
+
+--- Asks, and hands the answer to `cb`, or in a `run` tool without `cb` returns it.
+---@param ctx mcp-tools.Ctx
+---@param requests table<string, mcp-tools.Input>
+---@param cb? fun(value: any, err: mcp-tools.Error?)
+---@param pick? string the only key whose answer is wanted
+local function ask(ctx, requests, cb, pick)
+  local call = ctx.call
+  local function value_of(results, err)
+    if pick then
+      results = not err and results[pick] or nil
+    end
+    return results, err
+  end
+  if not cb then
+    return ctx:await(function(done)
+      inputs.ask(call, requests, function(results, err)
+        done(value_of(results, err))
+      end)
+    end)
+  end
+  inputs.ask(call, requests, function(results, err)
+    local ok, thrown = xpcall(cb, function(value)
+      return { value = value, trace = debug.traceback(tostring(value), 2) }
+    end, value_of(results, err))
+    if not ok then
+      ctx.threw(call, thrown)
+    end
+  end)
+end
+
+--- Asks the person at the client to fill in a form. `answer.action` is `accept` (then `answer.content` holds what was
+--- filled in), `decline` or `cancel`. In `run` tools `cb` may be left out; then it returns `answer, err`.
+---
+--- The tool's time stands still meanwhile. A client that cannot be asked is `capability_missing` at once.
+---@param message string what the person reads
+---@param schema table JSON Schema: an object with flat properties (strings, numbers, booleans, enums)
+---@param cb? fun(answer: mcp-tools.ElicitResult?, err: mcp-tools.Error?)
+---@return mcp-tools.ElicitResult? answer, mcp-tools.Error? err
+function Ctx:elicit(message, schema, cb)
+  validate('message', message, 'string')
+  validate('schema', schema, 'table')
+  validate('cb', cb, 'callable', true)
+  local params = { message = message, requestedSchema = schema }
+  return ask(self, { answer = { method = 'elicitation/create', params = params } }, cb, 'answer')
+end
+
+--- Asks the client's language model. `params` are those of MCP's `sampling/createMessage`: `messages`, `maxTokens`, …;
+--- the answer has `role`, `content`, `model` and `stopReason`.
+---@param params table `{ messages = { { role = 'user', content = { type = 'text', text = … } } }, maxTokens = … }`
+---@param cb? fun(answer: table?, err: mcp-tools.Error?)
+---@return table? answer, mcp-tools.Error? err
+function Ctx:sample(params, cb)
+  validate('params', params, 'table')
+  validate('params.messages', params.messages, 'table')
+  validate('cb', cb, 'callable', true)
+  local whole = vim.tbl_extend('keep', params, { maxTokens = 1000 })
+  return ask(self, { answer = { method = 'sampling/createMessage', params = whole } }, cb, 'answer')
+end
+
+--- Asks the client for the folders that it works in: a list of `{ uri, name? }`.
+---@param cb? fun(roots: { uri: string, name: string? }[]?, err: mcp-tools.Error?)
+---@return { uri: string, name: string? }[]? roots, mcp-tools.Error? err
+function Ctx:roots(cb)
+  validate('cb', cb, 'callable', true)
+  local function pick(answer, err)
+    return answer and answer.roots, err
+  end
+  local requests = { answer = { method = 'roots/list' } }
+  if not cb then
+    return pick(ask(self, requests, nil, 'answer'))
+  end
+  ask(self, requests, function(answer, err)
+    cb(pick(answer, err))
+  end, 'answer')
+end
+
+--- Asks the client for several things at once: key → `{ method, params }`, with the methods `elicitation/create`,
+--- `sampling/createMessage` and `roots/list`, and keys as you like. The answers have the same keys. When one of them
+--- failed there is an error, whose `errors` name the keys, beside the others' answers.
+---@param requests table<string, mcp-tools.Input>
+---@param cb? fun(answers: table<string, table>?, err: mcp-tools.Error?)
+---@return table<string, table>? answers, mcp-tools.Error? err
+function Ctx:request_inputs(requests, cb)
+  inputs.check(requests)
+  validate('cb', cb, 'callable', true)
+  return ask(self, vim.deepcopy(requests), cb)
+end
+
+--- The files of the client, where it offers them to tools (extension `ai.nimblebrain/host-resources`): look at
+--- `available` and `list_available`, then `read` and `list`. A client without a session never offers any.
+---@return mcp-tools.HostResources
+function Ctx:host_resources()
+  return host_resources.new(self, ask)
+end
+
+return M

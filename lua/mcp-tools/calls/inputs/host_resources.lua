@@ -1,0 +1,278 @@
+--- The files of the client, for tools: the MCP extension `ai.nimblebrain/host-resources`. Servers ask, clients answer.
+---
+--- The extension is described at https://docs.nimblebrain.ai/apps/host-capabilities and by the Python package
+--- nimblebrain-bundle-sdk. A client declares `{ read = { enabled, maxSize, schemes }, list = { enabled }, schemes }`.
+--- Methods are `ai.nimblebrain/resources/read` (`{ uri }`) and `…/list` (`{ _meta = { filter = { scheme, mimeType,
+--- tags } } }`); results are those of MCP's own `resources/read` and `resources/list`. Errors: -32002 not found, -32004
+--- too many reads (with `retryAfterMs`), -32005 too large, -32602 a scheme or filter that it does not have.
+
+local config = require('mcp-tools.config')
+local errors = require('mcp-tools.errors')
+local json_schema = require('mcp-tools.schema')
+local validate = require('mcp-tools.util.validate')
+
+local M = {}
+
+M.READ = 'ai.nimblebrain/resources/read'
+M.LIST = 'ai.nimblebrain/resources/list'
+
+local EXTENSION = 'ai.nimblebrain/host-resources'
+
+local OBJECT, STRING = { type = 'object' }, { type = 'string' }
+local STRING_OR_NULL = { type = { 'string', 'null' } }
+local STRINGS_OR_NULL = { type = { 'array', 'null' }, items = STRING }
+local ENABLED = { const = true }
+
+---@param schema table
+---@return fun(value: any): boolean
+local function test(schema)
+  local validator ---@type mcp-tools.Validator?
+  return function(value)
+    validator = validator or assert(json_schema.compile(schema))
+    return (validator:check(value))
+  end
+end
+
+local is_object, is_strings = test(OBJECT), test(STRINGS_OR_NULL)
+local is_readable = test({
+  type = 'object',
+  properties = {
+    schemes = STRINGS_OR_NULL,
+    read = {
+      type = 'object',
+      properties = {
+        enabled = ENABLED,
+        maxSize = { type = { 'number', 'null' }, minimum = 1 },
+        schemes = STRINGS_OR_NULL,
+      },
+      required = { 'enabled' },
+    },
+  },
+  required = { 'read' },
+})
+local is_listable = test({
+  type = 'object',
+  properties = { list = { type = 'object', properties = { enabled = ENABLED }, required = { 'enabled' } } },
+  required = { 'list' },
+})
+
+--- JSON's null is the same as nothing.
+local function given(value)
+  if value ~= vim.NIL then
+    return value
+  end
+end
+
+-- What the client declared ------------------------------------------------------------------------------------------
+
+--- The declaration; empty without a session: only there can a client be asked for files.
+---@param call mcp-tools.Call
+---@return table
+local function declared(call)
+  if call.session and not (call.kind and call.kind.asks_nothing) then
+    for _, place in ipairs({ 'extensions', 'experimental' }) do
+      local extensions = call.capabilities[place]
+      local found = is_object(extensions) and extensions[EXTENSION]
+      if is_object(found) then
+        return found
+      end
+    end
+  end
+  return {}
+end
+
+---@param call mcp-tools.Call
+---@return string[]? schemes nil when it names none, or not well
+local function schemes_of(call)
+  local all = declared(call)
+  local schemes = is_object(all.read) and given(all.read.schemes) or given(all.schemes)
+  return is_strings(schemes or vim.NIL) and schemes or nil
+end
+
+---@param schemes string[]?
+---@param scheme string
+---@return boolean
+local function has(schemes, scheme)
+  return vim.iter(schemes or {}):any(function(known)
+    return known:lower() == scheme:lower()
+  end)
+end
+
+-- Requests and answers ----------------------------------------------------------------------------------------------
+
+--- The client does not offer that.
+---@param call mcp-tools.Call
+---@param part 'read'|'list'
+---@return mcp-tools.Error
+local function lacking(call, part)
+  if not call.session then
+    return errors.new('capability_missing', 'host resources need a session, and the client has none')
+  end
+  local text = ('the client does not let tools %s its resources (extension %s)'):format(part, EXTENSION)
+  local err = errors.new('capability_missing', text)
+  err.required = { extensions = { [EXTENSION] = { [part] = { enabled = true } } } }
+  return err
+end
+
+---@param params { uri: string }
+---@param call mcp-tools.Call
+---@return mcp-tools.Error?
+local function refuse_read(params, call)
+  local scheme, schemes = params.uri:match('^(%a[%w+.-]*):'), schemes_of(call)
+  if not is_readable(declared(call)) then
+    return lacking(call, 'read')
+  elseif not scheme then
+    return errors.new('validation_error', 'uri: must begin with a scheme, such as files://')
+  elseif schemes and not has(schemes, scheme) then
+    local text = "uri: the client has no resources with the scheme '%s' (it has %s)"
+    local known = #schemes > 0 and table.concat(schemes, ', ') or 'none'
+    return errors.new('validation_error', text:format(scheme, known))
+  end
+end
+
+---@param _ table
+---@param call mcp-tools.Call
+---@return mcp-tools.Error?
+local function refuse_list(_, call)
+  return not is_listable(declared(call)) and lacking(call, 'list') or nil
+end
+
+--- What is wrong with the contents of a file that fit the schema.
+---@param result table
+---@param call mcp-tools.Call
+---@return string? fault
+---@return mcp-tools.ErrorCode? code
+local function read_fault(result, call)
+  local total = 0
+  for i, item in ipairs(result.contents) do
+    local text, blob = given(item.text), given(item.blob)
+    if (text == nil) == (blob == nil) then
+      return ('contents[%d]: must have either text or blob'):format(i - 1)
+    end
+    local ok, bytes = true, text
+    if blob then
+      ok, bytes = pcall(vim.base64.decode, blob)
+    end
+    if not ok then
+      return ('contents[%d].blob: must be base64'):format(i - 1)
+    end
+    total = total + #bytes
+  end
+  local own = given(declared(call).read.maxSize) or math.huge
+  local limit = math.min(own, config.get().limits.resource)
+  if total > limit then
+    local whose = limit == own and 'its own maxSize' or 'option limits.resource'
+    return ('it has %d bytes, the limit is %d (%s)'):format(total, limit, whose), 'too_large'
+  end
+end
+
+---@param list string name of the list
+---@param properties table of its items
+---@param required string[]
+---@return table
+local function list_of(list, properties, required)
+  local items = { type = 'object', properties = properties, required = required }
+  return { type = 'object', properties = { [list] = { type = 'array', items = items } }, required = { list } }
+end
+
+--- For calls/inputs/init.lua.
+---@type table<string, mcp-tools.InputMethod>
+M.METHODS = {
+  [M.READ] = {
+    refuse = refuse_read,
+    answer = list_of(
+      'contents',
+      { uri = STRING, mimeType = STRING_OR_NULL, text = STRING_OR_NULL, blob = STRING_OR_NULL },
+      { 'uri' }
+    ),
+    fault = read_fault,
+  },
+  [M.LIST] = {
+    refuse = refuse_list,
+    answer = list_of('resources', { uri = STRING, name = STRING }, { 'uri', 'name' }),
+  },
+}
+
+-- What a tool is handed -----------------------------------------------------------------------------------------------
+
+---@class mcp-tools.HostContents one part of what was read; either `text` or `blob`
+---@field uri string
+---@field mimeType string?
+---@field text string?
+---@field blob string? base64; `vim.base64.decode` gives the bytes
+
+---@class mcp-tools.HostFilter all that is given must hold
+---@field scheme string?
+---@field mime_type string?
+---@field tags string[]? a resource must have them all
+
+---@class mcp-tools.HostResources the client's files, as it offers them
+---@field available boolean they can be read
+---@field list_available boolean they can be listed
+local HostResources = {}
+HostResources.__index = HostResources
+
+--- Makes it for one call.
+---@param ctx mcp-tools.Ctx
+---@param ask fun(ctx: mcp-tools.Ctx, requests: table<string, mcp-tools.Input>, cb: function?, pick: string): any, any
+---@return mcp-tools.HostResources
+function M.new(ctx, ask)
+  local call = ctx.call
+  return setmetatable({
+    available = is_readable(declared(call)),
+    list_available = is_listable(declared(call)),
+    ctx = ctx,
+    ask = ask,
+  }, HostResources)
+end
+
+--- Does the client say that it has resources with this scheme?
+---@param scheme string such as `"files"`
+---@return boolean
+function HostResources:supports_scheme(scheme)
+  validate('scheme', scheme, 'string')
+  return has(schemes_of(self.ctx.call), scheme)
+end
+
+--- Reads one of the client's files. The value is what MCP's `resources/read` gives. In `run` tools `cb` may be left
+--- out; then it returns `value, err`.
+---
+--- Errors: `capability_missing` when the client does not offer that, `validation_error` for a scheme that it does not
+--- have, `not_found`, `too_large` (its `maxSize`, our `limits.resource`), `rate_limited` (`err.retry_after_ms`),
+--- `timeout` (after 60 s).
+---@param uri string
+---@param cb? fun(value: { contents: mcp-tools.HostContents[] }?, err: mcp-tools.Error?)
+---@return { contents: mcp-tools.HostContents[] }? value, mcp-tools.Error? err
+function HostResources:read(uri, cb)
+  validate('uri', uri, 'string')
+  validate('cb', cb, 'callable', true)
+  return self.ask(self.ctx, { answer = { method = M.READ, params = { uri = uri } } }, cb, 'answer')
+end
+
+local WIRE_NAMES = { scheme = 'scheme', mime_type = 'mimeType', tags = 'tags' }
+
+--- Lists the client's files. The value is what MCP's `resources/list` gives: each has `uri` and `name`. In `run` tools
+--- `cb` may be left out; then it returns `value, err`.
+---@param filter? mcp-tools.HostFilter nil = all of them
+---@param cb? fun(value: { resources: table[] }?, err: mcp-tools.Error?)
+---@return { resources: table[] }? value, mcp-tools.Error? err
+function HostResources:list(filter, cb)
+  validate('filter', filter, 'table', true)
+  validate('cb', cb, 'callable', true)
+  local sent = {}
+  for name, value in pairs(filter or {}) do
+    if not WIRE_NAMES[name] then
+      error(("filter: has no '%s' (it has scheme, mime_type and tags)"):format(tostring(name)), 2)
+    end
+    validate('filter.' .. name, value, name == 'tags' and 'table' or 'string')
+    if name == 'tags' and not is_strings(value) then
+      error('filter.tags: must be a list of strings', 2)
+    elseif name ~= 'tags' or #value > 0 then
+      sent[WIRE_NAMES[name]] = value
+    end
+  end
+  local params = next(sent) and { _meta = { filter = sent } } or nil
+  return self.ask(self.ctx, { answer = { method = M.LIST, params = params } }, cb, 'answer')
+end
+
+return M

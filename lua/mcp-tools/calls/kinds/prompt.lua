@@ -1,0 +1,136 @@
+--- What is particular to getting a prompt.
+---
+--- Receives: a registry and a name; what the client and the handler gave.
+--- Sends: the definition, arguments that fit, `{"description"?, "messages": […]}` for the bridge.
+--- Does not know about: states, timeouts, channels.
+
+local content = require('mcp-tools.content')
+local results = require('mcp-tools.calls.result')
+local errors = require('mcp-tools.errors')
+local json = require('mcp-tools.util.json')
+local mounted = require('mcp-tools.calls.kinds.mounted')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Bytes of a name that is told back: a client may ask for anything.
+local MAX_NAME = 200
+
+local ROLES = { user = true, assistant = true }
+
+---@param list table
+---@param role any
+---@param given any a content value, a text, or a list of them
+---@param place string
+---@return mcp-tools.Error? err
+local function add(list, role, given, place)
+  if not ROLES[role] then
+    return errors.new('invalid_output', place .. '.role must be "user" or "assistant"')
+  end
+  local items = (content.is_block(given) or type(given) ~= 'table') and { given } or given
+  for _, item in ipairs(items) do
+    if type(item) == 'string' then
+      item = content.text(item)
+    elseif not content.is_block(item) then
+      return errors.new(
+        'invalid_output',
+        place .. '.content must be a text or a content value, such as content.text(…)'
+      )
+    end
+    list[#list + 1] = { role = role, content = item }
+  end
+end
+
+--- Messages in the form that all of them are given in.
+---@param value any a text, content values, messages, or `{ description, messages }`
+---@return table[]? messages, mcp-tools.Error? err
+local function messages_of(value)
+  local list, err = {}, nil
+  if type(value) ~= 'table' or content.is_block(value) or content.is_block(value[1]) then
+    err = add(list, 'user', value, 'result')
+  else
+    for i, message in ipairs(value) do
+      local place = ('result[%d]'):format(i)
+      if type(message) ~= 'table' then
+        return nil, errors.new('invalid_output', place .. ' must be a message: { role = …, content = … }')
+      end
+      err = err or add(list, message.role, message.content, place)
+    end
+  end
+  if not err and #list == 0 then
+    err = errors.new('invalid_output', 'a prompt must have a message')
+  end
+  return not err and list or nil, err
+end
+
+---@param size integer
+---@param limit integer
+---@return mcp-tools.Error
+local function too_large(size, limit)
+  local text = ('the prompt has %d bytes, the limit is %d (option limits.tool_result)'):format(size, limit)
+  return errors.new('too_large', text)
+end
+
+---@type mcp-tools.CallKind
+return {
+  find = function(registry, name)
+    local definition = registry.entries.prompts[name]
+    if not definition then
+      return nil, errors.new('not_found', ('Unknown prompt: %s'):format(utf8.cut(tostring(name), MAX_NAME)))
+    end
+    return definition
+  end,
+  arguments = function(definition, args)
+    if args == nil or args == vim.NIL then
+      args = {}
+    end
+    local faults, known = {}, {}
+    if type(args) ~= 'table' then
+      return nil,
+        errors.new('validation_error', ('Invalid arguments for %s: must be an object'):format(definition.name))
+    end
+    for _, arg in ipairs(definition.args) do
+      local value = args[arg.name]
+      if value ~= nil and value ~= vim.NIL and type(value) ~= 'string' then
+        table.insert(faults, { field = arg.name, message = 'must be a string, got ' .. type(value) })
+      elseif type(value) == 'string' and value:find('%S') then
+        known[arg.name] = value
+      elseif arg.required then
+        table.insert(faults, { field = arg.name, message = 'is required' })
+      end
+    end
+    if #faults > 0 then
+      local lines = {}
+      for i, fault in ipairs(faults) do
+        lines[i] = ('%s: %s'):format(fault.field, fault.message)
+      end
+      local text = ('Invalid arguments for %s: %s'):format(definition.name, table.concat(lines, '; '))
+      return nil, errors.new('validation_error', text, faults)
+    end
+    return known
+  end,
+  decide = mounted.decide,
+  payload = function(value, definition, limit)
+    if content.is_raw(value) then
+      if value.size > limit then
+        return nil, too_large(value.size, limit)
+      end
+      return { kind = 'content', text = value.text, raw = true }
+    end
+    local whole = type(value) == 'table' and value.messages ~= nil
+    local messages, err = messages_of(whole and value.messages or value)
+    if not messages then
+      return nil, err
+    end
+    local size = 0
+    for _, message in ipairs(messages) do
+      local block, bytes = results.block(message.content)
+      message.content, size = block, size + bytes
+    end
+    if size > limit then
+      return nil, too_large(size, limit)
+    end
+    local description = whole and value.description or definition.description
+    local text, fault = json.encode({ description = description, messages = messages })
+    return text and { kind = 'content', text = text }, fault
+  end,
+  limit = 'max_result',
+}

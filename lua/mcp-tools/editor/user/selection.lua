@@ -1,0 +1,140 @@
+--- What the person has selected, or selected last, in the file they look at.
+
+local buffers = require('mcp-tools.editor.buffer')
+local position = require('mcp-tools.editor.position')
+local access = require('mcp-tools.privacy.access')
+
+local api = vim.api
+
+local M = {}
+
+--- Bytes of the selected lines; nobody means more, and copying it holds up the editor.
+local MAX = 4 * 1024 * 1024
+
+local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
+
+---@class mcp-tools.Selection
+---@field path string? relative to the root
+---@field bufnr integer
+---@field filetype string?
+---@field mode 'characters'|'lines'|'block'
+---@field active boolean it is selected right now
+---@field start_line integer
+---@field start_column integer
+---@field end_line integer
+---@field end_column integer of the last selected character
+---@field text string? nil when it is withheld
+---@field withheld (mcp-tools.Unreadable|'too large')?
+
+--- What is selected right now: both ends as getpos() has them, the earlier one first.
+---@return integer[]? from nil outside of visual mode
+---@return integer[]? to
+---@return string? mode
+function M.visual()
+  local mode = vim.fn.mode()
+  if not MODES[mode] then
+    return nil
+  end
+  local from, to = vim.fn.getpos('v'), vim.fn.getpos('.')
+  if from[2] > to[2] or (from[2] == to[2] and from[3] > to[3]) then
+    from, to = to, from
+  end
+  return from, to, mode
+end
+
+--- The text between two places.
+---@param bufnr integer loaded
+---@param from integer[] as getpos() has it
+---@param to integer[]
+---@param mode string
+---@return string
+function M.text(bufnr, from, to, mode)
+  if mode == 'V' then
+    return table.concat(api.nvim_buf_get_lines(bufnr, from[2] - 1, to[2], false), '\n')
+  end
+  local pieces = api.nvim_buf_call(bufnr, function()
+    return vim.fn.getregion(from, to, { type = mode })
+  end)
+  return table.concat(
+    vim.tbl_map(function(piece)
+      return (piece:gsub('\n', '\0')) -- as Vim's own functions write a NUL
+    end, pieces),
+    '\n'
+  )
+end
+
+--- Both ends as getpos() has them, the earlier one first, and how it was selected.
+---@param bufnr integer
+---@return integer[]? from, integer[]? to, string? mode, boolean? active
+local function ends(bufnr)
+  local a, b, mode = M.visual()
+  if a and api.nvim_get_current_buf() == bufnr then
+    return a, b, mode, true
+  end
+  local from, to, kind
+  api.nvim_buf_call(bufnr, function()
+    from, to, kind = vim.fn.getpos("'<"), vim.fn.getpos("'>"), vim.fn.visualmode()
+  end)
+  if from[2] == 0 or not MODES[kind] or to[2] > api.nvim_buf_line_count(bufnr) then
+    return nil
+  end
+  return from, to, kind, false
+end
+
+--- A place as getpos() has it, at the first byte of a character that the line has by now: marks stay at their bytes,
+--- whatever becomes of the line.
+---@param place integer[]
+---@param line string
+---@return integer[]
+local function within(place, line)
+  local byte, off = place[3], place[4]
+  if byte > #line + 1 then
+    byte, off = math.max(#line, 1), 0
+  end
+  if byte <= #line then
+    byte = byte + vim.str_utf_start(line, byte)
+  end
+  return { place[1], place[2], byte, off }
+end
+
+--- The selection.
+---@param root string
+---@return mcp-tools.Selection?
+function M.get(root)
+  local bufnr = buffers.current()
+  local from, to, kind, active = nil, nil, nil, nil
+  if bufnr then
+    from, to, kind, active = ends(bufnr)
+  end
+  if not from then
+    return nil
+  end
+  local first, last = from[2], to[2]
+  local is_large = api.nvim_buf_get_offset(bufnr, last) - api.nvim_buf_get_offset(bufnr, first - 1) > MAX
+  local first_text = api.nvim_buf_get_lines(bufnr, first - 1, first, false)[1]
+  local last_text = api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1]
+  from, to = within(from, first_text), within(to, last_text)
+  local to_byte = math.min(to[3], math.max(#last_text, 1))
+  local name = api.nvim_buf_get_name(bufnr)
+  local whole = kind == 'V'
+  local selection = {
+    path = name ~= '' and access.shown(name, root) or nil,
+    bufnr = bufnr,
+    filetype = vim.bo[bufnr].filetype ~= '' and vim.bo[bufnr].filetype or nil,
+    mode = MODES[kind],
+    active = active,
+    start_line = first,
+    start_column = whole and 1 or position.column(bufnr, first - 1, from[3] - 1),
+    end_line = last,
+    end_column = whole and math.max(position.characters(last_text), 1) or position.column(bufnr, last - 1, to_byte - 1),
+  }
+  local ok, why = access.buffer(bufnr, root)
+  if not ok or is_large then
+    selection.withheld = why or 'too large'
+    return selection
+  end
+  selection.text = M.text(bufnr, from, to, kind)
+  return selection
+end
+
+return M

@@ -1,0 +1,30 @@
+--- A small file read at once: ours, or one that is about to be run. Others are read by privacy/read.lua.
+---
+--- Receives: a path, and what else is asked of the file. Sends: the bytes of a regular file, or why there are none.
+--- Does not know about: what is in it.
+
+local uv = vim.uv
+
+--- Not waiting: opening a pipe that nobody writes to would hold the editor for good.
+local READ = bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0)
+
+---@param path string
+---@param max_bytes? integer of a longer file its beginning is read
+---@param fault_of? fun(stat: uv.fs_stat.result): string? what is wrong with the file that was opened; it may be another
+---  than a look at the path has shown
+---@return string? bytes
+---@return string? fault
+---@return string? code of a file that cannot be opened: 'ENOENT', …
+return function(path, max_bytes, fault_of)
+  local fd, err, code = uv.fs_open(path, READ, 0)
+  if not fd then
+    return nil, err, code
+  end
+  local stat, bytes = uv.fs_fstat(fd), nil
+  local fault = stat and fault_of and fault_of(stat)
+  if not fault and stat and stat.type == 'file' then
+    bytes, fault = uv.fs_read(fd, math.min(stat.size, max_bytes or math.huge), 0)
+  end
+  uv.fs_close(fd)
+  return bytes, not bytes and (fault or path .. ': no regular file') or nil
+end

@@ -1,0 +1,234 @@
+--- Identity of a project: its port and its token.
+---
+--- Receives: the root of a project.
+--- Sends: the port and token that stay the same for it.
+--- Does not know about: processes.
+---
+--- A client configured once goes on working because of this file.
+
+local config = require('mcp-tools.config')
+local private_files = require('mcp-tools.files.private_json')
+local log = require('mcp-tools.log')
+local project = require('mcp-tools.instances.project')
+
+local M = {}
+
+-- Above the ports that services claim by habit, below the ephemeral ones (32768 on Linux, 49152 elsewhere), which the
+-- system hands to outgoing connections.
+local FIRST_PORT, PORTS = 20000, 12000
+local TOKEN_BYTES = 32
+
+---@class mcp-tools.bridge.Identity
+---@field root string
+---@field port integer the wanted one
+---@field token string 64 hex digits
+---@field path string where port and token are kept
+---@field had_client? boolean a client has connected before, so the bridge loads the MCP SDK when it starts
+---@field kept_from? integer port of a stranger because of whom the token was made; nobody has sent it there since
+
+---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes or nil and why
+
+---@param random? mcp-tools.bridge.Random
+---@return string? token, string? err
+local function new_token(random)
+  -- No weaker source when this one fails: a token that can be guessed is worse than no bridge.
+  local ok, bytes, err = pcall(random or vim.uv.random, TOKEN_BYTES)
+  if not ok or type(bytes) ~= 'string' or #bytes ~= TOKEN_BYTES then
+    return nil, ('the system gives no random bytes (%s); without them there is no safe token'):format(err or bytes)
+  end
+  return (bytes:gsub('.', function(c)
+    return ('%02x'):format(c:byte())
+  end))
+end
+
+---@param root string
+---@return string
+local function hash(root)
+  return vim.fn.sha256(root)
+end
+
+---@param value any
+---@return boolean
+local function is_token(value)
+  return type(value) == 'string' and #value == TOKEN_BYTES * 2 and not value:find('[^%x]')
+end
+
+---@param value any
+---@return boolean
+local function is_port(value)
+  return type(value) == 'number' and value % 1 == 0 and value > 0 and value < 65536
+end
+
+--- Writes what is to be kept. `bridge.port` counts while it is set, it is not kept.
+---@param identity mcp-tools.bridge.Identity
+---@param write fun(path: string, value: table): boolean?, string?
+---@param port integer
+---@return boolean? ok, string? err
+local function keep(identity, write, port)
+  return write(identity.path, {
+    root = identity.root,
+    port = port,
+    token = identity.token,
+    kept_from = identity.kept_from,
+    had_client = identity.had_client,
+  })
+end
+
+--- The port that is kept, whatever `bridge.port` says.
+---@param identity mcp-tools.bridge.Identity
+---@return integer
+local function kept_port(identity)
+  local read = private_files.read(identity.path)
+  return read and read.value and is_port(read.value.port) and read.value.port or identity.port
+end
+
+--- Writes what has changed besides the token. Another editor of the project may have written meanwhile: its new token
+--- stays, and a port that it has served is served.
+---@param identity mcp-tools.bridge.Identity
+---@return boolean? ok, string? err
+local function update(identity)
+  local read = private_files.read(identity.path)
+  local stored = read and read.value or {}
+  if is_token(stored.token) and stored.token ~= identity.token then
+    return true
+  end
+  local merged = vim.tbl_extend('force', {}, identity) --[[@as mcp-tools.bridge.Identity]]
+  merged.kept_from = identity.kept_from == stored.kept_from and identity.kept_from or nil
+  merged.had_client = identity.had_client or stored.had_client == true or nil
+  return keep(merged, private_files.write, is_port(stored.port) and stored.port or identity.port)
+end
+
+--- Port and token of a project, made and stored when it has none yet.
+---@param root string
+---@param random? mcp-tools.bridge.Random source of the token; default: the system's
+---@return mcp-tools.bridge.Identity? identity, string? err
+function M.load(root, random)
+  local digest = hash(root)
+  local dir = vim.fs.joinpath(project.state_dir(), 'projects')
+  for _, folder in ipairs({ project.state_dir(), dir }) do
+    local ok, err = private_files.ensure_dir(folder)
+    if not ok then
+      return nil, err
+    end
+  end
+  local path = vim.fs.joinpath(dir, digest:sub(1, 32) .. '.json')
+
+  local read, err = private_files.read(path)
+  if not read then
+    return nil, err
+  end
+  local stored = read.value or {}
+  local identity = { root = root, path = path }
+  identity.port = is_port(stored.port) and stored.port or FIRST_PORT + tonumber(digest:sub(1, 8), 16) % PORTS
+  identity.had_client = stored.had_client == true or nil
+  if is_token(stored.token) and not read.exposed then
+    identity.token = stored.token
+    identity.kept_from = is_port(stored.kept_from) and stored.kept_from or nil
+  else
+    if read.exposed then
+      log.warn('%s could be read by other users: a new token is made', path)
+    end
+    identity.token, err = new_token(random)
+    if not identity.token then
+      return nil, err
+    end
+    local created
+    if read.value or vim.uv.fs_lstat(path) then
+      created, err = keep(identity, private_files.write, identity.port)
+    else
+      created, err = keep(identity, private_files.create, identity.port)
+      if created == false then
+        return M.load(root, random) -- another editor of this project was quicker: its token counts
+      end
+    end
+    if not created then
+      return nil, err
+    end
+  end
+  local chosen = config.get('bridge.port')
+  if chosen ~= 0 then
+    identity.port = chosen
+  end
+  log.hide(identity.token)
+  return identity
+end
+
+--- A new token for the project, because a stranger may have been given the old one.
+---@param identity mcp-tools.bridge.Identity changed in place
+---@param port? integer where the stranger is
+---@return boolean ok, string? err
+function M.renew_token(identity, port)
+  local token, err = new_token()
+  if not token then
+    return false, err
+  end
+  local renewed = vim.tbl_extend('force', identity, { token = token, kept_from = port })
+  local ok
+  ok, err = keep(renewed, private_files.write, kept_port(identity))
+  if not ok then
+    return false, err
+  end
+  identity.token, identity.kept_from = token, port
+  log.hide(token)
+  return true
+end
+
+--- Watches for a new token that another editor of the project makes.
+---@param identity mcp-tools.bridge.Identity
+---@param fn fun(token: string) called once, on the main loop
+---@return fun() stop
+function M.watch(identity, fn)
+  local event = vim.uv.new_fs_event()
+  local function stop()
+    if event and not event:is_closing() then
+      event:close()
+    end
+  end
+  local function check()
+    local read = event and not event:is_closing() and private_files.read(identity.path)
+    local token = read and not read.exposed and read.value and read.value.token
+    if is_token(token) and token ~= identity.token then
+      stop()
+      fn(token)
+    end
+  end
+  if event then
+    -- The file is replaced, never written to, so its directory is watched.
+    event:start(vim.fs.dirname(identity.path), {}, function(err, name)
+      if not err and (name == nil or name == vim.fs.basename(identity.path)) then
+        vim.schedule(check)
+      end
+    end)
+    vim.schedule(check) -- it may have changed since it was read
+  end
+  return stop
+end
+
+--- The bridge serves a port: from now on clients send the token there, so whoever has it next may know the token.
+---@param identity mcp-tools.bridge.Identity changed in place
+---@param port integer
+function M.served(identity, port)
+  if identity.kept_from ~= port then
+    return
+  end
+  identity.kept_from = nil
+  local ok, err = update(identity)
+  if not ok then
+    log.warn('it cannot be kept that port %d is ours: %s', port, err)
+  end
+end
+
+--- A client has connected.
+---@param identity mcp-tools.bridge.Identity changed in place
+function M.connected(identity)
+  if identity.had_client then
+    return
+  end
+  identity.had_client = true
+  local ok, err = update(identity)
+  if not ok then
+    log.info('%s cannot be written: %s', identity.path, err)
+  end
+end
+
+return M

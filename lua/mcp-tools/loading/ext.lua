@@ -1,0 +1,169 @@
+--- Tools that other plugins ship: every `lua/mcp-tools/ext/*.lua` on the runtimepath returns a definition, or a list.
+---
+--- Receives: the files that lie there.
+--- Sends: their definitions to the registry, as if their plugin had called `register()`.
+--- Does not know about: plugins. A file is known by path, time and size, and loaded when one of them is new.
+---
+--- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
+
+local Registrations = require('mcp-tools.registry.registrations')
+local runtimepath = require('mcp-tools.files.runtimepath')
+local log = require('mcp-tools.log')
+local source = require('mcp-tools.registry.source')
+local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.instances.project')
+local read_now = require('mcp-tools.files.read_sync')
+local trusted = require('mcp-tools.privacy.trusted')
+
+local uv = vim.uv
+
+local M = {}
+
+local FOLDER = 'lua/mcp-tools/ext'
+
+---@class mcp-tools.ExtFile
+---@field stamp string
+---@field tools mcp-tools.Registrations
+---@field faults string[]
+
+---@type table<string, mcp-tools.ExtFile>
+local files = {}
+
+---@return { path: string, stamp: string }[] in the order of the runtimepath
+local function look()
+  local list = {}
+  for _, path in ipairs(runtimepath.files(FOLDER, '%.lua$')) do
+    local stat = uv.fs_stat(path)
+    if stat and stat.type == 'file' then
+      local stamp = ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
+      table.insert(list, { path = path, stamp = stamp })
+    end
+  end
+  return list
+end
+
+--- The group of a file, by which it is listed and switched.
+---@param path string
+---@return string
+local function group_of(path)
+  return (vim.fs.basename(path):gsub('%.lua$', ''))
+end
+
+---@return string resolved
+local function root()
+  return paths.real_root(project.root())
+end
+
+--- Runs a file. One that a project brings along is run only when the person trusts it.
+---@param path string
+---@return table[]? definitions
+---@return string? fault
+local function definitions(path)
+  local text, fault
+  if source.lies_in(path, root()) then
+    text, fault = trusted.read(path)
+  else
+    text, fault = read_now(path)
+  end
+  local chunk
+  if text then
+    chunk, fault = load(text, '@' .. path)
+  end
+  if not chunk then
+    return nil, fault
+  end
+  local ok, value = xpcall(chunk, debug.traceback)
+  if not ok then
+    return nil, tostring(value)
+  elseif type(value) ~= 'table' then
+    return nil, ('it returns %s, not a definition or a list of them'):format(value == nil and 'nothing' or type(value))
+  end
+  return vim.islist(value) and value or { value }
+end
+
+---@param registry mcp-tools.Registry
+---@param path string
+---@param file mcp-tools.ExtFile
+local function load_file(registry, path, file)
+  local before = file.faults
+  local list, fault = definitions(path)
+  if list then
+    file.faults = file.tools:replace(registry, list, function()
+      return { origin = 'registered', name = group_of(path), found_in = path }
+    end)
+  else
+    file.faults = { fault }
+  end
+  if not vim.deep_equal(before, file.faults) then
+    for _, text in ipairs(file.faults) do
+      log.error('%s: %s', path, text)
+    end
+  end
+end
+
+--- Files that are looked at again when they are written.
+M.pattern = '*/' .. FOLDER .. '/*.lua'
+
+--- Makes the registry hold what the files say now.
+---@param registry mcp-tools.Registry
+---@param done fun()
+function M.scan(registry, done)
+  local there = {}
+  local found = look()
+  for _, each in ipairs(found) do
+    there[each.path] = true
+  end
+  for path, file in pairs(files) do
+    if not there[path] then
+      files[path] = nil
+      file.tools:keep(registry)
+    end
+  end
+  for _, each in ipairs(found) do
+    local file = files[each.path] or { tools = Registrations.new('tools', root), faults = {} }
+    files[each.path] = file
+    if file.stamp ~= each.stamp or #file.faults > 0 then
+      file.stamp = each.stamp
+      load_file(registry, each.path, file)
+    end
+  end
+  done()
+end
+
+--- Loads files again, changed or not.
+---@param registry mcp-tools.Registry
+---@param wanted fun(group: string, name: string): boolean
+---@param done fun()
+function M.reload(registry, wanted, done)
+  for path, file in pairs(files) do
+    local names = file.tools:keys()
+    for _, name in ipairs(#names > 0 and names or { '' }) do
+      if wanted(group_of(path), name) then
+        file.stamp = nil
+      end
+    end
+  end
+  M.scan(registry, done)
+end
+
+---@return mcp-tools.Found[]
+function M.found()
+  local list = {}
+  for path, file in vim.spairs(files) do
+    table.insert(list, { file = path, tools = file.tools:keys() })
+  end
+  return list
+end
+
+---@return mcp-tools.Failure[]
+function M.failures()
+  local list = {}
+  for path, file in vim.spairs(files) do
+    for _, fault in ipairs(file.faults) do
+      table.insert(list, { source = path, error = fault })
+    end
+  end
+  return list
+end
+
+return M

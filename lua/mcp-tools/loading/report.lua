@@ -1,0 +1,232 @@
+--- What is registered or could be, where it comes from, what could not be loaded and why, and names in the options that
+--- nothing has. Plain data for users: health, `:McpTools tools`, the dashboard.
+
+local bundled = require('mcp-tools.loading.bundled')
+local bundled_files = require('mcp-tools.loading.bundled_files')
+local config = require('mcp-tools.config')
+local discovery = require('mcp-tools.loading')
+local kinds = require('mcp-tools.registry.kinds')
+local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+local selection = require('mcp-tools.loading.selection')
+local source = require('mcp-tools.registry.source')
+local suggest = require('mcp-tools.util.suggest')
+
+local M = {}
+
+-- Everything that could be on ---------------------------------------------------------------------------------------
+
+---@class mcp-tools.Item
+---@field kind mcp-tools.OfferKind
+---@field name string
+---@field group string? of tools
+---@field on boolean
+---@field loadable boolean is there a file that it can be loaded from?
+
+--- All items, by kind and name.
+---@param registry mcp-tools.Registry
+---@return mcp-tools.Item[]
+function M.items(registry)
+  local list, seen = {}, {}
+  for _, option in ipairs(kinds.options()) do
+    seen[option] = {}
+  end
+  local function add(kind, name, group, on, loadable)
+    seen[kind][name] = true
+    table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
+  end
+  for _, row in ipairs(kinds.rows) do
+    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.shelf[row.kind] }) do
+      for _, entry in pairs(entries) do
+        local from = entry.source or {}
+        local loadable = from.found_in ~= nil or from.origin ~= 'registered'
+        add(row.option, entry.name, row.grouped and source.group(entry) or nil, on, loadable)
+      end
+    end
+  end
+  for kind, known in pairs(seen) do
+    for _, file in ipairs(bundled_files.of(kind)) do
+      if not known[file.name] then
+        add(kind, file.name, file.group, false, true)
+      end
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.kind ~= b.kind and a.kind > b.kind or a.kind == b.kind and a.name < b.name
+  end)
+  return list
+end
+
+--- What a name of a kind stands for: one item, or the members of a group.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+---@param name? string all of the kind when left out
+---@return mcp-tools.Item[]
+function M.members(registry, kind, name)
+  return vim.tbl_filter(function(item)
+    return item.kind == kind and (name == nil or item.name == name or item.group == name)
+  end, M.items(registry))
+end
+
+-- Unknown names in the options ----------------------------------------------------------------------------------------
+
+---@class mcp-tools.UnknownName
+---@field option string
+---@field name string
+---@field near string? the known name that was probably meant
+
+--- Names in the options that nothing has, or nothing yet, by option and name.
+---@param registry mcp-tools.Registry
+---@return mcp-tools.UnknownName[]
+function M.unknown_names(registry)
+  local options, known = config.get(), {}
+  local approval = options.approval
+  local given =
+    { ['approval.tools'] = vim.tbl_keys(approval.tools), ['approval.groups'] = vim.tbl_keys(approval.groups) }
+  for _, kind in ipairs(kinds.options()) do
+    given[kind] = selection.selection(kind).names
+    known[kind] = { all = true, recommended = kinds.row(kind).grouped }
+  end
+  local tools, groups = {}, {}
+  local function note(kind, name, group)
+    known[kind][name], known[kind][group or name] = true, true
+    if kind == 'tools' then
+      tools[name], groups[group] = true, true
+    end
+  end
+  for _, row in ipairs(kinds.rows) do
+    for _, entries in ipairs({ registry.entries[row.kind], registry.shelf[row.kind] }) do
+      for _, entry in pairs(entries) do
+        note(row.option, entry.name, row.grouped and source.group(entry) or nil)
+      end
+    end
+  end
+  for _, kind in ipairs(kinds.options()) do
+    for _, file in ipairs(bundled_files.of(kind)) do
+      note(kind, file.name, file.group)
+    end
+  end
+  known['approval.tools'], known['approval.groups'] = tools, groups
+  local list = {}
+  for option, names in vim.spairs(given) do
+    table.sort(names)
+    for _, name in ipairs(names) do
+      if not known[option][name] then
+        local prefix = options.tool_prefix
+        local bare = prefix ~= '' and vim.startswith(name, prefix) and name:sub(#prefix + 1)
+        local near = bare and known[option][bare] and bare or suggest(name, vim.tbl_keys(known[option]))
+        table.insert(list, { option = option, name = name, near = near })
+      end
+    end
+  end
+  return list
+end
+
+---@param item mcp-tools.UnknownName
+---@return string
+function M.describe(item)
+  local text = ("%s: nothing is called '%s'"):format(item.option, item.name)
+  -- The solution first: a narrow screen cuts the end.
+  return item.near and ("did you mean '%s'? %s"):format(item.near, text) or text
+end
+
+--- Notifies the user of unknown names that are close to a known one, once; others may be registered later.
+---@param registry mcp-tools.Registry
+function M.tell_unknown(registry)
+  for _, item in ipairs(M.unknown_names(registry)) do
+    if item.near then
+      notify.once(('unknown name %s %s'):format(item.option, item.name), 'warn', M.describe(item))
+    end
+  end
+end
+
+-- Report --------------------------------------------------------------------------------------------------------------
+
+--- Definitions that could not be loaded or were refused, and names of the options `tools`, `resources` and `prompts`
+--- that nothing has.
+---@param registry mcp-tools.Registry
+---@return mcp-tools.Failure[]
+function M.failures(registry)
+  local list = bundled.failures()
+  for _, item in ipairs(M.unknown_names(registry)) do
+    if vim.list_contains(kinds.options(), item.option) then
+      table.insert(list, { source = ('setup{%s}'):format(item.option), error = M.describe(item) })
+    end
+  end
+  vim.list_extend(list, discovery.failures())
+  for name, fault in vim.spairs(registry.refused) do
+    table.insert(list, { source = name, error = fault })
+  end
+  return list
+end
+
+---@param entry table normalised definition
+---@return mcp-tools.Offered
+local function offered(entry)
+  local from = entry.source or {}
+  local notes = vim.list_extend(vim.list_slice(entry.typos), entry.lint)
+  return {
+    name = entry.key or entry.name,
+    origin = from.origin,
+    group = from.group,
+    file = from.found_in or from.file,
+    notes = #notes > 0 and notes or nil,
+  }
+end
+
+---@class mcp-tools.Offered one registered thing that is on
+---@field name string of a resource its URI
+---@field origin 'bundled'|'registered'|'python'|'mounted'
+---@field group string? of bundled tools
+---@field file string? where it was found, or where its handler is
+---@field notes string[]? what should be changed in its definition
+
+---@class mcp-tools.Report
+---@field tools mcp-tools.Offered[]
+---@field resources mcp-tools.Offered[]
+---@field templates mcp-tools.Offered[]
+---@field prompts mcp-tools.Offered[]
+---@field failures mcp-tools.Failure[] what could not be loaded
+---@field sources mcp-tools.SourceReport[] where tools are looked for
+---@field cache_age_ms table<string, integer> by kind, since the directory of bundled things was read
+---@field revisions table<mcp-tools.Kind, integer> how often each kind has changed
+---@field no_bundled_tools boolean the option `tools` asks for none
+---@field tool_prefix string of published names
+
+--- All of it.
+---@param registry mcp-tools.Registry
+---@return mcp-tools.Report
+function M.of(registry)
+  local report, ages = {}, {}
+  for _, row in ipairs(kinds.rows) do
+    report[row.kind] = vim.tbl_map(offered, registry:list(row.kind))
+  end
+  for _, option in ipairs(kinds.options()) do
+    local at = bundled_files.read_at(option)
+    ages[option] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
+  end
+  report.failures = M.failures(registry)
+  report.sources = discovery.report()
+  report.cache_age_ms = ages
+  report.revisions = vim.deepcopy(registry.revisions)
+  report.no_bundled_tools = selection.is_unset('tools')
+  report.tool_prefix = config.get().tool_prefix
+  return report
+end
+
+--- Calls `fn` whenever the report may have changed.
+---@param registry mcp-tools.Registry
+---@param fn fun()
+---@return fun() stop
+function M.on_change(registry, fn)
+  local function tell()
+    log.guard('a listener to changes of the report', fn)
+  end
+  local stop_registry, stop_looks = registry:on_change(tell), discovery.on_look(tell)
+  return function()
+    stop_registry()
+    stop_looks()
+  end
+end
+
+return M

@@ -1,0 +1,122 @@
+--- Completion of paths: of open buffers, and of files of the project, folder by folder as a shell does it.
+---
+--- Receives: what is typed so far.
+--- Sends: paths, relative to the project; nothing outside of it, nothing sensitive.
+--- Does not know about: which argument it is for.
+
+local access = require('mcp-tools.privacy.access')
+
+local M = {}
+
+--- More entries than anyone picks from; a folder may hold any number.
+local MAX_ENTRIES = 1000
+--- Names that are looked at for it.
+local MAX_SEEN = 100000
+--- Work in one go, ns; then the editor has its turn.
+local SLICE = 4e6
+
+--- Paths of open files that the prefix begins, or that hold it.
+---@param root string
+---@param prefix string
+---@return string[]
+local function open_files(root, prefix)
+  local first, rest, lower = {}, {}, prefix:lower()
+  for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
+    local _, _, resolved = access.buffer(info.bufnr, root)
+    if resolved then
+      local shown = access.shown(resolved, root)
+      if vim.startswith(shown, prefix) then
+        table.insert(first, shown)
+      elseif shown:lower():find(lower, 1, true) then
+        table.insert(rest, shown)
+      end
+    end
+  end
+  table.sort(first)
+  table.sort(rest)
+  return vim.list_extend(first, rest)
+end
+
+--- Open files.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+function M.buffers(ctx, prefix)
+  ctx(open_files(ctx.root, prefix))
+end
+
+--- Entries of one folder, without holding up the editor.
+---@param root string
+---@param prefix string relative to the root
+---@param cb fun(entries: string[])
+local function entries_of(root, prefix, cb)
+  local folder, stem = prefix:match('^(.*/)([^/]*)$')
+  folder, stem = folder or '', stem or prefix
+  local readable = access.files(root)
+  local place = readable(folder == '' and '.' or folder)
+  if not place then
+    return cb({})
+  end
+  vim.uv.fs_scandir(
+    place,
+    vim.schedule_wrap(function(_, handle)
+      local found, seen = {}, 0
+      local function look()
+        local begun = vim.uv.hrtime()
+        while handle and #found < MAX_ENTRIES and seen < MAX_SEEN do
+          local name, kind = vim.uv.fs_scandir_next(handle)
+          if not name then
+            break
+          elseif vim.startswith(name, stem) and not name:find('%c') then
+            local path = folder .. name
+            if readable(path) then
+              table.insert(found, kind == 'directory' and path .. '/' or path)
+            end
+          end
+          seen = seen + 1
+          if vim.uv.hrtime() - begun > SLICE then
+            return vim.defer_fn(look, 1)
+          end
+        end
+        table.sort(found)
+        cb(found)
+      end
+      look()
+    end)
+  )
+end
+
+--- Files of the project, open ones first.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+function M.project(ctx, prefix)
+  local values = open_files(ctx.root, prefix)
+  entries_of(ctx.root, prefix, function(found)
+    local known = {}
+    for _, path in ipairs(values) do
+      known[path] = true
+    end
+    for _, path in ipairs(found) do
+      if not known[path] then
+        table.insert(values, path)
+      end
+    end
+    ctx(values)
+  end)
+end
+
+--- Files of the project as absolute paths, the first slash left out: what follows `file:///`.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+function M.absolute(ctx, prefix)
+  local base = ctx.root:sub(2) .. '/'
+  if not vim.startswith(prefix, base) then
+    return ctx(vim.startswith(base, prefix) and { base } or {})
+  end
+  entries_of(ctx.root, prefix:sub(#base + 1), function(found)
+    ctx(vim.tbl_map(function(path)
+      return base .. path
+    end, found))
+  end)
+end
+
+return M

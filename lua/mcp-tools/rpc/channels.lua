@@ -1,0 +1,185 @@
+--- Who is attached: bridges, and programs that only call or provide tools, each by its channel.
+---
+--- Receives: channels from rpc/; changes of the registry and of resources.
+--- Sends: `changed` and `updated` to those whom it concerns; the end of all that a lost channel had asked for.
+--- Does not know about: verbs, what a reply holds.
+
+local Call = require('mcp-tools.calls.call')
+local attachment = require('mcp-tools.bridge.attachment')
+local core = require('mcp-tools.core')
+local kinds_of_calls = require('mcp-tools.calls.kinds')
+local new_subscriptions = require('mcp-tools.rpc.subscriptions').new
+local project = require('mcp-tools.instances.project')
+local provided = require('mcp-tools.rpc.mounted')
+local resolver = require('mcp-tools.calls.resolver')
+local source = require('mcp-tools.registry.source')
+local timer = require('mcp-tools.util.timer')
+
+local M = {}
+
+--- ms between two looks for lost channels: while somebody waits for something, and else.
+M.WATCH_MS, M.IDLE_MS = 1000, 30000
+
+--- By the number of the channel. A field, not a function: every call looks here.
+---@type table<integer, mcp-tools.Channel>
+M.attached = {}
+
+local attached = M.attached
+
+---@type mcp-tools.Subscriptions?
+local subscriptions
+
+--- What a URI names. A resource of a mounted server that may not be read cannot be watched either.
+---@param uri string
+---@return mcp-tools.Located?
+---@return mcp-tools.Error? err
+local function find(uri)
+  local parts = core.for_call('resource', uri)
+  local located, err = resolver.find(parts.registry, uri, project.root)
+  if located and source.is_mounted(located) then
+    local call = Call.new({ id = 'subscription', name = uri, host = 'mcp' })
+    call.kind, call.definition, call.args = kinds_of_calls.resource, located, located.params
+    local decision = parts.gateway:judge(call)
+    if decision.action == 'deny' then
+      return nil, resolver.miss(uri, decision.reason)
+    end
+  end
+  return located, err
+end
+
+--- What the channels have subscribed to.
+---@return mcp-tools.Subscriptions
+function M.subscriptions()
+  subscriptions = subscriptions
+    or new_subscriptions({
+      find = find,
+      send = function(id, uri)
+        if attached[id] then
+          attached[id]:emit('updated', uri)
+        end
+      end,
+    })
+  return subscriptions
+end
+
+--- A resource has changed: whoever subscribed to it is told.
+---@param uri string
+function M.updated(uri)
+  if subscriptions then
+    subscriptions:notify(uri)
+  end
+end
+
+local watch ---@type mcp-tools.Timer?
+local pace ---@type integer? ms of the watch
+local look
+
+--- Looks so often from now on; nil = not any more.
+---@param ms integer?
+local function set_pace(ms)
+  if ms == pace then
+    return
+  elseif watch then
+    watch:stop()
+  end
+  pace = ms
+  watch = ms and timer.every(ms, look) or nil
+end
+
+---@param id integer
+local function is_open(id)
+  return vim.api.nvim_get_chan_info(id).id ~= nil -- of a closed one 0.10 gives a table that is not empty
+end
+
+local function drop_lost()
+  for id in pairs(attached) do
+    if not is_open(id) then
+      M.lost(id)
+    end
+  end
+end
+
+function look()
+  drop_lost()
+  local watched = core.begin().executor.active > 0 or (subscriptions and subscriptions:any()) or provided.any()
+  set_pace(next(attached) and (watched and M.WATCH_MS or M.IDLE_MS) or nil)
+end
+
+--- Looks once a second while a call is pending or something is subscribed to or provided.
+function M.keep_watch()
+  set_pace(M.WATCH_MS)
+end
+
+--- Somebody is there. Whoever was before and is gone has not said so; who greets again goes on with their calls.
+---@param channel mcp-tools.Channel
+function M.attach(channel)
+  drop_lost()
+  local before = attached[channel.id]
+  attached[channel.id] = channel
+  if before then
+    channel:take_over(before)
+    for _, call in pairs(core.begin().executor.calls) do
+      if call.listener == before then
+        call.listener = channel
+      end
+    end
+  end
+  set_pace(pace or M.IDLE_MS)
+end
+
+--- A channel is gone: what it asked for is cancelled, and what it did not fetch is forgotten.
+---@param id integer
+function M.lost(id)
+  local channel = attached[id]
+  if not channel then
+    return
+  end
+  attached[id] = nil
+  if subscriptions then
+    subscriptions:release(id)
+  end
+  local function is_its(call)
+    return call.listener == channel
+  end
+  local executor = core.begin().executor
+  executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
+  executor:forget_where(is_its)
+  provided.lost(id)
+  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost
+  if mounts then
+    mounts.lost(id)
+  end
+  attachment.detached(id)
+end
+
+---@type table<mcp-tools.Kind, true>? changed kinds that no channel has been notified of yet
+local pending
+
+-- Every attached channel is notified of changes once per turn of the event loop. Nothing here may load definitions:
+-- loading them is what changes the registry.
+core.registry():on_change(function(kind)
+  if pending then
+    pending[kind] = true
+    return
+  end
+  if next(attached) == nil then
+    return
+  end
+  pending = { [kind] = true }
+  vim.schedule(function()
+    local due = pending or {}
+    pending = nil
+    if subscriptions and (due.resources or due.templates) then
+      subscriptions:refresh()
+    end
+    for changed in pairs(due) do
+      for id, channel in pairs(attached) do
+        if not channel:emit('changed', changed, core.begin().registry.revisions[changed]) then
+          M.lost(id)
+        end
+      end
+    end
+  end)
+end)
+
+return M

@@ -1,0 +1,168 @@
+--- Scopes: which of the tools that are on one client sees and may call, and how they are published to it.
+---
+--- Receives: what a client asked for by its URL and headers; the options `clients`, for its name, and `catalogue`.
+--- Sends: its view, or nil for a client that sees everything; a verdict on each definition.
+--- Does not know about: sessions, lists as text. Client names are self-declared: they can only take away.
+
+local companions = require('mcp-tools.scope.agent_tools')
+local config = require('mcp-tools.config')
+local log = require('mcp-tools.log')
+local source = require('mcp-tools.registry.source')
+
+local M = {}
+
+--- As many views as are kept; making one anew is cheap.
+local MAX_VIEWS = 64
+
+---@class mcp-tools.Scope what a client asked for, as the bridge tells it
+---@field tools string[]? names of groups and tools, with or without the prefix; nil = all
+---@field read_only boolean?
+---@field catalogue ('direct'|'search')?
+---@field companion string? whose agent it is: it has that one's tools, and nothing else
+
+---@class mcp-tools.ScopeRule
+---@field on table<string, true>? nil = all
+---@field off table<string, true>
+---@field read_only boolean
+
+---@class mcp-tools.View what one client sees; equal ones are the same table
+---@field key string
+---@field catalogue 'direct'|'search'
+---@field companion string? its tools are all that there is
+---@field private rules mcp-tools.ScopeRule[] each of them only takes away
+---@field private told boolean? the log says that nothing is left
+local View = {}
+View.__index = View
+
+---@param tools string|table|nil a name, a list of names, or a map of names to whether they are wanted
+---@param read_only boolean?
+---@return mcp-tools.ScopeRule
+local function rule_of(tools, read_only)
+  local rule = { off = {}, read_only = read_only == true }
+  if type(tools) == 'string' then
+    tools = { tools }
+  end
+  local is_list = type(tools) == 'table' and vim.islist(tools)
+  for key, value in pairs(tools or {}) do
+    local name = type(key) == 'string' and key or value
+    if value == false then
+      rule.off[name] = true
+    elseif value then
+      rule.on = rule.on or {}
+      rule.on[name] = true
+    end
+  end
+  if is_list and not rule.on then
+    rule.on = {} -- a list of nothing is nothing; a map that only takes away leaves the rest
+  end
+  return rule
+end
+
+--- What is said of a name counts more than what is said of its group, and that more than "all" and "recommended".
+---@param rule mcp-tools.ScopeRule
+---@param definition mcp-tools.Definition
+---@param prefix string
+---@return boolean
+local function fits(rule, definition, prefix)
+  local on, off, name, group = rule.on, rule.off, definition.name, source.group(definition)
+  local says = (definition.source or {}).origin ~= 'mounted' and definition.annotations -- of those nothing is believed
+  if rule.read_only and not (says and says.read_only == true) then
+    return false
+  elseif off[name] or off[prefix .. name] then
+    return false
+  elseif not on then
+    return not off[group]
+  elseif on[name] or on[prefix .. name] then
+    return true
+  elseif off[group] then
+    return false
+  end
+  return on.all or on[group] or on.recommended and definition.recommended or false
+end
+
+--- Does the client see this tool?
+---@param definition mcp-tools.Definition
+---@return boolean
+function View:allows(definition)
+  if self.companion then
+    return companions.tool(self.companion, definition.name) == definition
+  end
+  local prefix = config.get().tool_prefix
+  for _, rule in ipairs(self.rules) do
+    if not fits(rule, definition, prefix) then
+      return false
+    end
+  end
+  return true
+end
+
+--- Those of a list that the client sees.
+---@param list mcp-tools.Definition[]
+---@return mcp-tools.Definition[]
+function View:filter(list)
+  local seen = vim.tbl_filter(function(definition)
+    return self:allows(definition)
+  end, list)
+  if #seen == 0 and #list > 0 and not self.told then
+    self.told = true
+    log.warn('a client sees no tool: none that is on is in its scope (%s)', (self.key:gsub('\n', ' ')))
+  end
+  return seen
+end
+
+--- One companion's view, whatever the options say.
+---@param name string
+---@return mcp-tools.View
+local function of_companion(name)
+  return setmetatable({ key = 'companion=' .. name, catalogue = 'direct', companion = name, rules = {} }, View)
+end
+
+local options ---@type table? those that the views were made of
+local views, count = {}, 0
+
+---@param scope mcp-tools.Scope?
+---@param own table?
+---@param key string
+---@return mcp-tools.View
+local function make(scope, own, key)
+  local rules = {}
+  if scope and (scope.tools or scope.read_only) then
+    table.insert(rules, rule_of(scope.tools, scope.read_only))
+  end
+  if own then
+    table.insert(rules, rule_of(own.tools, own.readonly))
+  end
+  local catalogue = scope and scope.catalogue or own and own.catalogue or config.get().catalogue
+  return setmetatable({ key = key, catalogue = catalogue, rules = rules }, View)
+end
+
+--- What a client sees; nil when that is everything, one by one.
+---@param scope mcp-tools.Scope?
+---@param client string? the name that it gives itself
+---@return mcp-tools.View?
+function M.view(scope, client)
+  if scope and scope.companion then
+    return of_companion(scope.companion)
+  end
+  local now = config.get()
+  local own = client and now.clients[client]
+  if not scope and not own and now.catalogue == 'direct' then
+    return nil
+  end
+  if options ~= now or count >= MAX_VIEWS then
+    options, views, count = now, {}, 0
+  end
+  local key = ('%s readonly=%s catalogue=%s'):format(
+    scope and scope.tools and 'tools=' .. vim.json.encode(scope.tools) or 'all tools',
+    tostring(scope and scope.read_only or false),
+    scope and scope.catalogue or '*'
+  ) .. (own and '\nclients.' .. client or '')
+  local view = views[key]
+  if not view then
+    view = make(scope, own, key)
+    views[key], count = view, count + 1
+  end
+  return view
+end
+
+return M

@@ -1,0 +1,268 @@
+--- The catalogue: three tools (search, describe, call) that are published in place of all, so that a client pays for
+--- the definitions that it needs alone.
+---
+--- Receives: a registry and the view of a client. Sends: the three definitions; what the first two answer.
+--- Does not know about: how a call is run. `tools_call` has no handler of its own: who runs calls puts the tool that
+--- it names in its place (calls/kinds/tool.lua).
+
+local source = require('mcp-tools.registry.source')
+local tool = require('mcp-tools.registry.definition.tool')
+
+local M = {}
+
+M.SEARCH, M.DESCRIBE, M.CALL = 'tools_search', 'tools_describe', 'tools_call'
+
+--- ms between two looks while definitions are still being loaded.
+local LOADING_MS = 5
+--- Characters of what is said of a tool in a line.
+local MAX_LINE = 120
+
+local READS = { read_only = true, idempotent = true }
+
+---@type table<string, mcp-tools.Tool>
+local GIVEN = {
+  [M.SEARCH] = {
+    name = M.SEARCH,
+    description = 'Finds tools of the editor by words for what is to be done: a name and what it does per line. Without'
+      .. ' words: all names by group. Then tools_describe and tools_call.',
+    args = {
+      words = { type = 'string', description = 'Such as "rename symbol"', default = '', maxLength = 500 },
+      limit = { type = 'integer', description = 'At most this many tools', default = 10, minimum = 1, maximum = 200 },
+    },
+    annotations = READS,
+    execute = function() end,
+  },
+  [M.DESCRIBE] = {
+    name = M.DESCRIBE,
+    description = 'Gives description and argument schema of tools that tools_search has named.',
+    args = {
+      names = {
+        type = 'array',
+        items = { type = 'string', maxLength = 200 },
+        description = 'Names of tools',
+        minItems = 1,
+        maxItems = 20,
+        required = true,
+      },
+    },
+    annotations = READS,
+    execute = function() end,
+  },
+  [M.CALL] = {
+    name = M.CALL,
+    description = 'Calls a tool of the editor by its name, with arguments as tools_describe gives their schema.',
+    input_schema = {
+      type = 'object',
+      properties = {
+        name = { type = 'string', description = 'Name of the tool', maxLength = 200 },
+        arguments = { type = 'object', description = "The tool's arguments" },
+      },
+      required = { 'name' },
+      additionalProperties = false,
+    },
+    execute = function() end,
+  },
+}
+
+---@type table<string, mcp-tools.Definition>
+local made = {}
+
+--- One of the three.
+---@param name string
+---@return mcp-tools.Definition?
+function M.get(name)
+  if GIVEN[name] and not made[name] then
+    made[name] = assert(tool.normalise(GIVEN[name], true))
+    made[name].source = { origin = 'bundled', group = 'catalogue' }
+  end
+  return made[name]
+end
+
+--- The three, sorted.
+---@return mcp-tools.Definition[]
+function M.list()
+  return { M.get(M.CALL), M.get(M.DESCRIBE), M.get(M.SEARCH) }
+end
+
+--- A name without the prefix of published ones.
+---@param registry mcp-tools.Registry
+---@param name any
+---@return any
+function M.bare(registry, name)
+  local prefix = registry.prefix()
+  if type(name) == 'string' and prefix ~= '' and vim.startswith(name, prefix) then
+    return name:sub(#prefix + 1)
+  end
+  return name
+end
+
+--- The tool that is called by a call of the catalogue's.
+---@param registry mcp-tools.Registry
+---@param name any of the call
+---@param args any
+---@return string?
+function M.inner(registry, name, args)
+  local inner = M.bare(registry, name) == M.CALL and type(args) == 'table' and args.name
+  return type(inner) == 'string' and inner or nil
+end
+
+-- Search -----------------------------------------------------------------------------------------------------------
+
+local IDLE = { the = true, ['and'] = true, ['for'] = true, with = true, from = true, into = true, all = true }
+
+--- The words of a text, without endings, so that "renaming" finds "rename".
+---@param text string
+---@return string[]
+local function stems(text)
+  local list = {}
+  for word in text:lower():gmatch('[%w\128-\255]+') do
+    if #word > 2 and not IDLE[word] then
+      local stem = word
+      for _, ending in ipairs({ 'ing', 'ed', 'es', 's', 'e' }) do
+        local cut = word:sub(1, -#ending - 1)
+        if #cut >= 4 and vim.endswith(word, ending) then
+          stem = cut
+          break
+        end
+      end
+      table.insert(list, stem)
+    end
+  end
+  return list
+end
+
+---@param definition mcp-tools.Definition
+---@param wanted string[]
+---@return integer words how many of them it has to do with
+---@return integer score
+local function rank(definition, wanted)
+  local name, about = definition.name:lower(), ((definition.title or '') .. ' ' .. definition.description):lower()
+  local args = table.concat(vim.tbl_keys(definition.input_schema.properties or {}), ' '):lower()
+  local words, score = 0, 0
+  for _, stem in ipairs(wanted) do
+    local points = name:find(stem, 1, true) and 8 or 0
+    points = points + (about:find(stem, 1, true) and 3 or 0) + (args:find(stem, 1, true) and 1 or 0)
+    if points > 0 then
+      words, score = words + 1, score + points
+    end
+  end
+  return words, score
+end
+
+---@param definition mcp-tools.Definition
+---@param prefix string
+---@return string
+local function line_of(definition, prefix)
+  local text = definition.description:gsub('%s+', ' ')
+  text = text:match('^(.-[.!?])%s') or text
+  if vim.fn.strchars(text) > MAX_LINE then
+    text = vim.fn.strcharpart(text, 0, MAX_LINE - 1) .. '…'
+  end
+  return ('%s: %s'):format(tool.published_name(definition, prefix), text)
+end
+
+---@param list mcp-tools.Definition[]
+---@param prefix string
+---@return string[]
+local function by_group(list, prefix)
+  local groups, lines = {}, {}
+  for _, definition in ipairs(list) do
+    local group = source.group(definition)
+    groups[group] = groups[group] or {}
+    table.insert(groups[group], tool.published_name(definition, prefix))
+  end
+  for group, names in vim.spairs(groups) do
+    table.insert(lines, ('%s: %s'):format(group, table.concat(names, ' ')))
+  end
+  return lines
+end
+
+--- Tools that have to do with some words, the fittest first, a line each.
+---@param list mcp-tools.Definition[]
+---@param words string
+---@param limit integer
+---@param prefix string
+---@return string
+function M.search(list, words, limit, prefix)
+  local wanted, found = stems(words), {}
+  if #wanted == 0 then
+    return table.concat(by_group(list, prefix), '\n')
+  end
+  for _, definition in ipairs(list) do
+    local count, score = rank(definition, wanted)
+    if count > 0 then
+      table.insert(found, { definition = definition, count = count, score = score })
+    end
+  end
+  if #found == 0 then
+    local text = 'No tool fits these words. All there are, by group:\n'
+    return text .. table.concat(by_group(list, prefix), '\n')
+  end
+  table.sort(found, function(a, b)
+    if a.count ~= b.count then
+      return a.count > b.count
+    elseif a.score ~= b.score then
+      return a.score > b.score
+    end
+    return a.definition.name < b.definition.name
+  end)
+  local lines = {}
+  for i = 1, math.min(limit, #found) do
+    lines[i] = line_of(found[i].definition, prefix)
+  end
+  if #found > limit then
+    table.insert(lines, ('(%d more fit: raise limit, or use more words)'):format(#found - limit))
+  end
+  return table.concat(lines, '\n')
+end
+
+--- Definitions of tools by name, as a list of all would have them.
+---@param registry mcp-tools.Registry
+---@param view mcp-tools.View
+---@param names string[]
+---@return table
+local function describe(registry, view, names)
+  local out = { tools = {} }
+  for _, name in ipairs(names) do
+    local definition = registry:find_tool(name)
+    if definition and view:allows(definition) then
+      table.insert(out.tools, tool.published(definition, registry.prefix()))
+    else
+      out.unknown = out.unknown or {}
+      table.insert(out.unknown, name)
+    end
+  end
+  return out
+end
+
+---@param registry mcp-tools.Registry
+---@param ctx mcp-tools.Ctx
+local function await_loaded(registry, ctx)
+  while registry.is_pending('tools') do
+    ctx:await(function(done)
+      vim.defer_fn(done, LOADING_MS)
+    end)
+  end
+end
+
+--- A definition of the catalogue that answers for one client.
+---@param registry mcp-tools.Registry
+---@param view mcp-tools.View
+---@param name string bare
+---@return mcp-tools.Definition?
+function M.bound(registry, view, name)
+  local definition = M.get(name)
+  if not definition then
+    return nil
+  end
+  local function handler(ctx, args)
+    await_loaded(registry, ctx)
+    if name == M.SEARCH then
+      return M.search(view:filter(registry:list('tools')), args.words, args.limit, registry.prefix())
+    end
+    return describe(registry, view, args.names)
+  end
+  return vim.tbl_extend('force', definition, { handler = handler, style = 'run' })
+end
+
+return M

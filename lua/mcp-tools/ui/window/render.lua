@@ -1,0 +1,192 @@
+--- Puts rows into the buffers of our windows, and texts into their frames, in our highlight groups.
+
+local highlights = require('mcp-tools.ui.window.highlights')
+
+local api = vim.api
+
+local M = {}
+
+--- Groups that reach the edge of the window, and the priority of what is above them.
+local LINES, OVER_LINES = { Added = true, Removed = true }, 5000
+
+local NAMESPACE = api.nvim_create_namespace('mcp-tools-rows')
+
+---@param one mcp-tools.Row?
+---@param other mcp-tools.Row?
+---@return boolean
+local function same(one, other)
+  return one ~= nil and other ~= nil and one.text == other.text and vim.deep_equal(one.marks, other.marks)
+end
+
+---@param buffer integer
+---@param row integer from 0
+---@param text string
+---@param mark { [1]: integer, [2]: integer, [3]: string }
+local function set_mark(buffer, row, text, mark)
+  local to = math.min(mark[2], #text) -- blanks at its end are cut off
+  local where = { end_col = to, hl_group = highlights.group(mark[3]) }
+  if vim.startswith(mark[3], '@') then
+    where.priority = OVER_LINES
+  elseif LINES[mark[3]] and to == #text then
+    where.end_row, where.end_col, where.hl_eol, where.strict = row + 1, 0, true, false
+  end
+  if mark[1] < to then
+    api.nvim_buf_set_extmark(buffer, NAMESPACE, row, mark[1], where)
+  end
+end
+
+---@param buffer integer
+---@param first integer from 0
+---@param last integer of what was there, exclusive
+---@param rows mcp-tools.Row[] to put there
+local function replace(buffer, first, last, rows)
+  api.nvim_buf_clear_namespace(buffer, NAMESPACE, first, last)
+  local lines = vim.tbl_map(function(row)
+    return row.text
+  end, rows)
+  api.nvim_buf_set_lines(buffer, first, last, false, lines)
+  for i, row in ipairs(rows) do
+    for _, mark in ipairs(row.marks) do
+      set_mark(buffer, first + i - 1, row.text, mark)
+    end
+  end
+end
+
+--- Shows `rows` in place of `before`, in a buffer that the user cannot change. Equal rows are left alone, so that
+--- nothing flickers.
+---@param buffer integer
+---@param rows mcp-tools.Row[]
+---@param before? mcp-tools.Row[] what the buffer shows
+---@return integer changed lines that were written
+function M.update(buffer, rows, before)
+  before = before or {}
+  local head, changed, tail = 0, 0, 0
+  while head < #before and head < #rows and same(before[head + 1], rows[head + 1]) do
+    head = head + 1
+  end
+  if head == #before and head == #rows and head > 0 then
+    return 0
+  end
+  local most = math.min(#before, #rows) - head
+  while tail < most and same(before[#before - tail], rows[#rows - tail]) do
+    tail = tail + 1
+  end
+  vim.bo[buffer].modifiable = true
+  if #before == #rows then -- as many as before: each by itself, those between stay
+    for i = head + 1, #rows - tail do
+      if not same(before[i], rows[i]) then
+        replace(buffer, i - 1, i, { rows[i] })
+        changed = changed + 1
+      end
+    end
+  else
+    local new = vim.list_slice(rows, head + 1, #rows - tail)
+    replace(buffer, head, #before == 0 and -1 or #before - tail, new)
+    changed = #new
+  end
+  vim.bo[buffer].modifiable = false
+  return changed
+end
+
+--- A part of a frame, on the background of the text.
+---@param text string
+---@param name string? of its group
+---@return table
+function M.chunk(text, name)
+  return { text, { highlights.group('Normal'), name and highlights.group(name) } }
+end
+
+--- Adds to a title how much there is to read.
+---@param chunks table[]
+---@param below integer rows that are not on the screen
+---@return table[] chunks
+function M.with_more(chunks, below)
+  if below > 0 then
+    table.insert(chunks, M.chunk(('… %d more line%s '):format(below, below == 1 and '' or 's'), 'Warn'))
+  end
+  return chunks
+end
+
+--- A footer that names keys; of these as many as there is room for, and of the first always something.
+---@param list { [1]: string, [2]: string }[] keys, and what they do
+---@param width integer
+---@param name string? of the group of what they do
+---@return table[] chunks
+function M.keys(list, width, name)
+  local used, chunks = 0, {}
+  for _, part in ipairs(list) do
+    local cells = api.nvim_strwidth(part[1] .. part[2]) + 3
+    if used + cells <= width then
+      used = used + cells
+      table.insert(chunks, M.chunk((' %s '):format(part[1]), 'Key'))
+      table.insert(chunks, M.chunk(part[2] .. ' ', name))
+    end
+  end
+  local first = list[1]
+  if #chunks == 0 and first then
+    -- A frame takes no empty one.
+    chunks[1] = M.chunk((' %s '):format(vim.fn.strcharpart(first[1], 0, math.max(1, width - 2))), 'Key')
+  end
+  return chunks
+end
+
+---@param text string
+---@param name string of its group
+---@return string
+local function part(text, name)
+  return ('%%#%s#%s%%*'):format(highlights.group(name), (text:gsub('%%', '%%%%')))
+end
+
+--- The line above a window without a frame. Where there is no room for all, the title is cut.
+---@param title string
+---@param keys? { [1]: string, [2]: string }[] keys, and what they do; `q` and `?` come after them
+---@param q? string what `q` does; it closes when left out
+---@return string value for the option 'winbar'
+function M.winbar(title, keys, q)
+  local list = {}
+  for _, key in ipairs(vim.list_extend(vim.list_slice(keys or {}), { { 'q', q or 'close' }, { '?', 'keys' } })) do
+    table.insert(list, part(key[1], 'Key') .. ' ' .. part(key[2], 'Dim'))
+  end
+  return ('%%< %s%%= %s '):format(part(title, 'Title'), table.concat(list, '  '))
+end
+
+--- Options of the user that do not apply to our text; folds above all: foreign text with `{{{` in it would hide the
+--- rest of itself from a user who folds by markers.
+local OPTIONS = {
+  foldenable = false,
+  number = false,
+  relativenumber = false,
+  statuscolumn = '',
+  signcolumn = 'no',
+  colorcolumn = '',
+  list = false,
+  spell = false,
+}
+
+--- Sets options of a window, for the buffer that it shows alone.
+---@param window integer
+---@param options table<string, any> besides those above
+function M.set_options(window, options)
+  local where = { win = window, scope = 'local' }
+  for name, value in pairs(vim.tbl_extend('error', OPTIONS, options)) do
+    if api.nvim_get_option_value(name, where) ~= value then -- else `OptionSet` would be for nothing
+      api.nvim_set_option_value(name, value, where)
+    end
+  end
+end
+
+--- Where a float of this size stands in the middle of the editor.
+---@param width integer
+---@param height integer
+---@return vim.api.keyset.win_config
+function M.centered(width, height)
+  return {
+    relative = 'editor',
+    width = width,
+    height = height,
+    row = math.max(0, math.floor((vim.o.lines - vim.o.cmdheight - height - 2) / 2)),
+    col = math.max(0, math.floor((vim.o.columns - width - 2) / 2)),
+  }
+end
+
+return M

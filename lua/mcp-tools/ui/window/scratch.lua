@@ -1,0 +1,389 @@
+--- Windows of text, for lists, reports and the dashboard: one window at the bottom that they share, or a float.
+---
+--- `q` closes, `?` shows the keys, `r` draws anew. Used instead of messages of several lines, which would wait for a
+--- key and keep the bridge waiting with them.
+
+local Rows = require('mcp-tools.ui.window.rows')
+local guard = require('mcp-tools.log').guard
+local help = require('mcp-tools.ui.window.help')
+local highlights = require('mcp-tools.ui.window.highlights')
+local render = require('mcp-tools.ui.window.render')
+local timer = require('mcp-tools.util.timer')
+
+local api = vim.api
+
+local M = {}
+
+--- Rows of the window at the bottom.
+local MAX_HEIGHT = 15
+--- Cells of text in a float: longer lines are hard to read.
+local MAX_WIDTH = 110
+local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
+
+---@class mcp-tools.ScratchOpts
+---@field filetype? string
+---@field at_end? boolean cursor on the last line
+---@field stay? boolean leave the cursor where it is: the user may be typing
+---@field title? string is above the lines; the name when left out
+---@field keys? mcp-tools.ScratchKey[] besides `q` and `?`
+---@field again? fun() shows it anew, for `r`
+---@field back? fun() shows what it came from, for `q`, which closes when left out
+---@field spans? fun(lines: string[]): mcp-tools.Span[][] their colors
+---@field float? boolean
+---@field rows? boolean the content adds rows, which are as wide as the window
+---@field every? integer ms between two looks at the content, for as long as it is seen
+---@field on_close? fun() called once
+
+---@class mcp-tools.ScratchKey
+---@field lhs string
+---@field description string
+---@field word? string is with it in the frame
+---@field run fun(item: mcp-tools.RowItem?) gets what the row of the cursor is about
+
+---@alias mcp-tools.ScratchContent string[]|fun(rows: mcp-tools.Rows): string[]?
+
+---@class mcp-tools.ScratchState
+---@field opts mcp-tools.ScratchOpts
+---@field content mcp-tools.ScratchContent
+---@field rows mcp-tools.Row[] that the buffer shows
+---@field float? integer
+---@field timer? mcp-tools.Timer
+
+--- By buffer. Others with that prefix, as those of a review, are somebody else's.
+---@type table<integer, mcp-tools.ScratchState>
+local states = {}
+
+---@param window integer
+local function close_window(window)
+  if not pcall(api.nvim_win_close, window, true) then
+    vim.cmd.enew() -- it was the last window
+  end
+end
+
+--- Closes the windows of a buffer.
+---@param buffer integer
+function M.close(buffer)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    close_window(window)
+  end
+end
+
+--- Returns whether it is on the screen.
+---@param buffer integer?
+---@return boolean
+function M.is_seen(buffer)
+  return buffer ~= nil and vim.fn.bufwinid(buffer) ~= -1
+end
+
+--- Returns the rows that a buffer shows.
+---@param buffer integer
+---@return mcp-tools.Row[]
+function M.rows(buffer)
+  return states[buffer] and states[buffer].rows or {}
+end
+
+---@return mcp-tools.RowItem?
+local function item_at_cursor(buffer, window)
+  local row = M.rows(buffer)[api.nvim_win_get_cursor(window)[1]]
+  return row and row.item
+end
+
+---@param buffer integer
+---@param window integer
+---@return mcp-tools.Row[]
+local function rows_of(buffer, window)
+  local state, rows = states[buffer], Rows.new(api.nvim_win_get_width(window))
+  local content, lines = state.content, {}
+  if type(content) == 'function' then
+    content = content(rows)
+  end
+  for _, line in ipairs(state.opts.rows and {} or content) do
+    vim.list_extend(lines, vim.split(line, '\n', { plain = true }))
+  end
+  local spans = state.opts.spans and state.opts.spans(lines) or {}
+  for i, line in ipairs(lines) do
+    rows:line(line, spans[i])
+  end
+  return rows.list
+end
+
+--- Puts the cursor back onto the item that it was on, in the same row of the window.
+---@param window integer
+---@param rows mcp-tools.Row[]
+---@param item mcp-tools.RowItem?
+---@param view table of `winsaveview`
+local function follow(window, rows, item, view)
+  local lnum = math.min(view.lnum, math.max(1, #rows))
+  for i, row in ipairs(item and rows or {}) do
+    if row.item and row.item.id == item.id then
+      lnum = i
+      break
+    end
+  end
+  api.nvim_win_call(window, function()
+    vim.fn.winrestview({ lnum = lnum, col = view.col, topline = math.max(1, view.topline + lnum - view.lnum) })
+  end)
+end
+
+--- Gives the window at the bottom the height of its lines.
+---@param window integer
+local function fit(window)
+  -- Where it was moved beside the others, or is alone, its height would change that of the command line.
+  if vim.fn.winlayout()[1] == 'col' then
+    local height = api.nvim_win_text_height(window, {}).all + (vim.wo[window].winbar ~= '' and 1 or 0)
+    api.nvim_win_set_height(window, math.max(1, math.min(height, MAX_HEIGHT)))
+  end
+end
+
+--- Draws what there is now; lines that did not change are not touched.
+---@param buffer integer
+---@return integer changed lines
+local function draw(buffer)
+  local state, window = states[buffer], vim.fn.win_findbuf(buffer)[1]
+  local rows = rows_of(buffer, window)
+  local item, view = item_at_cursor(buffer, window), api.nvim_win_call(window, vim.fn.winsaveview)
+  local changed = render.update(buffer, rows, state.rows)
+  state.rows = rows
+  if changed > 0 then
+    follow(window, rows, item, view)
+    if not state.opts.rows then
+      fit(window)
+    end
+  end
+  return changed
+end
+
+---@param opts mcp-tools.ScratchOpts
+---@return { [1]: string, [2]: string }[]
+local function words(opts)
+  local list = {}
+  for _, key in ipairs(opts.keys or {}) do
+    table.insert(list, key.word and { key.lhs, key.word } or nil)
+  end
+  return list
+end
+
+---@param opts mcp-tools.ScratchOpts
+---@return vim.api.keyset.win_config
+local function float_config(opts)
+  local lines = vim.o.lines - vim.o.cmdheight
+  local width = math.max(20, math.min(vim.o.columns - 4, MAX_WIDTH))
+  local config = render.centered(width, math.max(3, lines - (lines > 30 and 6 or 3)))
+  local keys = vim.list_extend({ { 'q', 'close' }, { '?', 'keys' } }, words(opts))
+  config.footer, config.footer_pos = render.keys(keys, width, 'Dim'), 'right'
+  return config
+end
+
+---@param buffer integer
+local function follow_size(buffer)
+  api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
+    group = api.nvim_create_augroup(GROUP .. buffer, {}),
+    callback = function()
+      local state = states[buffer]
+      if state.float and M.is_seen(buffer) then
+        api.nvim_win_set_config(state.float, float_config(state.opts))
+      end
+      M.update(buffer)
+    end,
+  })
+end
+
+---@param buffer integer
+local function closed(buffer)
+  local state = states[buffer]
+  states[buffer] = nil
+  pcall(api.nvim_del_augroup_by_name, GROUP .. buffer)
+  if state.float then
+    vim.schedule(function() -- a text that was opened in it has no place there
+      pcall(api.nvim_win_close, state.float, true)
+    end)
+  end
+  if state.opts.on_close then
+    guard('the end of a window', state.opts.on_close)
+  end
+end
+
+---@param name string
+---@return integer buffer
+local function buffer_of(name)
+  local full = PREFIX .. name
+  for buffer in pairs(states) do
+    if api.nvim_buf_get_name(buffer) == full then
+      return buffer
+    end
+  end
+  local buffer = api.nvim_create_buf(false, true)
+  api.nvim_buf_set_name(buffer, full)
+  vim.bo[buffer].bufhidden = 'wipe'
+  help.attach(buffer)
+  api.nvim_create_autocmd('BufWipeout', {
+    buffer = buffer,
+    callback = function()
+      closed(buffer)
+    end,
+  })
+  return buffer
+end
+
+--- The window of this tab page at the bottom that shows something of ours.
+---@return integer?
+local function shared_window()
+  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+    local state = states[api.nvim_win_get_buf(window)]
+    if state and not state.float then
+      return window
+    end
+  end
+end
+
+--- A window below all others; above them where there is no room for one more.
+---@param buffer integer
+---@param height integer
+---@return integer window
+local function open_bottom(buffer, height)
+  local ok, window = pcall(api.nvim_open_win, buffer, false, { split = 'below', win = -1, height = height })
+  if ok then
+    return window
+  end
+  local row, width = vim.o.lines - vim.o.cmdheight, vim.o.columns
+  local place = { relative = 'editor', anchor = 'SW', row = row, col = 0, width = width, height = height }
+  return api.nvim_open_win(buffer, false, place)
+end
+
+---@param buffer integer
+---@param title string
+---@param opts mcp-tools.ScratchOpts
+---@return integer window
+local function open_float(buffer, title, opts)
+  local config = vim.tbl_extend('error', float_config(opts), {
+    style = 'minimal',
+    border = 'rounded',
+    title = { render.chunk((' %s '):format(title), 'Title') },
+  })
+  local window = api.nvim_open_win(buffer, false, config)
+  states[buffer].float = window
+  render.set_options(window, { winhighlight = highlights.winhighlight(), wrap = false, cursorline = true })
+  return window
+end
+
+---@param buffer integer
+---@param title string
+---@param opts mcp-tools.ScratchOpts
+---@return integer window
+local function open_split(buffer, title, opts)
+  local is_list, window = not opts.rows, shared_window()
+  if window then
+    api.nvim_win_set_buf(window, buffer)
+  else
+    window = open_bottom(buffer, is_list and 1 or math.max(5, math.floor(vim.o.lines / 2)))
+  end
+  render.set_options(window, {
+    winfixheight = true,
+    wrap = is_list,
+    cursorline = not is_list,
+    linebreak = true,
+    breakindent = true,
+    breakindentopt = 'shift:4',
+    winbar = render.winbar(title, words(opts), opts.back and 'back'),
+  })
+  return window
+end
+
+---@param buffer integer
+---@param opts mcp-tools.ScratchOpts
+local function set_keys(buffer, opts)
+  local function map(lhs, description, run)
+    vim.keymap.set('n', lhs, run, { buffer = buffer, nowait = true, desc = description })
+  end
+  for _, key in ipairs(opts.keys or {}) do
+    map(key.lhs, key.description, function()
+      if not help.close() then
+        key.run(item_at_cursor(buffer, api.nvim_get_current_win()))
+      end
+    end)
+  end
+  map('q', opts.back and 'back' or 'close', function()
+    if help.close() then
+      return
+    elseif opts.back then
+      return opts.back()
+    end
+    close_window(api.nvim_get_current_win())
+  end)
+  local is_live = type(states[buffer].content) == 'function'
+  if opts.again or is_live then
+    map('r', 'draw anew', opts.again or function()
+      M.update(buffer)
+    end)
+  end
+end
+
+--- Shows other content where `buffer` is seen; the cursor and what is in view stay.
+---@param buffer integer as `show` gave it
+---@param content? mcp-tools.ScratchContent nil: what it has is drawn anew
+---@param opts? { at_end: boolean? } go to the last line
+---@return boolean seen false when it is seen nowhere any more
+function M.update(buffer, content, opts)
+  local windows = states[buffer] and vim.fn.win_findbuf(buffer) or {}
+  if #windows == 0 then
+    return false
+  end
+  states[buffer].content = content or states[buffer].content
+  if draw(buffer) > 0 and opts and opts.at_end then
+    for _, window in ipairs(windows) do
+      api.nvim_win_set_cursor(window, { #M.rows(buffer), 0 })
+    end
+  end
+  return true
+end
+
+--- Shows what is below the lines on the screen, for a key that agrees to all of them.
+---@return boolean more false when the end is on the screen
+function M.reveal()
+  local seen, last = vim.fn.line('w$'), api.nvim_buf_line_count(0)
+  if seen >= last then
+    return false
+  end
+  local height = api.nvim_win_get_height(0) - (vim.wo.winbar ~= '' and 1 or 0)
+  local top = math.max(vim.fn.line('w0') + 1, math.min(seen + 1, last - height + 1))
+  vim.fn.winrestview({ topline = top, lnum = math.max(top, seen + 1), col = 0 })
+  api.nvim_echo({ { 'there was more of it: read on, then press the key again' } }, false, {})
+  return true
+end
+
+--- Shows `content` under `name`.
+---@param name string
+---@param content mcp-tools.ScratchContent
+---@param opts? mcp-tools.ScratchOpts
+---@return integer buffer
+function M.show(name, content, opts)
+  opts = opts or {}
+  local buffer = buffer_of(name)
+  local old = states[buffer]
+  states[buffer] = { opts = opts, content = content, rows = {}, float = old and old.float }
+  if vim.bo[buffer].filetype ~= (opts.filetype or '') then
+    vim.bo[buffer].filetype = opts.filetype or ''
+  end
+  set_keys(buffer, opts)
+  local open = opts.float and open_float or open_split
+  local window = open(buffer, opts.title or name, opts)
+  if not opts.stay and vim.fn.getcmdwintype() == '' then -- the command-line window cannot be left (`:h E11`)
+    api.nvim_set_current_win(window)
+  end
+  draw(buffer)
+  if opts.rows then
+    follow_size(buffer)
+  end
+  local state = states[buffer]
+  if opts.every then
+    state.timer = timer.every(opts.every, function()
+      if states[buffer] ~= state or not M.update(buffer) then
+        state.timer:stop()
+      end
+    end)
+  end
+  api.nvim_win_set_cursor(window, { opts.at_end and #M.rows(buffer) or 1, 0 })
+  return buffer
+end
+
+return M

@@ -1,0 +1,721 @@
+-- Companions by what they tell and answer; what the agents make of it stands in tests/clients/test_companions.py.
+
+local agents = require('companion_sessions')
+local changes = require('mcp-tools.editor.edit.changes')
+local context = require('mcp-tools.editor.context')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local proposals = require('mcp-tools.editor.agents.proposals')
+local revert = require('mcp-tools.editor.edit.revert')
+local review = require('mcp-tools.editor.review')
+local t = require('helpers')
+
+local ENDPOINT = { port = 4321, token = 'secret', socket = '/run/s.sock', pid = 7, roots = { '/a', '/b' } }
+local session, file
+
+context.on_change(function() end)
+
+local function open(name, client)
+  session = agents.open(name, client)
+  return session
+end
+
+local function pushes(name)
+  return require('mcp-tools.agents.known.' .. name).context(context.get(), session)
+end
+
+--- The first thing that a session is told, as soon as it is.
+local function told(one)
+  return t.wait(function()
+    return (one or session).pushed[1]
+  end, 5000, 'what the session is told')
+end
+
+local function companion(name)
+  return require('mcp-tools.agents.known.' .. name)
+end
+
+before_each(function()
+  project.open()
+  file = project.write('a.txt', 'one\ntwo\nthree\n')
+  vim.cmd('silent edit ' .. file)
+end)
+
+after_each(function()
+  if session then
+    agents.close(session)
+    session = nil
+  end
+  project.close()
+end)
+
+describe('Claude Code', function()
+  local DIFF = { tab_name = 'tab', new_file_contents = 'ONE\ntwo\nthree\n' }
+
+  local function begin()
+    local args = vim.tbl_extend('force', { old_file_path = file, new_file_path = file }, DIFF)
+    return agents.begin(open('claude', 'claude-code'), 'openDiff', args)
+  end
+
+  local function texts(call)
+    return vim.tbl_map(function(part)
+      return part.text
+    end, agents.result(call).content)
+  end
+
+  it('never hears that a window was closed, which it would take for a yes', function()
+    local call = begin()
+    agents.review(session).close(agents.review(session), 'the person has closed it')
+    t.eq({ 'DIFF_REJECTED', 'tab' }, texts(call))
+    call = begin()
+    agents.review(session)
+    vim.cmd('silent bwipeout! ' .. file)
+    t.eq({ 'DIFF_REJECTED', 'tab' }, texts(call))
+  end)
+
+  it('has its own proposals closed at a new prompt, and nobody else theirs', function()
+    local first = open('claude')
+    local args = vim.tbl_extend('force', { old_file_path = file, new_file_path = file }, DIFF)
+    local first_call = agents.begin(first, 'openDiff', args)
+    agents.review(first)
+    local second = open('claude')
+    t.eq('CLOSED_0_DIFF_TABS', agents.value(second, 'closeAllDiffTabs'))
+    t.eq('running', first_call.state)
+    t.eq('CLOSED_1_DIFF_TABS', agents.value(first, 'closeAllDiffTabs'))
+    agents.close(first)
+  end)
+
+  it('gets no answer when the bridge goes, so that it asks on in its terminal', function()
+    local call = begin()
+    agents.review(session)
+    companion('claude').left(session, true)
+    t.eq(0, review.count())
+    t.eq('running', call.state)
+  end)
+
+  it('is shown nothing of a sensitive file', function()
+    local secret = project.write('.env', 'TOKEN=1\n')
+    open('claude')
+    local args = { old_file_path = secret, new_file_path = secret, new_file_contents = 'x', tab_name = 't' }
+    local _, err = agents.call(session, 'openDiff', args)
+    t.matches('sensitive', err.message)
+  end)
+
+  it('hears of the selection, and that there is none any more', function()
+    open('claude', 'claude-code')
+    vim.api.nvim_feedkeys(vim.keycode('jV<Esc>'), 'xt', false)
+    t.eq({
+      {
+        method = 'selection_changed',
+        params = {
+          text = 'two',
+          filePath = file,
+          fileUrl = vim.uri_from_fname(file),
+          selection = { start = { line = 1, character = 0 }, ['end'] = { line = 1, character = 3 }, isEmpty = false },
+        },
+      },
+    }, pushes('claude'))
+    vim.b.sensitive = true
+    local push = pushes('claude')[1].params
+    t.eq({ '', file, true }, { push.text, push.filePath, push.selection.isEmpty })
+    t.eq({}, pushes('claude'))
+  end)
+
+  it('counts lines from 0, and opencode from 1', function()
+    local place = { path = file, lines = 3, first = 2, last = 3 }
+    local mention = companion('claude').mention
+    t.eq(
+      { method = 'at_mentioned', params = { filePath = file, lineStart = 1, lineEnd = 2 } },
+      mention({ client = 'claude-code', data = {} }, place)
+    )
+    t.eq(
+      { method = 'at_mentioned', params = { filePath = file, lineStart = 2, lineEnd = 3 } },
+      mention({ client = 'opencode', data = {} }, place)
+    )
+    local whole = { path = file, lines = 3 }
+    t.eq({ filePath = file }, mention({ client = 'claude-code', data = {} }, whole).params)
+    t.eq({ filePath = file, lineStart = 1, lineEnd = 3 }, mention({ client = 'opencode', data = {} }, whole).params)
+    open('claude', 'opencode')
+    t.eq(1, pushes('claude')[1].params.selection.start.line)
+  end)
+
+  it('is told of files, editors and changes that are not saved', function()
+    open('claude')
+    t.eq(
+      { success = true, filePath = file, isDirty = false, isUntitled = false },
+      agents.value(session, 'checkDocumentDirty', { filePath = file })
+    )
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+    t.eq(true, agents.value(session, 'checkDocumentDirty', { filePath = file }).isDirty)
+    t.eq(true, agents.value(session, 'getOpenEditors').tabs[1].isDirty)
+    t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
+    t.eq(project.root, agents.value(session, 'getWorkspaceFolders').rootPath)
+    t.eq('', agents.value(session, 'getCurrentSelection').text)
+    t.matches('^Opened file', agents.value(session, 'openFile', { filePath = file, startText = 'three' }))
+    t.eq(3, vim.api.nvim_win_get_cursor(0)[1])
+  end)
+
+  it('shows the person no file from outside of the folders that it is told of, nor a sensitive one', function()
+    open('claude')
+    local outside = project.write(project.base .. '/outside.txt', 'one\n')
+    local link = project.root .. '/link.txt'
+    vim.uv.fs_symlink(outside, link)
+    for path, why in pairs({ [outside] = 'outside', [link] = 'outside', [project.root .. '/.env'] = 'sensitive' }) do
+      for _, front in ipairs({ true, false }) do
+        local _, err = agents.call(session, 'openFile', { filePath = path, makeFrontmost = front })
+        t.eq('access_denied', err.code)
+        t.matches(why, err.message)
+      end
+    end
+    t.eq({ file, nil }, { vim.api.nvim_buf_get_name(0), require('mcp-tools.editor.buffer').of_path(outside) })
+    require('mcp-tools.editor.agents').work_in({ project.root, vim.fs.dirname(outside) })
+    t.matches('^Opened file', agents.value(session, 'openFile', { filePath = outside }))
+    require('mcp-tools.editor.agents').work_in({})
+  end)
+end)
+
+describe('a tool of a companion that writes', function()
+  it('asks the person first, wherever the file lies', function()
+    open('claude')
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+    local gateway, answer = core.get().gateway, nil
+    local ask = gateway.ask
+    gateway.ask = function(_, fn)
+      answer = fn
+    end
+    local call = agents.begin(session, 'saveDocument', { filePath = file })
+    t.eq({ 'function', false }, { type(answer), call:ended() })
+    answer('deny')
+    t.eq('access_denied', call.outcome.error.code)
+    t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
+    call = agents.begin(session, 'saveDocument', { filePath = file })
+    answer('once')
+    t.eq(nil, select(2, agents.result(call)))
+    t.eq({ 'changed', 'two', 'three' }, vim.fn.readfile(file))
+    gateway.ask = ask
+  end)
+end)
+
+describe('Gemini CLI and Qwen Code', function()
+  it('hear of the open files, counted from 1, and nothing of trust', function()
+    open('gemini')
+    vim.fn.cursor(2, 2)
+    local state = pushes('gemini')[1].params.workspaceState
+    t.eq(nil, state.isTrusted)
+    local active = state.openFiles[1]
+    t.eq({ file, true, { line = 2, character = 2 } }, { active.path, active.isActive, active.cursor })
+  end)
+
+  it('have their proposals kept while the bridge is away, and hear the outcome when it is back', function()
+    open('gemini')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session)
+    local companion_sessions = require('mcp-tools.editor.agents')
+    companion_sessions.remove(session.key)
+    companion('gemini').left(session, true)
+    t.eq(1, review.count())
+    review.current():decide_rest('accepted')
+    local back = setmetatable({ data = {}, pushed = {} }, { __index = session })
+    companion_sessions.add(back)
+    companion('gemini').opened(back)
+    t.eq({ 'ide/diffAccepted', { filePath = file, content = 'ONE\ntwo\nthree\n' } }, told(back))
+    session = back
+  end)
+
+  it('have what they proposed before their bridge was away, also when they call before their stream stands', function()
+    local companion_sessions = require('mcp-tools.editor.agents')
+    open('gemini')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session)
+    companion_sessions.remove(session.key)
+    companion('gemini').left(session, true)
+    session = setmetatable({ data = {}, pushed = {} }, { __index = session })
+    companion_sessions.add(session)
+    local closed = agents.value(session, 'closeDiff', { filePath = file, suppressNotification = true })
+    t.eq({ content = 'ONE\ntwo\nthree\n' }, closed)
+    companion('gemini').opened(session)
+    t.eq({ 0, {} }, { review.count(), session.pushed })
+  end)
+
+  it('write, when the answer is given there, what the person has made of the proposal here', function()
+    open('qwen')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nTHREE\n' })
+    local one = agents.review(session)
+    one:reject(1, 1)
+    t.eq({ content = 'one\ntwo\nTHREE\n' }, agents.value(session, 'closeDiff', { filePath = file }))
+    t.eq({ { 'ide/diffRejected', { filePath = file } } }, session.pushed)
+    t.eq({}, agents.value(session, 'closeDiff', { filePath = file }))
+  end)
+end)
+
+describe('Copilot CLI', function()
+  it('is trusted in folders that are known alone', function()
+    vim.env.COPILOT_HOME = vim.fn.tempname()
+    vim.fn.mkdir(vim.env.COPILOT_HOME, 'p')
+    vim.fn.writefile({ vim.json.encode({ trustedFolders = { '/a' } }) }, vim.env.COPILOT_HOME .. '/config.json')
+    local function look(roots, is_trusted)
+      companion('copilot').discovery(vim.tbl_extend('force', ENDPOINT, { roots = roots }))
+      local one, read = open('copilot'), false
+      require('mcp-tools.privacy.read').read(vim.env.COPILOT_HOME .. '/config.json', 1000, function()
+        read = true
+      end)
+      t.wait(function() -- two threads read it
+        return read and (not is_trusted or one.data.trusted)
+      end)
+      agents.close(one)
+      session = nil
+      return one.data.trusted == true
+    end
+    t.eq({ true, false, false }, { look({ '/a/b' }, true), look({ '/a', '/b' }), look({}) })
+    vim.env.COPILOT_HOME = nil
+  end)
+
+  it('hears nothing before its person trusts the folder, or has set it to work', function()
+    open('copilot')
+    t.eq({}, pushes('copilot'))
+    t.eq(nil, companion('copilot').mention(session, { path = file, lines = 3 }))
+    agents.value(session, 'update_session_name', { name = 'x' })
+    t.eq('selection_changed', session.pushed[1][1])
+    t.ok(companion('copilot').mention(session, { path = file, lines = 3 }))
+  end)
+
+  it('is told that its folders are trusted only where the person lets it be told', function()
+    local function is_told(trusted)
+      local endpoint = vim.tbl_extend('force', ENDPOINT, { trusted = trusted })
+      return companion('copilot').discovery(endpoint)[1].body.isTrusted
+    end
+    t.eq(true, is_told(true))
+    open('copilot')
+    t.ok(session.data.trusted)
+    t.eq(false, is_told(nil))
+  end)
+
+  local function propose()
+    open('copilot')
+    local args = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\nfour\n', tab_name = 't' }
+    local call = agents.begin(session, 'open_diff', args)
+    return agents.review(session), function()
+      return vim.json.decode(agents.result(call).content[1].text)
+    end
+  end
+
+  it('gets one decision for the whole file, since it takes no other text', function()
+    local one, answer = propose()
+    t.eq(false, (one:edit(1, 1, { 'mine' })))
+    one:accept(1, 1)
+    t.eq({ 'SAVED', 'accepted' }, { answer().result, one.ended })
+    one, answer = propose()
+    one:reject(1, 2)
+    t.eq({ 'REJECTED', 'rejected' }, { answer().result, one.ended })
+  end)
+
+  it('writes what was accepted, and the other unsaved lines of the buffer stay', function()
+    vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'of the user' })
+    local one, answer = propose()
+    one:decide_rest('accepted')
+    t.eq('SAVED', answer().result)
+    project.write('a.txt', 'ONE\ntwo\nTHREE\nfour\n')
+    t.wait(function()
+      return vim.deep_equal({ 'ONE', 'of the user', 'THREE', 'four' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    end, 5000, 'the merged text')
+    t.eq(true, vim.bo.modified)
+    vim.cmd('silent write') -- asks nothing
+    t.eq({ 'ONE', 'of the user', 'THREE', 'four' }, vim.fn.readfile(file))
+  end)
+
+  it('is not told yes when the user has typed into the hunk, or the file has changed meanwhile', function()
+    local one, answer = propose()
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'of the user' })
+    t.eq(false, (one:decide_rest('accepted')))
+    t.eq(nil, one.ended)
+    vim.cmd('silent undo')
+    project.write('a.txt', 'one\ntwo\nof another\n')
+    t.eq(true, (one:decide_rest('accepted')))
+    t.eq('REJECTED', answer().result)
+    t.matches('changed on the disk', answer().message)
+  end)
+
+  it('is answered about diagnostics whose message is no text', function()
+    open('copilot')
+    local space = vim.api.nvim_create_namespace('not text')
+    local validate = vim.validate
+    vim.diagnostic.config({ virtual_text = false }, space) -- the screen of 0.10 shows text alone
+    vim.validate = function() end -- luacheck: ignore
+    vim.diagnostic.set(space, 0, {
+      { lnum = 0, col = 0, message = { kind = 'plaintext', value = 'marked up' } },
+      { lnum = 1, col = 0, message = 7 },
+    })
+    vim.validate = validate -- luacheck: ignore
+    local files = agents.value(session, 'get_diagnostics', {})
+    t.eq('marked up', files[1].diagnostics[1].message)
+    t.eq('', files[1].diagnostics[2].message)
+    vim.diagnostic.reset(space)
+  end)
+
+  it('is mentioned the lines that were chosen', function()
+    open('copilot')
+    session.data.trusted = true
+    local params = companion('copilot').mention(session, { path = file, first = 2, last = 3 }).params
+    t.eq({ 1, 2 }, { params.selection.start.line, params.selection['end'].line })
+  end)
+
+  it('takes a proposal back that comes only then', function()
+    open('copilot')
+    local first = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\n', tab_name = 'a (1)' }
+    t.eq(true, agents.value(session, 'close_diff', { tab_name = 'a (1)' }).already_closed)
+    local answer = agents.value(session, 'open_diff', first)
+    t.eq({ 'REJECTED', 'closed_via_tool', 0 }, { answer.result, answer.trigger, review.count() })
+    agents.begin(session, 'open_diff', vim.tbl_extend('force', first, { tab_name = 'a (2)' }))
+    agents.review(session)
+    t.eq(false, agents.value(session, 'close_diff', { tab_name = 'a (2)' }).already_closed)
+  end)
+
+  it('gets each change of diagnostics', function()
+    open('copilot')
+    agents.value(session, 'update_session_name', { name = 'x' })
+    local space = vim.api.nvim_create_namespace('copilot spec')
+    vim.diagnostic.set(space, 0, { { lnum = 0, col = 0, message = 'oh' } })
+    session.pushed = {}
+    pushes('copilot')
+    t.eq('diagnostics_changed', session.pushed[1][1])
+    t.eq('oh', session.pushed[1][2].uris[1].diagnostics[1].message)
+    vim.diagnostic.reset(space)
+    pushes('copilot')
+    t.eq({}, session.pushed[2][2].uris[1].diagnostics)
+  end)
+end)
+
+describe('a proposal', function()
+  it('for a buffer with changes is of the text on the disk: those changes stay', function()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    local one = agents.review(session)
+    t.eq(1, #one.files[1].hunks)
+    one:decide_rest('accepted')
+    t.eq('ONE\ntwo\nof the person\n', told()[2].content)
+  end)
+
+  it('that was accepted is in the buffer as soon as the agent has written it', function()
+    open('gemini')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session):decide_rest('accepted')
+    project.write('a.txt', 'ONE\ntwo\nthree\n')
+    t.wait(function()
+      return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'ONE'
+    end, 5000, 'the text in the buffer')
+  end)
+
+  it('that was accepted and written is one of the changes, and can be taken back', function()
+    local function propose(path, text, verdict)
+      session.pushed = {}
+      agents.call(session, 'openDiff', { filePath = path, newContent = text })
+      agents.review(session):decide_rest(verdict)
+      told()
+    end
+    local before = #changes.list()
+    local function noted(count)
+      return t.wait(function()
+        return #changes.list() == before + count and changes.list()[1]
+      end, 5000, 'the change')
+    end
+    local heard = {}
+    vim.api.nvim_create_autocmd('User', {
+      pattern = 'McpToolsEdit',
+      group = vim.api.nvim_create_augroup('heard', {}),
+      callback = function(args)
+        table.insert(heard, args.data.client and vim.fs.basename(args.data.path) or nil)
+      end,
+    })
+    open('gemini')
+    propose(file, 'ONE\ntwo\nTHREE\n', 'rejected')
+    propose(file, 'ONE\n2\ntwo\n', 'accepted')
+    project.write('a.txt', 'ONE\n2\ntwo\n')
+    local change = noted(1)
+    t.eq({ file, 'gemini', false }, { change.path, change.client.name, change.is_new })
+    t.eq({ 'ONE', '2', 'two' }, changes.after(change))
+    revert.run(change, function() end)
+    t.wait(function()
+      return vim.deep_equal({ 'one', 'two', 'three' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    end, 5000, 'the text as it was')
+
+    local new, closed = project.root .. '/new.txt', project.write('closed.txt', 'a\nb\n')
+    propose(new, 'x\n', 'accepted')
+    project.write('new.txt', 'x\n')
+    change = noted(2)
+    t.eq({ new, true, { 'x' } }, { change.path, change.is_new, changes.after(change) })
+    propose(closed, 'b\n', 'accepted')
+    project.write('closed.txt', 'b\n')
+    change = noted(3)
+    t.eq({ closed, { 'b' } }, { change.path, changes.after(change) })
+    revert.run(change, function() end)
+    t.wait(function()
+      return table.concat(vim.fn.readfile(closed)) == 'ab'
+    end, 5000, 'the file as it was')
+    t.eq({ 'a.txt', 'new.txt', 'closed.txt' }, heard)
+    vim.api.nvim_del_augroup_by_name('heard')
+  end)
+
+  it('is asked about when the lines stay and the bytes do not', function()
+    open('gemini')
+    local latin = project.write('latin.txt', 'caf\233\n')
+    for _, case in ipairs({
+      { 'a.txt', 'one\r\ntwo\r\nthree\r\n', 'CRLF' },
+      { 'a.txt', 'one\ntwo\nthree', 'line break at the end' },
+      { 'latin.txt', 'café\n', 'encoding' },
+    }) do
+      local path = case[1] == 'a.txt' and file or latin
+      for _, verdict in ipairs({ 'rejected', 'accepted' }) do
+        session.pushed = {}
+        agents.call(session, 'openDiff', { filePath = path, newContent = case[2] })
+        local one = agents.review(session)
+        t.matches(case[3], one.files[1].hunks[1].form)
+        one:decide_rest(verdict)
+        t.eq({ 'ide/diff' .. verdict:gsub('^%l', string.upper), verdict == 'accepted' and case[2] or nil }, {
+          told()[1],
+          told()[2].content,
+        })
+      end
+    end
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'one\ntwo\nthree\n' })
+    t.wait(function()
+      return session.pushed[2]
+    end)
+    t.eq({ 'ide/diffAccepted', 'one\ntwo\nthree\n' }, { session.pushed[2][1], session.pushed[2][2].content })
+  end)
+
+  it('that the buffer has already is no way to what else is not saved there', function()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'ONE', 'two', 'a draft' })
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session):decide_rest('accepted')
+    t.eq('ONE\ntwo\nthree\n', told()[2].content)
+  end)
+
+  it('keeps what others have written at the last moment, or cannot be accepted', function()
+    open('gemini')
+    local unseen = project.write('unseen.txt', 'one\ntwo\nthree\n')
+    local function accepted(path, text, meanwhile)
+      session.pushed = {}
+      agents.call(session, 'openDiff', { filePath = path, newContent = text })
+      local one = agents.review(session)
+      project.write(vim.fs.basename(path), meanwhile)
+      one:decide_rest('accepted')
+      return unpack(told())
+    end
+    for _, path in ipairs({ file, unseen }) do
+      local method, params = accepted(path, 'ONE\ntwo\nthree\n', 'one\ntwo\nof another\n')
+      t.eq({ 'ide/diffAccepted', 'ONE\ntwo\nof another\n' }, { method, params.content })
+      t.eq('ide/diffRejected', (accepted(path, '1\ntwo\nof another\n', 'of another\n')))
+      t.eq('ide/diffRejected', (accepted(path, 'of another', 'of a third\n')))
+    end
+    local new = vim.fs.joinpath(vim.fs.dirname(file), 'new.txt')
+    t.eq('ide/diffRejected', (accepted(new, 'x\n', 'of another\n')))
+    vim.api.nvim_buf_set_lines(0, -1, -1, false, { 'a draft' })
+    vim.uv.sleep(5)
+    t.eq('ide/diffRejected', (accepted(file, 'ONE\n', 'of a fourth\n')))
+  end)
+
+  it('that its agent closes or replaces is not told to be rejected', function()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
+    local function propose(text)
+      agents.call(session, 'openDiff', { filePath = file, newContent = text })
+    end
+    propose('1\n')
+    propose('2\n')
+    agents.call(session, 'closeDiff', { filePath = file, suppressNotification = true })
+    propose('3\n')
+    agents.review(session)
+    propose('4\n')
+    t.wait(function()
+      return #review.list() == 1 and review.list()[1].files[1].hunks[1].new[1] == '4'
+    end)
+    t.eq({}, session.pushed)
+  end)
+
+  it('leaves little behind, however many there are', function()
+    open('gemini')
+    local watch = require('mcp-tools.editor.watch')
+    local file_of, count = watch.file, 0
+    watch.file = function(...)
+      local stop = file_of(...)
+      count = count + 1
+      return function()
+        count = count - 1
+        stop()
+      end
+    end
+    for i = 1, 100 do
+      local path = ('%s.%d'):format(file, i)
+      proposals.open(session, path, { path = path, text = 'x\n' }, function() end)
+      proposals.close(session, path, 'enough')
+    end
+    watch.file = file_of
+    t.eq({ 64, 64 }, { count, #session.data.written })
+  end)
+
+  it('beyond what waits already is told to be one too many, and is no rejection', function()
+    for _, name in ipairs({ 'claude', 'gemini' }) do
+      open(name)
+      local function propose(i)
+        local args = { old_file_path = file, new_file_path = file, new_file_contents = 'x\n', tab_name = 't' .. i }
+        if name == 'gemini' then
+          args = { filePath = ('%s.%d'):format(file, i), newContent = 'x\n' }
+        end
+        return agents.begin(session, 'openDiff', args)
+      end
+      for i = 1, 8 do
+        propose(i)
+      end
+      t.wait(function()
+        return review.count() == 8
+      end)
+      local _, err = agents.result(propose(9))
+      t.eq('busy', err.code)
+      t.matches('once some are decided', err.message)
+      agents.close(session)
+      session = nil
+      t.wait(function()
+        return review.count() == 0
+      end)
+    end
+  end)
+
+  it('for a file that the person has marked is shown to nobody', function()
+    vim.b.sensitive = true
+    for _, name in ipairs({ 'claude', 'copilot' }) do
+      local args = { old_file_path = file, new_file_path = file, original_file_path = file }
+      args.new_file_contents, args.tab_name = 'x', 't'
+      local _, err = agents.call(open(name), name == 'claude' and 'openDiff' or 'open_diff', args)
+      t.matches('sensitive', err.message)
+      agents.close(session)
+      session = nil
+    end
+  end)
+
+  it('that was accepted for a buffer with changes is asked about once', function()
+    local disk_writes = require('mcp-tools.editor.agents.disk_writes')
+    review.shown_by({
+      is_attended = function()
+        return true
+      end,
+      show = function() end,
+      update = function() end,
+      hide = function() end,
+    })
+    disk_writes.start()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session):decide_rest('accepted')
+    project.write('a.txt', told()[2].content)
+    t.wait(function()
+      return not vim.bo.modified
+    end, 5000, 'the text in the buffer')
+    t.eq({ 'ONE', 'two', 'of the person' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    t.wait(function()
+      return review.count() == 0
+    end)
+    disk_writes.stop()
+    review.shown_by(nil)
+  end)
+
+  it('takes the place of an earlier one of its key', function()
+    open('claude')
+    local outcomes = {}
+    for i = 1, 2 do
+      proposals.open(session, 'k', { path = file, text = i .. '\n' }, function(outcome)
+        table.insert(outcomes, i .. outcome.state)
+      end)
+    end
+    t.wait(function()
+      return #outcomes == 1
+    end)
+    t.eq('1closed', outcomes[1])
+  end)
+end)
+
+describe('discovery files', function()
+  local function found(name)
+    local files = companion(name).discovery(ENDPOINT)
+    return files[1].path, files[1].body, #files
+  end
+
+  it('lie where the agents look, with all roots and the pid of the editor', function()
+    local home = vim.uv.os_homedir()
+    vim.env.CLAUDE_CONFIG_DIR = nil
+    local path, body, count = found('claude')
+    t.eq({ home .. '/.claude/ide/4321.lock', 1 }, { path, count })
+    t.eq({ 7, { '/a', '/b' }, 'secret', 'ws' }, { body.pid, body.workspaceFolders, body.authToken, body.transport })
+    vim.env.CLAUDE_CONFIG_DIR = '/elsewhere'
+    t.eq('/elsewhere/ide/4321.lock', companion('claude').discovery(ENDPOINT)[2].path)
+    vim.env.CLAUDE_CONFIG_DIR = nil
+    path, body = found('gemini')
+    t.eq(vim.uv.os_tmpdir() .. '/gemini/ide/gemini-ide-server-7-4321.json', path)
+    t.eq('/a:/b', body.workspacePath)
+    path, body = found('qwen')
+    t.eq(home .. '/.qwen/ide/4321.lock', path)
+    t.eq({ 7, 'neovim' }, { body.ppid, body.ideInfo.name })
+    path, body = found('copilot')
+    t.matches('/%.copilot/ide/%x+%-%x+%-4%x+%-8%x+%-%x+%.lock$', path)
+    t.eq({ '/run/s.sock', 'Nonce secret', false }, { body.socketPath, body.headers.Authorization, body.isTrusted })
+    local time = os.time
+    os.time = function() -- luacheck: ignore
+      return time() + 60
+    end
+    local later = { found('copilot') }
+    os.time = time -- luacheck: ignore
+    t.eq({ path, body, 1 }, later) -- to the byte: it is written anew only when something is another
+  end)
+end)
+
+describe('in a terminal', function()
+  it('agents get our tools, and their way in where it stands, by environment and flags', function()
+    local written
+    local more = {
+      server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main' },
+      file = function(body)
+        written = body
+        return '/private/file.json'
+      end,
+    }
+    local claude = companion('claude').environment(more)
+    t.eq({ '--mcp-config', '/private/file.json' }, claude.args)
+    t.eq('Bearer main', written.mcpServers['nvim-tools'].headers.Authorization)
+    t.eq({}, claude.env)
+    local both = vim.tbl_extend('force', ENDPOINT, more)
+    t.eq('4321', companion('claude').environment(both).env.CLAUDE_CODE_SSE_PORT)
+    t.eq('4321', companion('qwen').environment(both).env.QWEN_CODE_IDE_SERVER_PORT)
+    t.eq('/private/file.json', companion('qwen').environment(both).env.QWEN_CODE_SYSTEM_DEFAULTS_PATH)
+    t.eq('4321', companion('gemini').environment(both).env.GEMINI_CLI_IDE_SERVER_PORT)
+    t.eq(nil, companion('gemini').environment(both).env.GEMINI_CLI_SYSTEM_DEFAULTS_PATH)
+    t.eq({ '--additional-mcp-config', '@/private/file.json' }, companion('copilot').environment(both).args)
+    local config = vim.json.decode(companion('opencode').environment(more).env.OPENCODE_CONFIG_CONTENT)
+    t.eq('http://127.0.0.1:1/mcp', config.mcp['nvim-tools'].url)
+    local codex = companion('codex').environment(more)
+    t.eq('main', codex.env.MCP_TOOLS_NVIM_TOKEN)
+    t.ok(not table.concat(codex.args):find('main'))
+  end)
+
+  it('Codex and opencode start a relay, so that the token is in no environment', function()
+    local relay = { command = '/bin/python', args = { '-I', 'mcp_tools_nvim' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
+    local more = { server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main', relay = relay } }
+    local opencode = companion('opencode').environment(more)
+    t.ok(not vim.inspect(opencode):find('main'))
+    t.eq(
+      { '/bin/python', '-I', 'mcp_tools_nvim' },
+      vim.json.decode(opencode.env.OPENCODE_CONFIG_CONTENT).mcp['nvim-tools'].command
+    )
+    local codex = companion('codex').environment(more)
+    t.ok(not vim.inspect(codex):find('main'))
+    t.eq({
+      '-c',
+      'mcp_servers.nvim-tools.args=["-I","mcp_tools_nvim"]',
+      '-c',
+      'mcp_servers.nvim-tools.command="/bin/python"',
+      '-c',
+      'mcp_servers.nvim-tools.env={"XDG_RUNTIME_DIR"="/run/7"}',
+    }, codex.args)
+  end)
+end)

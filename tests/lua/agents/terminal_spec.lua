@@ -1,0 +1,191 @@
+-- every Neovim
+-- `:McpTools send` and `:McpTools terminal`, with a made-up bridge and a made-up agent in the terminal.
+
+local agents = require('companion_sessions')
+local bridge = require('mcp-tools.bridge')
+local config = require('mcp-tools.config')
+local ide = require('mcp-tools.agents')
+local notifications = require('notifications')
+local project = require('editor_project')
+local t = require('helpers')
+
+local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+local FAKE = vim.fs.normalize(vim.fs.joinpath(HERE, '..', 'fixtures', 'fake_bridge.py'))
+
+local session, file, path
+
+vim.g.loaded_mcp_tools = nil
+vim.cmd('runtime plugin/mcp-tools.lua')
+
+--- An agent that says what it was started with, and then what is typed.
+local function program(name, text)
+  local folder = vim.fn.tempname()
+  vim.fn.mkdir(folder, 'p')
+  vim.fn.writefile({ '#!/bin/sh', text, 'exec cat' }, folder .. '/' .. name)
+  vim.uv.fs_chmod(folder .. '/' .. name, tonumber('755', 8))
+  vim.env.PATH = folder .. ':' .. path
+end
+
+local function screen()
+  return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '')
+end
+
+local function comes(text)
+  local ok = pcall(t.wait, function()
+    return screen():find(text, 1, true)
+  end, 5000)
+  t.ok(ok, ('there is no %q in %s; %s'):format(text, screen(), notifications.text()))
+end
+
+before_each(function()
+  path = vim.env.PATH
+  project.open()
+  notifications.collect()
+  vim.env.FAKE_REPORT = vim.fn.tempname()
+  config.setup({ bridge = { command = { 'python3', FAKE, 'ready' } }, companions = { 'claude', 'gemini' } })
+  ide.follow()
+  file = project.write('a.txt', 'one\ntwo\nthree\n')
+  vim.cmd('silent edit ' .. file)
+end)
+
+after_each(function()
+  vim.env.PATH = path
+  if session then
+    agents.close(session)
+    session = nil
+  end
+  vim.cmd('silent! %bwipeout!')
+  bridge.stop()
+  t.wait(function()
+    return bridge.status().state == 'stopped'
+  end, 5000)
+  project.close()
+end)
+
+describe(':McpTools send', function()
+  it('mentions the file, a range or the selection', function()
+    session = agents.open('claude', 'claude-code')
+    vim.cmd('McpTools send')
+    t.eq({ 'at_mentioned', { filePath = file } }, session.pushed[1])
+    vim.cmd('2,3McpTools send')
+    t.eq({ 'at_mentioned', { filePath = file, lineStart = 1, lineEnd = 2 } }, session.pushed[2])
+    vim.api.nvim_feedkeys(vim.keycode('ggV<Plug>(mcp-tools-send)<Esc>'), 'xt', false)
+    t.eq({ 'at_mentioned', { filePath = file, lineStart = 0, lineEnd = 0 } }, session.pushed[3])
+  end)
+
+  it('lets the person choose among several', function()
+    session = agents.open('claude', 'claude-code')
+    local other = agents.open('claude', 'opencode')
+    local real = vim.ui.select
+    vim.ui.select = function(items, opts, on_choice) -- luacheck: ignore
+      t.eq({ 'claude-code 1', 'opencode 1' }, vim.tbl_map(opts.format_item, items))
+      on_choice(items[2])
+    end
+    vim.cmd('McpTools send')
+    vim.ui.select = real -- luacheck: ignore
+    t.eq({ 0, 1 }, { #session.pushed, #other.pushed })
+    agents.close(other)
+  end)
+
+  it('says why it cannot', function()
+    vim.cmd('McpTools send')
+    notifications.wait('no agent is connected')
+    session = agents.open('gemini', 'gemini')
+    vim.cmd('McpTools send')
+    notifications.wait('gemini 1 takes no mention')
+    vim.b.sensitive = true
+    vim.cmd('McpTools send')
+    notifications.wait('nothing here that an agent may be told')
+    vim.cmd('1McpTools status')
+    notifications.wait('takes no range')
+  end)
+end)
+
+describe(':McpTools terminal', function()
+  local function start()
+    bridge.start()
+    t.wait(function()
+      return bridge.status().state == 'ready'
+    end, 5000, 'a bridge that is ready')
+  end
+
+  it(
+    'gives an agent our tools by flags and environment, with the token in neither flags nor files of others',
+    function()
+      start()
+      program('claude', 'echo "args: $*"; cat "$2"')
+      vim.cmd('McpTools terminal claude --verbose')
+      comes('"Authorization"')
+      local text = screen()
+      t.ok(text:find(bridge.get_auth_token(), 1, true))
+      local given, more = text:match('args: %-%-mcp%-config (%S-%.json) (%-%-verbose)')
+      t.eq('--verbose', more)
+      t.eq('600', ('%o'):format(bit.band(vim.uv.fs_stat(given).mode, tonumber('777', 8))))
+      t.ok(vim.startswith(vim.uv.fs_realpath(given), vim.fs.dirname(vim.uv.fs_realpath(vim.fs.dirname(given)))))
+    end
+  )
+
+  it('types a prompt into it, and leaves Enter to the person', function()
+    start()
+    program('gemini', 'echo started')
+    vim.cmd('McpTools terminal gemini')
+    comes('started')
+    local window = vim.api.nvim_get_current_win()
+    vim.cmd('stopinsert | wincmd p')
+    session = agents.open('gemini', 'streamable-http-client')
+    vim.cmd('2McpTools send explain this')
+    vim.api.nvim_set_current_win(window)
+    comes('/a.txt lines 2-2 explain this')
+  end)
+
+  it('starts the bridge before the agent, also by the command that guill/mcp-tools.nvim had for Amp', function()
+    t.eq(0, vim.fn.exists(':AmpStartWithMCP'))
+    require('mcp-tools').setup({ integrations = { ampcode = true } })
+    program('amp', 'echo "args: $*"; cat "$3"')
+    t.eq(false, bridge.is_running())
+    vim.cmd('AmpStartWithMCP --no-color')
+    t.wait(function()
+      return vim.bo.buftype == 'terminal'
+    end, 5000, 'a terminal')
+    comes('"Authorization"')
+    local text = screen()
+    t.matches('args: %-%-ide %-%-mcp%-config %S-%.json %-%-no%-color', text)
+    t.ok(text:find('"nvim-tools"', 1, true) and text:find(bridge.get_auth_token(), 1, true))
+    t.eq('', notifications.text())
+    vim.api.nvim_del_user_command('AmpStartWithMCP')
+  end)
+
+  it('says why it cannot', function()
+    vim.cmd('McpTools terminal')
+    notifications.wait('which agent')
+    vim.cmd('McpTools terminal nobody')
+    notifications.wait('no agent nobody is known')
+    start()
+    vim.env.PATH = '/nowhere'
+    vim.cmd('McpTools terminal codex')
+    notifications.wait('codex is not installed')
+    vim.env.PATH = path
+    t.eq(1, #vim.api.nvim_list_wins())
+  end)
+end)
+
+describe('acp_server()', function()
+  it('is the entry for mcpServers, or says why there is none', function()
+    local acp_server = require('mcp-tools').acp_server
+    local entry, err = acp_server()
+    t.eq({ nil, 'busy' }, { entry, err.code })
+    bridge.start()
+    t.wait(function()
+      return bridge.status().state == 'ready'
+    end, 5000)
+    local endpoint = bridge.endpoint()
+    t.eq({
+      type = 'http',
+      name = 'nvim-tools',
+      url = endpoint.url,
+      headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
+    }, acp_server({ transport = 'http' }))
+    entry, err = acp_server({ transport = 'pigeon' })
+    t.eq({ nil, 'validation_error' }, { entry, err.code })
+  end)
+end)

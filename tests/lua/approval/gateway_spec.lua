@@ -1,0 +1,527 @@
+local Call = require('mcp-tools.calls.call')
+local Gateway = require('mcp-tools.approval.gateway')
+local Ledger = require('mcp-tools.approval.ledger')
+local approval = require('mcp-tools.ui.approval')
+local config = require('mcp-tools.config')
+local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
+local notifications = require('notifications')
+local t = require('helpers')
+
+local root = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/gateway-root'
+local outside = root .. '-outside'
+
+local function write(path, text)
+  vim.fn.mkdir(vim.fs.dirname(path), 'p')
+  local file = assert(io.open(path, 'w'))
+  file:write(text or 'x')
+  file:close()
+end
+
+local state = root .. '-state'
+
+local function new_gateway(ask)
+  return Gateway.new({
+    ask = ask or function() end,
+    root = function()
+      return root
+    end,
+    ledger = Ledger.new({
+      dir = function()
+        return state
+      end,
+    }),
+  })
+end
+
+local gateway = new_gateway()
+
+local function judge(definition, args)
+  local call = Call.new({ id = 'x', name = 'x', host = 'test', client = { name = 'c' } })
+  call.definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, definition)
+  call.args = args or {}
+  local decision = gateway:judge(call)
+  return decision.action, decision.reason
+end
+
+before_each(function()
+  config.reset()
+  write(root .. '/in.txt')
+  write(outside .. '/out.txt')
+  write(root .. '/.env')
+  vim.uv.fs_symlink(outside, root .. '/link')
+end)
+
+after_each(function()
+  config.reset()
+  vim.fn.delete(root, 'rf')
+  vim.fn.delete(outside, 'rf')
+  vim.fn.delete(state, 'rf')
+end)
+
+describe('a map from files to what is done with them', function()
+  local reader = { source = { group = 'g', origin = 'bundled' }, annotations = { read_only = true } }
+
+  for _, key in ipairs({
+    '/etc/passwd',
+    'file:///etc/passwd',
+    outside .. '/out.txt',
+    '../' .. vim.fs.basename(outside) .. '/out.txt',
+    '~/x',
+  }) do
+    it('is judged by its keys: ' .. vim.fs.basename(key), function()
+      t.eq('ask', (judge(reader, { edits = { [key] = { { text = 'x' } } } })))
+      t.eq('ask', (judge(reader, { edits = { [key] = 'x' } })))
+      t.eq('ask', (judge(reader, { list = { { [key] = {} } } })))
+    end)
+  end
+
+  it('is judged whatever its files are called, below a name that says that they are some', function()
+    t.eq('deny', (judge(reader, { edits = { [root .. '/.env'] = {} } })))
+    t.eq('deny', (judge(reader, { edits = { ['.env'] = 'x' } })))
+    t.eq('deny', (judge(reader, { files = { [root .. '/.env'] = 'x' } })))
+  end)
+
+  it('is none, where keys are names', function()
+    t.eq(
+      'allow',
+      (judge(reader, { options = { tabstop = 4, ['no-wrap'] = true, ['editor.size'] = 1 }, text = '/etc/passwd' }))
+    )
+    t.eq('allow', (judge(reader, { edits = { [root .. '/in.txt'] = {} } })))
+  end)
+end)
+
+describe('what is run upon a yes', function()
+  it('is no part of the decision', function()
+    local call = Call.new({ id = 'x', name = 'x', host = 'test' })
+    call.definition, call.args = { name = 'x', description = 'x', needs_approval = false }, {}
+    t.raises('on purpose', function()
+      gateway:decide(call, function()
+        error('on purpose')
+      end)
+    end)
+    t.eq({ allowed = true, by = 'needs_approval' }, call.decision)
+  end)
+end)
+
+describe('the order of decision', function()
+  it('ends with the default, which asks', function()
+    t.eq('ask', judge({}))
+    config.setup({ approval = { default = 'allow' } })
+    t.eq('allow', judge({}))
+  end)
+
+  it('lets annotations decide before the default', function()
+    t.eq('allow', judge({ annotations = { read_only = true } }))
+    config.setup({ approval = { default = 'allow' } })
+    t.eq('ask', judge({ annotations = { destructive = true } }))
+  end)
+
+  it('lets needs_approval decide before annotations', function()
+    t.eq('ask', judge({ needs_approval = true, annotations = { read_only = true } }))
+    t.eq('allow', judge({ needs_approval = false, annotations = { destructive = true } }))
+    local action, reason = judge({ needs_approval = 'it costs money' })
+    t.eq({ 'ask', 'it costs money' }, { action, reason })
+    local by_args = function(args)
+      return args.n > 1 and 'more than one'
+    end
+    t.eq('allow', judge({ needs_approval = by_args }, { n = 1 }))
+    t.eq('ask', judge({ needs_approval = by_args }, { n = 2 }))
+  end)
+
+  it('asks when needs_approval throws', function()
+    t.eq(
+      'ask',
+      judge({
+        needs_approval = function()
+          error('x')
+        end,
+        annotations = { read_only = true },
+      })
+    )
+  end)
+
+  it("puts the person's rules first: function, tool, group", function()
+    local read_only = { annotations = { read_only = true }, source = { group = 'g', origin = 'bundled' } }
+    config.setup({ approval = { groups = { g = 'ask' } } })
+    t.eq('ask', judge(read_only))
+    config.setup({ approval = { tools = { x = 'allow' } } })
+    t.eq('allow', judge(read_only))
+    config.setup({
+      approval = {
+        rule = function(tool, args, ctx)
+          return tool == 'x' and args.n == 1 and ctx.client.name == 'c' and 'ask' or nil
+        end,
+      },
+    })
+    t.eq('ask', judge(read_only, { n = 1 }))
+    t.eq('allow', judge(read_only, { n = 2 }))
+  end)
+
+  it('lets a deny anywhere win', function()
+    config.setup({ approval = { tools = { x = 'allow' }, groups = { g = 'deny' } } })
+    t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }))
+    config.setup({ approval = { groups = { g = 'allow' } } })
+    t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }, { path = root .. '/.env' }))
+  end)
+
+  it('lets everything run by a rule that says so, but for sensitive files and what was denied always', function()
+    local hard = { needs_approval = true, annotations = { destructive = true } }
+    config.setup({ approval = { default = 'allow' } })
+    t.eq({ 'ask', 'ask' }, { (judge(hard)), (judge({}, { path = outside .. '/out.txt' })) })
+    config.setup({
+      approval = {
+        rule = function()
+          return 'allow'
+        end,
+      },
+    })
+    t.eq({ 'allow', 'allow' }, { (judge(hard)), (judge(hard, { path = outside .. '/out.txt' })) })
+    t.eq('deny', (judge(hard, { path = root .. '/.env' })))
+    assert(gateway.ledger:set(root, { name = 'x', description = 'x' }, 'denied'))
+    t.eq('deny', (judge(hard)))
+    assert(gateway.ledger:reset(root))
+  end)
+
+  it('denies when a rule throws or says nonsense', function()
+    config.setup({
+      approval = {
+        rule = function()
+          error('x')
+        end,
+      },
+    })
+    t.eq('deny', judge({ annotations = { read_only = true } }))
+    config.setup({
+      approval = {
+        rule = function()
+          return 'perhaps'
+        end,
+      },
+    })
+    t.eq('deny', judge({ annotations = { read_only = true } }))
+  end)
+end)
+
+describe('files', function()
+  local reader = { annotations = { read_only = true } }
+
+  it('inside the project run, outside ask, however they are written', function()
+    t.eq('allow', judge(reader, { path = root .. '/in.txt' }))
+    t.eq('allow', judge(reader, { path = root .. '/new/file.txt' }))
+    for _, path in ipairs({
+      outside .. '/out.txt',
+      root .. '/../' .. vim.fs.basename(outside) .. '/out.txt',
+      root .. '/link/out.txt',
+      root .. '/link/new.txt',
+      root .. '/none/../../' .. vim.fs.basename(outside) .. '/out.txt',
+      'file://' .. outside .. '/out.txt',
+      root .. '-other',
+    }) do
+      t.eq({ path, 'ask' }, { path, (judge(reader, { path = path })) })
+    end
+    t.eq('ask', judge(reader, { paths = { root .. '/in.txt', outside .. '/out.txt' } }))
+  end)
+
+  it('that are sensitive are denied, in any letter case and through a link', function()
+    vim.uv.fs_symlink(root .. '/.env', root .. '/harmless.txt')
+    for _, path in ipairs({ '/.env', '/.ENV', '/sub/.env.local', '/key.PEM', '/harmless.txt', '/.ssh/config' }) do
+      t.eq({ path, 'deny' }, { path, (judge(reader, { path = root .. path })) })
+    end
+    t.eq('deny', judge(reader, { path = root .. '/in.txt\0.env' }))
+  end)
+
+  it('are judged by their buffer too', function()
+    vim.cmd.edit(root .. '/.env')
+    local bufnr = vim.api.nvim_get_current_buf()
+    t.eq('deny', judge(reader, { bufnr = bufnr }))
+    t.eq('deny', judge(reader, { bufnr = 0 }))
+    vim.cmd.edit(root .. '/in.txt')
+    t.eq('allow', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
+    vim.b.sensitive = true
+    t.eq('deny', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
+    t.eq('deny', judge(reader, { path = root .. '/in.txt' }))
+    t.eq('deny', judge(reader, { path = root .. '/sub/../in.txt' }))
+    t.eq('allow', judge(reader, { path = root .. '/other.txt' }))
+    t.eq('allow', judge(reader, { bufnr = 9999 }))
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('are not judged by a buffer without a file', function()
+    vim.cmd.cd(root)
+    vim.cmd.enew()
+    vim.b.sensitive = true
+    t.eq('allow', judge(reader, { path = root }))
+    vim.cmd.cd('/')
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('are judged by the file beside a terminal or float, which bundled tools take for the current one', function()
+    local bundled = { annotations = { read_only = true }, source = { origin = 'bundled' } }
+    vim.cmd.edit(root .. '/.env')
+    vim.cmd.new()
+    vim.bo.buftype = 'nofile'
+    t.eq('deny', judge(reader, { bufnr = 0 }))
+    t.eq('deny', judge(reader, { bufnrs = { 0 } }))
+    t.eq('deny', judge(bundled, { bufnr = 0 }))
+    vim.cmd('%bwipeout!')
+    vim.cmd.edit(root .. '/in.txt')
+    vim.cmd.new()
+    vim.bo.buftype = 'nofile'
+    t.eq('allow', judge(bundled, { bufnr = 0 }))
+    local action, reason = judge(reader, { bufnr = 0 }) -- others may take it for the float
+    t.eq('ask', action)
+    t.matches('buffer %d+ is no plain file', reason)
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('are judged as the current buffer in its own window, by tools of any source', function()
+    write(root .. '/.git/config')
+    local bundled = { annotations = { read_only = true }, source = { origin = 'bundled' } }
+    local files = { [root .. '/.env'] = 'deny', [root .. '/.git/config'] = 'deny', [outside .. '/out.txt'] = 'ask' }
+    for path, action in pairs(files) do
+      vim.cmd.edit(path)
+      for _, definition in ipairs({ reader, bundled }) do
+        for _, args in ipairs({ { bufnr = 0 }, { bufnrs = { 0 } }, { bufnr = vim.fn.bufnr() }, { path = path } }) do
+          t.eq({ path, args, action }, { path, args, (judge(definition, args)) })
+        end
+      end
+      vim.cmd('%bwipeout!')
+    end
+    vim.cmd.edit(root .. '/in.txt')
+    t.eq({ 'allow', 'allow' }, { (judge(reader, { bufnr = 0 })), (judge(bundled, { bufnr = 0 })) })
+    vim.b.sensitive = true
+    t.eq({ 'deny', 'deny' }, { (judge(reader, { bufnr = 0 })), (judge(bundled, { bufnr = 0 })) })
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('are resolved to where they would really land', function()
+    t.eq(outside .. '/a/b', paths.resolve(root .. '/link/a/b'))
+    t.eq(root .. '/b', paths.resolve(root .. '/a/../b'))
+    t.eq('/', paths.resolve('/../..'))
+  end)
+end)
+
+describe('a preview', function()
+  local asked
+
+  local function decide(preview, args, source)
+    asked = 0
+    local call = Call.new({ id = 'x', name = 'x', host = 'test' })
+    call.definition = { name = 'x', description = 'x', needs_approval = true, preview = preview, source = source }
+    call.args = args or {}
+    local answer
+    new_gateway(function()
+      asked = asked + 1
+    end):decide(call, function(allowed, err)
+      answer = { allowed, err }
+    end)
+    return answer
+  end
+
+  local function failing()
+    return nil, errors.new('stale', 'too late')
+  end
+
+  it('that gives an error ends the call before anybody is asked', function()
+    t.eq({ false, errors.new('stale', 'too late') }, decide(failing))
+    t.eq(0, asked)
+  end)
+
+  it('that gives a text, nothing, or throws, is left for the question', function()
+    for _, each in ipairs({
+      function()
+        return 'x'
+      end,
+      function() end,
+      function()
+        error('x')
+      end,
+    }) do
+      t.eq(nil, decide(each))
+      t.eq(1, asked)
+    end
+  end)
+
+  it('is not run before the question when that is about a file, and never when it comes from the project', function()
+    t.eq(nil, decide(failing, { path = outside .. '/out.txt' }))
+    t.eq(1, asked)
+    decide(failing, {}, { origin = 'python', file = root .. '/mcp_tools/x.py' })
+    t.eq(1, asked)
+  end)
+end)
+
+describe('asking', function()
+  local function waiting_call()
+    local call = Call.new({ id = 'x', name = 'x', host = 'test' })
+    call.args = {}
+    return call
+  end
+
+  it('is refused where there is no UI; the client hears what it can do, the person what they can', function()
+    local answer
+    notifications.collect()
+    approval.ask({ call = waiting_call(), reason = 'the option y' }, function(choice, err, by)
+      answer = { choice, err, by }
+    end)
+    notifications.wait('`:McpTools approve` lets x run when it is tried again')
+    notifications.restore()
+    t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
+    t.eq('access_denied', answer[2].code)
+    t.matches('no UI to ask in. The person can still allow the next try', answer[2].message)
+    t.ok(not answer[2].message:find('option', 1, true) and not answer[2].message:find('setup', 1, true))
+    t.eq(0, approval.count())
+  end)
+end)
+
+describe('approval.groups', function()
+  local mounted = { source = { origin = 'mounted', name = 'fs' } }
+
+  it('applies to mounts and to files of tools by the name under which they are listed', function()
+    local file = { source = { origin = 'registered', name = 'mine', found_in = outside .. '/mine.lua' } }
+    config.setup({ approval = { default = 'allow', groups = { fs = 'deny', mine = 'deny' } } })
+    t.eq('deny', (judge(mounted)))
+    t.eq('deny', (judge(file)))
+    config.reset()
+    config.setup({ approval = { groups = { fs = 'allow', mine = 'allow' } } })
+    t.eq('allow', (judge(mounted)))
+    t.eq('allow', (judge(file)))
+  end)
+
+  it('allows no mount that is named like a bundled group, and no file of the project', function()
+    local git = { source = { origin = 'mounted', name = 'git' } }
+    local file = { source = { origin = 'python', name = 'mine', found_in = root .. '/mcp_tools/mine.py' } }
+    config.setup({ approval = { groups = { git = 'allow', mine = 'allow' } } })
+    t.eq('ask', (judge(git)))
+    t.eq('ask', (judge(file)))
+    config.reset()
+    config.setup({ approval = { default = 'allow', groups = { git = 'deny' } } })
+    t.eq('deny', (judge(git)))
+  end)
+
+  it('of a mount is no mistyped name', function()
+    local registry = require('mcp-tools.registry.store').new()
+    local tool = { name = 'fs__x', description = 'x', execute = function() end }
+    assert(registry:add('tools', tool, { origin = 'mounted', name = 'fs' }))
+    config.setup({ approval = { groups = { fs = 'deny' } } })
+    t.eq({}, require('mcp-tools.loading.report').unknown_names(registry))
+  end)
+end)
+
+describe('an argument names a file', function()
+  local trusted = { source = { origin = 'mounted', name = 'fs' } }
+
+  before_each(function()
+    config.setup({ approval = { tools = { x = 'allow' } } })
+  end)
+
+  for _, name in ipairs({
+    'source',
+    'src',
+    'from',
+    'repo_path',
+    'notebookPath',
+    'input-file',
+    'output_dir',
+    'outputdir',
+    'log_file',
+    'config_paths',
+    'file2',
+    'path_list',
+    'fileList',
+    'path_or_url',
+    'target',
+    'location',
+    'base_uri',
+    'a_very_long_name_that_nobody_would_give_to_an_argument_of_any_tool_path',
+  }) do
+    it('when it is called ' .. name, function()
+      t.eq('deny', (judge(trusted, { [name] = root .. '/.env' })))
+      t.eq('deny', (judge(trusted, { [name] = '.env' })))
+      t.eq('deny', (judge(trusted, { list = { { [name] = { root .. '/.env' } } } })))
+    end)
+  end
+
+  it('when it is a URL of a file', function()
+    t.eq('deny', (judge(trusted, { url = 'file://' .. root .. '/.env' })))
+    t.eq('allow', (judge(trusted, { url = 'https://example.com/.env' })))
+    t.eq('allow', (judge(trusted, { url = 'example.com/a.html' })))
+  end)
+
+  it('when there is white space around it, which the server may remove', function()
+    local file = root .. '/.env'
+    for name, value in pairs({ path = '.env ', source = '\n' .. file, url = ' file://' .. file }) do
+      t.eq('deny', (judge(trusted, { [name] = value })), name)
+    end
+    t.eq('allow', (judge(trusted, { path = ' ', url = ' https://example.com ' })))
+  end)
+
+  it('only when its value looks like a path, where the name may mean anything', function()
+    config.reset()
+    for _, value in ipairs({ ('print("x")\n'):rep(1000), '2024-01-01', '#general', 'owner/repo', '{"a": [1]}' }) do
+      local decision = gateway:judge(setmetatable({
+        definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, trusted),
+        args = { source = value, profile = value },
+        client = {},
+        host = 'test',
+      }, { __index = Call }))
+      t.eq({}, decision.targets)
+    end
+  end)
+
+  it('when only a program that resolves `..` by the text finds it', function()
+    for _, path in ipairs({
+      'x\n/../.env',
+      'no such\tdirectory/./../.env',
+      root .. '/\n/../.env',
+      ('./'):rep(3000) .. '.env',
+      ('x/../'):rep(20000) .. '.env',
+    }) do
+      t.eq('deny', (judge(trusted, { source = path })), path:sub(1, 40))
+    end
+    t.eq('allow', (judge(trusted, { source = ('#!/bin/sh\ncd ../x && ls ../../y\n'):rep(1000) })))
+  end)
+
+  it('when it is an object, by every string in it', function()
+    local file = root .. '/.env'
+    for _, value in ipairs({
+      { value = '.env' },
+      { value = file },
+      { kind = 'file', ref = { list = { 'in.txt', { id = file } } } },
+      { buffer = '.env' },
+      { profile = '.env' },
+      { value = root .. '/x\n/../.env' },
+      { { value = file } },
+      { { { value = { '.env' } } } },
+    }) do
+      for _, name in ipairs({ 'path', 'files', 'source' }) do
+        t.eq('deny', (judge(trusted, { [name] = value })), vim.inspect({ [name] = value }))
+      end
+    end
+    t.eq('deny', (judge(trusted, { uri = { href = 'file://' .. file } })))
+    t.eq('deny', (judge(trusted, { url = { href = file } })))
+    t.eq('allow', (judge(trusted, { url = { href = 'https://example.com/.env' } })))
+    config.reset()
+    local reader = { source = { origin = 'registered' }, annotations = { read_only = true } }
+    t.eq('ask', (judge(reader, { path = { value = outside .. '/out.txt' } })))
+    local text = ('local x = "/etc/passwd"\n'):rep(10000)
+    t.eq('allow', (judge(reader, { files = { { path = root .. '/in.txt', content = text, mode = 'w' } } })))
+  end)
+
+  it('when it is a buffer by its name, its number as text, or in an object', function()
+    vim.cmd.edit(root .. '/.env')
+    local bufnr = vim.api.nvim_get_current_buf()
+    vim.cmd.edit(root .. '/in.txt')
+    local spellings = { root .. '/.env', '.env', tostring(bufnr), { id = bufnr }, { { ref = { id = bufnr } } } }
+    for _, value in ipairs(spellings) do
+      t.eq('deny', (judge(trusted, { buffer = value })), vim.inspect(value))
+    end
+    t.eq('allow', (judge(trusted, { buffers = { { id = vim.api.nvim_get_current_buf() } } })))
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('and is denied when its path cannot be resolved', function()
+    t.eq('deny', (judge(trusted, { repo_path = '/' .. ('x'):rep(1000) })))
+    t.eq('deny', (judge(trusted, { repo_path = { value = root .. '/' .. ('x/'):rep(2000) .. '../.env' } })))
+  end)
+end)

@@ -1,0 +1,194 @@
+-- A host of somebody else: what a plugin has that gives our tools to a model of its own.
+
+local assistant = require('mcp-tools.callers.assistant')
+local config = require('mcp-tools.config')
+local mcp = require('mcp-tools')
+local t = require('helpers')
+
+local function register(name, def)
+  mcp.register(vim.tbl_extend('force', {
+    name = name,
+    description = name,
+    needs_approval = false,
+    execute = function(ctx)
+      ctx('done')
+    end,
+  }, def or {}))
+end
+
+local function names(offered)
+  return vim.tbl_map(function(each)
+    return each.name
+  end, offered)
+end
+
+--- Calls, and waits for the outcome.
+local function call(name, args, opts, hooks)
+  local outcome, count = nil, 0
+  assistant.start('my_plugin', name, args, opts or {}, hooks or {}, function(found)
+    outcome, count = found, count + 1
+  end)
+  t.eq(nil, outcome)
+  t.wait(function()
+    return outcome
+  end)
+  t.eq(1, count)
+  return outcome
+end
+
+describe('an assistant of somebody else', function()
+  before_each(function()
+    config.reset()
+    config.setup({ approval = { default = 'allow' } })
+    require('mcp-tools.core').get().registry:clear('tools')
+  end)
+
+  it('reads its own extras of a definition, and no others; the tool knows who calls', function()
+    local who
+    register('one', {
+      hosts = { my_plugin = { icon = 'x' }, other = { icon = 'y' } },
+      args = { n = { type = 'integer', required = true } },
+      execute = function(ctx)
+        who = { ctx.host, ctx.client.name, ctx.session }
+        ctx('done')
+      end,
+    })
+    local offered = assistant.offered('my_plugin')
+    t.eq({ 'nvim_one' }, names(offered))
+    t.eq({ icon = 'x' }, offered[1].extras)
+    t.eq({ 'n' }, offered[1].parameters.required)
+    offered[1].parameters.required, offered[1].extras.icon = nil, nil -- copies
+    t.eq({ 'n', 'x' }, {
+      assistant.offered('my_plugin')[1].parameters.required[1],
+      assistant.offered('my_plugin')[1].extras.icon,
+    })
+    t.eq({}, assistant.offered('stranger')[1].extras)
+    t.eq('done', call('one', { n = 1 }, {}, { session = 'talk 1' }).text)
+    t.eq({ 'my_plugin', 'my_plugin', 'talk 1' }, who)
+  end)
+
+  it('is not offered a name that services for models refuse, and all others with it', function()
+    for _, name in ipairs({ 'good', 'a.b', 'a b', 'ä', ('x'):rep(60), ('x'):rep(59) }) do
+      register(name)
+    end
+    t.eq({ 'nvim_good', 'nvim_' .. ('x'):rep(59) }, names(assistant.offered('my_plugin')))
+  end)
+
+  it('calls tools of mounted servers by the names that they have', function()
+    local def = {
+      name = 'server__one',
+      description = 'x',
+      execute = function(ctx)
+        ctx('done')
+      end,
+    }
+    t.ok(require('mcp-tools.core').registry():add('tools', def, { origin = 'mounted', name = 'server' }))
+    t.eq({ 'server__one' }, names(assistant.offered('my_plugin')))
+    t.eq('done', call('server__one', {}).text)
+  end)
+
+  it('sees less by its options, by those for clients, and as a catalogue', function()
+    register('one')
+    register('two', { annotations = { read_only = true } })
+    t.eq({ 'nvim_one', 'nvim_two' }, names(assistant.offered('my_plugin')))
+    t.eq({ 'nvim_two' }, names(assistant.offered('my_plugin', { readonly = true })))
+    t.eq({ 'nvim_one' }, names(assistant.offered('my_plugin', { tools = 'one' })))
+    t.eq({ 'nvim_one' }, names(assistant.offered('my_plugin', { tools = { 'nvim_one' } })))
+    t.eq({}, names(assistant.offered('my_plugin', { tools = {} })))
+    t.eq('unknown_tool', call('one', {}, { readonly = true }).error.code)
+    config.setup({ clients = { my_plugin = { tools = { 'two' } } } })
+    t.eq({ 'nvim_two' }, names(assistant.offered('my_plugin')))
+    config.setup({ clients = { my_plugin = { tools = { 'two' }, catalogue = 'search' } } })
+    t.eq({ 'nvim_tools_call', 'nvim_tools_describe', 'nvim_tools_search' }, names(assistant.offered('my_plugin')))
+    t.eq('done', call('nvim_tools_call', { name = 'nvim_two' }).text)
+    t.eq('not_found', call('nvim_tools_call', { name = 'nvim_one' }).error.code)
+  end)
+
+  it('sees what its own list names, also after a list that reads alike', function()
+    register('one')
+    register('two')
+    t.eq({}, names(assistant.offered('my_plugin', { tools = { 'one,two' } })))
+    t.eq({ 'nvim_one', 'nvim_two' }, names(assistant.offered('my_plugin', { tools = { 'one', 'two' } })))
+  end)
+
+  it('is told of a mistyped option instead of being given all', function()
+    t.raises('opts.tools%[1%]: expected string', function()
+      assistant.offered('my_plugin', { tools = { { 'one' } } })
+    end)
+    t.raises('opts.tools%[one%]: expected string, got boolean', function()
+      assistant.offered('my_plugin', { tools = { one = true } })
+    end)
+    t.raises('opts.tools: must be a list', function()
+      assistant.offered('my_plugin', { tools = { one = 'one' } })
+    end)
+    t.raises('opts.tool: there is no such option', function()
+      assistant.offered('my_plugin', { tool = { 'one' } })
+    end)
+    t.raises('opts.group: expected string', function()
+      require('mcp-tools.callers.codecompanion').setup({ group = true })
+    end)
+    t.raises('opts.read_only: there is no such option', function()
+      require('mcp-tools.callers.codecompanion').tools({ read_only = true })
+    end)
+    t.raises('opts.readonly: expected boolean', function()
+      assistant.offered('my_plugin', { readonly = 'yes' })
+    end)
+  end)
+
+  it('gets text for a model, whatever a tool gives', function()
+    local value
+    register('gives', {
+      execute = function(ctx)
+        ctx(value)
+      end,
+    })
+    local content = mcp.content
+    for expected, each in pairs({
+      ['plain'] = 'plain',
+      ['{"a":[1]}'] = { a = { 1 } },
+      ['one\n[image, image/png: not shown here]'] = { content.text('one'), content.image('\1', 'image/png') },
+      ['the file'] = content.resource({ uri = 'file:///a', text = 'the file' }),
+      ['[name](file:///b)'] = content.resource_link({ uri = 'file:///b', name = 'name' }),
+      ['{"n":1}'] = content.result({ content = {}, structured = { n = 1 } }),
+    }) do
+      value = each
+      local outcome = call('gives', {})
+      t.eq({ true, expected }, { outcome.ok, outcome.text })
+    end
+    value = nil
+    t.eq({ '', {} }, { call('gives', {}).text, call('gives', {}).content })
+    value = { content.text('one'), content.image('\1', 'image/png') }
+    t.eq({ type = 'image', data = 'AQ==', mimeType = 'image/png' }, call('gives', {}).content[2])
+  end)
+
+  it('gets an error for arguments that are no object, and for a result that is too large', function()
+    register('one')
+    t.eq('validation_error', call('one', 'text').error.code)
+    t.eq('validation_error', call('one', { 1, 2 }).error.code)
+    config.setup({ limits = { tool_result = 1024 } })
+    register('large', {
+      execute = function(ctx)
+        ctx({ mcp.content.text(('x'):rep(1025)) })
+      end,
+    })
+    t.eq('too_large', call('large', {}).error.code)
+  end)
+
+  it("answers what a tool asks through the person's own editor", function()
+    local input = vim.ui.input
+    vim.ui.input = function(_, done) -- luacheck: ignore
+      done('Ada')
+    end
+    register('asks', {
+      execute = function(ctx)
+        local schema = { type = 'object', properties = { name = { type = 'string' } } }
+        ctx:elicit('Who are you?', schema, function(answer, err)
+          ctx(answer and answer.content, err)
+        end)
+      end,
+    })
+    local outcome = call('asks', {})
+    vim.ui.input = input -- luacheck: ignore
+    t.eq('{"name":"Ada"}', outcome.text)
+  end)
+end)

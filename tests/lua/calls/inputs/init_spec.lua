@@ -1,0 +1,388 @@
+local executors = require('executors')
+local inputs = require('mcp-tools.calls.inputs')
+local t = require('helpers')
+
+local ALL = { elicitation = {}, sampling = {}, roots = {} }
+local NAME = { type = 'object', properties = { name = { type = 'string' } }, required = { 'name' } }
+
+--- An executor whose listener notes what is asked; `tool` runs at once.
+local function bench(tool, opts)
+  local executor, registry = executors.new()
+  tool.name, tool.description = 'asks', 'x'
+  assert(registry:add('tools', tool))
+  local asked = {}
+  local call = executor:execute('asks', {}, {
+    host = 'test',
+    capabilities = opts and opts.capabilities or ALL,
+    listener = {
+      inputs = function(_, call)
+        table.insert(asked, call.inputs and vim.json.decode(call.inputs.json) or 'nothing')
+      end,
+    },
+  })
+  return call, asked
+end
+
+--- A `run` tool that asks for a name and gives what it got.
+local function elicits()
+  return {
+    run = function(ctx)
+      local answer, err = ctx:elicit('Who?', NAME)
+      return { answer = answer, err = err }
+    end,
+  }
+end
+
+local function answer(call, results, seq)
+  local answers = {}
+  for key, result in pairs(results) do
+    answers[key] = { result = result }
+  end
+  return inputs.answer(call, seq or call.inputs.seq, vim.json.encode(answers))
+end
+
+describe('asking the client', function()
+  it('hands out what is asked for and gives a run tool the answer', function()
+    local call, asked = bench(elicits())
+    t.eq('waiting_input', call.state)
+    t.eq({ seq = 1, json = call.inputs.json }, call.inputs)
+    t.eq(
+      { { answer = { method = 'elicitation/create', params = { message = 'Who?', requestedSchema = NAME } } } },
+      asked
+    )
+    t.eq(true, answer(call, { answer = { action = 'accept', content = { name = 'Ada' } } }))
+    t.eq('done', call.state)
+    t.eq({ answer = { action = 'accept', content = { name = 'Ada' } } }, call.outcome.value)
+  end)
+
+  it('tells of declined and cancelled ones', function()
+    for _, action in ipairs({ 'decline', 'cancel' }) do
+      local call = bench(elicits())
+      answer(call, { answer = { action = action } })
+      t.eq({ answer = { action = action } }, call.outcome.value)
+    end
+  end)
+
+  it('by callback works for all four, one after the other', function()
+    local seen = {}
+    local call, asked = bench({
+      execute = function(ctx)
+        ctx:sample({ messages = {} }, function(said)
+          seen.said = said.content.text
+        end)
+        ctx:roots(function(roots)
+          seen.roots = roots
+        end)
+        ctx:request_inputs({
+          a = { method = 'roots/list' },
+          b = { method = 'sampling/createMessage', params = { messages = {}, maxTokens = 5 } },
+        }, function(values)
+          seen.both = vim.tbl_count(values)
+          ctx(seen)
+        end)
+      end,
+    })
+    local said = { role = 'assistant', content = { type = 'text', text = 'hm' }, model = 'm' }
+    local roots = { roots = { { uri = 'file:///x' } } }
+    t.eq(1, #asked)
+    t.eq(1000, asked[1].answer.params.maxTokens)
+    answer(call, { answer = said })
+    t.eq({ answer = { method = 'roots/list' } }, asked[2])
+    answer(call, { answer = roots })
+    t.eq(3, call.inputs.seq)
+    answer(call, { a = roots, b = said })
+    t.eq({ said = 'hm', roots = roots.roots, both = 2 }, call.outcome.value)
+  end)
+
+  it('takes each answer once, and none that is for another question', function()
+    local rounds = 0
+    local call = bench({
+      run = function(ctx)
+        for _ = 1, 2 do
+          ctx:elicit('Who?', NAME)
+          rounds = rounds + 1
+        end
+        return rounds
+      end,
+    })
+    local reply = { answer = { action = 'decline' } }
+    t.eq(false, answer(call, reply, 2))
+    t.eq(true, answer(call, reply, 1))
+    t.eq(false, answer(call, reply, 1))
+    t.eq(1, rounds)
+    t.eq(true, answer(call, reply, 2))
+    t.eq(false, answer(call, reply, 2))
+    t.eq(2, call.outcome.value)
+  end)
+
+  it('says what is wrong with an answer', function()
+    local faults = {
+      { { action = 'perhaps' }, 'action: must be' },
+      { { action = 'accept', content = { name = 1 } }, 'content: name: ' },
+      { { action = 'accept' }, 'content: ' },
+    }
+    for _, case in ipairs(faults) do
+      local call = bench(elicits())
+      answer(call, { answer = case[1] })
+      t.eq('validation_error', call.outcome.value.err.code)
+      t.matches(case[2], call.outcome.value.err.message)
+    end
+    local call = bench(elicits())
+    inputs.answer(call, 1, '{"answer": {"error": {"code": -1, "message": "User rejected"}}}')
+    t.eq('tool_error', call.outcome.value.err.code)
+    t.matches('refused elicitation/create: User rejected', call.outcome.value.err.message)
+    call = bench(elicits())
+    inputs.answer(call, 1, '{"answer": {"error": {"code": -32601, "message": "Method not found"}}}')
+    t.eq('capability_missing', call.outcome.value.err.code)
+    for _, text in ipairs({ '{}', '{"answer": 1}', '{"answer": {"result": 1}}', '1', 'no JSON' }) do
+      call = bench(elicits())
+      inputs.answer(call, 1, text)
+      t.eq('validation_error', call.outcome.value.err.code)
+    end
+  end)
+
+  it('hands a tool no models and roots that are none', function()
+    local text = { type = 'text', text = 'x' }
+    for _, case in ipairs({
+      { 'sampling/createMessage', { content = 'x' }, 'content: must be object or array' },
+      { 'sampling/createMessage', { content = vim.empty_dict() }, 'content.type: is required' },
+      { 'sampling/createMessage', { content = { type = 'text', text = 5 } }, 'content.text: must be string' },
+      { 'sampling/createMessage', { content = { text, 5 } }, 'content[1]: must be object' },
+      { 'sampling/createMessage', { content = { text, { type = 'audio' } } } },
+      { 'sampling/createMessage', { content = {} } },
+      { 'roots/list', { roots = 'x' }, 'roots: must be array' },
+      { 'roots/list', { roots = { a = 1 } }, 'roots: must be array' },
+      { 'roots/list', { roots = { { uri = 'file:///x' }, 5 } }, 'roots[1]: must be object' },
+      { 'roots/list', { roots = { { uri = vim.NIL } } }, 'roots[0].uri: must be string' },
+      { 'roots/list', { roots = {} } },
+    }) do
+      local call = bench({
+        run = function(ctx)
+          local values, err =
+            ctx:request_inputs({ a = { method = case[1], params = { messages = {}, maxTokens = 5 } } })
+          return { values = values, err = err }
+        end,
+      })
+      answer(call, { a = case[2] })
+      local err = call.outcome.value.err
+      if case[3] then
+        t.eq({ 'validation_error', 'a' }, { err.code, err.errors[1].field })
+        t.matches(vim.pesc(("the client's answer to %s is wrong: %s"):format(case[1], case[3])), err.message)
+      else
+        t.eq(nil, err)
+      end
+    end
+  end)
+
+  it('keeps the good answers beside an error that names the bad ones', function()
+    local call = bench({
+      run = function(ctx)
+        local values, err = ctx:request_inputs({ a = { method = 'roots/list' }, b = { method = 'roots/list' } })
+        return { values = values, fields = err.errors[1].field }
+      end,
+    })
+    answer(call, { a = { roots = {} }, b = { nothing = true } })
+    t.eq('b', call.outcome.value.fields)
+    t.eq({ 'a' }, vim.tbl_keys(call.outcome.value.values))
+  end)
+end)
+
+describe('a question that is taken back', function()
+  local REQUESTS = { a = { method = 'roots/list' } }
+
+  local function two(heard)
+    return bench({
+      execute = function(ctx)
+        ctx:request_inputs(REQUESTS, function()
+          table.insert(heard, 'first')
+        end)
+        ctx:elicit('Second?', NAME, function(value)
+          ctx(value.action)
+        end)
+      end,
+    })
+  end
+
+  it('is open no longer, hears no answer, and makes room for the next', function()
+    local heard = {}
+    local call, asked = two(heard)
+    inputs.withdraw(call, call.questions[1].requests)
+    t.eq({ 1, 2, 'waiting_input' }, { call.withdrawn, call.inputs.seq, call.state })
+    t.eq('Second?', asked[#asked].answer.params.message)
+    t.eq(false, answer(call, { a = { roots = {} } }, 1))
+    answer(call, { answer = { action = 'decline' } }, 2)
+    t.eq({ 'decline', {} }, { call.outcome.value, heard })
+  end)
+
+  it('before it was put is left out', function()
+    local call = two({})
+    inputs.withdraw(call, call.questions[2].requests)
+    t.eq({ 1, 1 }, { #call.questions, call.inputs.seq })
+    answer(call, { a = { roots = {} } })
+    t.eq({ 'running', nil }, { call.state, call.inputs })
+  end)
+
+  it('is nothing to a call that has ended or never asked', function()
+    local call = two({})
+    local requests = call.questions[1].requests
+    call:cancel('user')
+    inputs.withdraw(call, requests)
+    t.eq({ 'cancelled', nil }, { call.state, call.withdrawn })
+  end)
+end)
+
+describe('a client without the capability', function()
+  local function required(capabilities, ask)
+    local got
+    local call = bench({
+      run = function(ctx)
+        local _, err = ask(ctx)
+        got = err
+      end,
+    }, { capabilities = capabilities })
+    t.eq(true, call:ended(), 'it is told at once')
+    return got and { got.code, got.required } or nil
+  end
+
+  it('is not asked', function()
+    local function sample(ctx)
+      return ctx:sample({ messages = {}, tools = { {} } })
+    end
+    local function roots(ctx)
+      return ctx:roots()
+    end
+    local function elicit(ctx)
+      return ctx:elicit('?', NAME)
+    end
+    t.eq({ 'capability_missing', { elicitation = {} } }, required({}, elicit))
+    t.eq({ 'capability_missing', { elicitation = {} } }, required({ elicitation = { url = {} } }, elicit))
+    t.eq({ 'capability_missing', { roots = {} } }, required({ sampling = {} }, roots))
+    t.eq({ 'capability_missing', { sampling = {} } }, required({}, sample))
+    t.eq({ 'capability_missing', { sampling = { tools = {} } } }, required({ sampling = {} }, sample))
+  end)
+
+  it('hears what it would need when the tool hands the error on', function()
+    local call = bench({
+      run = function(ctx)
+        ctx(ctx:sample({ messages = {} }))
+      end,
+    }, { capabilities = {} })
+    t.eq({ sampling = {} }, call.outcome.error.required)
+  end)
+end)
+
+describe('time', function()
+  it('stands still while the client is asked, and goes on after it', function()
+    local tool = elicits()
+    tool.timeout = 60
+    local call = bench(tool)
+    t.eq(nil, call.deadline)
+    vim.wait(120)
+    t.eq('waiting_input', call.state)
+    tool = {
+      timeout = 60,
+      run = function(ctx)
+        ctx:elicit('?', NAME)
+        ctx:await(function() end)
+      end,
+    }
+    call = bench(tool)
+    vim.wait(120)
+    answer(call, { answer = { action = 'decline' } })
+    t.eq('running', call.state)
+    t.ok(call.deadline > vim.uv.hrtime())
+    t.wait(function()
+      return call.state == 'timed_out'
+    end)
+  end)
+
+  it('does not begin anew with each question', function()
+    local call = bench({
+      timeout = 100,
+      run = function(ctx)
+        while true do
+          ctx:await(function(done)
+            vim.defer_fn(done, 40)
+          end)
+          ctx:elicit('?', NAME)
+        end
+      end,
+    })
+    t.wait(function()
+      if call.state == 'waiting_input' then
+        answer(call, { answer = { action = 'decline' } })
+      end
+      return call.state == 'timed_out'
+    end, 1000)
+  end)
+end)
+
+describe('a tool that asks', function()
+  it('and is cancelled never hears an answer', function()
+    local heard, reason = false, nil
+    local call = bench({
+      execute = function(ctx)
+        ctx:on_cancel(function(why)
+          reason = why
+        end)
+        ctx:elicit('?', NAME, function()
+          heard = true
+        end)
+      end,
+    })
+    call:cancel('timeout')
+    t.eq('timed_out', call.state)
+    t.eq('timeout', call.outcome.error.code)
+    t.eq(false, answer(call, { answer = { action = 'decline' } }, 1))
+    t.eq({ false, 'timeout' }, { heard, reason })
+  end)
+
+  it('for somebody who throws at the answer fails, and is not left waiting', function()
+    local call = bench({ execute = function() end, timeout = 0 })
+    inputs.ask(call, { who = { method = 'roots/list' } }, function()
+      error('no luck')
+    end)
+    t.eq(true, answer(call, { who = { roots = {} } }))
+    t.eq({ 'failed', 'execution_error' }, { call.state, call.outcome.error.code })
+    t.ok(not call.outcome.error.message:find('luck', 1, true))
+  end)
+
+  it('and throws in its callback fails', function()
+    local call = bench({
+      execute = function(ctx)
+        ctx:elicit('?', NAME, function()
+          error('no luck')
+        end)
+      end,
+    })
+    t.eq(true, answer(call, { answer = { action = 'decline' } }))
+    t.eq('execution_error', call.outcome.error.code)
+    t.matches('no luck', call.outcome.error.message)
+  end)
+
+  it('with a wrong request is told so', function()
+    local faults = {
+      { 'expected string', 'elicit', 1, {} },
+      { 'expected table', 'elicit', 'x' },
+      { 'params.messages', 'sample', {} },
+      { 'must be a table', 'request_inputs', {} },
+      { 'requests.a.method must be one of', 'request_inputs', { a = { method = 'tools/list' } } },
+    }
+    for _, case in ipairs(faults) do
+      local call = bench({
+        execute = function(ctx)
+          ctx[case[2]](ctx, case[3], case[4], function() end)
+        end,
+      })
+      t.eq('execution_error', call.outcome.error.code)
+      t.matches(case[1], call.outcome.error.message)
+    end
+    local call = bench({
+      run = function(ctx)
+        local _, err = ctx:elicit('?', { type = 'nonsense' })
+        return err.message
+      end,
+    })
+    t.matches('the schema of answer', call.outcome.value)
+  end)
+end)

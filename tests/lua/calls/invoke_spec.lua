@@ -1,0 +1,298 @@
+local executors = require('executors')
+local t = require('helpers')
+
+--- Runs one tool that needs no decision.
+local function run(def, args, opts)
+  local executor, registry = executors.new({ max_result = 1e6 })
+  assert(registry:add('tools', vim.tbl_extend('keep', def, { name = 'x', description = 'x' })))
+  return executor:execute('x', args, vim.tbl_extend('force', { host = 'test' }, opts or {}))
+end
+
+local function ended(call)
+  return function()
+    return call:ended()
+  end
+end
+
+--- Holds the main thread, as a tool does that computes.
+local function busy(ms)
+  local till = vim.uv.hrtime() + ms * 1e6
+  while vim.uv.hrtime() < till do
+  end
+end
+
+describe('what a `run` tool has used', function()
+  local kept = setmetatable({}, { __mode = 'k' })
+
+  before_each(function()
+    require('jit').off() -- compiled code keeps single values for itself
+    require('jit').flush()
+  end)
+
+  after_each(function()
+    require('jit').on()
+  end)
+
+  --- Runs it; nothing here may hold its call, arguments or coroutine afterwards.
+  local function use(fn, finish)
+    local call = run({
+      run = function(ctx, args)
+        kept[args], kept[coroutine.running()] = true, true
+        return fn(ctx)
+      end,
+    }, {})
+    finish(call)
+    t.ok(call:ended())
+  end
+
+  local function collected()
+    collectgarbage()
+    collectgarbage()
+    return next(kept) == nil
+  end
+
+  it('is let go when it has returned at once', function()
+    use(function()
+      return ('x'):rep(1000)
+    end, function() end)
+    t.ok(collected())
+  end)
+
+  it('is let go when it has returned after waiting', function()
+    use(function(ctx)
+      ctx:await(vim.schedule)
+      coroutine.yield()
+      return 1
+    end, function(call)
+      t.wait(ended(call))
+    end)
+    t.ok(collected())
+  end)
+
+  it('is let go when it was cancelled while it waited', function()
+    use(function(ctx)
+      ctx:await(function() end)
+    end, function(call)
+      call:cancel('user')
+    end)
+    t.ok(collected())
+  end)
+
+  it('is let go when it answers by itself and then waits for ever', function()
+    use(function(ctx)
+      ctx('early')
+      ctx:await(function() end)
+    end, function() end)
+    t.ok(collected())
+  end)
+
+  it('is let go when it has thrown', function()
+    use(function(ctx)
+      ctx:await(vim.schedule)
+      error('boom')
+    end, function(call)
+      t.wait(ended(call))
+    end)
+    t.ok(collected())
+  end)
+end)
+
+describe('a tool that hears of something where the API may not be used', function()
+  it('goes on where it may, in a `run` tool', function()
+    local call = run({
+      run = function(ctx)
+        local done = ctx:await(function(done)
+          vim.system({ vim.v.progpath, '--version' }, {}, done)
+        end)
+        return { code = done.code, buffer = vim.api.nvim_create_buf(false, true) > 0, fast = vim.in_fast_event() }
+      end,
+    })
+    t.wait(ended(call))
+    t.eq({ code = 0, buffer = true, fast = false }, call.outcome.value)
+  end)
+
+  it('may answer there: who waits for the call goes on where it may', function()
+    local fast
+    local call = run({
+      execute = function(ctx)
+        vim.system({ vim.v.progpath, '--version' }, {}, function()
+          ctx('answer')
+        end)
+      end,
+    }, {}, {
+      listener = {
+        done = function()
+          fast = vim.in_fast_event()
+        end,
+      },
+    })
+    t.wait(ended(call))
+    t.eq({ 'answer', false }, { call.outcome.value, fast })
+  end)
+
+  it('reads there what it was called with', function()
+    local read
+    local call = run({
+      execute = function(ctx)
+        vim.system({ vim.v.progpath, '--version' }, {}, function()
+          read = {
+            pcall(function()
+              return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host }
+            end),
+          }
+          ctx('answer')
+        end)
+      end,
+    })
+    t.wait(ended(call))
+    t.eq({ true, { require('mcp-tools.instances.project').root(), vim.uv.cwd(), 'test' } }, read)
+  end)
+
+  it('may fail there', function()
+    local fast
+    local call = run({
+      execute = function(ctx)
+        vim.system({ vim.v.progpath, '--version' }, {}, function()
+          ctx:fail('stale', 'it changed')
+        end)
+      end,
+    }, {}, {
+      listener = {
+        done = function()
+          fast = vim.in_fast_event()
+        end,
+      },
+    })
+    t.wait(ended(call))
+    t.eq({ 'stale', false }, { call.outcome.error.code, fast })
+  end)
+end)
+
+describe('a result that cannot be made', function()
+  local function hostile()
+    return setmetatable({ a = 1 }, {
+      __index = function()
+        error('no such thing here')
+      end,
+    })
+  end
+
+  it('fails the call, at once and later, in both styles', function()
+    local handlers = {
+      {
+        execute = function(ctx)
+          ctx(hostile())
+        end,
+      },
+      {
+        execute = function(ctx)
+          vim.schedule(function()
+            ctx(hostile())
+          end)
+        end,
+      },
+      {
+        run = function()
+          return hostile()
+        end,
+      },
+      {
+        run = function(ctx)
+          ctx:await(vim.schedule)
+          return hostile()
+        end,
+      },
+    }
+    for _, handler in ipairs(handlers) do
+      handler.output_schema = { type = 'object', properties = { b = { type = 'string' } } }
+      local call = run(handler)
+      t.wait(ended(call))
+      t.eq('execution_error', call.outcome.error and call.outcome.error.code)
+      t.matches('no such thing here', call.outcome.error.message)
+    end
+  end)
+
+  it('or an error that cannot be read, as well', function()
+    local call = run({
+      execute = function(ctx)
+        ctx(
+          nil,
+          setmetatable({}, {
+            __index = function()
+              error('no such thing here')
+            end,
+          })
+        )
+      end,
+    })
+    t.eq('execution_error', call.outcome.error and call.outcome.error.code)
+  end)
+end)
+
+describe('the time of a tool', function()
+  it('is not cut by what it did before it first waited', function()
+    local started
+    local call = run({
+      timeout = 200,
+      execute = function()
+        started = vim.uv.hrtime()
+        busy(120)
+      end,
+    })
+    t.wait(ended(call))
+    t.eq('timed_out', call.state)
+    local ms = (vim.uv.hrtime() - started) / 1e6
+    t.ok(ms >= 200, ('it was timed out after %d ms'):format(ms))
+  end)
+end)
+
+describe('progress', function()
+  it('that is no number goes nowhere, and the tool goes on', function()
+    local seen = {}
+    local call = run({
+      run = function(ctx)
+        ctx:progress(1, 2)
+        ctx:progress(0 / 0, 2)
+        ctx:progress(1 / 0, 2)
+        ctx:progress(2, 1 / 0)
+        return 'done'
+      end,
+    }, {}, {
+      listener = {
+        progress = function(_, call)
+          table.insert(seen, { call.latest.done, call.latest.total or 'none' })
+        end,
+      },
+    })
+    t.eq({ { 1, 2 }, { 2, 'none' } }, seen)
+    t.eq('done', call.outcome.value)
+  end)
+
+  it('with an argument of another type in a timer of the tool ends the call, and nothing is thrown', function()
+    local timer = assert(vim.uv.new_timer())
+    local ok, thrown = true, nil
+    local call = run({
+      execute = function(ctx)
+        timer:start(1, 1, function()
+          ok, thrown = pcall(ctx.progress, ctx, 1, 'half', 2)
+        end)
+      end,
+    })
+    t.wait(ended(call))
+    timer:close()
+    t.eq({ true }, { ok, thrown })
+    t.eq({
+      'execution_error',
+      'Tool execution error: ctx:progress: total: expected number, got string',
+    }, { call.outcome.error.code, call.outcome.error.message })
+  end)
+
+  it('with an argument of another type in the tool itself is an error at its line', function()
+    local call = run({
+      execute = function(ctx)
+        ctx:progress('half')
+      end,
+    })
+    t.matches('invoke_spec.lua:%d+: ctx:progress: done: expected number, got string', call.trace)
+  end)
+end)

@@ -1,0 +1,384 @@
+local Executor = require('mcp-tools.calls.executor')
+local Registry = require('mcp-tools.registry.store')
+local content = require('mcp-tools.content')
+local t = require('helpers')
+
+local registry, executor, limits
+
+local function run(kind, name, args, opts)
+  local call = executor:execute(name, args or {}, vim.tbl_extend('force', { kind = kind, host = 'test' }, opts or {}))
+  t.wait(function()
+    return call:ended()
+  end)
+  return call.outcome
+end
+
+--- What a call of this kind gives, decoded.
+local function result(kind, name, args)
+  local outcome = run(kind, name, args)
+  t.eq(nil, outcome.error)
+  t.eq('content', outcome.payload.kind)
+  return vim.json.decode(outcome.payload.text)
+end
+
+local function failure(kind, name, args)
+  local outcome = run(kind, name, args)
+  t.ok(outcome.error, 'it did not fail')
+  return outcome.error
+end
+
+before_each(function()
+  registry = Registry.new()
+  limits = { tool_timeout = 1000, max_calls = 10, max_result = 1000, max_resource = 100, result_ttl = 1000 }
+  executor = Executor.new({
+    registry = registry,
+    gateway = {
+      decide = function()
+        error('nothing but tools comes here')
+      end,
+    },
+    settings = function()
+      return limits
+    end,
+  })
+end)
+
+describe('reading a resource', function()
+  local function gives(value, more)
+    assert(registry:add(
+      'resources',
+      vim.tbl_extend('force', {
+        uri = 'x://y',
+        name = 'y',
+        read = function(ctx)
+          ctx(value)
+        end,
+      }, more or {})
+    ))
+    return result('resource', 'x://y').contents
+  end
+
+  it('gives text, bytes, data, or several of them', function()
+    t.eq({ { uri = 'x://y', mimeType = 'text/plain', text = 'hé' } }, gives('hé'))
+    t.eq({ { uri = 'x://y', mimeType = 'text/x-lua', text = '' } }, gives('', { mime_type = 'text/x-lua' }))
+    t.eq(
+      { { uri = 'x://y', mimeType = 'image/png', blob = 'AP8=' } },
+      gives({ blob = '\0\255', mime_type = 'image/png' })
+    )
+    t.eq({ { uri = 'x://y', mimeType = 'image/png', blob = 'AP8=' } }, gives('\0\255', { mime_type = 'image/png' }))
+    t.eq({ { uri = 'x://y', mimeType = 'a/b+json', text = '{}' } }, gives('{}', { mime_type = 'a/b+json' }))
+    t.eq({ { uri = 'x://y', mimeType = 'application/octet-stream', blob = '' } }, gives({ blob = '' }))
+    t.eq({ { uri = 'x://y', mimeType = 'application/json', text = '{"a":[1]}' } }, gives({ a = { 1 } }))
+    t.eq({}, gives(nil))
+    t.eq(
+      {
+        { uri = 'x://y', mimeType = 'text/plain', text = 'a' },
+        { uri = 'x://z', mimeType = 'text/plain', text = 'b' },
+        { uri = 'x://w', mimeType = 'text/css', text = 'c' },
+      },
+      gives({
+        { text = 'a' },
+        { text = 'b', uri = 'x://z' },
+        content.resource({
+          uri = 'x://w',
+          mime_type = 'text/css',
+          text = 'c',
+        }),
+      })
+    )
+  end)
+
+  it('works as a coroutine, later, with the values of its URI', function()
+    assert(registry:add('resources', {
+      uri_template = 'x://{id}/{+rest}',
+      name = 'y',
+      run = function(ctx, params)
+        ctx:await(function(done)
+          vim.defer_fn(done, 5)
+        end)
+        return params.id .. '|' .. params.rest
+      end,
+    }))
+    t.eq('a b|c/d', result('resource', 'x://a%20b/c/d').contents[1].text)
+  end)
+
+  it('counts bytes as they go out, to the limit and not beyond', function()
+    t.eq(100, #gives(('x'):rep(100))[1].text)
+    t.eq(100, #gives({ blob = ('x'):rep(75) })[1].blob)
+    for _, value in ipairs({
+      ('x'):rep(101),
+      { blob = ('x'):rep(76) },
+      { { text = ('x'):rep(60) }, { text = ('x'):rep(41) } },
+    }) do
+      assert(registry:add('resources', {
+        uri = 'x://y',
+        name = 'y',
+        read = function(ctx)
+          ctx(value)
+        end,
+      }))
+      local err = failure('resource', 'x://y')
+      t.eq('too_large', err.code)
+      t.matches('10%d bytes, the limit is 100 %(option limits%.resource%)', err.message)
+    end
+  end)
+
+  it('refuses what is no contents', function()
+    local function err_of(value)
+      assert(registry:add('resources', {
+        uri = 'x://y',
+        name = 'y',
+        read = function(ctx)
+          ctx(value)
+        end,
+      }))
+      return failure('resource', 'x://y')
+    end
+    t.eq('invalid_output', err_of({ { text = 'a' }, 5 }).code)
+    t.eq('invalid_output', err_of({ text = 'a', blob = 'b' }).code)
+    t.eq('invalid_output', err_of(content.image('x', 'image/png')).code)
+    t.eq('not_serializable', err_of({ f = print }).code)
+  end)
+
+  it('repairs text of bundled ones only', function()
+    local def = {
+      uri = 'x://y',
+      name = 'y',
+      read = function(ctx)
+        ctx('a\255b')
+      end,
+    }
+    assert(registry:add('resources', def, { origin = 'bundled' }))
+    local one = result('resource', 'x://y').contents[1]
+    t.eq({ 'a\239\191\189b', { lossy = true } }, { one.text, one._meta })
+    assert(registry:add('resources', def))
+    local outcome = run('resource', 'x://y')
+    t.ok(outcome.payload.text:find('\255', 1, true)) -- the bridge meets it and asks where it stands
+  end)
+
+  it('ends as every call: throws, times out, is cancelled, is refused when late', function()
+    assert(registry:add('resources', {
+      uri = 'x://y',
+      name = 'y',
+      timeout = 20,
+      read = function() end,
+    }))
+    t.eq('timeout', failure('resource', 'x://y').code)
+    local call = executor:execute('x://y', {}, { kind = 'resource', host = 'test' })
+    t.eq('x://y', call.name)
+    call:cancel('client')
+    t.eq('cancelled', call.outcome.error.code)
+    t.eq('editor_blocked', run('resource', 'x://y', {}, { start_by = 1 }).error.code)
+    assert(registry:add('resources', {
+      uri = 'x://y',
+      name = 'y',
+      read = function()
+        error('oh')
+      end,
+    }))
+    t.eq('execution_error', failure('resource', 'x://y').code)
+    t.eq('not_found', failure('resource', 'x://z').code)
+  end)
+end)
+
+describe('getting a prompt', function()
+  local function define(get, args)
+    assert(registry:add('prompts', { name = 'p', description = 'why', args = args, get = get }))
+  end
+
+  it('gives messages of every form', function()
+    local function messages(value)
+      define(function(ctx)
+        ctx(value)
+      end)
+      local got = result('prompt', 'p')
+      t.eq('why', got.description)
+      return got.messages
+    end
+    local hello = { role = 'user', content = { type = 'text', text = 'hello' } }
+    t.eq({ hello }, messages('hello'))
+    t.eq({ hello }, messages(content.text('hello')))
+    t.eq({ hello, hello }, messages({ content.text('hello'), content.text('hello') }))
+    t.eq({ hello }, messages({ { role = 'user', content = 'hello' } }))
+    t.eq(
+      { hello, { role = 'assistant', content = { type = 'image', data = 'AA==', mimeType = 'image/png' } } },
+      messages({
+        { role = 'user', content = content.text('hello') },
+        { role = 'assistant', content = content.image('\0', 'image/png') },
+      })
+    )
+    t.eq({ hello, hello }, messages({ { role = 'user', content = { content.text('hello'), 'hello' } } }))
+    define(function(ctx)
+      ctx({ description = 'other', messages = { { role = 'user', content = 'hello' } } })
+    end)
+    t.eq('other', result('prompt', 'p').description)
+  end)
+
+  it('checks its arguments, all at once', function()
+    local seen
+    define(function(ctx, args)
+      seen = args
+      ctx('x')
+    end, { a = { required = true }, b = { required = true }, c = {} })
+    local err = failure('prompt', 'p', { c = 5 })
+    t.eq('validation_error', err.code)
+    t.eq({
+      { field = 'a', message = 'is required' },
+      { field = 'b', message = 'is required' },
+      { field = 'c', message = 'must be a string, got number' },
+    }, err.errors)
+    t.eq('validation_error', failure('prompt', 'p', { a = ' ', b = 'x' }).code)
+    result('prompt', 'p', { a = '1', b = '2', c = '', other = 'x' })
+    t.eq({ a = '1', b = '2' }, seen)
+    t.eq('not_found', failure('prompt', 'q').code)
+  end)
+
+  it('refuses what is no message', function()
+    local bad = { { role = 'system', content = 'x' } }
+    for _, value in ipairs({ {}, bad, { { role = 'user', content = 5 } }, { 5 }, 5 }) do
+      define(function(ctx)
+        ctx(value)
+      end)
+      t.eq('invalid_output', failure('prompt', 'p').code)
+    end
+    define(function(ctx)
+      ctx(('x'):rep(1001))
+    end)
+    t.eq('too_large', failure('prompt', 'p').code)
+  end)
+end)
+
+describe('completing', function()
+  local function values_for(ref, name, value, arguments)
+    return result('completion', 'completion', {
+      ref = ref,
+      argument = { name = name, value = value },
+      context = { arguments = arguments },
+    })
+  end
+
+  it('asks the function of the argument, with what else is known', function()
+    local seen
+    assert(registry:add('prompts', {
+      name = 'p',
+      description = 'x',
+      get = function() end,
+      args = {
+        a = {
+          complete = function(ctx, prefix, arguments)
+            seen = { prefix, arguments }
+            vim.schedule(function()
+              ctx({ prefix .. 1, prefix .. 2 })
+            end)
+          end,
+        },
+        b = {},
+      },
+    }))
+    assert(registry:add('resources', {
+      uri_template = 'x://{id}',
+      name = 'y',
+      read = function() end,
+      complete = {
+        id = function(ctx)
+          ctx({})
+        end,
+      },
+    }))
+    local prompt = { type = 'prompt', name = 'p' }
+    t.eq({ values = { 'x1', 'x2' }, total = 2 }, values_for(prompt, 'a', 'x', { b = 'y' }))
+    t.eq({ 'x', { b = 'y' } }, seen)
+    t.eq({ values = {}, total = 0 }, values_for(prompt, 'b', 'x'))
+    t.eq({ values = {}, total = 0 }, values_for(prompt, 'c', 'x'))
+    t.eq({ values = {}, total = 0 }, values_for({ type = 'resource', uri = 'x://{id}' }, 'id', ''))
+  end)
+
+  it('gives a hundred at most, and says that there are more', function()
+    local function completes(value)
+      assert(registry:add('resources', {
+        uri_template = 'x://{id}',
+        name = 'y',
+        read = function() end,
+        complete = {
+          id = function(ctx)
+            ctx(value)
+          end,
+        },
+      }))
+      return values_for({ type = 'resource', uri = 'x://{id}' }, 'id', '')
+    end
+    local list = {}
+    for i = 1, 100 do
+      list[i] = tostring(i)
+    end
+    local got = completes(list)
+    t.eq({ 100, 100, nil }, { #got.values, got.total, got.hasMore })
+    list[101] = '101'
+    got = completes(list)
+    t.eq({ 100, 101, true }, { #got.values, got.total, got.hasMore })
+    got = completes({ values = { 'a' }, total = 7 })
+    t.eq({ { 'a' }, 7, true }, { got.values, got.total, got.hasMore })
+  end)
+
+  it('refuses what makes no sense', function()
+    local function code(args)
+      return failure('completion', 'completion', args).code
+    end
+    t.eq('not_found', code({ ref = { type = 'prompt', name = 'no' }, argument = { name = 'a', value = '' } }))
+    t.eq('not_found', code({ ref = { type = 'resource', uri = 'x://no' }, argument = { name = 'a', value = '' } }))
+    t.eq('not_found', code({ ref = 5, argument = { name = 'a', value = '' } }))
+    t.eq('validation_error', code({ ref = { type = 'prompt', name = 'p' }, argument = { name = 'a', value = 5 } }))
+    t.eq('validation_error', code({}))
+    assert(registry:add('resources', {
+      uri_template = 'x://{id}',
+      name = 'y',
+      read = function() end,
+      complete = {
+        id = function(ctx)
+          ctx({ 5 })
+        end,
+      },
+    }))
+    t.eq(
+      'invalid_output',
+      code({ ref = { type = 'resource', uri = 'x://{id}' }, argument = { name = 'id', value = '' } })
+    )
+  end)
+end)
+
+describe('a completion that does not answer', function()
+  local function completes(complete)
+    local notes = require('notifications')
+    notes.collect()
+    assert(registry:add('prompts', {
+      name = 'p',
+      description = 'x',
+      args = { { name = 'a', complete = complete } },
+      run = function()
+        return 'x'
+      end,
+    }))
+    local err = failure('completion', 'completion', {
+      ref = { type = 'ref/prompt', name = 'p' },
+      argument = { name = 'a', value = 'x' },
+    })
+    notes.restore()
+    return err.message
+  end
+
+  it('tells its author what to write', function()
+    local message = completes(function()
+      return { 'a', 'b' }
+    end)
+    t.matches('results are passed to `ctx%(result%)`', message)
+  end)
+
+  it('tells its author what a list is', function()
+    t.matches(
+      'write `ctx%({ "a", "b" }%)`',
+      completes(function(ctx)
+        ctx('a')
+      end)
+    )
+  end)
+end)

@@ -1,0 +1,189 @@
+-- every Neovim
+local disk_writes = require('mcp-tools.editor.agents.disk_writes')
+local project = require('editor_project')
+local review = require('mcp-tools.editor.review')
+local t = require('helpers')
+
+local api = vim.api
+
+local function lines()
+  return api.nvim_buf_get_lines(0, 0, -1, false)
+end
+
+local path
+
+before_each(function()
+  project.open()
+  review.shown_by({
+    is_attended = function()
+      return true
+    end,
+    show = function() end,
+    update = function() end,
+    hide = function() end,
+  })
+  path = project.write('a.txt', 'a\nb\nc\nd\n')
+  vim.cmd('silent edit ' .. path)
+  disk_writes.start()
+end)
+
+after_each(function()
+  for _, one in ipairs(review.list()) do
+    one:close('the test is over')
+  end
+  disk_writes.stop()
+  review.shown_by(nil)
+  vim.o.autoread = true
+  project.close()
+end)
+
+describe('a file that an agent writes on the disk', function()
+  it('is read again where nothing is unsaved', function()
+    project.write('a.txt', 'a\nB\nc\nd\n')
+    t.wait(function()
+      return vim.deep_equal({ 'a', 'B', 'c', 'd' }, lines())
+    end)
+    t.eq({ false, 0 }, { vim.bo.modified, review.count() })
+  end)
+
+  it('is seen too when another file takes its place', function()
+    local other = project.write('b.txt', 'other\n')
+    assert(vim.uv.fs_rename(other, path))
+    t.wait(function()
+      return vim.deep_equal({ 'other' }, lines())
+    end)
+  end)
+
+  it('is seen when its directory was deleted, renamed, and made again', function()
+    local sub = project.root .. '/deep/sub'
+    vim.cmd('silent edit ' .. project.write('deep/sub/c.txt', 'one\n'))
+    vim.wait(50) -- its directory is watched a moment later
+    vim.fn.delete(project.root .. '/deep', 'rf')
+    project.write('deep/sub/c.txt', 'two\n')
+    t.wait(function()
+      return lines()[1] == 'two'
+    end)
+    assert(vim.uv.fs_rename(sub, sub .. '2'))
+    vim.wait(50)
+    project.write('deep/sub/c.txt', 'three\n')
+    t.wait(function()
+      return lines()[1] == 'three'
+    end)
+    vim.wait(300)
+    project.write('deep/sub/c.txt', 'four\n')
+    t.wait(function()
+      return lines()[1] == 'four'
+    end)
+  end)
+
+  --- `:w` fails without a user who could answer its question.
+  local function writes(wanted)
+    vim.cmd('silent write')
+    t.eq(wanted, vim.fn.readfile(path))
+    t.eq(false, vim.bo.modified)
+  end
+
+  it('is offered for review where something is, without the unsaved lines of the user', function()
+    api.nvim_buf_set_lines(0, 3, 4, false, { 'mine', 'mine too' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    local open = t.wait(review.current)
+    t.eq({ 'the disk', 1 }, { open.client.name, open:undecided() })
+    t.eq({ 'a', 'b', 'c', 'mine', 'mine too' }, lines())
+    open:decide_rest('accepted')
+    t.wait(function()
+      return vim.deep_equal({ 'A', 'b', 'c', 'mine', 'mine too' }, lines())
+    end)
+    t.eq(true, vim.bo.modified)
+    vim.cmd('silent undo')
+    vim.cmd('silent redo')
+    writes({ 'A', 'b', 'c', 'mine', 'mine too' })
+  end)
+
+  it('is not asked about again when it was rejected, and what the user has is written', function()
+    api.nvim_buf_set_lines(0, 3, 4, false, { 'mine' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    t.wait(review.current):decide_rest('rejected')
+    t.eq({ 'a', 'b', 'c', 'mine' }, lines())
+    writes({ 'a', 'b', 'c', 'mine' })
+  end)
+
+  it('is not offered as an empty text once it was deleted', function()
+    api.nvim_buf_set_lines(0, 3, 4, false, { 'mine' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    local open = t.wait(review.current)
+    vim.fn.delete(path)
+    open:decide_rest('accepted')
+    vim.wait(300)
+    t.eq({ 0, { 'A', 'b', 'c', 'mine' } }, { review.count(), lines() })
+    writes({ 'A', 'b', 'c', 'mine' })
+  end)
+
+  it('is compared with the last write or read', function()
+    api.nvim_buf_set_lines(0, 1, 2, false, { 'saved' })
+    vim.cmd('silent write')
+    project.write('a.txt', 'a\nsaved\nc\nread again\n')
+    t.wait(function()
+      return lines()[4] == 'read again'
+    end)
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
+    project.write('a.txt', 'a\nsaved\nC\nread again\n')
+    local open = t.wait(review.current)
+    t.eq(1, open:undecided())
+    open:decide_rest('accepted')
+    t.wait(function()
+      return vim.deep_equal({ 'mine', 'saved', 'C', 'read again' }, lines())
+    end)
+    writes({ 'mine', 'saved', 'C', 'read again' })
+  end)
+
+  it('cannot be accepted over the lines that the user has changed', function()
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
+    project.write('a.txt', 'A\nb\nc\nD\n')
+    local open = t.wait(review.current)
+    t.eq(false, (open:accept(1, 1)))
+    open:decide_rest('accepted')
+    t.wait(function()
+      return vim.deep_equal({ 'mine', 'b', 'c', 'D' }, lines())
+    end)
+  end)
+
+  it('is the buffer again when the user has no other lines left', function()
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'A' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    t.wait(function()
+      return vim.deep_equal({ 'A', 'b', 'c', 'd' }, lines()) and not vim.bo.modified
+    end)
+    t.eq(0, review.count())
+  end)
+
+  it('is not reviewed any more once the person has read it again', function()
+    api.nvim_buf_set_lines(0, 3, 4, false, { 'mine' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    t.wait(review.current)
+    vim.cmd('silent edit!')
+    t.wait(function()
+      return review.count() == 0
+    end)
+    t.eq({ 'A', 'b', 'c', 'd' }, lines())
+  end)
+
+  it("is left to Neovim where 'autoread' is off", function()
+    vim.bo.autoread = false
+    local other = project.write('c.txt', 'c\n')
+    vim.cmd('silent split ' .. other)
+    vim.bo.autoread = true
+    local turned = false
+    vim.schedule(function() -- behind what the new buffer has scheduled
+      turned = true
+    end)
+    t.wait(function()
+      return turned
+    end)
+    project.write('a.txt', 'A\n')
+    project.write('c.txt', 'C\n')
+    t.wait(function()
+      return vim.deep_equal({ 'C' }, lines())
+    end)
+    t.eq({ 'a', 'b', 'c', 'd' }, api.nvim_buf_get_lines(vim.fn.bufnr(path), 0, -1, false))
+  end)
+end)

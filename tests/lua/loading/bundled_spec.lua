@@ -1,0 +1,224 @@
+local bundled = require('mcp-tools.loading.bundled_files')
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local tools = require('mcp-tools')
+local t = require('helpers')
+
+local function keys(kind)
+  return vim.tbl_map(function(entry)
+    return entry.key
+  end, core.get().registry:list(kind))
+end
+
+after_each(function()
+  config.reset()
+  core.get()
+end)
+
+describe('bundled resources and prompts', function()
+  it('are all on without being named', function()
+    t.eq({
+      'nvim://buffers',
+      'nvim://cursor',
+      'nvim://diagnostics',
+      'nvim://discovery',
+      'nvim://messages',
+      'nvim://modules',
+      'nvim://quickfix',
+      'nvim://selection',
+      'nvim://status',
+    }, keys('resources'))
+    t.eq({ 'file:///{+path}', 'nvim://buffer/{+path}', 'nvim://diagnostics/{+path}' }, keys('templates'))
+    t.eq(10, #keys('prompts'))
+    t.eq({}, require('mcp-tools').report().failures)
+  end)
+
+  it('are named as their files, described, and do nothing when they are loaded', function()
+    for _, kind in ipairs({ 'resources', 'prompts' }) do
+      for _, file in ipairs(bundled.of(kind)) do
+        t.eq(file.name, require(file.module).name)
+      end
+    end
+    for _, kind in ipairs({ 'resources', 'templates', 'prompts' }) do
+      for _, entry in ipairs(core.get().registry:list(kind)) do
+        t.eq({}, entry.lint)
+        t.ok(entry.title and entry.description, entry.key)
+        t.eq('bundled', entry.source.origin)
+      end
+    end
+  end)
+
+  it('follow the options', function()
+    tools.setup({ resources = { 'cursor', 'file' }, prompts = false })
+    t.eq({ { 'nvim://cursor' }, { 'file:///{+path}' }, {} }, { keys('resources'), keys('templates'), keys('prompts') })
+    tools.setup({ resources = false, prompts = { 'verify_setup' } })
+    t.eq({ {}, {}, { 'verify_setup' } }, { keys('resources'), keys('templates'), keys('prompts') })
+    tools.setup({ resources = true, prompts = true })
+    t.eq({ 9, 3, 10 }, { #keys('resources'), #keys('templates'), #keys('prompts') })
+    t.raises('resources: expected a boolean, a list', function()
+      tools.setup({ resources = 'all' })
+    end)
+  end)
+
+  it('are named when there are none of that name', function()
+    tools.setup({ resources = { 'cursors' } })
+    core.get()
+    t.eq(
+      { source = 'setup{resources}', error = "did you mean 'cursor'? resources: nothing is called 'cursors'" },
+      require('mcp-tools').report().failures[1]
+    )
+  end)
+
+  it('leave alone what others have registered', function()
+    tools.setup({ resources = false })
+    core.get()
+    tools.register_resource({ uri = 'nvim://cursor', name = 'mine', read = function() end })
+    tools.setup({ resources = true })
+    t.eq('mine', core.get().registry.entries.resources['nvim://cursor'].name)
+    tools.setup({ resources = false })
+    t.eq({ 'nvim://cursor' }, keys('resources'))
+    tools.unregister_resource('nvim://cursor')
+    t.eq({}, keys('resources'))
+  end)
+end)
+
+describe('the public API', function()
+  it('raises every fault at the caller, and keeps them for health', function()
+    local err = t.raises('bundled_spec.lua.*resource .x://y.: name: is required\nresource', function()
+      tools.register_resource({ uri = 'x://y' })
+    end)
+    t.matches('read: is required', err)
+    t.eq("resource 'x://y'", require('mcp-tools').report().failures[1].source)
+    t.raises("prompt 'p': description: is required", function()
+      tools.register_prompt({ name = 'p' })
+    end)
+    tools.register_resource({ uri = 'x://y', name = 'y', read = function() end })
+    tools.register_prompt({ name = 'p', description = 'x', get = function() end })
+    t.eq({}, require('mcp-tools').report().failures)
+    tools.unregister_resource('x://y')
+    tools.unregister_prompt('p')
+    tools.unregister_prompt('p')
+    t.eq(nil, core.get().registry.entries.prompts.p)
+  end)
+
+  it('counts revisions of each kind', function()
+    local revisions = vim.deepcopy(core.get().registry.revisions)
+    tools.register_resource({ uri_template = 'x://{y}', name = 'y', read = function() end })
+    tools.register_prompt({ name = 'p', description = 'x', get = function() end })
+    tools.unregister_resource('x://{y}')
+    tools.unregister_prompt('p')
+    t.eq({
+      tools = revisions.tools,
+      resources = revisions.resources,
+      templates = revisions.templates + 2,
+      prompts = revisions.prompts + 2,
+    }, core.get().registry.revisions)
+  end)
+
+  it('may tell of changes before anyone can listen', function()
+    tools.notify_resource('x://nobody')
+    t.raises('uri: expected string', function()
+      tools.notify_resource(nil)
+    end)
+  end)
+end)
+
+describe('loading what is bundled', function()
+  local wire = require('mcp-tools.rpc')
+
+  --- What of the bundled tools has been loaded, of those that are not needed by others.
+  local function loaded()
+    return vim.tbl_filter(function(file)
+      return package.loaded[file.module] ~= nil
+    end, bundled.of('tools'))
+  end
+
+  before_each(function()
+    core.get()
+    for _, file in ipairs(bundled.of('tools')) do
+      package.loaded[file.module] = nil
+    end
+  end)
+
+  it('goes on by itself in pieces once a bridge asks, which is told to ask again', function()
+    tools.setup({ tools = 'all' })
+    local listed = wire.list('tools')
+    t.eq({ true, nil }, { listed.loading, listed.json })
+    t.eq({}, loaded())
+    t.wait(function()
+      return wire.list('tools').json
+    end)
+    t.ok(#vim.json.decode(wire.list('tools').json) > 5)
+  end)
+
+  it('of a tool that is called comes before all others', function()
+    tools.setup({ tools = 'all' })
+    local result
+    tools.call('test_echo', { text = 'early' }, function(value)
+      result = value
+    end)
+    t.eq('early', result)
+    t.eq(
+      { 'test_echo' },
+      vim.tbl_map(function(file)
+        return file.name
+      end, loaded())
+    )
+  end)
+
+  it('is done at once for who wants to know all that there is', function()
+    tools.setup({ tools = 'all' })
+    t.ok(#core.get().registry:list('tools') > 5)
+  end)
+
+  it('begun with other options ends with the last ones', function()
+    tools.setup({ tools = 'all' })
+    wire.list('tools')
+    tools.setup({ tools = { 'test_echo' } })
+    wire.list('tools')
+    t.wait(function()
+      return not wire.list('tools').loading
+    end)
+    t.eq(
+      { 'test_echo' },
+      vim.tbl_map(function(entry)
+        return entry.name
+      end, core.get().registry:list('tools'))
+    )
+  end)
+end)
+
+describe('an explicit tool', function()
+  it('is offered by its own name only', function()
+    local module, name, group = 'mcp-tools.tools.test.echo', 'test_echo', 'test'
+    package.loaded[module] = vim.tbl_extend('force', require(module), { explicit = true })
+    local function offered(option)
+      config.reset()
+      tools.setup({ tools = option })
+      return core.get().registry:get(name) ~= nil
+    end
+    t.eq({ false, false, true, true }, {
+      offered('all'),
+      offered({ group }),
+      offered({ name }),
+      offered({ 'all', name }),
+    })
+    package.loaded[module] = nil
+  end)
+end)
+
+describe('a definition in the options that throws when it is read', function()
+  it('is reported, and the others are loaded', function()
+    local unreadable = setmetatable({}, {
+      __index = function(_, key)
+        error('no ' .. tostring(key))
+      end,
+    })
+    local broken = { name = 'broken', description = 'x', args = unreadable, execute = function() end }
+    local fine = { name = 'fine', description = 'x', execute = function() end }
+    tools.setup({ tools = { broken, fine } })
+    t.ok(core.get().registry:get('fine'))
+    t.matches('setup{tools}%[%d%]', vim.inspect(tools.report().failures))
+    t.ok(not require('mcp-tools.loading.bundled').is_pending())
+  end)
+end)

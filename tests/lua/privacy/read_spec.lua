@@ -1,0 +1,188 @@
+-- slow
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local read = require('mcp-tools.privacy.read')
+local t = require('helpers')
+
+before_each(function()
+  project.open()
+  config.setup({ tools = { 'buffer', 'analyze_python' } })
+  core.get()
+end)
+after_each(project.close)
+
+--- Reads, and waits for it.
+local function text_of(...)
+  local args, got = { ... }, nil
+  table.insert(args, 3, function(...)
+    got = { ... }
+  end)
+  read.read(unpack(args))
+  t.wait(function()
+    return got
+  end)
+  return got[1], got[2]
+end
+
+local function lines_of(path, first, last, max_bytes)
+  local got
+  read.lines(path, 64 * 1024 * 1024, { first = first, last = last, max_bytes = max_bytes or 1e9 }, function(...)
+    got = { ... }
+  end)
+  t.wait(function()
+    return got
+  end, 10000)
+  return got[1], got[2]
+end
+
+describe('a file', function()
+  it('is not read when it is another one than was judged', function()
+    local path = project.write('folder/a.txt', 'inside')
+    project.write(project.base .. '/outside/a.txt', 'outside')
+    t.eq('inside', (text_of(path, 100)))
+    vim.uv.fs_rename(project.root .. '/folder', project.root .. '/moved')
+    vim.uv.fs_symlink(project.base .. '/outside', project.root .. '/folder')
+    local text, err = text_of(path, 100)
+    t.eq({ nil, 'access_denied' }, { text, err.code })
+    vim.uv.fs_symlink(project.base .. '/outside/a.txt', project.root .. '/link.txt')
+    t.eq(nil, (text_of(project.root .. '/link.txt', 100)))
+    t.eq('outside', (text_of(project.root .. '/link.txt', 100, function(real)
+      return real == project.base .. '/outside/a.txt'
+    end)))
+  end)
+
+  it('may be called as if it were deleted', function()
+    t.eq('x', (text_of(project.write('a (deleted)', 'x'), 100)))
+  end)
+
+  it('that lies outside is never read while a folder turns into a link and back', function()
+    local script = project.write(
+      'swap.py',
+      [[
+import os, random, sys, time
+root, outside = sys.argv[1:]
+print("ready", flush=True)
+while True:
+    os.rename(f"{root}/d", f"{root}/e")
+    os.symlink(outside, f"{root}/d")
+    time.sleep(random.random() / 2000)
+    os.unlink(f"{root}/d")
+    os.rename(f"{root}/e", f"{root}/d")
+    time.sleep(random.random() / 1000)
+]]
+    )
+    project.write('d/a.py', 'inside = 1\n')
+    project.write(project.base .. '/outside/a.py', 'outside = 1\n')
+    config.setup({ approval = { timeout = 1000 } })
+    core.get().gateway.ask = function(_, answer)
+      answer(nil, { code = 'access_denied', message = 'no' }, 'nobody')
+    end
+    local ready = false
+    local swapper = vim.system({ 'python3', script, project.root, project.base .. '/outside' }, {
+      stdout = function()
+        ready = true
+      end,
+    })
+    t.wait(function()
+      return ready
+    end, 5000)
+    local path, seen = project.root .. '/d/a.py', { inside = 0, outside = 0, error = 0 }
+    -- Neither program need get a turn while the other has its own.
+    local enough = vim.uv.hrtime() + 20e9
+    local round = 0
+    while round < 20 or (seen.inside == 0 or seen.error == 0) and vim.uv.hrtime() < enough do
+      round = round + 1
+      local calls = {}
+      for _ = 1, 20 do
+        for _, way in ipairs({
+          { 'resource', 'file://' .. path },
+          { 'tool', 'buffer_read', { path = path } },
+          { 'prompt', 'analyze_module', { path = path } },
+        }) do
+          table.insert(calls, core.get().executor:execute(way[2], way[3] or {}, { kind = way[1], host = 'test' }))
+        end
+      end
+      t.wait(function()
+        return vim.iter(calls):all(function(call)
+          return call:ended()
+        end)
+      end, 10000, 'round ' .. round)
+      for _, call in ipairs(calls) do
+        local text = call.outcome.payload and call.outcome.payload.text
+        local key = not text and 'error' or text:find('outside', 1, true) and 'outside' or 'inside'
+        seen[key] = seen[key] + 1
+      end
+    end
+    swapper:kill('sigkill')
+    swapper:wait()
+    t.eq(0, seen.outside)
+    t.ok(seen.inside > 0 and seen.error > 0, vim.inspect(seen))
+  end)
+end)
+
+describe('lines of a file', function()
+  --- The lines that a plain split gives.
+  local function expected(text, first, last)
+    local all = vim.split(text, '\n', { plain = true })
+    if all[#all] == '' and #all > 1 then
+      table.remove(all)
+    end
+    return vim.list_slice(all, first, math.min(last, #all)), #all
+  end
+
+  it('are those of the whole text, however it ends and wherever it is cut', function()
+    local long = ('x'):rep(65535)
+    for _, text in ipairs({
+      '',
+      '\n',
+      '\n\n',
+      'a',
+      'a\n',
+      'a\n\n',
+      '\na',
+      'a\nb\nc',
+      long,
+      long .. '\n',
+      long .. 'y\nz',
+      long .. '\n\n' .. long .. '\n' .. long,
+      ('line\n'):rep(40000),
+    }) do
+      local path = project.write('lines.txt', text)
+      for _, range in ipairs({ { 1, 1 }, { 1, 3 }, { 2, 2 }, { 3, 1e9 }, { 13107, 13109 }, { 1, 1e9 } }) do
+        local lines, total = lines_of(path, range[1], range[2])
+        local want, count = expected(text, range[1], range[2])
+        t.eq({ range, #text, count, want }, { range, #text, total, lines })
+      end
+    end
+  end)
+
+  it('are kept as far as they fit', function()
+    local path = project.write('lines.txt', ('x'):rep(100) .. '\n' .. ('abc\n'):rep(100))
+    local lines, total = lines_of(path, 1, 1e9, 10)
+    t.eq({ { ('x'):rep(11) }, 101 }, { lines, total })
+    lines, total = lines_of(path, 2, 1e9, 10)
+    t.eq({ { 'abc', 'abc', 'abc' }, 101 }, { lines, total })
+  end)
+
+  it('of a large file do not hold the editor up', function()
+    local path = project.write('large.txt', ('some line of a text\n'):rep(1600000))
+    local longest, last = 0, vim.uv.hrtime()
+    local timer = assert(vim.uv.new_timer())
+    timer:start(0, 1, function()
+      local now = vim.uv.hrtime()
+      longest, last = math.max(longest, now - last), now
+    end)
+    local made = core.get().executor:execute('buffer_read', { path = path, start_line = 800000, limit = 2 }, {
+      host = 'test',
+    })
+    t.wait(function()
+      return made:ended()
+    end, 20000)
+    timer:close()
+    longest = math.max(longest, vim.uv.hrtime() - last)
+    t.eq('some line of a text\nsome line of a text', made.outcome.value.text)
+    t.eq({ 1600000, 800002 }, { made.outcome.value.lines, made.outcome.value.next_line })
+    t.ok(longest / 1e6 < 100, ('held for %d ms'):format(longest / 1e6))
+  end)
+end)

@@ -1,0 +1,226 @@
+local redact = require('mcp-tools.privacy.redact')
+local t = require('helpers')
+
+describe('secrets in text', function()
+  after_each(function()
+    vim.cmd('silent! %bwipeout!')
+  end)
+
+  it('are known by their form', function()
+    local cases = {
+      { 'ghp_abcdefghijklmnopqrstuvwxyz0123456789', '[secret]' },
+      { 'x sk-proj-abcdefghijklmnopqrstuvwxyz y', 'x [secret] y' },
+      { 'AKIAIOSFODNN7EXAMPLE', '[secret]' },
+      { 'glpat-abcdefghij_klmno', '[secret]' },
+      { 'eyJhbGciOi.eyJzdWIiOiIx.c2ln', '[secret]' },
+      { 'Authorization: Bearer abc.def-ghi', 'Authorization: Bearer [secret]' },
+      { 'https://me:pass@host/x', 'https://[secret]@host/x' },
+      { 'password = "hunter2", user = "me"', 'password = "[secret]", user = "me"' },
+      { "token = 'two words', x", "token = '[secret]', x" },
+      { 'API_KEY=abc', 'API_KEY=[secret]' },
+      { 'db.passwd: abc', 'db.passwd: [secret]' },
+      { 'sh: x: PASSWORD=abc d', 'sh: x: PASSWORD=[secret] d' },
+      { 'password = "abc', 'password = "[secret]' },
+      { "password = '', token: x", "password = '', token: [secret]" },
+      { '{"client_secret": "abc"}', '{"client_secret": "[secret]"}' },
+      { 'abc\n-----END PRIVATE KEY-----\nb', '[secret]\nb' },
+      { 'a\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nb', 'a\n[secret]\nb' },
+      { '-----BEGIN PRIVATE KEY-----\nabc', '[secret]' },
+    }
+    for _, case in ipairs(cases) do
+      t.eq(case[2], redact.text(case[1]))
+    end
+  end)
+
+  it('are not seen where there are none', function()
+    for _, text in ipairs({
+      'E492: Not an editor command: foo',
+      '"a.lua" 3L, 45B written',
+      'the keyboard = good',
+      'tokens are counted in the next line',
+      'https://host/path?a=b:c@d',
+      'risk-free, task-list, disk-usage-of-a-long-name',
+      'SKIP the KEY-word, hf_short, key-value, SG.x, sess-ion, desk-of-somebody-with-a-long-name',
+      'authorization is needed; the Authorization header',
+      'lua/x.lua:12: attempt to index a nil value (field eyJ)',
+      'commit 0123456789abcdef0123456789abcdef01234567',
+      'é – ü',
+      '',
+    }) do
+      t.eq(text, redact.text(text))
+    end
+  end)
+
+  it('stand in sensitive buffers', function()
+    vim.cmd.enew()
+    vim.b.sensitive = true
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { '  the launch code 1234  ', 'PIN: 9876543', 'short', '%d+.*' })
+    t.eq('said [secret] and [secret]', redact.text('said the launch code 1234 and 9876543'))
+    t.eq('short %d+', redact.text('short %d+'))
+    local long = ('long secret '):rep(50)
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { long, 'same start 1', 'same start 12' })
+    t.eq('a [secret]', redact.text('a ' .. long .. 'b'))
+    t.eq('[secret]3 [secret]', redact.text('same start 123 same start 1'))
+  end)
+
+  it('stand in sensitive buffers that are gone', function()
+    redact.watch()
+    local path = vim.fn.tempname() .. '.key'
+    vim.fn.writefile({ 'vanished line 1', 'x = "vanished 2"' }, path)
+    vim.cmd.edit(path)
+    vim.cmd('bwipeout!')
+    vim.cmd.enew()
+    vim.b.sensitive = true
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'vanished line 3' })
+    vim.cmd('bwipeout!')
+    t.eq('a [secret] b [secret] c [secret]', redact.text('a vanished line 1 b vanished 2 c vanished line 3'))
+    vim.fn.delete(path)
+  end)
+
+  it('are known in the forms of two dozen issuers', function()
+    local word = 'Abcdefghij0123456789Abcdefghij0123456789'
+    local hex = '0123456789abcdef0123456789abcdef'
+    local parts = { word, word:upper(), hex, 'EXAMPLE', 'XXXX', 'c2lnb', 'dXNlc', '123456789012', 'A0-123' }
+    for _, token in ipairs({
+      'ghp_' .. word,
+      'gho_' .. word,
+      'github_pat_11AB_' .. word,
+      'glpat-' .. word,
+      'gldt-' .. word,
+      'glrt-' .. word,
+      'xoxb-123456789012-123456789012-abc',
+      'xapp-1-A0-123-abc',
+      'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX',
+      'AKIAIOSFODNN7EXAMPLE',
+      'ASIAIOSFODNN7EXAMPLE',
+      'AIza' .. word,
+      'GOCSPX-' .. word,
+      'ya29.' .. word,
+      'sk-' .. word,
+      'sk-proj-' .. word,
+      'sk-ant-api03-' .. word,
+      'sk_live_' .. word,
+      'rk_test_' .. word,
+      'whsec_' .. word,
+      'npm_' .. word,
+      'pypi-AgEIcHlwaS5vcmc' .. word,
+      'rubygems_' .. word,
+      'dckr_pat_' .. word,
+      'hf_' .. word,
+      'r8_' .. word,
+      'gsk_' .. word,
+      'pplx-' .. word,
+      'xai-' .. word,
+      'dop_v1_' .. hex,
+      'hvs.' .. word,
+      'dapi' .. hex,
+      'key-' .. hex,
+      'SG.' .. word .. '.' .. word,
+      'SK' .. hex,
+      'shpat_' .. hex,
+      'sq0atp-' .. word,
+      'glsa_' .. word,
+      'lin_api_' .. word,
+      'figd_' .. word,
+      'sntrys_' .. word,
+      'NRAK-' .. word,
+      'PMAK-' .. word,
+      'dp.pt.' .. word,
+      'AGE-SECRET-KEY-1' .. word:upper(),
+      'ATATT3' .. word,
+      'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl',
+      'aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
+      'AccountKey=' .. word .. '==;',
+      'Authorization: Basic dXNlcjpwYXNzd29yZA==',
+      '"authorization": "Token ' .. word .. '"',
+      'postgres://user:' .. word .. '@host/db',
+      'redis://:' .. word .. '@host',
+    }) do
+      local twice = token .. '\n' .. token
+      for _, text in ipairs({ token, 'a ' .. token .. ' b', '"' .. token .. '"', 'x=' .. token, twice }) do
+        local got = redact.text(text)
+        t.matches('%[secret%]', got)
+        for _, secret in ipairs(parts) do
+          t.ok(not got:find(secret, 1, true), ('%s became %s'):format(text, got))
+        end
+      end
+    end
+  end)
+
+  it('take time that grows with the text alone', function()
+    local texts = {
+      'eyJ-',
+      'eyJ.',
+      'eyJa.eyJ',
+      'xsk-',
+      'sk-',
+      'SK',
+      'a://',
+      'a://b:',
+      '://:',
+      'earer ',
+      'bearer',
+      'uthorization:',
+      'uthorization',
+      'authorization: x ',
+      'ghp_ ',
+      'a=',
+      'a="',
+      'a:=',
+      'password=',
+      ' ',
+      '-----BEGIN PRIVATE KEY',
+    }
+    local function cost(text)
+      local begun = os.clock()
+      redact.text(text)
+      return (os.clock() - begun) * 1e3
+    end
+    for _, text in ipairs(texts) do
+      for _, whole in ipairs({ text:rep(64 * 1024 / #text), 'password' .. text:rep(64 * 1024 / #text) }) do
+        local ms = cost(whole)
+        t.ok(ms < 2000, ('%q took %d ms'):format(text, ms))
+      end
+    end
+  end)
+
+  it('are taken out of a long line without holding the editor up', function()
+    local bufnr = vim.api.nvim_create_buf(true, false)
+    vim.api.nvim_buf_set_name(bufnr, vim.fn.tempname() .. '/.env')
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'long_line_of_dotenv', 'another=abcdefghijkl' })
+    local parts = {}
+    for i = 1, 1024 * 128 do
+      parts[i] = ('%08x'):format((i * 2654435761) % 2 ^ 32)
+    end
+    parts[#parts] = 'long_line_of_dotenv.'
+    local longest, begun = 0, os.clock()
+    local function pause()
+      longest, begun = math.max(longest, os.clock() - begun), os.clock()
+    end
+    local text = redact.text(table.concat(parts), pause)
+    pause()
+    t.eq('[secret].', text:sub(-9))
+    t.eq(1024 * 1024 - 8 + 9, #text)
+    t.ok(longest < 0.1, ('%d ms'):format(longest * 1e3))
+    vim.api.nvim_buf_delete(bufnr, { force = true })
+  end)
+
+  it('come to an end in long text that begins like one again and again', function()
+    for _, text in ipairs({
+      ('a-b_c.d=e:f '):rep(2000),
+      ('x'):rep(20000),
+      (' '):rep(20000),
+      ('a.'):rep(10000),
+      ('a: '):rep(20000),
+      ('a://b:'):rep(10000),
+      ('-----BEGIN '):rep(2000),
+      ('-----BEGIN PRIVATE KEY-----\n'):rep(2000),
+      ('eyJ'):rep(20000),
+      ('eyJa.'):rep(4000),
+      ('ghp_sk-'):rep(3000),
+      ('bearer '):rep(3000),
+    }) do
+      t.eq('string', type((redact.text(text))))
+    end
+  end)
+end)

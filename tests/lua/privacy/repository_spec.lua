@@ -1,0 +1,124 @@
+-- slow
+-- What a repository keeps is sensitive, whatever the repository is called and whichever way it is asked for.
+
+local config = require('mcp-tools.config')
+local sensitive = require('mcp-tools.privacy.sensitive')
+local project = require('editor_project')
+local t = require('helpers')
+
+local SECRET = 'hunter2'
+
+local function git(folder, ...)
+  local command = { 'git', '-C', folder, '-c', 'user.name=x', '-c', 'user.email=x@y', ... }
+  local done = vim.system(command, { text = true }):wait(10000)
+  assert(done.code == 0, done.stderr)
+end
+
+--- A bare repository with a password in its configuration, and one in its history.
+---@param name string
+---@return string folder
+local function bare(name)
+  local work, folder = project.base .. '/work', project.root .. '/' .. name
+  vim.fn.delete(work, 'rf')
+  vim.fn.mkdir(work, 'p')
+  git(work, 'init', '-q', '-b', 'main')
+  project.write(work .. '/.env', 'KEY=' .. SECRET .. '\n')
+  git(work, 'add', '-f', '.')
+  git(work, 'commit', '-qm', 'first')
+  vim.fn.mkdir(vim.fs.dirname(folder), 'p')
+  git(work, 'clone', '-q', '--bare', '.', folder)
+  git(folder, 'config', 'remote.origin.url', 'https://me:' .. SECRET .. '@example.org/x')
+  return folder
+end
+
+before_each(function()
+  project.open()
+  vim.fn.delete(project.root .. '/.git', 'rf')
+  git(project.root, 'init', '-q')
+  config.setup({ tools = { 'file' }, approval = { groups = { file = 'allow' } } })
+end)
+after_each(project.close)
+
+describe('a bare repository in the project', function()
+  it('is read by no resource and no tool', function()
+    local folder = bare('sub/store')
+    local object = assert(vim.fn.glob(folder .. '/objects/*/*', true, true)[1])
+    for _, path in ipairs({ folder .. '/config', object, folder .. '/objects/later' }) do
+      t.eq({ path, true }, { path, sensitive.is_sensitive(path) })
+      t.eq('not_found', project.run('resource', 'file://' .. path).error.code)
+      for _, tool in ipairs({ 'file_read', 'file_checksum' }) do
+        project.refused(tool, 'access_denied', 'sensitive', { path = path })
+      end
+    end
+    project.write('link/x', '')
+    vim.uv.fs_symlink('../sub/store/config', project.root .. '/link/plain')
+    t.eq('not_found', project.run('resource', 'file://' .. project.root .. '/link/plain').error.code)
+    project.refused('file_read', 'access_denied', 'sensitive', { path = 'link/plain' })
+    t.matches('^0 matches in 0 files', project.text('file_search', { query = SECRET }))
+  end)
+
+  it('is not listed with the files of the project, whoever lists them', function()
+    bare('old/store')
+    project.write('old/plain/HEAD', 'x')
+    project.write('a.txt', 'x')
+    local expected = { 'a.txt', 'old/plain/HEAD' }
+    t.eq(
+      { expected, 'git' },
+      (function(value)
+        return { value.files, value.source }
+      end)(project.call('file_list', {}))
+    )
+    t.eq(
+      { expected, 'walk' },
+      (function(value)
+        return { value.files, value.source }
+      end)(project.call('file_list', { ignored = true }))
+    )
+  end)
+
+  it('is one when it was damaged, as long as it is called so', function()
+    local folder = bare('broken.git')
+    vim.fn.delete(folder .. '/HEAD')
+    t.ok(sensitive.is_sensitive(folder .. '/config'))
+    project.write('site.git/index.html', 'x')
+    t.eq(false, sensitive.is_sensitive(project.root .. '/site.git/index.html'))
+  end)
+
+  it('leaves the work trees in its folder alone', function()
+    local folder = bare('around.git')
+    git(folder, 'worktree', 'add', '-q', 'main')
+    project.write('around.git/main/src/a.lua', 'x')
+    t.eq(false, sensitive.is_sensitive(folder .. '/main/src/a.lua'))
+    t.ok(sensitive.is_sensitive(folder .. '/main/.env'))
+    t.ok(sensitive.is_sensitive(folder .. '/worktrees/main/HEAD'))
+    t.ok(sensitive.is_sensitive(folder .. '/packed-refs'))
+  end)
+
+  it('counts as what the patterns say of `.git`', function()
+    local folder = bare('chosen')
+    config.setup({ sensitive = { patterns = { '**/.git/config' } } })
+    t.eq({ true, false }, { sensitive.is_sensitive(folder .. '/config'), sensitive.is_sensitive(folder .. '/HEAD') })
+  end)
+end)
+
+describe('looking for repositories', function()
+  it('takes little time for a path, and less for the next one', function()
+    local function ms(list)
+      local begun = os.clock()
+      for _, path in ipairs(list) do
+        sensitive.is_sensitive(path)
+      end
+      return (os.clock() - begun) * 1e3
+    end
+    local deep = project.root .. '/deep' .. ('/d'):rep(30)
+    vim.fn.mkdir(deep, 'p')
+    local first = ms({ deep .. '/a', project.root .. '/none' .. ('/n'):rep(250) })
+    t.ok(first < 10, ('%.1f ms'):format(first))
+    local list = {}
+    for i = 1, 1000 do
+      list[i] = deep .. '/' .. i
+    end
+    local many = ms(list)
+    t.ok(many < 60, ('%.1f ms for 1000'):format(many))
+  end)
+end)

@@ -1,0 +1,105 @@
+-- every Neovim
+local t = require('helpers')
+local channels = require('mcp-tools.rpc.channels')
+local core = require('mcp-tools.core')
+local wire = require('mcp-tools.rpc')
+
+local function attach(role)
+  local id = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+  wire.hello(id, { protocol = wire.PROTOCOL, role = role, pid = vim.fn.jobpid(id), versions = {} })
+  return id
+end
+
+--- Ends its process, and waits until the editor knows that the channel is closed.
+local function kill(id)
+  vim.fn.jobstop(id)
+  t.wait(function()
+    return vim.api.nvim_get_chan_info(id).id == nil
+  end)
+end
+
+local function gone(id)
+  return function()
+    return channels.attached[id] == nil
+  end
+end
+
+describe('a bridge that has died while no call was pending', function()
+  local idle = channels.IDLE_MS
+
+  after_each(function()
+    channels.IDLE_MS = idle
+    for id in pairs(channels.attached) do
+      wire.lost(id)
+      vim.fn.jobstop(id)
+    end
+  end)
+
+  it('is let go after a while', function()
+    channels.IDLE_MS = 50
+    local id = attach()
+    vim.fn.jobstop(id)
+    t.wait(gone(id))
+  end)
+
+  it('is let go when the next one comes', function()
+    local first = attach()
+    kill(first)
+    local second = attach()
+    t.ok(gone(first)())
+    t.ok(not gone(second)())
+  end)
+
+  it('is let go when it is to be told something', function()
+    local id = attach()
+    kill(id)
+    core.get().registry:changed('tools')
+    t.wait(gone(id), 500)
+  end)
+
+  it('and one that lives stays', function()
+    channels.IDLE_MS = 20
+    local id = attach()
+    vim.wait(100)
+    t.ok(not gone(id)())
+  end)
+end)
+
+describe('who greets again on the same channel', function()
+  it('keeps its calls', function()
+    local config = require('mcp-tools.config')
+    config.setup({ approval = { default = 'allow' } })
+    local id = attach('client')
+    require('mcp-tools').register({ name = 'long', description = 'x', execute = function() end })
+    wire.execute('long', vim.empty_dict(), { channel = id, call_id = 'h1' })
+    local call = t.ok(core.get().executor:get('h1'))
+    wire.hello(id, { protocol = wire.PROTOCOL, role = 'client' })
+    t.eq('running', call.state)
+    wire.lost(id)
+    t.eq({ 'cancelled', 'disconnected' }, { call.state, call.cancel_reason })
+    vim.fn.jobstop(id)
+    config.reset()
+  end)
+end)
+
+describe('with a bridge attached', function()
+  local bundled = require('mcp-tools.loading.bundled')
+
+  it('bundled definitions are loaded in pieces, with turns of the event loop between them', function()
+    local config = require('mcp-tools.config')
+    config.setup({ tools = 'all' })
+    local id = attach()
+    local turns = 0
+    local timer = require('mcp-tools.util.timer').every(1, function()
+      turns = turns + (bundled.is_pending() and 1 or 0)
+    end)
+    t.wait(function()
+      return not bundled.is_pending()
+    end)
+    timer:stop()
+    t.ok(turns >= 2, turns)
+    wire.lost(id)
+    vim.fn.jobstop(id)
+    config.reset()
+  end)
+end)

@@ -1,0 +1,369 @@
+-- luacheck: globals vim.notify
+local t = require('helpers')
+local core = require('mcp-tools.core')
+local log = require('mcp-tools.log')
+local notifications = require('notifications')
+local remote = require('mcp-tools.calls.remote')
+local wire = require('mcp-tools.rpc')
+
+--- A process that hears events, as far as this editor knows: its channel is our own RPC to another Neovim.
+local function other()
+  return vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+end
+
+--- The instructions that something takes, in thousands: as many on every machine.
+local function work(fn)
+  local count = 0
+  jit.off()
+  jit.flush()
+  debug.sethook(function()
+    count = count + 1
+  end, '', 1000)
+  fn()
+  debug.sethook()
+  jit.on()
+  return count
+end
+
+local ECHO = { name = 'far_echo', description = 'Echoes.', annotations = { read_only = true } }
+
+describe('provided tools', function()
+  local channel
+
+  before_each(function()
+    require('mcp-tools.config').setup({ approval = { tools = { far_echo = 'allow', far_two = 'allow' } } })
+    channel = other()
+    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
+  end)
+
+  after_each(function()
+    wire.lost(channel)
+    vim.fn.jobstop(channel)
+  end)
+
+  local function names()
+    return vim.tbl_map(function(tool)
+      return tool.name
+    end, core.get().registry:list('tools'))
+  end
+
+  local function call(name)
+    local outcome = {}
+    require('mcp-tools').call(name, {}, function(result, err)
+      outcome.result, outcome.err = result, err
+    end)
+    return outcome
+  end
+
+  local function pending()
+    return core.get().executor:pending()[1]
+  end
+
+  it('are there until they are withdrawn', function()
+    t.eq({}, wire.provide(channel, 'far', { ECHO }).refused)
+    t.eq({ 'far_echo' }, names())
+    t.eq('mounted', core.get().registry:get('far_echo').source.origin)
+    t.eq({}, wire.provide(channel, 'far', '[{"name": "far_two", "description": "Two."}]').refused)
+    t.eq({ 'far_two' }, names())
+    wire.withdraw(channel, 'far')
+    t.eq({}, names())
+  end)
+
+  it('answer once, by the channel', function()
+    wire.provide(channel, 'far', { ECHO })
+    local first = call('far_echo')
+    local id = pending().id
+    wire.remote_progress(id, 1, 2, 'half')
+    t.eq({ seq = 1, done = 1, total = 2, message = 'half' }, core.get().executor:get(id).latest)
+    wire.remote_result(id, { kind = 'json', text = '{"a":[]}' })
+    wire.remote_result(id, { kind = 'text', text = 'late' })
+    t.eq({ a = {} }, first.result)
+    local second = call('far_echo')
+    wire.remote_result(pending().id, { kind = 'error', code = 'stale', message = 'it changed' })
+    t.eq({ code = 'stale', message = 'it changed' }, second.err)
+  end)
+
+  it('have their results passed on as they came', function()
+    wire.provide(channel, 'far', { ECHO })
+    local text = '{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],'
+      .. '"structuredContent":{"z":1234567890123456789,"a":1180591620717411303424}}'
+    local got = call('far_echo')
+    local running = pending()
+    wire.remote_result(running.id, { kind = 'content', text = text, size = #text })
+    t.eq(text, running.outcome.payload.text)
+    t.eq('\0', got.result.content[1].bytes)
+    t.eq({ 'a', 'z' }, vim.fn.sort(vim.tbl_keys(got.result.structured)))
+    got = call('far_echo')
+    running = pending()
+    wire.remote_result(running.id, { kind = 'json', text = '{"z":1234567890123456789,"a":[]}' })
+    t.eq('{"z":1234567890123456789,"a":[]}', running.outcome.payload.text)
+    t.eq({}, got.result.a)
+    got = call('far_echo')
+    wire.remote_result(pending().id, { kind = 'content', text = text, size = 100 * 1024 * 1024 })
+    t.eq('too_large', got.err.code)
+  end)
+
+  it('fail when what they give is no result', function()
+    wire.provide(channel, 'far', { ECHO })
+    for _, outcome in ipairs({ 42, { kind = 'no such' }, { kind = 'json' } }) do
+      local got = call('far_echo')
+      wire.remote_result(pending().id, outcome)
+      t.eq('execution_error', (got.err or {}).code)
+      t.matches('its result cannot be read', got.err.message)
+    end
+  end)
+
+  it('are told when what they ask is no question', function()
+    local sent = {}
+    local target = remote.target({
+      send = function(_, event, _, ask, answer, err)
+        table.insert(sent, { event, ask, answer, err and err.code })
+      end,
+    })
+    require('mcp-tools').register({
+      name = 'far_echo',
+      description = 'Asks.',
+      execute = function(ctx, args)
+        remote.call(target, ctx, { name = 'far_echo' }, args)
+      end,
+    })
+    call('far_echo')
+    local id = pending().id
+    for ask, text in ipairs({ '{"answer":{"method":"no such"}}', '{', '[]' }) do
+      sent = {}
+      remote.receive('remote_ask', id, ask, text)
+      t.eq({ { 'remote_answer', ask, nil, 'execution_error' } }, sent)
+    end
+    remote.receive('remote_result', id, { kind = 'empty' })
+    require('mcp-tools').unregister('far_echo')
+  end)
+
+  it('end their calls when the channel closes', function()
+    wire.provide(channel, 'far', { ECHO })
+    local outcome = call('far_echo')
+    vim.fn.jobstop(channel)
+    t.wait(function()
+      return outcome.err
+    end, 5000, 'the end of the call')
+    t.eq('execution_error', outcome.err.code)
+    t.eq({}, names())
+  end)
+
+  it('that never answer a cancel are forgotten', function()
+    local patience = remote.PATIENCE
+    remote.PATIENCE = 30
+    wire.provide(channel, 'far', { ECHO })
+    call('far_echo')
+    local running = pending()
+    running:cancel('user')
+    vim.wait(80)
+    wire.remote_result(running.id, { kind = 'text', text = 'very late' })
+    t.ok(not (log.lines(1)[1] or ''):find('came to an end', 1, true), 'the call was still known')
+    remote.PATIENCE = patience
+  end)
+
+  it('take no name of another', function()
+    require('mcp-tools').register({ name = 'far_echo', description = 'Here.', run = function() end })
+    local refused = wire.provide(channel, 'far', { ECHO, { name = 'far_two' } }).refused
+    t.eq(2, #refused)
+    t.matches("tool 'far_echo': name: it is taken by", refused[1])
+    t.matches("tool 'far_two': description: is required", refused[2])
+    refused = wire.provide(channel, 'far', { 'no table', { name = 'far_ok', description = 'Fine.' } }).refused
+    t.eq(1, #refused)
+    t.ok(core.get().registry:get('far_ok'))
+    require('mcp-tools').unregister('far_echo')
+  end)
+
+  it('come in pieces, and those before go with the last one', function()
+    local TWO = { name = 'far_two', description = 'Two.' }
+    local THREE = { name = 'far_three', description = 'Three.' }
+    local function provide(list, first, last)
+      return wire.provide(channel, 'far', list, 'tools', { first = first, last = last }).refused
+    end
+    wire.provide(channel, 'far', { ECHO })
+    t.eq({}, provide({ TWO }, true, false))
+    t.ok(core.get().registry:get('far_echo'), 'gone before the list had ended')
+    t.eq(1, #provide({ { name = 'far_four' } }, false, false))
+    t.eq({}, provide({ THREE }, false, true))
+    t.ok(not core.get().registry:get('far_echo'), 'still there, though no piece had it')
+    t.ok(core.get().registry:get('far_two') and core.get().registry:get('far_three'))
+    provide({ TWO }, true, false) -- cut off: another list begins
+    provide({ THREE }, true, true)
+    t.ok(not core.get().registry:get('far_two'), 'kept for a piece of a list that never ended')
+  end)
+
+  it('are there under a new name that clients cannot tell from the old one', function()
+    local OLD = { name = 'far_read.file', description = 'Old.' }
+    local NEW = { name = 'far_read_file', description = 'New.' }
+    wire.provide(channel, 'far', { OLD })
+    t.eq({}, wire.provide(channel, 'far', { NEW }).refused)
+    t.eq({ 'far_read_file' }, names())
+    t.eq({}, wire.provide(channel, 'far', { OLD }, 'tools', { first = true, last = false }).refused)
+    wire.provide(channel, 'far', {}, 'tools', { first = false, last = true })
+    t.eq({ 'far_read.file' }, names())
+    t.eq(1, #wire.provide(channel, 'far', { OLD, NEW }).refused)
+    t.eq({ 'far_read.file' }, names())
+  end)
+
+  it('are found in the catalogue under the name that clients call', function()
+    local catalogue = require('mcp-tools.scope.tool_search')
+    wire.provide(channel, 'far', { ECHO })
+    t.eq('far: far_echo', catalogue.search(core.get().registry:list('tools'), '', 10, 'nvim_'))
+  end)
+
+  it('cost little once they are taken in, however many there are', function()
+    local many = {}
+    for i = 1, 1000 do
+      local properties = { a = { type = 'string', description = ('x'):rep(40) }, b = { type = 'integer' } }
+      local schema = { type = 'object', properties = properties }
+      many[i] = { name = 'far_' .. i, description = ('x'):rep(200), input_schema = schema }
+    end
+    require('mcp-tools.config').reset()
+    require('mcp-tools.config').setup({ approval = { groups = { buffer = 'ask' } } })
+    local report = require('mcp-tools.loading.report')
+    report.unknown_names(core.get().registry) -- what is bundled is known from now on
+    local taken = work(function()
+      wire.provide(channel, 'far', many)
+    end)
+    local list
+    local listed = work(function()
+      list = wire.list('tools').json
+    end)
+    t.eq(1000, #vim.json.decode(list))
+    local looked = work(function()
+      report.unknown_names(core.get().registry)
+    end)
+    local gone = work(function()
+      wire.withdraw(channel, 'far')
+    end)
+    t.eq({}, names())
+    local text = ('%d taken in, %d listed, %d looked at, %d taken out'):format(taken, listed, looked, gone)
+    t.ok(listed * 25 < taken and looked * 50 < taken and gone * 20 < taken, text)
+  end)
+
+  it('what cannot be read is an error of the call, and nothing throws', function()
+    wire.provide(channel, 'far', { ECHO })
+    local outcome = call('far_echo')
+    wire.remote_result(pending().id, { kind = 'data', text = '{' })
+    t.eq('execution_error', outcome.err.code)
+    remote.receive('nonsense', 'id')
+    remote.receive('remote_result', 'nowhere', {})
+    remote.receive('remote_ask', 'nowhere', 1, '{}')
+  end)
+
+  it('are not run for a call that has ended, and are stopped when one ends by itself', function()
+    local sent, handler = {}, nil
+    local target = remote.target({
+      send = function(_, event, _, what)
+        table.insert(sent, { event, type(what) == 'table' and what.name or what })
+      end,
+    })
+    require('mcp-tools').register({
+      name = 'far_echo',
+      description = 'Goes there in the middle of its work.',
+      execute = function(ctx)
+        handler = ctx
+      end,
+    })
+    call('far_echo')
+    pending():cancel('user')
+    remote.call(target, handler, { name = 'far_echo' }, {})
+    call('far_echo')
+    handler('done')
+    remote.call(target, handler, { name = 'far_echo' }, {})
+    t.eq({}, sent)
+    call('far_echo')
+    remote.call(target, handler, { name = 'far_echo' }, {})
+    handler('done')
+    t.eq({ { 'remote_call', 'far_echo' }, { 'remote_cancel', 'ended' } }, sent)
+    t.eq({}, target.calls)
+    remote.receive('remote_result', handler.id, { kind = 'empty' })
+    t.eq({}, target.stopping)
+    require('mcp-tools').unregister('far_echo')
+  end)
+end)
+
+describe('schemas of a mounted server', function()
+  local channel
+
+  before_each(function()
+    require('mcp-tools.config').setup({ approval = { default = 'allow' } })
+    channel = other()
+    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
+  end)
+
+  after_each(function()
+    wire.lost(channel)
+    vim.fn.jobstop(channel)
+  end)
+
+  --- What is published of a tool with these schemas, given as JSON.
+  local function published(input, output)
+    local text = ('[{"name":"far_x","description":"x","input_schema":%s%s}]'):format(
+      input,
+      output and ',"output_schema":' .. output or ''
+    )
+    t.eq({}, wire.provide(channel, 'far', text).refused)
+    return vim.json.decode(wire.list('tools').json)[1]
+  end
+
+  for _, property in ipairs({
+    '{"type":"array","items":[{"type":"string"},{"type":"number"}]}',
+    '{"type":"string","required":true}',
+    '{"type":"number","minimum":0,"exclusiveMinimum":true}',
+    '{"type":"string","examples":"x"}',
+    '{"type":"string","example":"x","descriptoin":"y"}',
+    '{"type":"object","unevaluatedProperties":false}',
+    '{"$dynamicRef":"#node"}',
+    '{"$ref":"https://example.com/other.json"}',
+    '{"type":"string","description":null,"enum":null}',
+    '{"type":"any"}',
+  }) do
+    it('are published as they came: ' .. property, function()
+      notifications.collect()
+      local schema = ('{"type":"object","properties":{"a":%s},"required":["a"]}'):format(property)
+      local tool = published(schema, schema)
+      local told = notifications.text()
+      notifications.restore()
+      t.eq(vim.json.decode(schema), tool.inputSchema)
+      t.eq(vim.json.decode(schema), tool.outputSchema)
+      t.eq('', told)
+    end)
+  end
+
+  it('have the form that clients need at the top', function()
+    t.eq({ type = 'object', properties = vim.empty_dict() }, published('{"properties":[]}').inputSchema)
+    t.eq(nil, published('{"type":"object"}', '{"type":"array"}').outputSchema)
+    local refused = wire.provide(channel, 'far', '[{"name":"far_x","description":"x","input_schema":{"type":"array"}}]')
+    t.matches('input_schema.type: must be "object"', refused.refused[1])
+    local deep = ('{"items":'):rep(200) .. '{}' .. ('}'):rep(200)
+    local text = ('[{"name":"far_x","description":"x","input_schema":{"type":"object","x":%s}}]'):format(deep)
+    t.eq(1, #wire.provide(channel, 'far', text).refused)
+  end)
+
+  it('keep large integers and the order of their keys when they come as text', function()
+    local schema =
+      '{"type":"object","properties":{"z":{"maximum":18446744073709551615},"a":{"const":1234567890123456789}}}'
+    local tools = { { name = 'far_x', description = 'x', input_schema = schema, output_schema = schema } }
+    t.eq({}, wire.provide(channel, 'far', vim.json.encode(tools)).refused)
+    local list = wire.list('tools').json
+    t.ok(list:find('"inputSchema":' .. schema, 1, true) and list:find('"outputSchema":' .. schema, 1, true), list)
+    t.eq('object', core.get().registry:get('far_x').input_schema.type)
+    tools[1].input_schema = '{"type":'
+    t.eq(1, #wire.provide(channel, 'far', vim.json.encode(tools)).refused)
+  end)
+
+  it('leave the check of arguments to the server', function()
+    published('{"type":"object","properties":{"n":{"type":"integer"},"o":{"type":"object"}},"required":["n"]}')
+    local function args_of(args, exact)
+      local call = core.get().executor:execute('far_x', args, { host = 'test', exact_args = exact })
+      t.eq('running', call.state)
+      call:cancel('test')
+      return vim.json.encode(call.args)
+    end
+    t.eq('{}', args_of({}))
+    t.eq('{"o":{}}', args_of({ o = {} }))
+    t.eq('{"o":[]}', args_of({ o = {} }, true))
+    t.eq('{"n":null}', args_of({ n = vim.NIL }))
+  end)
+end)

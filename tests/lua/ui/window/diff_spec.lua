@@ -1,0 +1,65 @@
+-- every Neovim
+local diff = require('mcp-tools.ui.window.diff')
+local t = require('helpers')
+
+---The parts of rows with their groups: `row:text:group`.
+local function parts(lines, spans)
+  local list = {}
+  for row, each in pairs(spans) do
+    for _, span in ipairs(each) do
+      table.insert(list, ('%d:%s:%s'):format(row, lines[row]:sub(span[1], span[2]), span[3]))
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+local function has(list, ...)
+  for _, part in ipairs({ ... }) do
+    t.ok(vim.list_contains(list, part), part .. ' is not among ' .. vim.inspect(list))
+  end
+end
+
+describe('a difference', function()
+  it('tells what goes from the head of a file, however it looks', function()
+    local lines = { '--- a/x', '+++ b/x', '@@ -1,2 +1,2 @@', '--- a', '-x', '+++ b', '+y', '--- a/z', '+++ b/z', ' z' }
+    t.eq({
+      '1:--- a/x:Heading',
+      '2:+++ b/x:Heading',
+      '3:@@ -1,2 +1,2 @@:Changed',
+      '4:--- a:Removed',
+      '5:-x:Removed',
+      '6:+++ b:Added',
+      '7:+y:Added',
+      '8:--- a/z:Heading',
+      '9:+++ b/z:Heading',
+    }, parts(lines, diff.spans(lines)))
+  end)
+
+  it('has the colours of the language of each file in what comes and stays, and behind a margin', function()
+    local lines = { '--- a/x.lua', '+++ b/x.lua', '@@ -1,2 +1,2 @@', ' local a = 1', '-local b', '+local c' }
+    vim.list_extend(lines, { '--- a/y.c', '+++ b/y.c', '@@ -0,0 +1 @@', '+return 0;' })
+    local list = parts(lines, diff.spans(lines))
+    has(list, '4:local:@keyword.lua', '6:local:@keyword.lua', '10:return:@keyword.return.c', '5:-local b:Removed')
+    t.eq(nil, vim.iter(list):find('5:local:@keyword.lua'))
+    local spans = diff.spans({ '+local c' }, { offset = 4, hunk = '@@ -0,0 +1 @@', path = 'x.lua' })
+    t.eq({ { 5, 12, 'Added' }, { 6, 10, '@keyword.lua' } }, vim.list_slice(spans[1], 1, 2))
+  end)
+
+  it('says no more of a text that is none, and of much that is to be parsed', function()
+    t.eq({ '1:+x:Added', '3:-y:Removed' }, parts({ '+x', 'z', '-y' }, diff.spans({ '+x', 'z', '-y' })))
+    local many = {}
+    for i = 1, 500 do
+      many[i] = '+local x = 1'
+    end
+    local spans = diff.spans(many, { hunk = '@@ -0,0 +1,500 @@', path = 'x.lua' })
+    t.eq({ 500, 1 }, { #spans, #spans[500] })
+    local files = {}
+    for i = 1, 4 do
+      local name = ('+++ b/%d.lua'):format(i)
+      vim.list_extend(files, { '--- /dev/null', name, '@@ -0,0 +1 @@', '+local x = "' .. ('y'):rep(7000) .. '"' })
+    end
+    spans = diff.spans(files)
+    t.eq({ true, true, 1, 1 }, { #spans[4] > 1, #spans[8] > 1, #spans[12], #spans[16] })
+  end)
+end)

@@ -1,5 +1,4 @@
 -- What tools are asked, by the names of their arguments: a new tool is measured without being named here.
--- Receives: a definition, the places of a project. Sends: arguments. Does not know about: what a tool does.
 
 local M = {}
 

@@ -1,10 +1,5 @@
 #!/usr/bin/env python3
-"""Calls over `mcp-tools stdio` for an hour, while editor and bridge are restarted and killed in turn.
-
-Receives: `--minutes`, `--every` seconds, `--rate` of calls a second.
-Sends: a line after each turn, then what came of the calls; exit code 1 when one was lost, or a process left.
-Does not know about: the restarts themselves (tests/support/restarts.py, which a short test runs as well).
-"""
+"""Calls over `mcp-tools stdio` for an hour, while editor and bridge are restarted and killed in turn."""
 
 from __future__ import annotations
 

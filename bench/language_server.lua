@@ -1,6 +1,5 @@
 -- A language server inside the editor that knows a lot: large answers, ready when asked, so that what is measured is
 -- what a tool makes of them. Receives: requests of `vim.lsp`. Sends: the same answers each time.
--- Does not know about: tools.
 
 local M = {}
 

@@ -1,8 +1,5 @@
 """Load by wrk, whose own cost is small beside what it measures.
 
-Receives: an `Endpoint` and how long; sends a `Sample` (milliseconds, calls per second).
-Does not know about: what is measured against what.
-
 wrk comes from PATH, else from the Debian archive of this machine's apt, unpacked into `.deps/wrk` (no root).
 Each answer is checked for what it must hold; a single wrong one ends the run.
 """

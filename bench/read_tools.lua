@@ -1,6 +1,5 @@
 -- Every tool that only reads, called in turn in a large project and a large buffer, with the main thread watched.
 -- Loaded by the Neovim that is measured. Receives: how often. Sends: `READ_TOOLS.found`, once all are done.
--- Does not know about: any tool.
 
 local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local arguments = dofile(here .. '/arguments.lua')

@@ -1,8 +1,4 @@
-"""Interleaved rounds: what is compared runs again and again in turn, so a busy machine is busy for all.
-
-Receives: named measurements. Sends: medians, and medians of the ratios within a round.
-Does not know about: what is measured.
-"""
+"""Interleaved rounds: what is compared runs again and again in turn, so a busy machine is busy for all."""
 
 from __future__ import annotations
 

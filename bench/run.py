@@ -1,10 +1,6 @@
 #!/usr/bin/env python3
 """Measure, and say how it compares: `make bench`, or bench/run.py with `--help`.
 
-Receives: what `make setup` has installed. Sends: a table, also as bench/RESULTS.md; exit code 1 only when
-something did not run, since speed is reported here and not tested.
-Does not know about: how anything is measured; each module of `scenarios/` does.
-
 Everything runs with the default limits. A figure is the median of 5 rounds in which it and what it is
 compared with took turns; ratios are taken within a round: a busy machine changes them less than milliseconds.
 """

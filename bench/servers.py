@@ -1,8 +1,4 @@
-"""The programs that are measured or measured against, each a process of its own.
-
-Receives: a Neovim's socket. Sends: `Program`s with a port, and `Endpoint`s for load on them.
-Does not know about: scenarios, reaches.
-"""
+"""The programs that are measured or measured against, each a process of its own."""
 
 from __future__ import annotations
 

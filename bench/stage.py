@@ -1,8 +1,4 @@
-"""What every scenario is given: a running Neovim, the servers, and how much to do.
-
-Receives: a Neovim program, an `Amount`. Sends: a `Stage`, torn down at its end.
-Does not know about: scenarios.
-"""
+"""What every scenario is given: a running Neovim, the servers, and how much to do."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Rows and how they look.
-
-Receives: `Row`s. Sends: text for the terminal and bench/RESULTS.md.
-Does not know about: how anything was measured.
-"""
+"""Rows and how they look."""
 
 from __future__ import annotations
 

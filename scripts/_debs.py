@@ -1,9 +1,5 @@
 """Packages from the Debian archive that this machine's apt already uses, unpacked beside the system.
 
-Receives: a suite and package names, or a lock (one `SHA256 FILE POOL/PATH` per line).
-Sends: verified .deb files in a cache folder, and trees unpacked from them.
-Does not know about: Neovim or luacheck (`get-nvim` and `setup` do).
-
 Trust: a resolved set is what apt takes from the suite's signed index (checked against Debian's keyring), each
 file against its SHA-256; of a locked set the SHA-256 in the lock decides. apt itself does every download, so
 the machine's proxies and mirrors hold here too. Nothing needs root; dpkg's database is not read or written.

@@ -1,5 +1,4 @@
 -- The editor's side of `make demo`: a plugin manager would load the plugin, a person would write the rest.
--- Receives: MCP_TOOLS_DEMO_PYTHON. Sends: three registered tools and a `Demo` table that the script asks.
 
 vim.opt.runtimepath:prepend(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
 

@@ -1,9 +1,5 @@
 """Checks of what `dist` has built, as those find it who install it: nothing of the checkout takes part.
 
-Receives: the files that were built, the checkout for its lock and its Neovim.
-Sends: a line for each check that held; `Wrong` for the first that did not.
-Does not know about: how the files are made.
-
 The wheel goes into an environment of its own with the locked packages; the rock is laid out as LuaRocks does
 it (its own programs are not needed for that), and a Neovim that has nothing but this rock runs the bridge.
 """

@@ -1,8 +1,4 @@
-"""A headless Neovim in folders of its own, for programs that show something.
-
-Receives: a program, an empty folder, a configuration. Sends: values of Lua expressions.
-Does not know about: what is shown.
-"""
+"""A headless Neovim in folders of its own, for programs that show something."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The licences of what a user of the bridge installs, from the metadata of the packages themselves.
-
-Receives: requirements.lock, the packages of this Python. Sends: the rows of THIRD-PARTY.md.
-Does not know about: versions (the lock has them), what only development needs.
-"""
+"""The licences of what a user of the bridge installs, from the metadata of the packages themselves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 -- Runs luacheck inside Neovim: `nvim -l scripts/_luacheck.lua LUACHECK_TREE [luacheck's arguments]`.
--- Receives: the tree that `setup` unpacked. Sends: luacheck's report and exit code.
--- Does not know about: a Lua interpreter or LuaFileSystem on the machine; vim.uv stands in for what luacheck uses.
 
 local tree = table.remove(_G.arg, 1)
 package.path = ('%s/usr/share/lua/5.1/?.lua;%s/usr/share/lua/5.1/?/init.lua;%s'):format(tree, tree, package.path)

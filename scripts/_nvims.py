@@ -1,10 +1,4 @@
-"""The Neovims of development: those that the tests run on, and the one that people's programs start.
-
-Receives: REQUIRE_NVIM (such as `0.10,0.12`: a run fails without these) and NVIM_0_10, NVIM_0_11, NVIM_0_12
-(paths of programs to take instead of installing one); PATH, for a Neovim of the person's own.
-Sends: `.deps/nvim-*`, and `.deps/nvims.json`, {"found": {minor: path}, "missing": {minor: reason}}.
-Does not know about: pytest, or how an installation works (`get-nvim` does).
-"""
+"""The Neovims of development: those that the tests run on, and the one that people's programs start."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """What a release is: its version, its files for the registries, its section of the change log.
 
-Receives: a checkout. Sends: the facts of pyproject.toml, `server.json`, a rockspec, texts with a new version.
-Does not know about: how a package is built or checked (`dist`), what is uploaded where.
-
 The version stands in pyproject.toml. Python and Lua need it without reading that, so it stands in VERSIONED
 as well; `cut` writes all of them, tests/tooling/test_release.py compares them.
 """

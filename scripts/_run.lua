@@ -1,8 +1,5 @@
 -- The editor's side of `make run`: sets the plugin up unless the person's configuration did, starts the bridge, and
 -- shows how a client reaches it.
--- Receives: the checkout that it lies in, and the Python that has what the bridge needs.
--- Sends: a window, and a file that a shell can read (.deps/run.env).
--- Does not know about: which Neovim this is, what the person's configuration does.
 
 local python = ...
 local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))

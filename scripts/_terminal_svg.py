@@ -1,9 +1,4 @@
-"""What a terminal shows, as a picture for the README.
-
-Receives: the lines of a screen with their colours, as `tmux capture-pane -e` gives them.
-Sends: an SVG. What stands apart is drawn at its own column, so that no font moves what comes after it.
-Does not know about: what runs in the terminal.
-"""
+"""What a terminal shows, as a picture for the README."""
 
 from __future__ import annotations
 

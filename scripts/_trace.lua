@@ -1,7 +1,4 @@
 -- The editor's side of `make trace`: a plugin manager would load the plugin; the notebook is for the trace alone.
--- Receives: MCP_TOOLS_TRACE_BRIDGE (a JSON list: the command of the bridge with its own notebook).
--- Sends: `Trace` for the script. Its entries, one for each change of the file: when, file, function.
--- Does not know about: what is drawn of it.
 
 local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
 vim.opt.runtimepath:prepend(root)

@@ -1,9 +1,4 @@
-"""The bridge with a notebook: which file calls into which, and when. Started by Neovim in the bridge's place.
-
-Receives: the file to write to, as its argument; SIGUSR1 (begin anew) and SIGUSR2 (write) from `trace`.
-Sends: a JSON list of `[nanoseconds, file, function]`, an entry for each change of the file.
-Does not know about: what is drawn of it.
-"""
+"""The bridge with a notebook: which file calls into which, and when. Started by Neovim in the bridge's place."""
 
 from __future__ import annotations
 

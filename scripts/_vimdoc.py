@@ -1,8 +1,4 @@
-"""Lays text out as Vim help: 78 columns, tags at the right, lists that hang.
-
-Receives: plain text with `code`, blank lines between paragraphs and `- ` items.
-Sends: lines. Does not know about: what the text says.
-"""
+"""Lays text out as Vim help: 78 columns, tags at the right, lists that hang."""
 
 from __future__ import annotations
 

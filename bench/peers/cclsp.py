@@ -1,8 +1,4 @@
-"""cclsp, over stdio, with everybody's language server.
-
-Receives: a folder with the project. Sends: its answers.
-Does not know about: what is right.
-"""
+"""cclsp, over stdio, with everybody's language server."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Installing the peers from package registries, as bench/serena.lock and bench/npm pin them.
-
-Receives: nothing. Sends: `.deps/serena` and `.deps/bench-npm`, complete or absent, or why one cannot be had.
-Does not know about: how they are run.
-"""
+"""Installing the peers from package registries, as bench/serena.lock and bench/npm pin them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The floor: the language server alone, asked over stdio by the least that a client can be.
-
-Receives: a folder with the project. Sends: its answers as JSON text.
-Does not know about: MCP, editors, what is right.
-"""
+"""The floor: the language server alone, asked over stdio by the least that a client can be."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""An MCP client for any server, over stdio or HTTP; it does little, for the servers are what is measured.
-
-Receives: how a server is started, or where it listens. Sends: the text of tool results, as a model reads it.
-Does not know about: which server it is.
-"""
+"""An MCP client for any server, over stdio or HTTP; it does little, for the servers are what is measured."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Ours: a Neovim that a language server is configured in as people do, its bridge, a client over HTTP.
-
-Receives: a folder with the project, a Neovim. Sends: answers of the editor's tools.
-Does not know about: what is right.
-"""
+"""Ours: a Neovim that a language server is configured in as people do, its bridge, a client over HTTP."""
 
 from __future__ import annotations
 

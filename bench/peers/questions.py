@@ -1,8 +1,4 @@
-"""The questions, what is right, and what an answer says besides.
-
-Receives: somebody who answers. Sends: for each question the time, the size and the judgement of each answer.
-Does not know about: who is asked, tables.
-"""
+"""The questions, what is right, and what an answer says besides."""
 
 from __future__ import annotations
 

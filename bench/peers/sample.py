@@ -1,8 +1,5 @@
 """The sample project: what everybody is asked about, and what is right.
 
-Receives: a folder. Sends: a Python project of 45 modules, and facts about it.
-Does not know about: who is asked, what an answer looks like.
-
 `Ledger.post_entry` is used 30 times in 12 files; a second class has a method of that name, and the word
 stands in strings and comments.
 """

@@ -1,8 +1,5 @@
 """Serena: its classic tools over stdio, with everybody's language server.
 
-Receives: a folder with the project. Sends: its answers.
-Does not know about: what is right.
-
 It sends usage data and looks for news at start unless told not to; a proxy that nobody is at keeps it from
 the network besides.
 """

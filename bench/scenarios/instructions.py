@@ -1,8 +1,4 @@
-"""User-space instructions of one tool call, counted by callgrind: the same however busy a machine is.
-
-Receives: a Neovim. Sends: one row, or one that says why there is no figure (valgrind is not installed).
-Does not know about: time.
-"""
+"""User-space instructions of one tool call, counted by callgrind: the same however busy a machine is."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""JSON-RPC 2.0 as text: bytes in, checked messages out, and the bodies of errors.
-
-Receives: the body of a request. Sends: `Request`, `Notification`, `Answer`, `Batch`, or a `Fault`: why not.
-Does not know about: HTTP, sessions, what any method means.
-"""
+"""JSON-RPC 2.0 as text: bytes in, checked messages out, and the bodies of errors."""
 
 from __future__ import annotations
 

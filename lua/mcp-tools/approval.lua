@@ -1,8 +1,4 @@
 --- Approval, for plugins of the person: which questions wait, and an answer to one. `:h mcp-tools-approval-yourself`
----
---- Receives: answers of handlers of `User McpToolsApproval`.
---- Sends: them to ui/approval/.
---- Does not know about: what a question is about.
 
 local questions = require('mcp-tools.ui.approval')
 

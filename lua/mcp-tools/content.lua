@@ -1,9 +1,5 @@
 --- Content values: what a tool returns when plain data is not enough (text, images, audio, resources).
 ---
---- Receives: raw strings and bytes from tools.
---- Sends: tagged tables that `calls/result.lua` turns into MCP content blocks (base64 and all).
---- Does not know about: calls, transports, JSON.
----
 --- Each value carries a metatable, so a tool's data that happens to have a `type` field is never mistaken for content.
 --- Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 

@@ -1,9 +1,5 @@
 --- The parts of this editor, put together: its registry, and once something is called its executor and gateway.
 ---
---- Receives: the options (config/init.lua).
---- Sends: the parts to whoever asks for them.
---- Does not know about: how a part works.
----
 --- Requires inside functions are start-up cost: who registers a tool while the editor starts needs the registry alone.
 
 local config = require('mcp-tools.config')

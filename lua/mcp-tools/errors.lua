@@ -1,8 +1,4 @@
 --- Error values and the one list of their codes.
----
---- Receives a code, a message and, for arguments that fail their schema, the list of faults.
---- Sends back a plain table that can be stored, encoded and compared.
---- Does not know about MCP, HTTP or which layer made the error; `bridge/mcp_tools_nvim/errors.py` holds the same list.
 
 local M = {}
 

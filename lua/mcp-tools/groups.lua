@@ -1,9 +1,5 @@
 --- What is offered, switched and loaded again while clients are connected: a group, or one thing of it.
 ---
---- Receives: names, from the public API, `:McpTools tools` and the tool `bridge_refresh`.
---- Sends: options to loading/selection.lua; orders to the loaders in loading/. Clients hear of it by the registry.
---- Does not know about: clients, files. Calls that run go on, with the definition that they began with.
----
 --- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean the bundled.
 
 local bundled = require('mcp-tools.loading.bundled')

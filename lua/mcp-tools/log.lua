@@ -1,9 +1,5 @@
 --- Log file.
 ---
---- Receives: lines from every part of the plugin and from the bridge's stderr.
---- Sends: them to one file, asynchronously.
---- Does not know about: notifications.
----
 --- Safe in fast callbacks: the file is only touched from the main loop.
 
 local uv = vim.uv

@@ -1,9 +1,5 @@
 --- Notifications for the person.
 ---
---- Receives: what the person should see.
---- Sends: it to `vim.notify` or the message line, and to the log.
---- Does not know about: where a message comes from.
----
 --- Safe in fast callbacks.
 
 local log = require('mcp-tools.log')

@@ -1,9 +1,5 @@
 --- Face of the registry for plugins written for guill/mcp-tools.nvim: its functions, on the registry of this editor
 --- (registry/store.lua).
----
---- Receives: names, definitions and arguments of plugins written for guill/mcp-tools.nvim.
---- Sends: the reply shapes that they know.
---- Does not know about: how a registry works.
 
 local core = require('mcp-tools.core')
 local results = require('mcp-tools.calls.result')

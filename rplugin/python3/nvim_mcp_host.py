@@ -1,9 +1,5 @@
 """The remote plugin: runs tools that are written in Python.
 
-Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python_worker/process.lua, by notification.
-Sends: `ready` to lua/mcp-tools/python_worker/worker.lua; what calls tell to lua/mcp-tools/calls/remote.lua.
-Does not know about: tools (bridge/mcp_tools_nvim/python_tools has all of that).
-
 The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;
 that changes nothing, and the file imports nothing but pynvim until it is called.
 """

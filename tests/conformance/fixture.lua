@@ -1,8 +1,4 @@
 --- What the conformance suites expect of a server, registered as any plugin would: through the public API only.
----
---- Receives: nothing; a test's init.lua runs this file after `setup()` with an empty `tool_prefix`.
---- Names, arguments and texts are the suites' own (`conformance list --server`). What asks the client is in
---- fixture_inputs.lua.
 
 local mcp = require('mcp-tools')
 local content = mcp.content

@@ -1,6 +1,4 @@
 --- What the conformance suites expect of tools and prompts that ask their client: elicitation, sampling, roots.
----
---- Receives: nothing; run after fixture.lua. Names, questions and keys are the suites' own.
 
 local mcp = require('mcp-tools')
 

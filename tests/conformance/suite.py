@@ -1,9 +1,5 @@
 """Runs a conformance suite and judges every single check that it made.
 
-Receives: a URL, the arguments of one of the two pinned suites, the list of what may fail.
-Sends: complaints; an empty list means that the server conforms, but for what was expected.
-Does not know about: the server.
-
 The suites' own summaries hide warnings, skipped checks and scenarios that tested nothing, so only what they
 wrote down (checks.json) counts here.
 """

@@ -1,6 +1,4 @@
 -- Runs one Lua spec inside a real Neovim: `nvim --headless -u NONE -i NONE -n -l tests/lua/run.lua SPEC`.
--- Receives: the path of a spec. Sends: one line per test on stdout, exit code 1 when one failed or none ran.
--- Does not know about: pytest, which runs each spec on each Neovim (tests/lua/test_specs.py).
 
 local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local root = vim.fs.dirname(vim.fs.dirname(vim.uv.fs_realpath(here)))

@@ -1,9 +1,5 @@
 """The agents for the terminal that find an editor by themselves, each in a terminal of its own.
 
-Receives: a home that is thrown away, the folder to start in, the scripted model.
-Sends: a terminal with the agent.
-Does not know about: editors, what is tested.
-
 They come from npm by the lock of tests/clients/npm, which `install` brings to `.deps/agents`. None has an
 account; a proxy that is not there keeps them from asking anybody but loopback.
 """

@@ -1,9 +1,4 @@
-"""A real Neovim with a real bridge, and real MCP clients for it, one per transport.
-
-Receives: how to spawn a Neovim, what its init.lua registers.
-Sends: a `Bridge` (endpoint, process, Neovim) and connected clients.
-Does not know about: pytest (tests/e2e/conftest.py has the fixtures).
-"""
+"""A real Neovim with a real bridge, and real MCP clients for it, one per transport."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Kept captures: what a screen shows, with the groups and colours of its cells, compared with how it was.
 
-Receives: a terminal, or a text; the name of a capture. Sends: nothing, or what is another.
-`--update-captures` writes them anew. Does not know about: what is shown.
-
 A capture is `FOLDER/NAME.txt`. Where one Neovim draws something else, its own is `FOLDER/NAME.nvim-0.10.txt`.
 """
 

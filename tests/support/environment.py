@@ -1,8 +1,4 @@
-"""The plugin's own Python environment, built as a build step builds it.
-
-Receives: a data folder, with or without `uv`. Sends: the finished run.
-Does not know about: Neovim, pytest.
-"""
+"""The plugin's own Python environment, built as a build step builds it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A forwarder, as `ssh -L` is one: a port or a unix socket here leads to one that is somewhere else.
-
-Receives: an address to listen at, the address that is meant.
-Sends: bytes, both ways, as they come; the end of one side ends the other.
-Does not know about: what is said. `cut` is the network that breaks, `serve` the tunnel that is there again.
-"""
+"""A forwarder, as `ssh -L` is one: a port or a unix socket here leads to one that is somewhere else."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Folders for editors of tests, whose projects want ports that nobody else wants.
-
-Receives: nothing. Sends: a `Home` that is gone when its context ends. Does not know about: pytest.
-A project's port follows from its path. Of the dozens of editors that a run has at a time, in several
-processes, two would want the same one now and then: one would take its neighbour, and say so to its person.
-"""
+"""Folders for editors of tests, whose projects want ports that nobody else wants."""
 
 from __future__ import annotations
 

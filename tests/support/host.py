@@ -1,8 +1,4 @@
-"""A client of the official Python SDK whose files servers may read (`ai.nimblebrain/host-resources`).
-
-Receives: a bridge, files, what the client declares. Sends: a connected session that answers as the
-extension's description has it. The SDK knows no requests of servers but MCP's own; this session two more.
-"""
+"""A client of the official Python SDK whose files servers may read (`ai.nimblebrain/host-resources`)."""
 
 from __future__ import annotations
 

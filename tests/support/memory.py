@@ -1,9 +1,4 @@
-"""The editor's twin in memory, for tests: tools are Python callables, the laws are those of the real one.
-
-Receives the verbs of `Editor`; sends `started`, `wake`, `log`, `changed` and `updated` to its listeners.
-Does not know about: msgpack, sockets, Lua. It can be silent, block at a prompt or lose events.
-Longer than others, since the laws of the twin are only worth something when they can be read in one place.
-"""
+"""The editor's twin in memory, for tests: tools are Python callables, the laws are those of the real one."""
 
 from __future__ import annotations
 

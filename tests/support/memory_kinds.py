@@ -1,8 +1,4 @@
-"""What the editor's twin offers: tools, resources, templates and prompts, as Python callables.
-
-Receives: definitions from tests; names and URIs from the twin. Sends: what to call, and its value as it looks
-on the wire. Does not know about: calls, time.
-"""
+"""What the editor's twin offers: tools, resources, templates and prompts, as Python callables."""
 
 from __future__ import annotations
 

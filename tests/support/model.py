@@ -1,9 +1,4 @@
-"""A scripted model on loopback, for agents that tests run: it speaks what three vendors' models speak.
-
-Receives: steps, which the next requests with the right tools get; requests of agents.
-Sends: answers, streamed or whole; the requests, for tests to look into.
-Does not know about: which agent asks, what its tools do.
-"""
+"""A scripted model on loopback, for agents that tests run: it speaks what three vendors' models speak."""
 
 from __future__ import annotations
 

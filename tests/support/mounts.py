@@ -1,7 +1,4 @@
-"""Servers that tests mount, and the words to do so.
-
-Receives: a bridge. Sends: mounted servers, how they are, what they have written down.
-"""
+"""Servers that tests mount, and the words to do so."""
 
 from __future__ import annotations
 

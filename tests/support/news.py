@@ -1,7 +1,4 @@
-"""What a client of the Python SDK hears of changes, by whichever way its transport has.
-
-Receives: a connected bridge, what to hear of. Sends: a client and the news, as they come.
-"""
+"""What a client of the Python SDK hears of changes, by whichever way its transport has."""
 
 from __future__ import annotations
 

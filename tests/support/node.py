@@ -1,7 +1,4 @@
-"""Programs from npm, run with the development environment's own Node; none has to be on PATH.
-
-Receives: a script, its arguments. Sends: exit code and output, or a line at a time.
-"""
+"""Programs from npm, run with the development environment's own Node; none has to be on PATH."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A real headless Neovim for one test.
-
-Receives: a program, folders of its own, the test's init.lua.
-Sends: an `Nvim` that answers, and that is gone when the test is.
-Does not know about: pytest (tests/conftest.py has the fixtures).
-"""
+"""A real headless Neovim for one test."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """How tests start processes: each has a session of its own, and ends with the test run.
 
-Receives: a command, and options as `subprocess` has them. Sends: a process, or its finished run.
-Does not know about: what is started. tests/tooling/test_processes.py finds starts that go another way.
-
 In the group of the test run a process would get signals that are meant for others: Ctrl-C, a terminal's end,
 and the hang-up that the kernel sends to a whole group that loses its last tie to a shell while one of its
 members is stopped, as some tests stop editors.

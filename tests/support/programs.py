@@ -1,8 +1,4 @@
-"""A Neovim for Python programs that call its tools: `mcp_tools_nvim.api`, and scripts that use it.
-
-Receives: how to spawn a Neovim. Sends: the Neovim with tools of every kind, scripts as processes.
-Does not know about: pytest.
-"""
+"""A Neovim for Python programs that call its tools: `mcp_tools_nvim.api`, and scripts that use it."""
 
 from __future__ import annotations
 

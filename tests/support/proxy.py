@@ -1,10 +1,4 @@
-"""A proxy for clients that cannot send a token, which can also play a network that breaks.
-
-Receives: HTTP/1.1 connections on a port of its own.
-Sends: the same bytes to the bridge, with `Authorization` added and this port in `Host` and `Origin` replaced
-by the bridge's; answers come back untouched, as they arrive. All other headers keep their exact spelling.
-Does not know about: MCP, beyond the text that marks a request whose answer is to be cut off.
-"""
+"""A proxy for clients that cannot send a token, which can also play a network that breaks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Editors with tools written in Python, and the two ways to call these.
-
-Receives: a Neovim with tests/support/python_tools on its runtimepath.
-Sends: callers, over MCP and from Lua, whose results look the same.
-Does not know about: pytest.
-"""
+"""Editors with tools written in Python, and the two ways to call these."""
 
 from __future__ import annotations
 

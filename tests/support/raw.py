@@ -1,7 +1,4 @@
-"""An MCP client that does only what it is told: for sending what no real client would.
-
-Receives: a bridge. Sends: HTTP requests, well-formed or not. Does not know about: what should come back.
-"""
+"""An MCP client that does only what it is told: for sending what no real client would."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A client that goes on over `mcp-tools stdio` while the editor and the bridge end and come back under it.
-
-Receives: how to start an editor, how long and how often. Sends: a `Tally` of what its calls came to.
-Does not know about: pytest, who looks at the tally.
-"""
+"""A client that goes on over `mcp-tools stdio` while the editor and the bridge end and come back under it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A msgpack-RPC client for tests: small, strict, and not the one that it helps to test.
-
-Receives: requests for Neovim, and what Neovim sends. Sends: results, `RpcError`, notifications in a queue.
-"""
+"""A msgpack-RPC client for tests: small, strict, and not the one that it helps to test."""
 
 from __future__ import annotations
 

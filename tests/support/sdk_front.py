@@ -1,7 +1,4 @@
-"""The SDK's own front before our server: what our front hands to handlers, made from the SDK's contexts.
-
-Receives: requests on their way through a server's middleware. Sends: them on, with a `Dispatch` like ours.
-"""
+"""The SDK's own front before our server: what our front hands to handlers, made from the SDK's contexts."""
 
 from __future__ import annotations
 

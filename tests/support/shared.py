@@ -1,8 +1,4 @@
-"""One bridge for many tests, since its start costs more than they do: it must be idle after each of them.
-
-Receives: which Neovim, options. Sends: a running `Bridge`; whether a test left anything behind in it.
-Does not know about: pytest (tests/conftest.py has the fixture).
-"""
+"""One bridge for many tests, since its start costs more than they do: it must be idle after each of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A client of the legacy transport that does only what it is told.
-
-Receives: a bridge. Sends: messages, and what came over the stream. Does not know about: what should come.
-"""
+"""A client of the legacy transport that does only what it is told."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""HTTP as bytes, for what no HTTP library would send.
-
-Receives: bytes. Sends: everything that came back, and the answers in it. Does not know about: what is right.
-"""
+"""HTTP as bytes, for what no HTTP library would send."""
 
 from __future__ import annotations
 

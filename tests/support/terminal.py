@@ -1,8 +1,4 @@
-"""A real Neovim in a real terminal: keys go in, the screen comes out.
-
-Receives: a program, folders of its own, an init.lua. Sends: a `Terminal`, which is gone when the test is.
-Does not know about: pytest. Needs tmux; it runs on a socket of its own and reads nobody's configuration.
-"""
+"""A real Neovim in a real terminal: keys go in, the screen comes out."""
 
 from __future__ import annotations
 

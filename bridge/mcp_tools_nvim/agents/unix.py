@@ -1,8 +1,4 @@
-"""Unix sockets of endpoints: bound in a folder that is this user's alone, served, and taken away.
-
-Receives: endpoints with a socket. Sends: requests that came by it to the router.
-Does not know about: what is asked.
-"""
+"""Unix sockets of endpoints: bound in a folder that is this user's alone, served, and taken away."""
 
 from __future__ import annotations
 

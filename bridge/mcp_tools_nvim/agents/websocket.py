@@ -1,8 +1,5 @@
 """WebSockets: one session over one socket, JSON-RPC as text, a message a frame.
 
-Receives: guarded requests for an upgrade. Sends: what the session's stream has, answers among it.
-Does not know about: endpoints other than the one that was opened, what is said.
-
 Nothing is compressed: a small frame must not become a large message.
 """
 

@@ -1,8 +1,5 @@
 """Lets calls through to an editor that can start them; the others wait for it, or are refused.
 
-Receives calls that are about to be sent, from `Calls`; sends questions for the mode, and refusals.
-Does not know about: replies, deadlines, what happens after the start.
-
 Asking for the mode on every call costs 16 % of the throughput, so it is asked only after a silence. While the
 editor is blocked one watcher looks for all calls that wait.
 """

@@ -1,10 +1,5 @@
 """Back pressure: large results are taken from the editor one after the other, while there is room for them.
 
-Receives: how much others hold for clients (`watch`), and word that they have let go of something (`let_go`);
-results as they arrive (`note`).
-Sends: turns to take one more; before that, word to the holders that somebody waits for room.
-Does not know about: who holds what, calls, the editor.
-
 What counts is what is held, not what was granted: nothing has to be given back, so nothing can be forgotten.
 """
 

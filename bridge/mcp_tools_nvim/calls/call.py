@@ -1,8 +1,4 @@
-"""One call in flight: its state, deadline and progress; it settles once.
-
-Receives replies and events from `Calls`; sends progress to its observer, and rings whoever waits for it.
-Does not know about: the editor, timers, other calls.
-"""
+"""One call in flight: its state, deadline and progress; it settles once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Outcomes that the bridge itself makes, and how an error looks to programs.
-
-Receives: why a call cannot go on. Sends: outcomes. Does not know about: calls.
-"""
+"""Outcomes that the bridge itself makes, and how an error looks to programs."""
 
 from __future__ import annotations
 

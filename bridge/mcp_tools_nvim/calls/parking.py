@@ -1,8 +1,5 @@
 """Calls whose client is away: it was asked for something and has to come back with its answers.
 
-Receives calls from `Calls`; sends `Parked`, and for a while the outcome to a client that comes once more.
-Does not know about: how the client names a call, what it is asked for.
-
 While a client waits (a leg), its going cancels the call; between two legs only time does. A call may also end
 between two legs: somebody else has answered, or has called it off.
 """

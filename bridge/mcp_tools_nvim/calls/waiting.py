@@ -1,9 +1,4 @@
-"""A call that goes on after its start: one wait per turn, until a wake-up, poll, heartbeat or the deadline.
-
-Receives calls from `Calls`, and what the editor says about them. Sends polls, the client's answers to what a
-tool asks, and a cancel when the editor did not end a call in time.
-Does not know about: how a call began, who waits for it, other calls.
-"""
+"""A call that goes on after its start: one wait per turn, until a wake-up, poll, heartbeat or the deadline."""
 
 from __future__ import annotations
 

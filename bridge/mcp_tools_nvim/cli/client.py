@@ -1,8 +1,4 @@
-"""An MCP client for one command: a session, a few requests, its end.
-
-Receives: method and parameters. Sends: results; what comes before them to a listener.
-Does not know about: which editor it talks to, how results are shown.
-"""
+"""An MCP client for one command: a session, a few requests, its end."""
 
 from __future__ import annotations
 

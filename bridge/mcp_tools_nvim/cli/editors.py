@@ -1,8 +1,4 @@
-"""Which editor a command means, by one rule: `--url`, `--instance`, $NVIM, the project of the folder.
-
-Receives what the person said, the environment, the notes of editors. Sends an instance, and its endpoint
-once that has proven who it is. Does not know about: what it is asked.
-"""
+"""Which editor a command means, by one rule: `--url`, `--instance`, $NVIM, the project of the folder."""
 
 from __future__ import annotations
 

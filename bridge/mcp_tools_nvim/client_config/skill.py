@@ -1,8 +1,5 @@
 """Our skill among those of a client: a folder with a SKILL.md, which is ours as a whole.
 
-Receives a client, the text, where. Sends changes, as `change.py` has them; what others have stays as it is.
-Does not know about: what the text says, who confirms a change.
-
 Several clients read one folder of skills: it stays there until the last of them is disconnected.
 """
 

@@ -1,7 +1,5 @@
 """The application: what is served, and who guards it, as lists.
 
-Receives: HTTP requests. Sends: them to `endpoints.py`, once no guard refuses. Does not know about: MCP.
-
 aiohttp's own application (router, middleware, signals) would be a tenth of a call, and nothing here needs it.
 """
 

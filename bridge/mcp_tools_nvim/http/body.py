@@ -1,8 +1,4 @@
-"""The body of a request, within size and time.
-
-Receives: requests; whether their client was asked for something. Sends: bodies, or refusals.
-Does not know about: sessions, what the body says.
-"""
+"""The body of a request, within size and time."""
 
 from __future__ import annotations
 

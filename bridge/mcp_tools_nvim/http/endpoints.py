@@ -1,7 +1,4 @@
-"""The endpoints: which transport serves a request, and what is common to them.
-
-Receives: guarded requests. Sends: answers. Does not know about: routes, MCP methods other than `initialize`.
-"""
+"""The endpoints: which transport serves a request, and what is common to them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Server-sent events: writes an outbox to one response.
-
-Receives: an outbox, a request. Sends: its events as they come, a comment when there is none for long.
-Does not know about: sessions, MCP, what is kept for whoever resumes.
-"""
+"""Server-sent events: writes an outbox to one response."""
 
 from __future__ import annotations
 

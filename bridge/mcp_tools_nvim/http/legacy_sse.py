@@ -1,7 +1,4 @@
-"""HTTP with SSE (2024-11-05): GET opens the stream towards the client, POST brings its messages.
-
-Receives: guarded requests. Sends: 202 at once, answers over the stream. The session ends with its stream.
-"""
+"""HTTP with SSE (2024-11-05): GET opens the stream towards the client, POST brings its messages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The listener: serves sockets, and ends connections that do not get on (aiohttp would wait for them).
-
-Receives: connections from the listening sockets. Sends: requests to the application; 408 and the end of the
-connection. Does not know about: what is requested.
-"""
+"""The listener: serves sockets, and ends connections that do not get on (aiohttp would wait for them)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Parts of the application: what it is made from; built once by the lifecycle, handed to `App`.
-
-Does not know about: how any of it came to be.
-"""
+"""Parts of the application: what it is made from; built once by the lifecycle, handed to `App`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The response to one POST: plain JSON, unless something is streamed before it; then an event stream.
-
-Receives: messages on the way, then the answer. Sends: one response. Does not know about: what it answers.
-The request's own task makes it and finishes it; only a stream costs a further task.
-"""
+"""The response to one POST: plain JSON, unless something is streamed before it; then an event stream."""
 
 from __future__ import annotations
 

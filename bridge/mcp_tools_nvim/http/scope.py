@@ -1,8 +1,4 @@
-"""The scope of a client: which tools its URL and its headers ask for.
-
-Receives: requests that open a session, or are one for themselves. Sends: a `Scope`, or why there is none.
-Does not know about: tools, groups, what is on; names are the editor's.
-"""
+"""The scope of a client: which tools its URL and its headers ask for."""
 
 from __future__ import annotations
 

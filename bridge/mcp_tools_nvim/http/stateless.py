@@ -1,8 +1,4 @@
-"""The stateless era (2026-07-28): one POST, one answer, nothing kept between them.
-
-Receives: guarded requests with their parsed body. Sends: answers, or an event stream that ends with one.
-A client cancels by going away, and nothing but the connection tells.
-"""
+"""The stateless era (2026-07-28): one POST, one answer, nothing kept between them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Streamable HTTP with sessions (2024-11-05 … 2025-11-25): POST, GET and DELETE.
-
-Receives: guarded requests, those of POST with their parsed body. Sends: answers, and event streams.
-Does not know about: the stateless era, SSE of 2024.
-"""
+"""Streamable HTTP with sessions (2024-11-05 … 2025-11-25): POST, GET and DELETE."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Which editor a program means: the one it names, the one it runs in, or that of its folder's project.
-
-Receives an address, the environment, a folder. Sends an address, or an error that names what there is.
-Does not know about: connections.
-"""
+"""Which editor a program means: the one it names, the one it runs in, or that of its folder's project."""
 
 from __future__ import annotations
 

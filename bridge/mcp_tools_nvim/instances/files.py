@@ -1,8 +1,4 @@
-"""Instance files: which editors of this user there are, and where each of them and its bridge listen.
-
-Receives a folder. Sends the instances noted there, without those that somebody else may have written.
-Does not know about: which editor is meant, whether one still lives.
-"""
+"""Instance files: which editors of this user there are, and where each of them and its bridge listen."""
 
 from __future__ import annotations
 

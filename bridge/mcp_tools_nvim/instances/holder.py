@@ -1,8 +1,4 @@
-"""Who holds a port: another editor of this user, or a stranger.
-
-Receives a port and the folder of instance files; asks the holder for a proof that only a bridge can give.
-Does not know about: what follows from the answer.
-"""
+"""Who holds a port: another editor of this user, or a stranger."""
 
 from __future__ import annotations
 

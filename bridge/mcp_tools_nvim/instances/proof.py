@@ -1,7 +1,5 @@
 """The proof of who serves a port: that it knows the token, which nobody is told to find out.
 
-Receives and sends nothing: it computes. Does not know about: how it is asked for.
-
 The proof is a MAC over port and nonce. Anybody may ask for any number of proofs, so a proof must be nothing
 else: it has a label of its own, and keys are made the other way round, the label being the key and the token
 the message. And who passes the question on to another bridge of this user gets a proof for that one's port.

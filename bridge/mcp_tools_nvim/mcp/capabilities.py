@@ -1,8 +1,4 @@
-"""What a client declares of extensions, without what is no declaration.
-
-Receives: the parameters of `initialize`. Sends: them without what the SDK would refuse the whole client for:
-an extension that is malformed counts as absent. Does not know about: what any extension means.
-"""
+"""What a client declares of extensions, without what is no declaration."""
 
 from __future__ import annotations
 

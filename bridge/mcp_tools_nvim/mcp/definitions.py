@@ -1,8 +1,4 @@
-"""The editor's definitions of one kind, kept as long as their revision holds, and cut into pages.
-
-Receives: definitions as JSON text from the editor. Sends: pages of plain dicts.
-Does not know about: what is defined, the SDK, HTTP.
-"""
+"""The editor's definitions of one kind, kept as long as their revision holds, and cut into pages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The dispatch of one message: what the SDK is given of it, and the ways back to its client.
-
-Receives: messages for a client, from the SDK and from handlers. Sends: JSON text to a transport's
-`Push`, requests to its `Ask`. Does not know about: transports, methods.
-"""
+"""The dispatch of one message: what the SDK is given of it, and the ways back to its client."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Errors of the editor as JSON-RPC errors, for all methods but `tools/call`, where they are results.
-
-Receives: `ToolError`s. Sends: exceptions of the SDK. Does not know about: who asked.
-"""
+"""Errors of the editor as JSON-RPC errors, for all methods but `tools/call`, where they are results."""
 
 from __future__ import annotations
 

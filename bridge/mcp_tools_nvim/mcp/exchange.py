@@ -1,8 +1,4 @@
-"""One request on its way through the kernel, in the task that it was made in; and how it can be called off.
-
-Receives: a checked request and who answers it. Sends: the answer as JSON text, of a failure or a cancel too.
-Does not know about: eras, streams.
-"""
+"""One request on its way through the kernel, in the task that it was made in; and how it can be called off."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Runs a handler in the editor for the client of a request.
-
-Receives: who calls, and what. Sends: a `CallRequest` to `calls/`, with the era's way of asking the client.
-Does not know about: what a name means, HTTP.
-"""
+"""Runs a handler in the editor for the client of a request."""
 
 from __future__ import annotations
 

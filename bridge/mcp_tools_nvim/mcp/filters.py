@@ -1,8 +1,5 @@
 """`_meta.filter` of a list of resources: `{scheme?, mimeType?, tags?}`, all of which must hold.
 
-Receives: a filter as a client sent it; definitions. Sends: those that fit, or why the filter is none.
-Does not know about: pages, requests.
-
 The shape is that of the extension `ai.nimblebrain/host-resources`, whose lists of a host's files have it.
 """
 

@@ -1,9 +1,5 @@
 """What a call asks its client for (elicitation, sampling, roots), in both eras.
 
-Receives: calls that ask. Sends: in a session requests over the stream of the client's own request; without
-one a result that ends this leg of the call, with a sealed state that the client brings back with its answers.
-Does not know about: what is asked for, which tool asks.
-
 A state names {life of the editor, call, question}. What cannot be opened or names nothing is refused.
 """
 

@@ -1,8 +1,4 @@
-"""What is wrong with the parameters of a request, by field.
-
-Receives: why they do not fit their method. Sends: a text, and the same as a list of `{field, message}`.
-Does not know about: methods, who is told. Nothing that the client sent is repeated but names of fields.
-"""
+"""What is wrong with the parameters of a request, by field."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Tells every client that a list changed: sessions by `broadcast`, subscription streams by the SDK's bus.
-
-Receives: the editor's `changed`. Sends: one announcement for a burst of changes; to who asked for less than
-there is only when that changed. Does not know about: who listens.
-"""
+"""Tells every client that a list changed: sessions by `broadcast`, subscription streams by the SDK's bus."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Progress and log of a call, as notifications to the client that made it.
-
-Receives: what a handler in the editor says while it runs. Sends: it over the call's own stream, if wanted.
-Does not know about: what is called.
-"""
+"""Progress and log of a call, as notifications to the client that made it."""
 
 from __future__ import annotations
 

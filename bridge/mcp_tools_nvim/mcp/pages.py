@@ -1,8 +1,4 @@
-"""The `…/list` methods: pages of definitions, each checked and shaped once per revision and version.
-
-Receives: list requests; definitions from `definitions.py`. Sends: pages, repeated as bytes while nothing
-changes and nobody filters. Does not know about: what is defined.
-"""
+"""The `…/list` methods: pages of definitions, each checked and shaped once per revision and version."""
 
 from __future__ import annotations
 

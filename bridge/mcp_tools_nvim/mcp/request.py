@@ -1,8 +1,4 @@
-"""What a handler may ask of its request: who made it, by what version, and how its client is told something.
-
-Receives: the SDK's context. Sends: what hides in it; no other module looks there.
-Does not know about: methods.
-"""
+"""What a handler may ask of its request: who made it, by what version, and how its client is told something."""
 
 from __future__ import annotations
 

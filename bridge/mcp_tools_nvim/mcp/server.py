@@ -1,8 +1,4 @@
-"""The SDK server of the bridge, put together from `methods/`; nothing in it knows a tool by name.
-
-Receives: MCP requests, typed by the SDK. Sends: verbs to the editor and calls to `calls/`; outcomes become
-results, errors become JSON-RPC in `errors.py` and `methods/`, nowhere else. Does not know about: HTTP.
-"""
+"""The SDK server of the bridge, put together from `methods/`; nothing in it knows a tool by name."""
 
 from __future__ import annotations
 

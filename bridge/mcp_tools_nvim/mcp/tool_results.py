@@ -1,7 +1,4 @@
-"""How a call's outcome looks to an MCP client.
-
-Receives: `Outcome`. Sends: a `tools/call` result as a plain dict. Does not know about: the SDK, HTTP.
-"""
+"""How a call's outcome looks to an MCP client."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """The calls of what one server offers, and the questions that it has for who calls.
 
-Receives: calls from the manager, and word that the connection is gone. Sends: outcomes, progress,
-questions.
-Does not know about: how a server is reached, when it is tried again.
-
 A call ends once: with the server's answer, with the end of the connection, or because the editor has ended
 it, which the server then hears.
 """

@@ -1,8 +1,4 @@
-"""What servers answer, in the form in which the editor takes it (lua/mcp-tools/calls/remote.lua).
-
-Receives: results as they came, checked against their revision. Sends: outcomes, plain values.
-Does not know about: connections, calls.
-"""
+"""What servers answer, in the form in which the editor takes it (lua/mcp-tools/calls/remote.lua)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Raw values of the wire → values of `model`. What it raises means "an answer of unknown shape".
-
-Receives what msgpack made of the editor's tables; sends typed, frozen values with local deadlines.
-Does not know about: channels, futures, who asked.
-"""
+"""Raw values of the wire → values of `model`. What it raises means "an answer of unknown shape"."""
 
 from __future__ import annotations
 

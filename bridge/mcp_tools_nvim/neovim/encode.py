@@ -1,7 +1,4 @@
-"""Values of `model` → what msgpack and Neovim take.
-
-Receives: typed values. Sends: tables for the verbs of wire/. Does not know about: channels, verbs.
-"""
+"""Values of `model` → what msgpack and Neovim take."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Events of the editor: what it sends without being asked, told to those who listen.
-
-Receives: notifications of the channel. Sends: typed values to callbacks.
-Does not know about: the channel, what anybody does with an event.
-"""
+"""Events of the editor: what it sends without being asked, told to those who listen."""
 
 from __future__ import annotations
 

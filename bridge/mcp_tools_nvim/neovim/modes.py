@@ -1,7 +1,4 @@
-"""What to tell a client whose call the editor could not start, and a person how to free the editor.
-
-Does not know about: how the mode was learnt.
-"""
+"""What to tell a client whose call the editor could not start, and a person how to free the editor."""
 
 from __future__ import annotations
 

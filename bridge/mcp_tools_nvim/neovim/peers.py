@@ -1,8 +1,5 @@
 """Who calls, as the editor was told: what stays the same from call to call crosses once.
 
-Receives: calls. Sends: the number of their caller, with all about it when the editor does not know that yet.
-Does not know about: sessions, how anything is sent.
-
 The editor works off what it is sent in order, so that a caller is known before its next call comes.
 """
 

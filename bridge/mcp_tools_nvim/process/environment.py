@@ -1,9 +1,4 @@
-"""Environment variables → one frozen `Environment`; secrets leave `os.environ` before anything else runs.
-
-Receives the environment, and from the plugin the token by stdin (what a process was started with stays
-readable in `/proc/PID/environ`). Sends `Environment`, or a `ConfigurationError` with variable and remedy.
-Does not know about: options of the plugin (those come with `hello`).
-"""
+"""Environment variables → one frozen `Environment`; secrets leave `os.environ` before anything else runs."""
 
 from __future__ import annotations
 

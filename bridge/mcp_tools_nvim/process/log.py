@@ -1,8 +1,4 @@
-"""The log's handler: everything but the ready line goes to stderr (read by the plugin) and to `MCP_LOG_FILE`.
-
-Receives records of the standard `logging`, from our modules and from libraries. Sends `LEVEL message` lines.
-Does not know about: what the texts mean; but a secret that it was told of never passes.
-"""
+"""The log's handler: everything but the ready line goes to stderr (read by the plugin) and to `MCP_LOG_FILE`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Claims a port before anything else happens, and the wanted one later when somebody else holds it now.
-
-Receives host and port; sends listening sockets. Does not know about: HTTP, the editor, who the holder is.
-"""
+"""Claims a port before anything else happens, and the wanted one later when somebody else holds it now."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Tools written in Python: what a module of tools imports.
-
-Receives: functions marked by `mcp_tool`.
-Sends: nothing; the marks are read by scan/ (definitions) and modules.py (calls).
-Does not know about: Neovim, MCP, the bridge. Importing it is cheap: a host imports it before its first
-answer.
-"""
+"""Tools written in Python: what a module of tools imports."""
 
 from __future__ import annotations
 

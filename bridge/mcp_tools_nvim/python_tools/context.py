@@ -1,9 +1,4 @@
-"""What a tool is handed: the context of its call.
-
-Receives: progress, log messages, questions from a tool, in whichever thread it runs.
-Sends: them to the host; answers and the news of a cancel to the tool.
-Does not know about: Neovim, MCP, how a call is run.
-"""
+"""What a tool is handed: the context of its call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`@mcp_tool`: marks a function as a tool.
-
-Receives: a function and what is said of it. Sends: the same function, with a mark on it.
-Does not know about: schemas (scan/schema.py, in the process that scans), calls.
-"""
+"""`@mcp_tool`: marks a function as a tool."""
 
 from __future__ import annotations
 

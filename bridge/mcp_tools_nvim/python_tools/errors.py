@@ -1,8 +1,4 @@
-"""What ends a call of a Python tool without a result.
-
-Receives: exceptions. Sends: what crosses to the editor of them.
-Does not know about: threads, loops, who called.
-"""
+"""What ends a call of a Python tool without a result."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Modules with tools: found, run, and looked through.
-
-Receives: a file or the name of a module. Sends: its marked functions, by the names of their tools.
-Does not know about: schemas, calls, which files are trusted (the editor says so, by the hash that a file
-must have).
-"""
+"""Modules with tools: found, run, and looked through."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The parameters of a tool's function, and values made ready for them.
-
-Receives: a function; arguments as they come from JSON, checked against its schema by the editor.
-Sends: what scan/schema.py describes; arguments as the hints promise them (dataclasses, enums, …).
-Does not know about: schemas, calls. pydantic is imported only for hints that plain JSON values do not
-satisfy.
-"""
+"""The parameters of a tool's function, and values made ready for them."""
 
 from __future__ import annotations
 

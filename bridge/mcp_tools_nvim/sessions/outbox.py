@@ -1,9 +1,4 @@
-"""The outbox of a stream: messages that wait for a reader, and those that one may ask for again.
-
-Receives: messages, from anywhere, without waiting. Sends: events to one reader at a time; when that is gone
-the outbox goes on, and a later one can resume after any event that is still kept.
-Does not know about: what reads it, sessions, MCP. No I/O.
-"""
+"""The outbox of a stream: messages that wait for a reader, and those that one may ask for again."""
 
 from __future__ import annotations
 

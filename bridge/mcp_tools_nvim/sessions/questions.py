@@ -1,8 +1,4 @@
-"""What one client was asked, and has not answered.
-
-Receives: requests to the client, its answers. Sends: the request over a stream, the answer to whoever asked.
-Does not know about: what is asked, which stream it goes over.
-"""
+"""What one client was asked, and has not answered."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The sessions in memory: found by id, revived, closed when idle or in the way.
-
-Receives: ids from requests. Sends: sessions. Does not know about: HTTP methods, what sessions say.
-"""
+"""The sessions in memory: found by id, revived, closed when idle or in the way."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""One client of the session era: what it is, and what it has asked.
-
-Receives: its checked messages. Sends: answers as JSON text, the rest over `standalone` or a request's stream.
-Does not know about: HTTP methods and headers, how session ids are made, other sessions, what is kept of its
-streams (streams.py), which answers it waits for (questions.py).
-"""
+"""One client of the session era: what it is, and what it has asked."""
 
 from __future__ import annotations
 

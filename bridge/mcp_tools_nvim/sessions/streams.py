@@ -1,8 +1,4 @@
-"""The streams towards one client: the standalone one, those of responses, and ended ones that it may ask for.
-
-Receives: responses as they are made and end. Sends: the stream that an event was sent on; how much all hold.
-Does not know about: requests, how a stream is written.
-"""
+"""The streams towards one client: the standalone one, those of responses, and ended ones that it may ask for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tombstones: keys of deleted sessions, so that their ids stay worthless until they expire.
-
-Receives: keys. Sends: whether one is buried. Does not know about: what an id looks like, live sessions.
-"""
+"""Tombstones: keys of deleted sessions, so that their ids stay worthless until they expire."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
 --- The files of companions: `companions/<agent>.lua`, which hold all that is known of an agent.
----
---- Receives: the option `companions`; the files on the 'runtimepath', which are loaded by name.
---- Sends: each companion that is on, checked, with its tools made ready; why another is not.
---- Does not know about: the bridge, sessions, what a companion does.
 
 local config = require('mcp-tools.config')
 local definition = require('mcp-tools.registry.definition.tool')

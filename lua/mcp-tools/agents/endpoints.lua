@@ -1,8 +1,4 @@
 --- Endpoints: how the bridge is to let the agents of companions in, each with a token of its own.
----
---- Receives: the companions that are on; the bridge's token.
---- Sends: the list that the bridge is told, and the token and the socket of a companion.
---- Does not know about: who comes in.
 
 local instances = require('mcp-tools.instances.file')
 local log = require('mcp-tools.log')

@@ -1,8 +1,4 @@
 --- Sessions of companions: who has come to which endpoint, and what each of them is told.
----
---- Receives: what the bridge says of them (rpc/, `companion`); the context of the person.
---- Sends: that to the companion; its notifications to the bridge (`push`).
---- Does not know about: shapes, which the companion makes; endpoints, files.
 
 local companion_sessions = require('mcp-tools.editor.agents')
 local current = require('mcp-tools.bridge.current')

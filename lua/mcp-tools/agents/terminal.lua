@@ -1,9 +1,4 @@
 --- Agents in terminals of this editor: each gets its way in and our tools by environment and flags.
----
---- Receives: the name of an agent, more arguments.
---- Sends: a terminal in a window; text into the prompt of one that runs.
---- Does not know about: what an agent needs, which its companion says. No file of the person is touched: what has to be
---- a file lies in the editor's own folder for temporary ones, which ends with it.
 
 local bridge = require('mcp-tools.bridge')
 local ide = require('mcp-tools.agents')

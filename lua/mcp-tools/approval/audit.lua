@@ -1,8 +1,4 @@
 --- Audit log: who called what, what was decided, what came of it; one JSON object a line, for people and their tools.
----
---- Receives: calls that were decided on, when they have ended.
---- Sends: lines to a file that is bounded like the log.
---- Does not know about: why something was decided. Arguments and results are not in it, only the hash of the arguments.
 
 local rotating_file = require('mcp-tools.util.rotating_file')
 local canonical_json = require('mcp-tools.util.canonical_json')

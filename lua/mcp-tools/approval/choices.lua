@@ -1,8 +1,4 @@
 --- Choices: what may be answered to a question for approval, and by whom.
----
---- Receives: a call, and the decision to ask.
---- Sends: the answers that would have an effect, and which of all answers mean yes.
---- Does not know about: how a question is shown, what an answer does.
 
 local policy = require('mcp-tools.editor.review.policy')
 local rules = require('mcp-tools.approval.rules')

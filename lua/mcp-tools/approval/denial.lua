@@ -1,9 +1,4 @@
 --- Denial: what is said of a call that may not run, to its client what it can do, to the person what would allow it.
----
---- Receives: a call, and why it may not run.
---- Sends: an `access_denied` error, which names nothing that takes the guard away; a line of configuration or a command
---- for the person, where that would really help.
---- Does not know about: who decided, where the person reads it.
 
 local errors = require('mcp-tools.errors')
 

@@ -1,8 +1,4 @@
 --- Grants for a while: what the person decided for a session, for one more try, or never to be asked again by one.
----
---- Receives: what the person said of a call.
---- Sends: whether that covers another call.
---- Does not know about: questions, the ledger. Everything here ends with the editor.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local denial = require('mcp-tools.approval.denial')

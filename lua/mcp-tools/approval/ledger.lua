@@ -1,9 +1,5 @@
 --- Ledger: what the person decided for good, on disk, one file for each project.
 ---
---- Receives: definitions, and what the person said of them.
---- Sends: what was said before, or why that cannot be known.
---- Does not know about: who asks, questions, calls.
----
 --- An entry belongs to a tool, its source and the fingerprint of its definition: a definition that changed is no longer
 --- the one that was trusted. A "denied" counts for the name alone. A file that others could have written, or that is
 --- not as we wrote it, is a fault: then nothing is known, not even that nothing was denied.

@@ -1,7 +1,4 @@
 --- File of the ledger: what the person decided in one project, as it stands on the disk.
----
---- Receives: a path; entries and a change of them. Sends: the entries, or what is wrong with the file.
---- Does not know about: other editors, definitions, what a level means.
 
 local private_files = require('mcp-tools.files.private_json')
 

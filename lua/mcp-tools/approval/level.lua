@@ -1,8 +1,4 @@
 --- Trust level: how far a tool is trusted, in a word for people.
----
---- Receives: a definition, and what the ledger has of it.
---- Sends: a level and its reason.
---- Does not know about: calls, sessions, how a level is shown.
 
 local rules = require('mcp-tools.approval.rules')
 local source = require('mcp-tools.registry.source')

@@ -1,8 +1,4 @@
 --- Rules of trust: what options, files, earlier decisions and definitions say of a call, each for itself.
----
---- Receives: a call, and what is known of it.
---- Sends: a decision, or nil from who has no opinion.
---- Does not know about: in which order they count (approval/gateway.lua), where decisions are kept.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local config = require('mcp-tools.config')

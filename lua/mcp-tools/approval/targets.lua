@@ -1,8 +1,4 @@
 --- Targets of a call: the files and buffers that its arguments name, as it is decided on (`call.targets`).
----
---- Receives: checked arguments.
---- Sends: where each of them really is, and what speaks against it.
---- Does not know about: tools, decisions, people.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')

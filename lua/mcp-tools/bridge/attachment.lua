@@ -1,8 +1,4 @@
 --- What the bridge says about itself: its hello, its reports, the loss of its channel.
----
---- Receives: those, from rpc/.
---- Sends: the facts to current.lua; a new token when the old one may have reached a stranger.
---- Does not know about: calls. A bridge that this editor has not started changes nothing here.
 
 local current = require('mcp-tools.bridge.current')
 local identity = require('mcp-tools.instances.identity')

@@ -1,9 +1,4 @@
 --- Waiting for an installation that somebody else runs.
----
---- Receives: who waits for the Python environment.
---- Sends: one call when somebody has built it: a plugin manager whose build step runs beside the editor, `make
---- install` in another window, another editor; before that, what is missing.
---- Does not know about: how it is built, or what is started then.
 
 local log = require('mcp-tools.log')
 local interpreter = require('mcp-tools.bridge.interpreter')

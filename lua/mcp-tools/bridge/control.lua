@@ -1,8 +1,4 @@
 --- Start, stop and restart of the bridge, and the installation of what it needs. One bridge per editor.
----
---- Receives: the wish of the person or of another plugin.
---- Sends: the supervisor what to run; each change of its state to the files that live by it.
---- Does not know about: MCP, tools, what the bridge says (attachment.lua).
 
 local Supervisor = require('mcp-tools.bridge.supervisor')
 local attachment = require('mcp-tools.bridge.attachment')

@@ -1,7 +1,4 @@
 --- First time: whether this person has never had a bridge, and the one line that they are told then.
----
---- Receives: word that a bridge is about to start by itself. Sends: the line, once ever; a file that remembers it.
---- Does not know about: what the first steps are.
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')

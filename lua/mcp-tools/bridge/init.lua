@@ -1,8 +1,4 @@
 --- The door to the bridge, read in the start-up of the editor: each function loads the file that it lies in.
----
---- Receives: what people and the rest of the plugin want of the bridge.
---- Sends: it to the file that does it.
---- Does not know about: how anything works.
 
 local global_state = require('mcp-tools.util.global_state')
 

@@ -1,9 +1,5 @@
 --- Installation of the Python environment.
 ---
---- Receives: `:McpTools install`.
---- Sends: one run of scripts/install-env, with its progress on screen and in the log.
---- Does not know about: packages.
----
 --- The only part of the plugin that downloads, and only when it is called.
 
 local log = require('mcp-tools.log')

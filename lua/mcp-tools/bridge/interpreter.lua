@@ -1,9 +1,5 @@
 --- Python interpreter of the bridge.
 ---
---- Receives: the options about Python.
---- Sends: the command that runs the bridge, or what is missing and the line that mends it.
---- Does not know about: processes that run.
----
 --- Downloads nothing.
 
 local config = require('mcp-tools.config')

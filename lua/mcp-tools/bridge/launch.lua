@@ -1,8 +1,4 @@
 --- Launch: what one start of the bridge needs.
----
---- Receives: what `start()` was asked for.
---- Sends: what one start of the bridge needs: command, environment, identity.
---- Does not know about: processes that run.
 
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.instances.identity')

@@ -1,9 +1,4 @@
 --- Process of the bridge, one generation of it.
----
---- Receives: a command and an environment.
---- Sends: events of one process of the bridge: a line, ready, its end.
---- Does not know about: restarts or other processes: each object is one generation with its own handles and handlers,
---- so that what comes late from an old process can never touch a new one.
 
 local log = require('mcp-tools.log')
 

@@ -1,8 +1,4 @@
 --- The host for assistants that live in this editor: their models see definitions, call tools, and read text.
----
---- Receives: who it is; which tools its person gave it; calls of its model.
---- Sends: calls to the executor, as a client's are, with approval; text for the model, once for each call.
---- Does not know about: any one assistant; each has a file beside this one.
 
 local catalogue = require('mcp-tools.scope.tool_search')
 local core = require('mcp-tools.core')

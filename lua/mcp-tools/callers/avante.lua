@@ -1,9 +1,5 @@
 --- Avante as a host: its custom tools, made from the registry.
 ---
---- Receives: which tools it is to have; calls of its model, and that the person has stopped it.
---- Sends: a list for the option `custom_tools`; to Avante what a tool gave, and its progress as log lines.
---- Does not know about: how a tool is run (assistant.lua), Avante's own modules.
----
 --- Follows the README and `AvanteLLMTool` of https://github.com/yetone/avante.nvim.
 
 local assistant = require('mcp-tools.callers.assistant')

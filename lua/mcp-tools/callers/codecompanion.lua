@@ -1,9 +1,5 @@
 --- CodeCompanion as a host: its tools, made from the registry.
 ---
---- Receives: which tools it is to have; calls of its chats, and that one is stopped or closed.
---- Sends: a table for `interactions.chat.tools`; to a chat what a tool gave.
---- Does not know about: how a tool is run (assistant.lua); of CodeCompanion's modules all but its configuration.
----
 --- Follows https://codecompanion.olimorris.dev/extending/tools, /extending/extensions and /usage/events.
 
 local assistant = require('mcp-tools.callers.assistant')

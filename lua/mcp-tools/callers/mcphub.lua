@@ -1,9 +1,5 @@
 --- MCP Hub as a host: a native server of it, made from the registry.
 ---
---- Receives: which tools it is to have; calls of whichever assistant it serves.
---- Sends: a definition for its option `native_servers`; what a tool gave, as MCP has it.
---- Does not know about: how a tool is run (assistant.lua), MCP Hub's own modules.
----
 --- Follows https://ravitemer.github.io/mcphub.nvim/mcp/native. It has no way to say that a call is called off.
 
 local assistant = require('mcp-tools.callers.assistant')

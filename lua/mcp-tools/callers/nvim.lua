@@ -1,8 +1,4 @@
 --- The host for Lua: `require('mcp-tools').call(…)`.
----
---- Receives: a name, arguments and callbacks from other plugins and the command line.
---- Sends: the call to the executor; its value or error back, as they are (nothing is encoded for the caller).
---- Does not know about: the bridge.
 
 local Ctx = require('mcp-tools.calls.ctx')
 local validate = require('mcp-tools.util.validate')

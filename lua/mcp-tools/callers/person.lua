@@ -1,8 +1,4 @@
 --- The host for the person who calls a tool by hand (`:McpTools call`), with all that a client has.
----
---- Receives: a name, arguments, and a view.
---- Sends: the call to the executor; to the view what happens; the tool's questions to the person.
---- Does not know about: how anything is shown.
 
 local core = require('mcp-tools.core')
 local questions = require('mcp-tools.callers.questions')

@@ -1,8 +1,4 @@
 --- What a tool asks its client for, asked of the person instead: hosts whose person sits at this editor.
----
---- Receives: a call with an open question.
---- Sends: one form after the other to the person; their answers to the call.
---- Does not know about: which host it is.
 
 local form = require('mcp-tools.ui.form')
 local inputs = require('mcp-tools.calls.inputs')

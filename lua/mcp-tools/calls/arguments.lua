@@ -1,8 +1,4 @@
 --- Arguments of a call: defaults filled in, checked against the schema, what is surplus noted.
----
---- Receives: a definition and what the caller gave.
---- Sends: arguments that fit, or a `validation_error` with every fault.
---- Does not know about: calls, hosts.
 
 local errors = require('mcp-tools.errors')
 local foreign_schema = require('mcp-tools.registry.definition.foreign_schema')

@@ -1,9 +1,5 @@
 --- The running handler: whose code this is, by the coroutine that it runs in.
 ---
---- Receives: handlers as they begin and end, from calls/invoke.lua.
---- Sends: the call that the running code belongs to, and the step by which its coroutine may be resumed.
---- Does not know about: what a handler is, why somebody asks.
----
 --- A handler in the style `execute` runs in no coroutine of its own. While it lets events through (`vim.wait()`,
 --- `input()`), a timer of anybody else looks like its code, and a call made there counts as its own. To give it a
 --- coroutine would be worse: code that looks for one would yield in it, and nothing would resume that.

@@ -1,8 +1,4 @@
 --- The last calls of this editor, and how long those of each tool have taken.
----
---- Receives: calls, when they come and when they have ended.
---- Sends: the last ones, newest first; times of a tool; when a client called last.
---- Does not know about: who looks at it. It keeps no arguments and no results.
 
 local utf8 = require('mcp-tools.util.utf8')
 

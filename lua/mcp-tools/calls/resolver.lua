@@ -1,9 +1,5 @@
 --- Resolver of URIs: one way from a URI to what may be read there, for every read.
 ---
---- Receives: a URI as a client wrote it; the registry; the root of the project.
---- Sends: what the executor needs to run the resource's handler, or a `not_found` that says nothing more.
---- Does not know about: calls, channels, what a handler does.
----
 --- Every miss is the same to the client: unknown, forbidden, of another project, unreadable. The true cause goes to
 --- the log. Order: form → scheme → fixed URIs → templates → files it names (inside the project, not sensitive).
 

@@ -1,8 +1,4 @@
 --- Results to text, once: what a tool gave becomes the `kind` + `text` that crosses to the bridge.
----
---- Receives: any Lua value, and the definition's check of results when there is one.
---- Sends: an outcome's payload `{ kind, text, structured? }` or an error value that names the path of what cannot go.
---- Does not know about: calls, channels, MCP messages.
 
 local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')

@@ -1,9 +1,5 @@
 --- Check of the options that a person gives: what does not fit, by path, and keys that there are not.
 ---
---- Receives: what was given to `setup()`.
---- Sends: faults and unknown keys, in words for people.
---- Does not know about: what was set before, what becomes of it.
----
 --- The require inside a function is start-up cost: what only mistakes need.
 
 ---@class mcp-tools.OptionTree

@@ -1,9 +1,5 @@
 --- Configuration: the options as they are in force.
 ---
---- Receives: what the person gave to `setup()`.
---- Sends: one merged, checked table of options.
---- Does not know about: what an option does; the list of them is in config/options.lua.
----
 --- Requires inside functions are start-up cost: what only `setup()` and mistakes need.
 
 local log = require('mcp-tools.log')

@@ -1,8 +1,4 @@
 --- A range of lines, cut out of text that comes in pieces; all lines are counted.
----
---- Receives: pieces of text, in their order.
---- Sends: the lines of the range as far as they fit, and how many lines there are.
---- Does not know about: where the text comes from. Lines outside of the range are not made into strings.
 
 local M = {}
 

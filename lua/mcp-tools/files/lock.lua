@@ -1,8 +1,5 @@
 --- Lock file: one process at a time has it, and may change what it stands for.
 ---
---- Receives: a path. Sends: the lock, or that another process has it now. Never waits.
---- Does not know about: what is changed meanwhile.
----
 --- What is done under a lock takes a millisecond. One that is older was left by a process that died, or that slept with
 --- the machine; it is taken away, so whoever changes something asks `is_held` just before.
 

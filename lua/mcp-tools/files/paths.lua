@@ -1,8 +1,4 @@
 --- Files: where they really are, and which of them are off limits.
----
---- Receives: paths as clients write them.
---- Sends: resolved paths, and verdicts "inside the root?", "sensitive?".
---- Does not know about: arguments (approval/targets.lua), tools, decisions, people.
 
 local uv = vim.uv
 

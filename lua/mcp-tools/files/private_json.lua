@@ -1,8 +1,5 @@
 --- Private files: JSON of ours that only this user can read and change, such as tokens and what was decided for good.
 ---
---- Receives: paths and values. Sends: what stands in a file, or what is wrong with its owner or its rights.
---- Does not know about: what the values mean.
----
 --- All is done at once: most files have a few hundred bytes, and none more than the caller's bound.
 
 local read_now = require('mcp-tools.files.read_sync')

@@ -1,7 +1,4 @@
 --- A small file read at once: ours, or one that is about to be run. Others are read by privacy/read.lua.
----
---- Receives: a path, and what else is asked of the file. Sends: the bytes of a regular file, or why there are none.
---- Does not know about: what is in it.
 
 local uv = vim.uv
 

@@ -1,7 +1,4 @@
 --- Files that plugins bring along in a folder of theirs.
----
---- Receives: a folder below the runtimepath's, and what names its files have. Sends: paths.
---- Does not know about: what is in the files, who may run them.
 
 local uv = vim.uv
 

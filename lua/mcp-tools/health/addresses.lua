@@ -1,8 +1,4 @@
 --- Health of the addresses that this editor listens at.
----
---- Receives: the part of `:checkhealth mcp-tools` on who can reach the editor itself, past bridge and token.
---- Sends: a warning for each address that other machines can reach.
---- Does not know about: the bridge, which listens on loopback alone.
 
 local health = vim.health
 

@@ -1,7 +1,4 @@
 --- Health of the companions: which agents can find this editor, who is there, and what keeps another away.
----
---- Receives: `:checkhealth mcp-tools`. Sends: a line for each companion that is named.
---- Does not know about: any agent.
 
 local sanitize = require('mcp-tools.util.sanitize')
 

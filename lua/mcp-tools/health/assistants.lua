@@ -1,7 +1,4 @@
 --- Health of what works beside this plugin: assistants in the editor, plugins for agents, servers of agents.
----
---- Receives: `:checkhealth mcp-tools`. Sends: a line for each that is installed.
---- Does not know about: how their models call tools; none of them is loaded by this.
 
 local sanitize = require('mcp-tools.util.sanitize')
 

@@ -1,9 +1,5 @@
 --- Health: `:checkhealth mcp-tools`.
 ---
---- Receives: `:checkhealth mcp-tools`.
---- Sends: what is known of every part, each fault with the line that mends it.
---- Does not know about: how a part works; it starts no process and waits for nothing.
----
 --- Each section stands alone: one that throws says so in its own place, so each loads by name what it shows.
 
 local health = vim.health

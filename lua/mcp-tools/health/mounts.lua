@@ -1,8 +1,4 @@
 --- Health of mounted servers.
----
---- Receives: the part of `:checkhealth mcp-tools` on mounted servers.
---- Sends: the state of each, its last error, what of it is left out.
---- Does not know about: how a server is mounted.
 
 local mounts = require('mcp-tools.mounts')
 local sanitize = require('mcp-tools.util.sanitize')

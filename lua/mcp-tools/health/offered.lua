@@ -1,8 +1,4 @@
 --- Health of what clients are offered.
----
---- Receives: the part of `:checkhealth mcp-tools` on what clients are offered.
---- Sends: it by group and kind, what was found and what could not be loaded.
---- Does not know about: how anything is loaded.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')

@@ -1,8 +1,4 @@
 --- Health of tools written in Python.
----
---- Receives: the part of `:checkhealth mcp-tools` on tools written in Python.
---- Sends: the state of their host and the Python that runs it.
---- Does not know about: what was found where: that stands with what other plugins ship.
 
 local config = require('mcp-tools.config')
 local host = require('mcp-tools.python_worker.worker')

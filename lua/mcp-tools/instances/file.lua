@@ -1,9 +1,5 @@
 --- Instance file of this editor.
 ---
---- Receives: where this editor's bridge listens.
---- Sends: one file per editor, by which `mcp-tools` finds the right one.
---- Does not know about: processes or HTTP.
----
 --- The file holds the token: it is for this user only and goes with the bridge.
 
 local private_files = require('mcp-tools.files.private_json')

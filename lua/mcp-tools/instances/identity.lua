@@ -1,9 +1,5 @@
 --- Identity of a project: its port and its token.
 ---
---- Receives: the root of a project.
---- Sends: the port and token that stay the same for it.
---- Does not know about: processes.
----
 --- A client configured once goes on working because of this file.
 
 local config = require('mcp-tools.config')

@@ -1,8 +1,4 @@
 --- The project root that this editor stands for, and the other fixed places: state folder, plugin folder, boot id.
----
---- Receives: the current buffer and folder, the option `roots.markers`; from the bridge's start the root that counts.
---- Sends: paths and names that are the same for everyone who asks.
---- Does not know about: processes, what is kept where.
 
 local config = require('mcp-tools.config')
 local global_state = require('mcp-tools.util.global_state')

@@ -1,9 +1,5 @@
 --- What is bundled: hands the definitions of tools, resources and prompts to the registry, by the same door as
 --- everyone's, a few at a time.
----
---- Receives: what the options ask for (loading/selection.lua); the files that there are (bundled_files.lua).
---- Sends: definitions to the registry.
---- Does not know about: any of them; when there is time for the next ones (core.lua).
 
 local Registrations = require('mcp-tools.registry.registrations')
 local bundled_files = require('mcp-tools.loading.bundled_files')

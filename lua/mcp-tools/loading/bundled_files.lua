@@ -1,10 +1,4 @@
 --- The files of what is bundled: tools, resources and prompts.
----
---- Receives: the folders of the plugin.
---- Sends: which files there are, and what one returns.
---- Does not know about: which of them are asked for. A file `tools/<group>/<name>.lua` returns one definition named
---- `<group>_<name>`, a file `tools/<name>.lua` one that is a group of its own; resources/ and prompts/ likewise,
---- without groups.
 
 local kinds = require('mcp-tools.registry.kinds')
 local project = require('mcp-tools.instances.project')

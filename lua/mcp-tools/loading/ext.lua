@@ -1,9 +1,5 @@
 --- Tools that other plugins ship: every `lua/mcp-tools/ext/*.lua` on the runtimepath returns a definition, or a list.
 ---
---- Receives: the files that lie there.
---- Sends: their definitions to the registry, as if their plugin had called `register()`.
---- Does not know about: plugins. A file is known by path, time and size, and loaded when one of them is new.
----
 --- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
 
 local Registrations = require('mcp-tools.registry.registrations')

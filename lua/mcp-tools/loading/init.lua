@@ -1,10 +1,5 @@
 --- What is found rather than registered: tools that other plugins bring along, each kind of place a source.
 ---
---- Receives: word that the registry is about to be used; the wish to look again.
---- Sends: each source the order to look, when it never did or when what it knows is too old; a report to people.
---- Does not know about: files, languages, definitions. A source is one more name in `SOURCES`, and one file in
---- loading/.
----
 --- There is no timer: who uses the registry finds out that it is time, and the look is taken in a later turn.
 
 local config = require('mcp-tools.config')

@@ -1,8 +1,5 @@
 --- Mounted servers as a source of what is offered: looked at with the others, and when one of their files is written.
 ---
---- Receives: the order to look. Sends: it to mounts/; what is mounted, and what could not be.
---- Does not know about: the bridge, specs.
----
 --- The require inside functions is start-up cost: most people mount nothing.
 
 local config = require('mcp-tools.config')

@@ -1,9 +1,5 @@
 --- Tools written in Python: `mcp_tools/*.py` on the runtimepath, and the modules that `setup{python = …}` names.
 ---
---- Receives: the places where modules lie; what is known of them from earlier; what reading them gives.
---- Sends: each to its module (python_worker/module.lua), which offers the tools; what is known to the disk; faults to people.
---- Does not know about: definitions, processes, how a module is read.
----
 --- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
 
 local Module = require('mcp-tools.python_worker.module')

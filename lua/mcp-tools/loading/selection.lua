@@ -1,8 +1,4 @@
 --- What is to be offered: the options `tools`, `resources` and `prompts`, understood and switched.
----
---- Receives: the options; the wish to have a name on or off.
---- Sends: a verdict on each name; changed options.
---- Does not know about: files, the registry, whether a name stands for anything.
 
 local config = require('mcp-tools.config')
 local kinds = require('mcp-tools.registry.kinds')

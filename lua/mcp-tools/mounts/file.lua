@@ -1,9 +1,5 @@
 --- Files of mounts: `.mcp.json` and its like, which other programs read as well.
 ---
---- Receives: a path, and what the person adds to every server in it. Sends: a spec for each server, or why there is
---- none.
---- Does not know about: what becomes of a spec.
----
 --- One that lies in the project was written by whoever made the project: it counts once the person trusts it.
 
 local project = require('mcp-tools.instances.project')

@@ -1,8 +1,4 @@
 --- Mounted servers: the editor says which there are to be, the bridge talks to them and tells how they are.
----
---- Receives: wishes, from the options and by `mount()`; reports of the bridge; its coming and going, from rpc/.
---- Sends: the list to the bridge, each time that it is another; how they are to whoever asks.
---- Does not know about: what a server offers (rpc/mounted.lua), processes, HTTP.
 
 local current = require('mcp-tools.bridge.current')
 local json = require('mcp-tools.util.json')

@@ -1,8 +1,5 @@
 --- Secrets of mounts: `${env:NAME}` becomes a value at the last moment, on the way to the bridge.
 ---
---- Receives: a checked mount. Sends: what the bridge is told of it; its secrets to the log, which keeps them out.
---- Does not know about: who wrote it.
----
 --- Only variables that the mount lists have a value: a file of the project must not read what it likes. None stands on
 --- a command line, which other users can read.
 

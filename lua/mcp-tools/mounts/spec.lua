@@ -1,7 +1,4 @@
 --- Specs of mounts: what a person may say of a server, checked.
----
---- Receives: a name and a spec as somebody wrote it. Sends: a spec in one form, or every fault of it.
---- Does not know about: variables of the environment, files, the bridge.
 
 local suggest = require('mcp-tools.util.suggest')
 

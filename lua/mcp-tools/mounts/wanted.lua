@@ -1,8 +1,4 @@
 --- Which servers are to be mounted: by `mount()`, by the options, by files that the options name.
----
---- Receives: the options; mounts of other plugins.
---- Sends: one list, in which a name stands once, and what is wrong with others.
---- Does not know about: the bridge, what is mounted.
 
 local config = require('mcp-tools.config')
 local file = require('mcp-tools.mounts.file')

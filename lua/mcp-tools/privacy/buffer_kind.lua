@@ -1,8 +1,4 @@
 --- Kind of a buffer: the text of a file, text that has no file yet, or something else that a plugin shows.
----
---- Receives: buffer numbers.
---- Sends: the kind, where the file really is, and whether the person or its name calls it sensitive.
---- Does not know about: projects, who may read what (privacy/access.lua).
 
 local paths = require('mcp-tools.files.paths')
 local sensitive = require('mcp-tools.privacy.sensitive')

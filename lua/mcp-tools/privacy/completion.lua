@@ -1,8 +1,4 @@
 --- Completion of paths: of open buffers, and of files of the project, folder by folder as a shell does it.
----
---- Receives: what is typed so far.
---- Sends: paths, relative to the project; nothing outside of it, nothing sensitive.
---- Does not know about: which argument it is for.
 
 local access = require('mcp-tools.privacy.access')
 

@@ -1,9 +1,5 @@
 --- Files read without holding up the editor, and only those that were judged.
 ---
---- Receives: a path and a limit; who may say whether it is still the file that was meant.
---- Sends: the bytes, or some of the lines, or an error value, to a callback on the main loop.
---- Does not know about: buffers, tools.
----
 --- A folder can become a link between the judgement of a path and its opening. So the path is asked for once more when
 --- the file is open, of the system, which knows where it has come to.
 

@@ -1,9 +1,5 @@
 --- Texts of files for questions: what is shown of them is made at once, and no disk is waited for meanwhile.
 ---
---- Receives: paths that were judged.
---- Sends: the bytes, when they are known; else word as soon as they are.
---- Does not know about: what is shown, who is asked.
----
 --- What was read counts as long as the file has the same time, size and number.
 
 local read = require('mcp-tools.privacy.read')

@@ -1,8 +1,4 @@
 --- Secrets in text that no path tells apart, such as messages: taken out before the text leaves the editor.
----
---- Receives: text that may quote anything.
---- Sends: the text with "[secret]" in place of what is one by its form or name, or stands in a sensitive buffer.
---- Does not know about: who gets the text. It is a net with holes: what has no form of its own passes.
 
 local guarded = require('mcp-tools.privacy.sensitive_lines')
 local log = require('mcp-tools.log')

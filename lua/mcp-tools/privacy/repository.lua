@@ -1,9 +1,5 @@
 --- Repositories of git that are not called `.git`: bare ones, and those that were made with `--separate-git-dir`.
 ---
---- Receives: absolute paths.
---- Sends: the repository that a path lies in; what is looked at is believed for a moment.
---- Does not know about: what is sensitive (privacy/sensitive.lua), links (files/paths.lua).
----
 --- A work tree in a repository's folder (`project.git/main`, next to `project.git/objects`) is none of it: what counts
 --- is which of the two is nearer.
 

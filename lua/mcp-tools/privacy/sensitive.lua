@@ -1,8 +1,4 @@
 --- Sensitive files, by their names: those that `sensitive.patterns` match, and copies of such files.
----
---- Receives: paths; the option.
---- Sends: yes or no.
---- Does not know about: what is in a file, where its links lead (files/paths.lua).
 
 local config = require('mcp-tools.config')
 local glob = require('mcp-tools.files.glob')

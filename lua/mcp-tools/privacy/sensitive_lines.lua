@@ -1,8 +1,4 @@
 --- Lines of sensitive buffers, also of those that are gone: messages and lists quote them for as long as they live.
----
---- Receives: buffers, as they come and go.
---- Sends: text without such lines, and without the values in them.
---- Does not know about: secrets that stand in no buffer (util/secrets.lua).
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local trim = require('mcp-tools.util.trim')

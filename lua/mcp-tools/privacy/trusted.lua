@@ -1,9 +1,4 @@
 --- Text of a file that a project brings along: only what the person has trusted with `:trust` is to be run.
----
---- Receives: the path of a file.
---- Sends: its text, or why it is not to be run.
---- Does not know about: what is in it. `vim.secure.read` would ask, and hold up the editor at a moment that nobody has
---- chosen; so the same list is only looked at here.
 
 local read_now = require('mcp-tools.files.read_sync')
 

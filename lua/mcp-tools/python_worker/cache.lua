@@ -1,8 +1,4 @@
 --- Cache of what is known of Python modules: on disk, so that listing tools starts no process.
----
---- Receives: what was found in each module.
---- Sends: it back, while the file of the module is the one it was.
---- Does not know about: how modules are found or read.
 
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private_json')

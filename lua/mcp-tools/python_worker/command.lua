@@ -1,8 +1,4 @@
 --- Which Python runs tools, and how it is started.
----
---- Receives: the options about Python; the runtimepath.
---- Sends: commands for the host and for the process that reads modules, or what is missing.
---- Does not know about: processes that run. The person's own python3 provider plays no part.
 
 local config = require('mcp-tools.config')
 local interpreter = require('mcp-tools.bridge.interpreter')

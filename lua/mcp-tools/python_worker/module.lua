@@ -1,8 +1,4 @@
 --- One module of tools written in Python: what is known of it, and what of that it offers.
----
---- Receives: where it lies; what is known from an earlier life of the editor; what reading it gave.
---- Sends: its definitions to the registry, with handlers that pass calls to the host.
---- Does not know about: other modules, how they are found, how one is read.
 
 local Registrations = require('mcp-tools.registry.registrations')
 local cache = require('mcp-tools.python_worker.cache')

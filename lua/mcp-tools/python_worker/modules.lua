@@ -1,8 +1,4 @@
 --- Where modules with tools are.
----
---- Receives: the option `python.modules`; the runtimepath.
---- Sends: sources; those that are not to be read with the reason.
---- Does not know about: what is in them.
 
 local cache = require('mcp-tools.python_worker.cache')
 local command = require('mcp-tools.python_worker.command')

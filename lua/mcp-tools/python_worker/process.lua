@@ -1,9 +1,5 @@
 --- One process that runs tools written in Python, with its calls.
 ---
---- Receives: events for it; its end; what it prints.
---- Sends: the events, by `rpcnotify` (never `rpcrequest`, which would hold up the editor); word of its end to host.lua.
---- Does not know about: other processes, when one is started.
----
 --- One that is retired gets no new calls, and is ended when it has none left: so calls are not torn down when a file
 --- has changed, and functions that do not stop when they are told to end with their process.
 

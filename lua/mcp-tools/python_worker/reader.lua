@@ -1,8 +1,4 @@
 --- Modules read by a process that lives no longer than that.
----
---- Receives: where modules are.
---- Sends: what each holds, as soon as all are read.
---- Does not know about: caches, the registry. A module that ends the process or holds it up takes no other with it.
 
 local process = require('mcp-tools.editor.process')
 local log = require('mcp-tools.log')

@@ -1,8 +1,4 @@
 --- The host of tools written in Python: started with the first call, replaced when it must be.
----
---- Receives: calls; word that the files have changed, or that the person wants a new process.
---- Sends: each call to the current process.
---- Does not know about: definitions, schemas, files, how a process is talked to (process.lua).
 
 local Process = require('mcp-tools.python_worker.process')
 local errors = require('mcp-tools.errors')

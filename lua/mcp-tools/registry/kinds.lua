@@ -1,8 +1,5 @@
 --- Kinds: what can be offered to a client (tools, resources, templates, prompts), a row each.
 ---
---- Receives: nothing. Sends: the rows, to whoever must know of more than one kind; who handles one names it.
---- Does not know about: the registry, what a definition holds.
----
 --- A kind that has a row is registered, switched, listed to clients and to people, and counted. Its bundled files, if
 --- any, lie in the folder of its option.
 

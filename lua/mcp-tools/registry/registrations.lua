@@ -1,10 +1,5 @@
 --- Registrations of one place (a file, a module, a process, an option): what it has given to the registry, and gives no
 --- longer.
----
---- Receives: definitions of that place.
---- Sends: them to the registry, unless somebody else has their name; out of it what the place no longer has, unless
---- somebody else has taken the name since.
---- Does not know about: what kind of place it is, which project is open.
 
 local kinds = require('mcp-tools.registry.kinds')
 local source = require('mcp-tools.registry.source')

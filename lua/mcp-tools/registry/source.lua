@@ -1,8 +1,4 @@
 --- Source of a definition: where it comes from, and whether what it says of itself counts.
----
---- Receives: definitions with the `source` that the registry noted.
---- Sends: a key for the ledger, a text for people, and a verdict.
---- Does not know about: decisions.
 
 local M = {}
 

@@ -1,8 +1,4 @@
 --- One attached bridge, or program that calls tools: the listener of every call that it makes.
----
---- Receives: what happens to a call; other events from rpc/channels.lua.
---- Sends: `started`, `wake`, `log` and the others by `rpcnotify` to its channel.
---- Does not know about: verbs, other channels, whether the bridge still lives.
 
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')

@@ -1,8 +1,4 @@
 --- Who is attached: bridges, and programs that only call or provide tools, each by its channel.
----
---- Receives: channels from rpc/; changes of the registry and of resources.
---- Sends: `changed` and `updated` to those whom it concerns; the end of all that a lost channel had asked for.
---- Does not know about: verbs, what a reply holds.
 
 local Call = require('mcp-tools.calls.call')
 local attachment = require('mcp-tools.bridge.attachment')

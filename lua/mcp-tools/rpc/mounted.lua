@@ -1,9 +1,4 @@
 --- What a process behind a channel provides, such as the bridge for mounted servers: here as long as it is.
----
---- Receives: definitions by `provide`, and word that a channel is gone.
---- Sends: them to the registry, with handlers that pass calls to the channel; `remote_call`, `remote_cancel` and
---- `remote_answer` to the process.
---- Does not know about: what a tool does, how the process answers (calls/remote.lua).
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')

@@ -1,8 +1,4 @@
 --- Settings of the bridge: what it reads of the options, and the instructions that clients get when they connect.
----
---- Receives: the options, the project.
---- Sends: one table with the answer to `hello`.
---- Does not know about: what the bridge does with them.
 
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')

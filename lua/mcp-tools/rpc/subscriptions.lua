@@ -1,9 +1,5 @@
 --- Subscriptions: who wants to hear of changes of which resource, and when they are told.
 ---
---- Receives: subscribe and unsubscribe of channels; changes, from the watch of a resource or by `notify`.
---- Sends: one message per channel and change, at once when it was quiet, else so that it stays bounded.
---- Does not know about: what a resource is, MCP sessions (the bridge counts those and subscribes once or often).
----
 --- Editor events are watched only while somebody has subscribed. A change costs the editor one look at a flag while a
 --- message is due already.
 

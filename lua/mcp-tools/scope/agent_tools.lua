@@ -1,8 +1,4 @@
 --- Tools of companions: what an agent's own channel into this editor offers, apart from all other tools.
----
---- Receives: definitions, by the name of the companion, from agents/.
---- Sends: those of one companion, by the names that its agent knows.
---- Does not know about: agents, channels, where a companion comes from.
 
 local M = {}
 

@@ -1,8 +1,4 @@
 --- Scopes: which of the tools that are on one client sees and may call, and how they are published to it.
----
---- Receives: what a client asked for by its URL and headers; the options `clients`, for its name, and `catalogue`.
---- Sends: its view, or nil for a client that sees everything; a verdict on each definition.
---- Does not know about: sessions, lists as text. Client names are self-declared: they can only take away.
 
 local companions = require('mcp-tools.scope.agent_tools')
 local config = require('mcp-tools.config')

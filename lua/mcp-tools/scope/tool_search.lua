@@ -1,9 +1,5 @@
 --- The catalogue: three tools (search, describe, call) that are published in place of all, so that a client pays for
 --- the definitions that it needs alone.
----
---- Receives: a registry and the view of a client. Sends: the three definitions; what the first two answer.
---- Does not know about: how a call is run. `tools_call` has no handler of its own: who runs calls puts the tool that
---- it names in its place (calls/kinds/tool.lua).
 
 local source = require('mcp-tools.registry.source')
 local tool = require('mcp-tools.registry.definition.tool')

@@ -1,8 +1,5 @@
 --- Marks at lines that agents have changed, which lead to `:McpTools changes`.
 ---
---- Receives: `User McpToolsEdit`. Sends: extmarks to the buffers; which change a line belongs to.
---- Does not know about: what was changed, how it is taken back.
----
 --- The id of a mark holds the number of its change, so nothing is kept beside the buffer. By default the line's number
 --- is coloured: a sign may open the sign column, and move the text under the person's eyes.
 

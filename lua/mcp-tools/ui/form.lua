@@ -1,8 +1,4 @@
 --- Form (elicitation), asked of the person at this editor field by field, by `vim.ui.input` and `vim.ui.select`.
----
---- Receives: a message and a JSON Schema with flat properties.
---- Sends: what a client would: an action, and what was filled in.
---- Does not know about: calls.
 
 local json_schema = require('mcp-tools.schema')
 local sanitize = require('mcp-tools.util.sanitize')

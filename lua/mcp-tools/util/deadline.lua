@@ -1,8 +1,4 @@
 --- Deadline: what is left of a call's time, for waits that must end before it does.
----
---- Receives: the ctx of a call, a wait in milliseconds.
---- Sends: the wait, no longer than the call has.
---- Does not know about: what is waited for.
 
 local M = {}
 

@@ -1,9 +1,5 @@
 --- Garbage collection, kept out of one large copy.
 ---
---- Receives: a function that makes one large value and waits for nothing.
---- Sends: what it returns.
---- Does not know about: what is copied.
----
 --- LuaJIT pays for what is allocated by steps of its collector: within the copy, and for one large string within
 --- whatever comes next, a step for each table. With a large heap a copy of 5 ms takes 40 so. Left out, the heap is
 --- collected a little later, step by step.

@@ -1,8 +1,4 @@
 --- Global state: what outlives the plugin's modules when a plugin manager loads them again, for the editor's life.
----
---- Receives: the root of the project; how to end each process that was started.
---- Sends: them to the modules that come after.
---- Does not know about: what they are for.
 
 local KEY = 'mcp-tools.nvim'
 

@@ -1,8 +1,4 @@
 --- Something kept for each session of a client, of the latest sessions.
----
---- Receives: what is kept in the beginning; the ctx of a call.
---- Sends: what its session has.
---- Does not know about: when a session ends. Nobody says so; the oldest give way.
 
 --- Sessions that are remembered.
 local MAX_SESSIONS = 64

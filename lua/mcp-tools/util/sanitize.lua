@@ -1,9 +1,4 @@
 --- Text from strangers, so that what is shown is what is there.
----
---- Receives: any bytes.
---- Sends: text without characters that hide, reorder or imitate others; each of them becomes `<U+202E>`, a byte that is
---- not UTF-8 `<FF>`.
---- Does not know about: where it is shown.
 
 local utf8 = require('mcp-tools.util.utf8')
 

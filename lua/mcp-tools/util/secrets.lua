@@ -1,8 +1,4 @@
 --- Tokens, keys and passwords that are known by their form.
----
---- Receives: text that may quote anything.
---- Sends: the text with a mark in place of each.
---- Does not know about: who writes or reads it. What has no form of its own passes.
 
 local M = {}
 

@@ -1,9 +1,5 @@
 --- SHA-256 of text that comes in pieces. `vim.fn.sha256` wants all of it at once, and no NUL byte in it.
 ---
---- Receives: bytes, in pieces.
---- Sends: the sum in hexadecimal.
---- Does not know about: files.
----
 --- Source: FIPS 180-4.
 
 local band, bnot, bxor, ror, rshift, tobit, tohex =

@@ -1,8 +1,4 @@
 --- Sorting of long lists, with turns for the editor in between.
----
---- Receives: a list, an order, a pause to call between pieces of work.
---- Sends: the list, sorted; equal ones of different pieces stay in their order.
---- Does not know about: what is sorted.
 
 --- Items that are sorted or merged in one go.
 local PIECE = 1000

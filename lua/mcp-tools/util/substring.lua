@@ -1,9 +1,5 @@
 --- Substring search (Knuth, Morris and Pratt), in time that grows with text and needle and never with their product.
 ---
---- Receives: what is looked for; a text.
---- Sends: where it stands.
---- Does not know about: what they mean.
----
 --- `string.find` begins anew at every byte: some 400 kB of one letter in 3 MB of it hold the editor for minutes.
 
 local ffi = require('mcp-tools.util.optional').load('ffi')

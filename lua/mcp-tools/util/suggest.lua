@@ -1,8 +1,4 @@
 --- Suggestion for a mistyped word: the nearest of those that would have been right, by edit distance.
----
---- Receives: a word and candidates.
---- Sends: the closest one, or nil.
---- Does not know about: what the words name.
 
 --- Edits (insert, delete or replace one byte, swap two neighbours) that turn `a` into `b`.
 ---@param a string

@@ -1,8 +1,4 @@
 --- Work that waits, outside of a call: what functions in a coroutine take for a ctx.
----
---- Receives: a function; what else it expects of its ctx.
---- Sends: its end, once.
---- Does not know about: calls, what is waited for.
 
 local M = {}
 

@@ -1,8 +1,4 @@
 --- What a program printed for a terminal, as plain text.
----
---- Receives: text with colours, titles and lines that were written over.
---- Sends: what would be left to read.
---- Does not know about: programs, secrets.
 
 local M = {}
 

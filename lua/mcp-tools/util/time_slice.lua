@@ -1,8 +1,4 @@
 --- Turns for the editor within work that takes longer than a keystroke should wait.
----
---- Receives: the ctx of a `run` function, or work that waits for nothing else.
---- Sends: a function to call between pieces of work.
---- Does not know about: the work.
 
 local uv = vim.uv
 

@@ -1,8 +1,4 @@
 --- Timer: something is done once after a while, or again and again; stopped and closed as one.
----
---- Receives: milliseconds, and a function.
---- Sends: its calls, on the main loop; none after `stop`, not even one that was due.
---- Does not know about: what for.
 
 local uv = vim.uv
 

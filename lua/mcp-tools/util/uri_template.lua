@@ -1,9 +1,5 @@
 --- URI templates: the text with `{id}` and `{+id}` in it, matched against URIs and filled in.
 ---
---- Receives: templates of definitions; URIs as clients write them; values to put in.
---- Sends: a compiled template or its faults; the decoded values of a URI; a URI.
---- Does not know about: resources, what a value means.
----
 --- Source: RFC 6570 level 1 (`{id}`, which holds no `/`), and of level 2 `{+id}`, which may. Matching never goes back:
 --- a value ends where the text after it begins for the first time, and the last text of a template is looked for at
 --- the end. So a long URI made to be matched in many ways costs no more than any other.

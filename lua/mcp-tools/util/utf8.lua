@@ -1,9 +1,5 @@
 --- UTF-8: is it, where is it not, the repair that bundled tools use, and a cut between characters.
 ---
---- Receives: strings that may hold any bytes (buffers do).
---- Sends: positions of the first bad byte, repaired or shortened copies.
---- Does not know about: results, paths, JSON.
----
 --- Source: RFC 3629 (no surrogates, nothing above U+10FFFF, shortest forms only).
 
 local M = {}

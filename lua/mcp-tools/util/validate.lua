@@ -1,8 +1,4 @@
 --- One argument of a public function: is it what it should be?
----
---- Receives: a name, a value, the type that it must have.
---- Sends: an error that names both, raised at the public function's caller.
---- `vim.validate` changed its form between 0.10 and 0.11; this is the same on all.
 
 --- Raises unless `value` has the type.
 ---@param name string

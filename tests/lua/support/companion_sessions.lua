@@ -1,5 +1,4 @@
 -- Sessions of companions without a bridge: tools are called on the way of every host, and what is pushed is kept.
--- Receives: the name of a companion. Sends: sessions; results in MCP's shape. Does not know about: what is tested.
 
 local core = require('mcp-tools.core')
 local companion_sessions = require('mcp-tools.editor.agents')

@@ -1,7 +1,4 @@
 -- A Python project under a real debugpy, and the tools that debug it.
--- Receives: names and texts of files, calls. Sends: results of tools, as any host gets them.
--- Does not know about: what is tested; which client of debug adapters is there: the tests' own, or nvim-dap when
--- DAP_CLIENT names a checkout.
 
 local project = require('editor_project')
 local t = require('helpers')

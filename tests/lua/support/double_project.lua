@@ -1,6 +1,4 @@
 -- A project with one text file, served by a language server that does what a test says (lsp_double.lua).
--- Receives: capabilities and answers of the server. Sends: the server; calls of tools, and their results.
--- Does not know about: what is tested.
 
 local double = require('lsp_double')
 local project = require('lsp_project')

@@ -1,5 +1,4 @@
 -- A project in a folder of its own, with files, for specs about what the editor shows of one.
--- Receives: names and texts. Sends: paths; results of calls. Does not know about: what is tested.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')

@@ -1,6 +1,4 @@
 -- Every bundled tool, and arguments for it made from its schema, for specs that hold for tools still to come.
--- Receives: schemas; a project to point at. Sends: arguments, and calls that have ended.
--- Does not know about: what is tested.
 
 local bundled = require('mcp-tools.loading.bundled_files')
 local config = require('mcp-tools.config')

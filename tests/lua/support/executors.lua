@@ -1,5 +1,4 @@
 -- An executor of its own over an empty registry, in which tools run without a question.
--- Receives: what differs. Sends: both. Does not know about: what is tested.
 
 local Executor = require('mcp-tools.calls.executor')
 local Registry = require('mcp-tools.registry.store')

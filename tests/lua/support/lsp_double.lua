@@ -1,6 +1,4 @@
 -- A language server inside of the editor that does what a test says: the second implementation of what servers speak.
--- Receives: answers by method. Sends: its client; progress and diagnostics when it is told to.
--- Does not know about: what is tested.
 
 local t = require('helpers')
 

@@ -1,6 +1,4 @@
 -- A project in Python or TypeScript with a real language server, attached as a person's own configuration would.
--- Receives: the kind of the server. Sends: answers of tools; what a function returns that runs as a tool.
--- Does not know about: what is tested.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local config = require('mcp-tools.config')

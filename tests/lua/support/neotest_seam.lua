@@ -1,7 +1,5 @@
 -- neotest, or as much of it as our side needs, over real processes: files `*.check` with a test in each line, as
 -- `name: command for the shell`.
--- Receives: checkouts of neotest, nvim-nio and plenary.nvim for the real one. Sends: modules in `package.loaded`.
--- Does not know about: what is tested.
 
 local M = {}
 

@@ -1,5 +1,4 @@
 -- A project whose tests the runner's tools run, with tests for pytest where they are wanted.
--- Receives: names of files. Sends: the project. Does not know about: what is tested.
 
 local p = require('tools_project')
 

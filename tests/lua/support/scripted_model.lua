@@ -1,7 +1,4 @@
 -- A model's server that answers from a script, over HTTP as OpenAI's does, streamed.
--- Receives: what each request is answered with, in order: `{ text = … }` or `{ calls = { { name, JSON text }, … } }`.
--- Sends: events of a stream to who asks; the requests, decoded, in `requests`.
--- Does not know about: who asks.
 
 local M = {}
 

@@ -1,5 +1,4 @@
 -- What the tools for symbols answer where a real language server is: the same for each of them.
--- Receives: the kind of the server, the names of its project. Sends: tests. Does not know about: the server.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local config = require('mcp-tools.config')

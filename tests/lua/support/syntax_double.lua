@@ -1,5 +1,4 @@
 -- A syntax tree in place of one that a parser makes, for languages whose parser is not installed.
--- Receives: { type, row, col, end_row, end_col, children, field = … }. Sends: nodes. Does not know about: texts.
 
 local M = {}
 

@@ -1,5 +1,4 @@
 -- Calls of bundled tools on the way of every host, for specs about what tools do.
--- Receives: names and arguments. Sends: results, or error values. Does not know about: what is tested.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')

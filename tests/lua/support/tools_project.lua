@@ -1,5 +1,4 @@
 -- Tools, called as any host calls them, in a project of their own with a real git repository where one is wanted.
--- Receives: names and arguments of tools. Sends: their results. Does not know about: what is tested.
 
 local project = require('editor_project')
 local t = require('helpers')

@@ -1,9 +1,6 @@
 """An MCP server on the official Python SDK that knows revision 2026-07-28 alone: no handshake, no session.
 
-    python modern_server.py JOURNAL [http]
-
-Receives: a file into which it writes what happens to it, a JSON value a line. Over stdio, or at a URL, of
-which it prints the port.
+python modern_server.py JOURNAL [http]
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """An MCP server on the official Python SDK, over stdio, with one of everything that a client of it may meet.
 
-    python python_server.py JOURNAL
-
-Receives: a file into which it writes what happens to it, a JSON value a line.
+python python_server.py JOURNAL
 """
 
 from __future__ import annotations

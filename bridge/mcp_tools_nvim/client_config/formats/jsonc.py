@@ -1,8 +1,4 @@
-"""JSON with comments and trailing commas, as editors and agents have it: changed in place, by position.
-
-Receives a text, where an entry belongs, its value. Sends the text with that entry; every other byte stays.
-Does not know about: files, clients.
-"""
+"""JSON with comments and trailing commas, as editors and agents have it: changed in place, by position."""
 
 from __future__ import annotations
 

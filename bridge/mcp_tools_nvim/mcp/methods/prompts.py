@@ -1,7 +1,4 @@
-"""`prompts/*`, and `completion/complete` for arguments of prompts and variables of templates.
-
-Receives: requests, typed by the SDK. Sends: calls. Does not know about: any prompt by name.
-"""
+"""`prompts/*`, and `completion/complete` for arguments of prompts and variables of templates."""
 
 from __future__ import annotations
 

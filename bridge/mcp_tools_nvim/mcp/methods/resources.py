@@ -1,8 +1,4 @@
-"""`resources/*` but for subscriptions: lists, templates, reads.
-
-Receives: requests, typed by the SDK. Sends: calls; at most so many per second and client.
-Does not know about: what a URI means.
-"""
+"""`resources/*` but for subscriptions: lists, templates, reads."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Who hears that a resource changed: sessions that subscribed, and the streams of `subscriptions/listen`.
 
-Receives: subscriptions of clients; `updated` from the editor. Sends: `notifications/resources/updated`.
-Does not know about: what changes a resource, how often it may be told (the editor sees to that).
-
 Each holder of a subscription has one with the editor, which counts them. All go with the session; a session
 that is revived begins without any.
 """

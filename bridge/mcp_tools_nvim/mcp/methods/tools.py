@@ -1,8 +1,4 @@
-"""`tools/list` and `tools/call`.
-
-Receives: requests, typed by the SDK. Sends: calls; what goes wrong in a tool is a result, what is wrong with
-the request an error. Does not know about: any tool by name.
-"""
+"""`tools/list` and `tools/call`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The bundled tool `analyze_python`: what a Python file holds, and how involved it is.
-
-Receives: the text of a file; lua/mcp-tools/tools/analyze_python.lua has read it, unsaved changes included.
-Sends: imports, classes, functions with their metrics, the most involved first where a limit cuts.
-Does not know about: files, buffers. The text is only parsed, never run.
-"""
+"""The bundled tool `analyze_python`: what a Python file holds, and how involved it is."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The short-lived process that reads modules and prints the definitions of their tools.
-
-Receives: sources and import paths as JSON, its only argument.
-Sends: a line of JSON when it begins with a source, and one with what came of it. A module that ends the
-process or never comes back is known by the line that is missing.
-Does not know about: caches, the registry, which files are trusted.
-"""
+"""The short-lived process that reads modules and prints the definitions of their tools."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Runs a function in a child process that holds nothing up and leaves nothing behind.
-
-Receives: a function that prints.
-Sends: when the child has ended, what it printed, and the way it ended as our own.
-Does not know about: modules, tools. What the child starts inherits its output; an editor that waits for the
-end of output would wait for a forgotten daemon, so the child prints into files.
-"""
+"""Runs a function in a child process that holds nothing up and leaves nothing behind."""
 
 from __future__ import annotations
 

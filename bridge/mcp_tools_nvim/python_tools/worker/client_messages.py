@@ -1,9 +1,4 @@
-"""Messages to the client of a call, while it runs: progress, log, questions.
-
-Receives: progress, log messages and questions from a tool, in any thread; answers from the host.
-Sends: no more of them than the editor can take up; answers as futures.
-Does not know about: contexts, how a tool is run.
-"""
+"""Messages to the client of a call, while it runs: progress, log, questions."""
 
 from __future__ import annotations
 

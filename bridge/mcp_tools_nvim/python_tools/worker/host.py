@@ -1,9 +1,5 @@
 """Calls of Python tools: each is run, and ends once.
 
-Receives: `remote_call`, `remote_cancel`, `remote_answer` from the editor, on the loop's thread.
-Sends: `remote_result`, `remote_progress`, `remote_log`, `remote_ask` to the editor.
-Does not know about: pynvim (a `Wire` is handed in), MCP, what was approved.
-
 Plain functions run in threads, `async` ones on the loop. Whatever a function does after its call has ended
 is dropped by the editor; that it has ended at all is told, so that one that never does is known.
 """

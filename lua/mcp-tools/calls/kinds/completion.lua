@@ -1,8 +1,4 @@
 --- What is particular to completing an argument of a prompt or a variable of a resource.
----
---- Receives: a registry; `{ ref = { type, name | uri }, argument = { name, value }, context? = { arguments } }`.
---- Sends: the completion function with what is typed so far; `{"values": […], "total"?, "hasMore"?}` for the bridge.
---- Does not know about: states, timeouts, channels.
 
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')

@@ -1,7 +1,4 @@
 --- Kinds of calls: what can be called beside tools, by what `execute` is told.
----
---- Receives: nothing. Sends: what is particular to each kind, to calls/executor.lua.
---- Does not know about: what a kind does.
 
 --- What is particular to one kind of call; one file each beside this one.
 ---@class mcp-tools.CallKind

@@ -1,8 +1,4 @@
 --- What is particular to getting a prompt.
----
---- Receives: a registry and a name; what the client and the handler gave.
---- Sends: the definition, arguments that fit, `{"description"?, "messages": […]}` for the bridge.
---- Does not know about: states, timeouts, channels.
 
 local content = require('mcp-tools.content')
 local results = require('mcp-tools.calls.result')

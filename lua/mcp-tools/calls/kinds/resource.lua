@@ -1,8 +1,4 @@
 --- What is particular to reading a resource: the name of the call is the URI.
----
---- Receives: a registry and a URI; what the handler gave.
---- Sends: the resource with the values of its URI; `{"contents": […]}` for the bridge.
---- Does not know about: how a URI finds its resource (calls/resolver.lua), states, channels.
 
 local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')

@@ -1,8 +1,4 @@
 --- What is particular to calling a tool.
----
---- Receives: a registry and a name; what the caller and the handler gave.
---- Sends: the definition, arguments that fit, the decision, what crosses to the bridge.
---- Does not know about: states, timeouts, channels.
 
 local arguments = require('mcp-tools.calls.arguments')
 local results = require('mcp-tools.calls.result')

@@ -1,8 +1,4 @@
 --- Expressions in a stopped program, evaluated, and variables changed.
----
---- Receives: the entry of a stopped session, an expression, a name with a value.
---- Sends: the result, cut and without what is secret by its name.
---- Does not know about: approval.
 
 local errors = require('mcp-tools.errors')
 local redact = require('mcp-tools.privacy.redact')

@@ -1,8 +1,4 @@
 --- Diagnostics for tools: a list of them, fresh ones after an edit.
----
---- Receives: the arguments of a tool.
---- Sends: the answer of the tool, or an error value; never "clean" where no server has looked at the text.
---- Does not know about: what the tool is called, marks (delta.lua).
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,8 +1,4 @@
 --- Diagnostics with the code around them, for prompts.
----
---- Receives: the arguments `path` and `severity` of a prompt.
---- Sends: a text, or a fault for the person.
---- Does not know about: what is to be done with them.
 
 local buffers = require('mcp-tools.editor.buffer')
 local findings = require('mcp-tools.editor.diagnostics.findings')

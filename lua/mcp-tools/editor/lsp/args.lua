@@ -1,8 +1,4 @@
 --- Arguments that questions to language servers share: a file, a place in it.
----
---- Receives: what a tool takes besides.
---- Sends: its `args`; the place that given ones mean.
---- Does not know about: servers.
 
 local errors = require('mcp-tools.errors')
 local position = require('mcp-tools.editor.position')

@@ -1,9 +1,5 @@
 --- Code actions: what servers offer to do to a text, listed and done by id.
 ---
---- Receives: the arguments of a tool.
---- Sends: the answer of the tool, or an error value.
---- Does not know about: approval, what the tool is called.
----
 --- An action is its edit, its command, or both. A command runs in the server, and what it wants to have changed is
 --- taken from it and applied like any other edit; commands of the editor's own plugins are not run.
 

@@ -1,8 +1,4 @@
 --- Folder watch: a folder with all below it, watched by the system for files that are made, changed and deleted.
----
---- Receives: file events.
---- Sends: what has happened to the files that events have named, when it is asked.
---- Does not know about: language servers, which folders are worth watching.
 
 local uv = vim.uv
 

@@ -1,8 +1,4 @@
 --- What servers say of a place in a text: hover, signatures, inlay hints.
----
---- Receives: the arguments of a tool.
---- Sends: the answer of the tool, or an error value.
---- Does not know about: what the tool is called.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')

@@ -1,9 +1,5 @@
 --- Language servers, for tools: a question, asked of the servers of a buffer when they are ready, and its answer.
 ---
---- Receives: the ctx of a `run` tool, a buffer, a method of the protocol with its parameters.
---- Sends: the answer with the client that gave it, or an error value.
---- Does not know about: what is made of the answer.
----
 ---   local target, err = lsp.target(ctx, args)                     -- the buffer, loaded if need be
 ---   local place = lsp.place(target.bufnr, line, column)           -- parameters for each client's encoding
 ---   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', place)

@@ -1,8 +1,4 @@
 --- Positions as language servers count them (editor/position.lua: as clients do).
----
---- Receives: lines and columns from 1, in characters; the encoding that a server counts in; the text of the line.
---- Sends: positions of the protocol, bytes, and the way back.
---- Does not know about: servers, files.
 
 local M = {}
 

@@ -1,9 +1,5 @@
 --- Readiness: has a language server read the project, so that its answers are whole?
 ---
---- Receives: a client and a buffer that it serves; what the server has said (server_state.lua).
---- Sends: ready, or what it is at.
---- Does not know about: which server it is, what will be asked.
----
 --- Before a server has read the project it answers with nothing or a part, and no error. Ready is one that is at
 --- nothing and has once said what it thinks of an open file, which it can do only after that. One that never says
 --- anything is asked for the same thing until the answer stays the same.

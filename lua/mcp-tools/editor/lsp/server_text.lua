@@ -1,8 +1,4 @@
 --- Texts of language servers, as results may have them: labels, details, titles, messages.
----
---- Receives: texts as a server gave them; some give none where there should be one.
---- Sends: UTF-8 without secrets.
---- Does not know about: what they are of.
 
 local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')

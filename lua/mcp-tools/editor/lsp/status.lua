@@ -1,8 +1,4 @@
 --- Language servers themselves: what they are at, and how to start them anew.
----
---- Receives: the arguments of a tool.
---- Sends: the answer of the tool, or an error value.
---- Does not know about: what servers are asked, what the tool is called.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,9 +1,5 @@
 --- Watched files: what others change on the disk, noticed, and told to language servers before they are asked.
 ---
---- Receives: the folders that servers work in; file events of the system.
---- Sends: `workspace/didChangeWatchedFiles` to each server that works there; open buffers are read again.
---- Does not know about: what is asked.
----
 --- Neovim tells servers of files only where they ask for it, and on Linux not by default. Folders are watched from the
 --- first question on; what changed since the editor started is told then.
 

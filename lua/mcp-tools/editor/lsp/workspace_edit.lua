@@ -1,8 +1,4 @@
 --- A `WorkspaceEdit` of a server, as edits of files: previewed, applied all or not at all, taken back.
----
---- Receives: the edit, and the server whose encoding its columns are in.
---- Sends: what changed in which file, or why nothing has.
---- Does not know about: what the edit is for.
 
 local access = require('mcp-tools.privacy.access')
 local disk = require('mcp-tools.editor.buffer.disk')

@@ -1,9 +1,5 @@
 --- Symbols of a text by its syntax tree.
 ---
---- Receives: a loaded buffer, or text with its filetype.
---- Sends: a tree of symbols, or why there is none.
---- Does not know about: language servers, who asks.
----
 --- Grammars name alike what defines something: `function_declaration`, `class_definition`, `struct_item`. So a query
 --- is made of the types that a grammar has; what it says otherwise stands in `MORE`.
 

@@ -1,9 +1,5 @@
 --- Names of symbols with what they stand in: `Class/method`.
 ---
---- Receives: name paths as clients write them, trees of symbols.
---- Sends: the symbols that are meant; the path of one.
---- Does not know about: files, servers.
----
 ---   method          any symbol of that name
 ---   Class/method    one that stands in a `Class`, wherever that is
 ---   /Class          one at the top of the file

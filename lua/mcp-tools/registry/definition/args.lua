@@ -1,9 +1,4 @@
 --- The short form of arguments → JSON Schema.
----
---- Receives: `args` of a tool: name → `{ type, description, required = true, default, enum, items, properties, … }`.
---- Sends: a JSON Schema with the same content: `required` flags become lists, at every level; every other keyword
---- stays as it is.
---- Does not know about: whether the keywords are right (schema/faults.lua), the rest of a definition.
 
 local keywords = require('mcp-tools.schema.keywords')
 local value = require('mcp-tools.schema.value')

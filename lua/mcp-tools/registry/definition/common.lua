@@ -1,9 +1,4 @@
 --- What definitions of tools, resources and prompts have in common: how their fields are looked at.
----
---- Receives: a definition, and the rules of its kind.
---- Sends: faults (it cannot be used), typos (it can, but something is not what was meant) and lint (it can, but should
---- be changed), and the one text that names all faults.
---- Does not know about: any kind's own fields.
 
 local schema_faults = require('mcp-tools.schema.faults')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,8 +1,4 @@
 --- Prompt definitions: taken in, checked as a whole, made ready for use and for clients.
----
---- Receives: a definition as a plugin or a bundled file wrote it; it is never changed.
---- Sends: a normalised definition, or one text with every fault; and what clients see of it.
---- Does not know about: the registry, calls, messages.
 
 local common = require('mcp-tools.registry.definition.common')
 local value = require('mcp-tools.schema.value')

@@ -1,9 +1,4 @@
 --- The published form of a schema: what clients read in `inputSchema` and `outputSchema`, and what is compiled.
----
---- Receives: a schema as its author wrote it, without faults (schema/faults.lua).
---- Sends: a deep copy whose empty tables encode as what they stand for, and the repairs that were needed. All else is
---- in the copy as it was, keywords nobody knows included.
---- Does not know about: tools, references.
 
 local keywords = require('mcp-tools.schema.keywords')
 local value = require('mcp-tools.schema.value')

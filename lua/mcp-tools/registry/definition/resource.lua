@@ -1,8 +1,4 @@
 --- Resource definitions: taken in, checked as a whole, made ready for reads and for clients.
----
---- Receives: a definition as a plugin or a bundled file wrote it; it is never changed.
---- Sends: a normalised definition, or one text with every fault; and what clients see of it.
---- Does not know about: the registry, calls, how a URI finds its resource.
 
 local common = require('mcp-tools.registry.definition.common')
 local uri_template = require('mcp-tools.util.uri_template')

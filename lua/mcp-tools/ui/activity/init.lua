@@ -1,9 +1,5 @@
 --- Activity: what assistants are doing and what waits for the person, in few words, where the eyes are.
 ---
---- Receives: calls of tools as they come and end; word that something waits; the bridge's clients.
---- Sends: `vim.g.mcp_tools_status` and `User McpToolsStatus` when that is another; long calls to progress.lua.
---- Does not know about: statuslines, windows, what a call does.
----
 --- A call costs two counts. While there are calls, and a second after the last one, a timer looks a few times a second;
 --- whatever happened meanwhile is one event. Else there is none.
 

@@ -1,9 +1,4 @@
 --- Progress of calls that take long, as messages that replace each other.
----
---- Receives: the calls that run, a few times a second; their ends.
---- Sends: progress messages (`:h progress-message`) where Neovim has them, else one notification a call to whoever has
---- taken the place of `vim.notify`. The message line alone gets nothing: it would be written over again and again.
---- Does not know about: statuslines, when it is asked.
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')

@@ -1,8 +1,4 @@
 --- The arguments of a call as lines: each is there, none hides another, none looks like two.
----
---- Receives: a table that a client made.
---- Sends: for each argument its lines; short ones first, for they are read, and among equals those that the tool knows.
---- Does not know about: windows, what the arguments mean.
 
 local json = require('mcp-tools.util.json')
 local sanitize = require('mcp-tools.util.sanitize')

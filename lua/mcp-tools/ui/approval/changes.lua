@@ -1,8 +1,4 @@
 --- Preview of a call: what it would change, as its definition tells it, and whether that is still so.
----
---- Receives: a question for approval.
---- Sends: text, which is kept in the question.
---- Does not know about: how it is shown, what is answered.
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')

@@ -1,8 +1,4 @@
 --- The answers to a question for approval, in the order in which they are offered.
----
---- Receives: a question.
---- Sends: its choices, each with a key, a word and a sentence.
---- Does not know about: what a choice does.
 
 local sanitize = require('mcp-tools.util.sanitize')
 

@@ -1,9 +1,5 @@
 --- Approval asked of the client, by elicitation.
 ---
---- Receives: a question for approval.
---- Sends: it to the client of the call, as a form (elicitation), and its answer back.
---- Does not know about: eras and streams, what an answer means.
----
 --- What a client says may be said by nobody: it is offered no answer that outlives its session.
 
 local choices_of = require('mcp-tools.ui.approval.choices')

@@ -1,8 +1,4 @@
 --- The part of a question for approval that shows what would change: its heading, and the diff in colours.
----
---- Receives: a page, a diff, the file that the head of the question names.
---- Sends: rows of that page.
---- Does not know about: calls, where the diff comes from (changes.lua).
 
 local arguments = require('mcp-tools.ui.approval.arguments')
 local view = require('mcp-tools.ui.window.diff')

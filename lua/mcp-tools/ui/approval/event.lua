@@ -1,9 +1,5 @@
 --- Event `User McpToolsApproval`.
 ---
---- Receives: what happens to a question for approval.
---- Sends: it to everybody, as `User McpToolsApproval`.
---- Does not know about: windows, who answers.
----
 --- What it hands out is a copy.
 
 local log = require('mcp-tools.log')

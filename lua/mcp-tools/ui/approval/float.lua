@@ -1,8 +1,4 @@
 --- Approval in a floating window.
----
---- Receives: a question for approval.
---- Sends: it to a floating window that is never entered by itself; keys in it answer.
---- Does not know about: what an answer means, what the window looks like, how it is kept on the screen.
 
 local Window = require('mcp-tools.ui.approval.window')
 local choices_of = require('mcp-tools.ui.approval.choices')

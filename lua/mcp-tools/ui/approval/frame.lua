@@ -1,8 +1,4 @@
 --- Frame of the approval window: how to answer from where the person is, and how much there is to read.
----
---- Receives: a question, whether its window has the cursor, how many rows are below.
---- Sends: title and footer, as `nvim_open_win` takes them.
---- Does not know about: where the window is.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local keys_to = require('mcp-tools.ui.window.float.keys_to')

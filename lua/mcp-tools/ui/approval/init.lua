@@ -1,9 +1,4 @@
 --- Asking for approval: by whom a question is put to the person, and how others answer it.
----
---- Receives: questions of the gateway; answers of commands, mappings and other plugins, by the id of a call.
---- Sends: each question to the queue, with those who can ask it; `access_denied` when nobody can, `busy` when too many
---- are open.
---- Does not know about: why a call needs a yes, what is done with it, what a question looks like.
 
 local Question = require('mcp-tools.ui.approval.question')
 local config = require('mcp-tools.config')

@@ -1,8 +1,4 @@
 --- A question for approval: who is being asked, and the one answer that counts.
----
---- Receives: what the gateway wants to know; answers of askers, keys and commands.
---- Sends: the first answer to whoever asked it, word of its end to the queue and to `User McpToolsApproval`.
---- Does not know about: other questions, what one looks like, what an answer means for the tool.
 
 local YES = require('mcp-tools.approval.choices').YES
 local announce = require('mcp-tools.ui.approval.event')

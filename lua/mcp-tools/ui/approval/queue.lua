@@ -1,8 +1,4 @@
 --- The questions for approval that are open: which one is on the screen, and what ends one without an answer.
----
---- Receives: questions; time; the end of calls.
---- Sends: a question to the screen when it is its turn.
---- Does not know about: who is asked how, what is asked.
 
 local Question = require('mcp-tools.ui.approval.question')
 local announce = require('mcp-tools.ui.approval.event')

@@ -1,9 +1,5 @@
 --- Approval by `vim.ui.select`.
 ---
---- Receives: a question for approval.
---- Sends: it to `vim.ui.select`, for users who prefer their own picker.
---- Does not know about: what the answer means.
----
 --- Neovim's built-in picker blocks the editor until it is answered.
 
 local choices_of = require('mcp-tools.ui.approval.choices')

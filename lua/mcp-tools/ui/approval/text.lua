@@ -1,9 +1,4 @@
 --- A question for approval as text: who wants to run what, and why; what it is called with; what would change.
----
---- Receives: a question.
---- Sends: rows that show it whole, strangers' text made visible. Each part of the head has a bound, so that arguments
---- are always among the first rows; what was cut of it stands whole at the end.
---- Does not know about: windows and keys.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local access = require('mcp-tools.privacy.access')

@@ -1,9 +1,4 @@
 --- The command line of the editor: since when the person has been typing a command.
----
---- Receives: that a command line is entered.
---- Sends: whether the command now run was begun before a moment: it may mean the question that was there when it was
---- begun, not the one that is there when Enter is pressed.
---- Does not know about: questions.
 
 local M = {}
 

@@ -1,8 +1,4 @@
 --- The floating window of a question for approval: its text, and how much of it was on the screen.
----
---- Receives: a question; what its keys do.
---- Sends: a window that is not entered; how much of it was never on the screen.
---- Does not know about: when it is to be there, answers.
 
 local float = require('mcp-tools.ui.window.float.window')
 local frame = require('mcp-tools.ui.approval.frame')

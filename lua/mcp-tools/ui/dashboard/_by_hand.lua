@@ -1,7 +1,4 @@
 --- A tool called by hand: its arguments are asked for, those of the last time stand there already.
----
---- Receives: the name of a tool. Sends: `:McpTools call`, with the arguments.
---- Does not know about: what is shown of the call.
 
 local form = require('mcp-tools.ui.form')
 local json = require('mcp-tools.util.json')

@@ -1,7 +1,4 @@
 --- How the dashboard writes what several of its sections show: times, sizes, signs.
----
---- Receives: numbers. Sends: a few characters that any font has.
---- Does not know about: sections.
 
 local M = {}
 

@@ -1,9 +1,5 @@
 --- Dashboard: one window that shows what this editor offers, who uses it, and what waits for the person.
 ---
---- Receives: the parts of the editor; word that something happened.
---- Sends: sections to the window, each a file beside this one; what keys ask for to subcommands of `:McpTools`.
---- Does not know about: what a section shows. A section is one more file here, and nothing else.
----
 --- While it is seen it is drawn after something has happened, a few times a second at most, and once a second, for
 --- what tells nobody that it is another. While it is not seen nothing is done.
 

@@ -1,8 +1,4 @@
 --- Interview: its questions, and what is chosen and typed so far.
----
---- Receives: questions; choices and text of the person.
---- Sends: the question that it is at, and in the end an answer to each.
---- Does not know about: windows, keys, other interviews.
 
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')

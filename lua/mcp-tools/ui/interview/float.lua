@@ -1,8 +1,4 @@
 --- Interview in floating windows.
----
---- Receives: an interview; keys in its windows.
---- Sends: it to windows that are never entered by themselves; keys in them answer, go back, or leave it.
---- Does not know about: other interviews, what the windows look like, how they are kept on the screen.
 
 local Window = require('mcp-tools.ui.interview.window')
 local config = require('mcp-tools.config')

@@ -1,8 +1,4 @@
 --- Frames of an interview: who asks and how far it is, and the keys that do something where the cursor is.
----
---- Receives: an interview, where the cursor is.
---- Sends: titles and footer, as `nvim_open_win` takes them.
---- Does not know about: windows.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local keys_to = require('mcp-tools.ui.window.float.keys_to')

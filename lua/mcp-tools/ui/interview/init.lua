@@ -1,8 +1,4 @@
 --- Interviews: questions that somebody has for the person, one interview on the screen after the other.
----
---- Receives: questions of tools and plugins.
---- Sends: the answers, once; or nothing when nobody waits for them any more. `User McpToolsInterview` tells others.
---- Does not know about: tools, windows.
 
 local answers = require('mcp-tools.ui.interview.answers')
 local errors = require('mcp-tools.errors')

@@ -1,8 +1,4 @@
 --- The two floating windows of an interview: the question with its choices, and below it the field for text.
----
---- Receives: an interview; what its keys do.
---- Sends: windows that are not entered; the choice at the cursor; text as it is typed.
---- Does not know about: when they are to be there, what a key means.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local float = require('mcp-tools.ui.window.float.window')

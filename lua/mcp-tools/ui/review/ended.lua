@@ -1,8 +1,4 @@
 --- What a review came to, in a line: its keys are the person's own again, which they have to know.
----
---- Receives: a review that has ended.
---- Sends: a text.
---- Does not know about: how it is told, what becomes of a verdict.
 
 --- What a hunk was decided to be, in the order in which it is told; of what is made already it is the reverse.
 local PROPOSED = { { 'accepted', 'accepted' }, { 'rejected', 'rejected' } }

@@ -1,8 +1,4 @@
 --- The first text of a buffer in which the person may type: `u` does not take it away, as it does not that of a file.
----
---- Receives: a buffer without undo history, lines.
---- Sends: them to the buffer.
---- Does not know about: what the text is.
 
 local api = vim.api
 

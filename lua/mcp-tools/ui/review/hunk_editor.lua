@@ -1,8 +1,4 @@
 --- A small window in which the person writes what one hunk is to become.
----
---- Receives: lines and a file type.
---- Sends: the lines as they were written (`:w`, `:wq`, `ZZ`); nothing for `:q!`.
---- Does not know about: reviews.
 
 local first_text = require('mcp-tools.ui.review.first_text')
 local help = require('mcp-tools.ui.window.help')

@@ -1,8 +1,4 @@
 --- Shows reviews where the code is, and takes what the person says of each hunk.
----
---- Receives: the review that is next; what the person does, by keys, mappings and commands.
---- Sends: verdicts to the review; marks, a legend and keys to the screen. The cursor goes nowhere unless asked.
---- Does not know about: who proposes, what becomes of a verdict.
 
 local config = require('mcp-tools.config')
 local ended = require('mcp-tools.ui.review.ended')

@@ -1,8 +1,4 @@
 --- A review in the buffers themselves: in the window that shows the file, or in the person's own.
----
---- Receives: proposals.
---- Sends: the cursor to a hunk; which hunk it is at; what was typed into a new file.
---- Does not know about: verdicts, keys.
 
 local marks = require('mcp-tools.ui.review.marks')
 local new_file = require('mcp-tools.ui.review.new_file')

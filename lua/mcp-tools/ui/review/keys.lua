@@ -1,8 +1,4 @@
 --- Keys of a review, in the windows that show it, for as long as the person is in one of them.
----
---- Receives: windows that the person has gone to for the review; what each key does.
---- Sends: mappings of their buffers; those of the person are back when the windows are left.
---- Does not know about: reviews.
 
 local help = require('mcp-tools.ui.window.help')
 

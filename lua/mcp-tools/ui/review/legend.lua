@@ -1,8 +1,4 @@
 --- The small window that says what is under review: by whom, which files, how many wait, and the keys.
----
---- Receives: a review, where the person is in it.
---- Sends: a floating window that has never the cursor.
---- Does not know about: what keys do, what is shown in the files.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local access = require('mcp-tools.privacy.access')

@@ -1,9 +1,4 @@
 --- Hunks in the buffer that they are for: what goes is coloured, what comes stands below it as virtual lines.
----
---- Receives: a proposal whose buffer is loaded; which of its hunks the person is at.
---- Sends: marks in the buffer, in step with the proposal, as many at a stretch as the editor has time for; none when it
---- is over. The text is never touched.
---- Does not know about: keys, windows, what a verdict does.
 
 local highlights = require('mcp-tools.ui.window.highlights')
 local syntax = require('mcp-tools.ui.window.syntax')

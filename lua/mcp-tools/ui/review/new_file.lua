@@ -1,8 +1,4 @@
 --- The text of a file that does not exist yet, in a buffer that is not the file's: nothing is written by `:w`.
----
---- Receives: a proposal of a new file.
---- Sends: a buffer with its text, and what the person has made of it.
---- Does not know about: windows, verdicts.
 
 local first_text = require('mcp-tools.ui.review.first_text')
 local highlights = require('mcp-tools.ui.window.highlights')

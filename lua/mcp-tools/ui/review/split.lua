@@ -1,8 +1,4 @@
 --- A review side by side, in a tab page of its own: the file on the left, what is proposed on the right.
----
---- Receives: proposals.
---- Sends: two windows in diff mode, in step with the proposal; the cursor to a hunk; what was typed on the right.
---- Does not know about: verdicts, keys.
 
 local first_text = require('mcp-tools.ui.review.first_text')
 local inline = require('mcp-tools.ui.review.inline')

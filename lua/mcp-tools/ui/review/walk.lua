@@ -1,8 +1,4 @@
 --- From hunk to hunk of a review, through all of its files.
----
---- Receives: where the person is, and what they have said.
---- Sends: which hunk is meant by the next one, the previous one, the latest one.
---- Does not know about: windows, keys, what is shown.
 
 local M = {}
 

@@ -1,9 +1,5 @@
 --- Difference of files in colours, as all windows of ours show it: what goes, what comes in the colours of its
 --- language, where it is.
----
---- Receives: rows of a unified difference, the file that it is of where it does not say so itself.
---- Sends: spans of these rows. No row is left out, added or changed.
---- Does not know about: windows, where the rows come from.
 
 local syntax = require('mcp-tools.ui.window.syntax')
 

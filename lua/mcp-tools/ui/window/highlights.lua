@@ -1,8 +1,4 @@
 --- Highlight groups of our windows, one set for all of them, each linked to one of the colour scheme.
----
---- Receives: nothing.
---- Sends: groups that a colour scheme or a person may define themselves; the names of all of them.
---- Does not know about: windows, what is shown.
 
 local api = vim.api
 

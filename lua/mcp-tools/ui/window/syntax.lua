@@ -1,10 +1,4 @@
 --- Lines that no buffer has, coloured as a buffer of their language would be.
----
---- Receives: lines, a file type, the width that there is.
---- Sends: rows as chunks of text with groups, for virtual lines, which Neovim cuts where the window ends: a line that
---- is longer goes on in the next row. They end at a NUL, too: what hides or reorders text is marked. Plain where there
---- is no parser.
---- Does not know about: where they are shown.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local highlights = require('mcp-tools.ui.window.highlights')

@@ -1,5 +1,4 @@
 -- What the tools of diagnostics answer, for any kind of server.
--- Receives: the kind. Sends: tests.
 
 local project = require('lsp_project')
 local t = require('helpers')

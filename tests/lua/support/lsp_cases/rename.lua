@@ -1,5 +1,4 @@
 -- Renames, for any kind of server.
--- Receives: the kind. Sends: tests.
 
 local project = require('lsp_project')
 local renames = require('lsp_cases.renames')

@@ -1,5 +1,4 @@
 -- What the specs about renames rename, and how the project looks afterwards.
--- Receives: names. Sends: tests that failed. Does not know about: how it was renamed.
 
 local project = require('lsp_project')
 local t = require('helpers')

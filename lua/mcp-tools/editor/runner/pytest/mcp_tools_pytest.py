@@ -1,9 +1,4 @@
-"""pytest plugin: tells the editor what becomes of each test, as lines of JSON in a file.
-
-Receives: the reports of pytest; the file's name in MCP_TOOLS_TEST_EVENTS.
-Sends: one line for each test or fault, as it comes: a run that is ended early is known as far as it came.
-Does not know about: the editor. It runs in the project's Python, whichever that is, and never fails a run.
-"""
+"""pytest plugin: tells the editor what becomes of each test, as lines of JSON in a file."""
 
 import json
 import os

@@ -1,8 +1,4 @@
 --- Return of the focus from floating windows of ours, to the text or terminal that the person came from.
----
---- Receives: that they leave another window, that they ask for ours.
---- Sends: the cursor back where it was, typing if they were.
---- Does not know about: what the windows show.
 
 local log = require('mcp-tools.log')
 

@@ -1,9 +1,5 @@
 --- Keeps a floating window on the screen for as long as it is wanted, and the person where they are.
 ---
---- Receives: what is wanted, one thing at a time; what happens to windows, tab pages and the screen; keys.
---- Sends: the window, opened, moved, closed; the cursor into it and back; word that the person closed it.
---- Does not know about: what the window shows, what its keys do.
----
 --- Who has something to show makes a kind of window (window.lua), with its frame (style.lua), and gives it here as
 --- `open`; ui/approval/float.lua is an example.
 ---

@@ -1,8 +1,4 @@
 --- Keys that lead from where the person is to a window of ours, or to its commands.
----
---- Receives: the mode, mappings, the windows of the tab page.
---- Sends: keys as they are typed.
---- Does not know about: what the window shows.
 
 local api = vim.api
 

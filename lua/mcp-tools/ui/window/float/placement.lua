@@ -1,8 +1,4 @@
 --- Placement of a floating window that nobody called for, so that the person sees what they are doing.
----
---- Receives: how many rows it wants; the window in which something was opened while it was there.
---- Sends: its row and height, away from the cursor and from that window.
---- Does not know about: what it shows, when it moves.
 
 local api = vim.api
 

@@ -1,9 +1,5 @@
 --- A floating window that the person did not call for: one window, or several that stand and go together.
 ---
---- Receives: buffers; of its kind what its frames say, how many rows it wants and what it does with keys.
---- Sends: windows that are not entered by themselves and hide nothing that matters.
---- Does not know about: when it is to be there (keeper.lua), what it shows.
----
 --- A kind adds `layout` and `frames`, and in place of `first`, `is_field` and `save` its own where it has a field for
 --- text. ui/approval/window.lua is the shorter one to look at.
 

@@ -1,6 +1,4 @@
 -- A small debug adapter client with the face of nvim-dap's module, as far as the tools use it.
--- Receives: configurations, requests. Sends: sessions over stdin and stdout or TCP; events to listeners.
--- Does not know about: windows, adapters that are functions.
 
 local uv = vim.uv
 

@@ -1,5 +1,4 @@
 -- Breakpoints with the face of nvim-dap's module.
--- Receives: buffers and lines. Sends: lists. Does not know about: sessions.
 
 local M = {}
 

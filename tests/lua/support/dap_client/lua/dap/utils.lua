@@ -1,5 +1,4 @@
 -- What nvim-dap tells the person, with the face of its module.
--- Receives: messages. Sends: them to `vim.notify`. Does not know about: sessions.
 
 local M = {}
 

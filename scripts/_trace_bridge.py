@@ -1,4 +1,4 @@
-"""The bridge with a notebook: which file calls into which, and when. Started by Neovim in the bridge's place."""
+"""Starts the bridge and notes which file calls into which: Neovim runs it in place of the bridge."""
 
 from __future__ import annotations
 

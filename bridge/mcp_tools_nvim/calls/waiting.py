@@ -1,4 +1,4 @@
-"""A call that goes on after its start: one wait per turn, until a wake-up, poll, heartbeat or the deadline."""
+"""Waits for a started call: one wait per turn, until a wake-up, poll, heartbeat or the deadline."""
 
 from __future__ import annotations
 

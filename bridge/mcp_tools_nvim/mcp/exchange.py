@@ -1,4 +1,4 @@
-"""One request on its way through the kernel, in the task that it was made in; and how it can be called off."""
+"""One request on its way through the kernel, in the task that made it, and how it is canceled."""
 
 from __future__ import annotations
 

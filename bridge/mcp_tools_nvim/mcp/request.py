@@ -1,4 +1,4 @@
-"""What a handler may ask of its request: who made it, by what version, and how its client is told something."""
+"""What a handler may ask of its request: who made it, its version, and how to notify its client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The streams towards one client: the standalone one, those of responses, and ended ones that it may ask for."""
+"""The streams to one client: the standalone one, those of responses, and ended ones it may resume."""
 
 from __future__ import annotations
 

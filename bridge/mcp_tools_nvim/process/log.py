@@ -1,4 +1,4 @@
-"""The log handler: everything but the ready line goes to stderr (read by the plugin) and to `MCP_LOG_FILE`."""
+"""The log handler: all but the ready line goes to stderr (read by the plugin) and `MCP_LOG_FILE`."""
 
 from __future__ import annotations
 

@@ -113,12 +113,17 @@ local function build()
       return require('mcp-tools.ui.review')[key]
     end,
   }))
+  local followed ---@type table? the options; a change of them is another table
   sync = function()
-    if bundled.sync() then
-      registry:sift()
+    local options = config.get()
+    if options ~= followed then
+      if bundled.sync() then
+        registry:sift()
+      end
+      follow_scopes()
+      followed = options
     end
     discovery.use(registry)
-    follow_scopes()
   end
   return { registry = registry, executor = executor, gateway = gateway, history = history }
 end

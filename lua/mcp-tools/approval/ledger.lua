@@ -124,6 +124,8 @@ function Ledger:look(root, definition)
     return nil, book.fault
   elseif book.denied[definition.name] then
     return DENIED
+  elseif not next(book.by_key) then
+    return NOTHING
   end
   local entry = book.by_key[key_of(definition.name, source.key(definition))]
   if entry and entry.hash == canonical_json.fingerprint(definition) then

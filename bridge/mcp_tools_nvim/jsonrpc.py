@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -32,10 +32,18 @@ RequestId = int | str
 
 _CONTAINERS = frozenset({dict, list})
 
-# Made once: a decoder for each text costs more than reading a short one.
-_decode = msgspec.json.Decoder().decode
-_encode_fast = msgspec.json.Encoder().encode
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+@functools.cache
+def _fast() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[Exception]]:
+    """A decoder, an encoder and what they raise; made once, since making one costs more than a text.
+
+    With the first message: a bridge that has no client yet does without this megabyte.
+    """
+    import msgspec
+
+    return msgspec.json.Decoder().decode, msgspec.json.Encoder().encode, msgspec.MsgspecError
 
 
 @dataclass(slots=True)
@@ -120,17 +128,17 @@ def loads(text: bytes | str) -> Any:
         ValueError: it is not JSON, not UTF-8, or has a number or a lone surrogate that nothing can represent.
         RecursionError: it is nested too deep.
     """
-    return _decode(text)
+    return _fast()[0](text)
 
 
 def dumps(value: Any) -> bytes:
     """Compact JSON. Bytes of the editor that are no UTF-8 become `?`: an answer must not fail on them."""
     try:
-        data = _encode_fast(value)
+        data = _fast()[1](value)
         # msgspec makes `null` of NaN and infinity, which are refused here.
         if type(value) is str or b"null" not in data:
             return data
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+    except (_fast()[2], TypeError, ValueError, RecursionError):
         pass  # the standard library takes more, such as texts with lone surrogates
     text = _encode(value)
     try:

@@ -118,7 +118,7 @@ async def test_mistakes(screen: Terminal) -> None:
     shown = await call(
         screen, "throws", "Error (execution_error)", "init.lua:", "on purpose", "stack traceback:"
     )
-    assert "mcp-tools/call/" not in shown, "only what is its author's"
+    assert "mcp-tools/calls/" not in shown, "only what is its author's"
     assert "[C]: in function 'fn'" not in shown
     unknown = 'test_echo {"text":"x","txet":"y"}'
     shown = await call(screen, unknown, "Error (validation_error)", "txet: is not allowed")

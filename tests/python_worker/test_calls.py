@@ -143,7 +143,7 @@ async def test_traceback_for_its_author(shared: Bridge) -> None:
             lines = await shared.nvim.lua(f"return vim.api.nvim_buf_get_lines({name}, 0, -1, false)")
             text = "\n".join(lines)
     assert 'samples.py", line' in text
-    assert "python_tools/host/" not in text
+    assert "python_tools/worker/" not in text
     await shared.nvim.lua("vim.cmd('silent! only | bwipeout!')")
 
 

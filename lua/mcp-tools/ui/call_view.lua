@@ -98,8 +98,8 @@ end
 ---@param trace string
 ---@return string
 local function own_part(trace)
-  -- Of Python's the frames of the host come first, and then those of the tool.
-  local from = trace:match('^.*/python_tools/host/[^\n]*\n()')
+  -- In Python the frames of the worker come first, then those of the tool.
+  local from = trace:match('^.*/python_tools/worker/[^\n]*\n()')
   local own = from and trace:match('\n(  File .*)', from - 1)
   trace = own and 'Traceback (most recent call last):\n' .. own or trace
   local lines = {}

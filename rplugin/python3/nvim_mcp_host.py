@@ -16,7 +16,7 @@ POST = "require('mcp-tools.calls.remote').receive(...)"
 
 
 class PynvimWire:
-    """The editor as bridge/mcp_tools_nvim/python_tools/worker/news.py wants it (`news.Wire`)."""
+    """The editor as bridge/mcp_tools_nvim/python_tools/worker/client_messages.py expects it (`Wire`)."""
 
     def __init__(self, nvim):
         self.nvim = nvim

@@ -129,7 +129,8 @@ function M.attach(buffer)
     local keys = {}
     for _, map in ipairs(api.nvim_buf_get_keymap(buffer, 'n')) do
       if map.desc then
-        table.insert(keys, { lhs = map.lhs:gsub('<lt>', '<'), description = map.desc })
+        local lhs = map.lhs == ' ' and '<Space>' or map.lhs:gsub('<lt>', '<')
+        table.insert(keys, { lhs = lhs, description = map.desc })
       end
     end
     M.toggle(keys)

@@ -28,4 +28,15 @@ describe('the help of a window', function()
       return #api.nvim_list_wins() == 1
     end)
   end)
+
+  it('names the space bar', function()
+    help.attach(0)
+    vim.keymap.set('n', '<Space>', '<Nop>', { buffer = 0, desc = 'choose' })
+    api.nvim_feedkeys('?', 'xt', false)
+    local lines = {}
+    for _, window in ipairs(api.nvim_list_wins()) do
+      vim.list_extend(lines, api.nvim_buf_get_lines(api.nvim_win_get_buf(window), 0, -1, false))
+    end
+    t.matches('<Space>%s+choose', table.concat(lines, '\n'))
+  end)
 end)

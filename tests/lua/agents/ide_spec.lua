@@ -158,7 +158,7 @@ after_each(function()
   vim.fn.jobstop(channel)
   vim.rpcnotify = real_rpcnotify -- luacheck: ignore
   for name in pairs(package.loaded) do
-    if name:find('^mcp%-tools%.companions%.') then
+    if name:find('^mcp%-tools%.agents%.known%.') then
       package.loaded[name] = nil
     end
   end

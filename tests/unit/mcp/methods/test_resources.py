@@ -263,7 +263,7 @@ async def test_a_session_takes_no_more_than_its_share(bridge: Served) -> None:
 
 def test_all_sessions_find_room() -> None:
     """What the sessions may hold together is no more than what the editor grants their bridge."""
-    text = (ROOT / "lua" / "mcp-tools" / "wire" / "subscriptions.lua").read_text()
+    text = (ROOT / "lua" / "mcp-tools" / "rpc" / "subscriptions.lua").read_text()
     found = re.search(r"^M\.MAX_URIS = (\d+)$", text, re.MULTILINE)
     assert found is not None
     for sessions in (1, 3, Limits().sessions, 1000):

@@ -1,6 +1,5 @@
---- Instance file of this editor.
----
---- The file holds the token: it is for this user only and goes with the bridge.
+--- The instance file, by which other processes find this editor. It contains the token, so only this user can read it;
+--- it exists while the bridge runs.
 
 local private_files = require('mcp-tools.files.private_json')
 local log = require('mcp-tools.log')
@@ -11,7 +10,7 @@ local uv = vim.uv
 
 local M = {}
 
--- Window managers send focus events in bursts; a second is as exact as "last focused" has to be.
+-- Window managers send focus events in bursts; the file's time is in seconds.
 local FOCUS_THROTTLE = 1e9
 
 ---@class mcp-tools.Instance
@@ -28,11 +27,12 @@ local FOCUS_THROTTLE = 1e9
 local current ---@type mcp-tools.Instance?
 local last_focus = 0
 
---- Folder of the instance files: the session's runtime folder where there is one that is ours, else the state folder.
+--- Returns the directory of the instance files: in the session's runtime directory if this user owns it, otherwise in
+--- the state directory.
 ---@return string
 function M.dir()
   local runtime = vim.env.XDG_RUNTIME_DIR
-  -- `sudo` and `su` may hand down the runtime folder of another user.
+  -- `sudo` and `su` may pass on the runtime directory of another user.
   if runtime and uv.fs_stat(runtime) and not private_files.fault(runtime, 'directory') then
     return vim.fs.joinpath(runtime, 'mcp-tools')
   end
@@ -52,11 +52,11 @@ local function is_alive(pid)
   return ok == 0 or code ~= 'ESRCH'
 end
 
---- Removes what editors that are gone have left.
+--- Removes files of editors that have ended.
 function M.clean()
   local dir = M.dir()
   if private_files.fault(dir, 'directory') then
-    return -- not ours to change; writing will say why
+    return -- it belongs to another user; `save` reports it
   end
   local scan = uv.fs_scandir(dir)
   while scan do
@@ -67,7 +67,7 @@ function M.clean()
     local pid = tonumber(name:match('^(%d+)%.json$') or name:match('^%d+%.json%.(%d+)%-%d+%.tmp$'))
     if pid and not is_alive(pid) then
       uv.fs_unlink(vim.fs.joinpath(dir, name))
-      log.debug('removed the file of an editor that is gone: %s', name)
+      log.debug('removed the file of an editor that has ended: %s', name)
     end
   end
 end
@@ -82,7 +82,7 @@ local function save()
     ok, err = private_files.write(path_of(current.pid), current)
   end
   if not ok then
-    notify.once('instances', 'warn', 'other programs cannot find this editor: ' .. err)
+    notify.once('instances', 'warn', 'other processes cannot find this editor: ' .. err)
   end
   return ok, err
 end
@@ -118,7 +118,7 @@ end
 ---@field token string
 ---@field boot? string
 
---- Writes this editor's file, or brings it up to date.
+--- Writes or updates this editor's file.
 ---@param facts mcp-tools.bridge.InstanceFacts
 ---@return boolean ok, string? err
 function M.publish(facts)
@@ -133,16 +133,17 @@ function M.publish(facts)
   return save()
 end
 
---- Takes this editor's file away.
+--- Removes this editor's file.
 function M.remove()
   if not current then
     return
   end
   uv.fs_unlink(path_of(current.pid))
   current = nil
-  vim.api.nvim_create_augroup('mcp-tools.instances', { clear = true }) -- its handlers go
+  vim.api.nvim_create_augroup('mcp-tools.instances', { clear = true })
 end
 
+--- Returns the content of this editor's file, if it exists.
 ---@return mcp-tools.Instance?
 function M.current()
   return current

@@ -1,6 +1,4 @@
---- Identity of a project: its port and its token.
----
---- A client configured once goes on working because of this file.
+--- Port and token of a project. They are stored, so that a client is configured only once.
 
 local config = require('mcp-tools.config')
 local private_files = require('mcp-tools.files.private_json')
@@ -9,8 +7,8 @@ local project = require('mcp-tools.instances.project')
 
 local M = {}
 
--- Above the ports that services claim by habit, below the ephemeral ones (32768 on Linux, 49152 elsewhere), which the
--- system hands to outgoing connections.
+-- Above the ports of common services, below the ephemeral ports (from 32768 on Linux, 49152 elsewhere) that the system
+-- uses for outgoing connections.
 local FIRST_PORT, PORTS = 20000, 12000
 local TOKEN_BYTES = 32
 
@@ -18,19 +16,19 @@ local TOKEN_BYTES = 32
 ---@field root string
 ---@field port integer the wanted one
 ---@field token string 64 hex digits
----@field path string where port and token are kept
----@field had_client? boolean a client has connected before, so the bridge loads the MCP SDK when it starts
----@field kept_from? integer port of a stranger because of whom the token was made; nobody has sent it there since
+---@field path string file with port and token
+---@field had_client? boolean a client has connected before, so the bridge loads the MCP SDK at its start
+---@field kept_from? integer port of a foreign process, for which the token was made; no client has sent it there since
 
----@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes or nil and why
+---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes, or nil and the error
 
 ---@param random? mcp-tools.bridge.Random
 ---@return string? token, string? err
 local function new_token(random)
-  -- No weaker source when this one fails: a token that can be guessed is worse than no bridge.
+  -- There is no weaker fallback: a token that can be guessed is worse than no bridge.
   local ok, bytes, err = pcall(random or vim.uv.random, TOKEN_BYTES)
   if not ok or type(bytes) ~= 'string' or #bytes ~= TOKEN_BYTES then
-    return nil, ('the system gives no random bytes (%s); without them there is no safe token'):format(err or bytes)
+    return nil, ('the system provides no random bytes for a token: %s'):format(err or bytes)
   end
   return (bytes:gsub('.', function(c)
     return ('%02x'):format(c:byte())
@@ -55,12 +53,12 @@ local function is_port(value)
   return type(value) == 'number' and value % 1 == 0 and value > 0 and value < 65536
 end
 
---- Writes what is to be kept. `bridge.port` counts while it is set, it is not kept.
+--- Stores an identity. The option `bridge.port` overrides the port and is not stored.
 ---@param identity mcp-tools.bridge.Identity
 ---@param write fun(path: string, value: table): boolean?, string?
 ---@param port integer
 ---@return boolean? ok, string? err
-local function keep(identity, write, port)
+local function store(identity, write, port)
   return write(identity.path, {
     root = identity.root,
     port = port,
@@ -70,16 +68,16 @@ local function keep(identity, write, port)
   })
 end
 
---- The port that is kept, whatever `bridge.port` says.
+--- Returns the stored port, whatever `bridge.port` says.
 ---@param identity mcp-tools.bridge.Identity
 ---@return integer
-local function kept_port(identity)
+local function stored_port(identity)
   local read = private_files.read(identity.path)
   return read and read.value and is_port(read.value.port) and read.value.port or identity.port
 end
 
---- Writes what has changed besides the token. Another editor of the project may have written meanwhile: its new token
---- stays, and a port that it has served is served.
+--- Stores changes other than the token. If another editor of the project has stored a new token, that stays, and so
+--- does the fact that a port was served.
 ---@param identity mcp-tools.bridge.Identity
 ---@return boolean? ok, string? err
 local function update(identity)
@@ -91,18 +89,18 @@ local function update(identity)
   local merged = vim.tbl_extend('force', {}, identity) --[[@as mcp-tools.bridge.Identity]]
   merged.kept_from = identity.kept_from == stored.kept_from and identity.kept_from or nil
   merged.had_client = identity.had_client or stored.had_client == true or nil
-  return keep(merged, private_files.write, is_port(stored.port) and stored.port or identity.port)
+  return store(merged, private_files.write, is_port(stored.port) and stored.port or identity.port)
 end
 
---- Port and token of a project, made and stored when it has none yet.
+--- Returns port and token of a project; makes and stores them the first time.
 ---@param root string
 ---@param random? mcp-tools.bridge.Random source of the token; default: the system's
 ---@return mcp-tools.bridge.Identity? identity, string? err
 function M.load(root, random)
   local digest = hash(root)
   local dir = vim.fs.joinpath(project.state_dir(), 'projects')
-  for _, folder in ipairs({ project.state_dir(), dir }) do
-    local ok, err = private_files.ensure_dir(folder)
+  for _, directory in ipairs({ project.state_dir(), dir }) do
+    local ok, err = private_files.ensure_dir(directory)
     if not ok then
       return nil, err
     end
@@ -122,7 +120,7 @@ function M.load(root, random)
     identity.kept_from = is_port(stored.kept_from) and stored.kept_from or nil
   else
     if read.exposed then
-      log.warn('%s could be read by other users: a new token is made', path)
+      log.warn('%s was readable by other users: a new token is made', path)
     end
     identity.token, err = new_token(random)
     if not identity.token then
@@ -130,11 +128,11 @@ function M.load(root, random)
     end
     local created
     if read.value or vim.uv.fs_lstat(path) then
-      created, err = keep(identity, private_files.write, identity.port)
+      created, err = store(identity, private_files.write, identity.port)
     else
-      created, err = keep(identity, private_files.create, identity.port)
+      created, err = store(identity, private_files.create, identity.port)
       if created == false then
-        return M.load(root, random) -- another editor of this project was quicker: its token counts
+        return M.load(root, random) -- another editor of this project was faster: its token applies
       end
     end
     if not created then
@@ -149,9 +147,9 @@ function M.load(root, random)
   return identity
 end
 
---- A new token for the project, because a stranger may have been given the old one.
+--- Makes a new token for the project, because a foreign process may know the old one.
 ---@param identity mcp-tools.bridge.Identity changed in place
----@param port? integer where the stranger is
+---@param port? integer of the foreign process
 ---@return boolean ok, string? err
 function M.renew_token(identity, port)
   local token, err = new_token()
@@ -160,7 +158,7 @@ function M.renew_token(identity, port)
   end
   local renewed = vim.tbl_extend('force', identity, { token = token, kept_from = port })
   local ok
-  ok, err = keep(renewed, private_files.write, kept_port(identity))
+  ok, err = store(renewed, private_files.write, stored_port(identity))
   if not ok then
     return false, err
   end
@@ -169,7 +167,7 @@ function M.renew_token(identity, port)
   return true
 end
 
---- Watches for a new token that another editor of the project makes.
+--- Watches for a new token made by another editor of the project.
 ---@param identity mcp-tools.bridge.Identity
 ---@param fn fun(token: string) called once, on the main loop
 ---@return fun() stop
@@ -195,12 +193,12 @@ function M.watch(identity, fn)
         vim.schedule(check)
       end
     end)
-    vim.schedule(check) -- it may have changed since it was read
+    vim.schedule(check) -- it may have changed between reading and watching
   end
   return stop
 end
 
---- The bridge serves a port: from now on clients send the token there, so whoever has it next may know the token.
+--- Handles that the bridge serves a port: clients now send the token there, so the port's next owner may know it.
 ---@param identity mcp-tools.bridge.Identity changed in place
 ---@param port integer
 function M.served(identity, port)
@@ -210,11 +208,11 @@ function M.served(identity, port)
   identity.kept_from = nil
   local ok, err = update(identity)
   if not ok then
-    log.warn('it cannot be kept that port %d is ours: %s', port, err)
+    log.warn('cannot store that port %d is in use by the bridge: %s', port, err)
   end
 end
 
---- A client has connected.
+--- Stores that a client has connected.
 ---@param identity mcp-tools.bridge.Identity changed in place
 function M.connected(identity)
   if identity.had_client then

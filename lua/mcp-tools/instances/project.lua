@@ -1,4 +1,4 @@
---- The project root that this editor stands for, and the other fixed places: state folder, plugin folder, boot id.
+--- The project root of this editor, and other fixed paths: state directory, plugin directory.
 
 local config = require('mcp-tools.config')
 local global_state = require('mcp-tools.util.global_state')
@@ -10,10 +10,11 @@ local M = {}
 --- The version of this plugin.
 M.VERSION = '0.1.0'
 
---- Names this life of the editor.
+--- Identifies this Neovim process.
 M.boot = ('%s-%x'):format(uv.os_getpid(), uv.hrtime() % 2 ^ 48)
 
---- The path with forward slashes and links resolved. Names stay what they are: a folder may be called `$HOME`.
+--- Returns the path with forward slashes and resolved links. Variables are not expanded: a directory may be named
+--- `$HOME`.
 ---@param path string
 ---@return string
 local function real(path)
@@ -22,13 +23,13 @@ end
 
 local here = real(debug.getinfo(1, 'S').source:sub(2))
 
---- The working folder. A deleted one has no path: then the home folder, which is no project.
+--- Returns the working directory, or the home directory if the working directory was deleted.
 ---@return string
 local function cwd()
   return uv.cwd() or assert(uv.os_homedir())
 end
 
---- Folder of the file in the current buffer; the working folder when it shows none.
+--- Returns the directory of the current buffer's file, or the working directory without a file.
 ---@return string
 local function current()
   local name = vim.api.nvim_buf_get_name(0)
@@ -52,11 +53,11 @@ local function is_marked(dir)
   return false
 end
 
---- The nearest folder with a marker (`roots.markers`), from `dir` upwards.
+--- Returns the nearest directory with a marker (`roots.markers`), from `dir` upwards.
 ---@param dir string
 ---@return string?
 function M.marked(dir)
-  local start = real(dir) -- not for vim.fs.find, which takes `$HOME` in a path for a variable
+  local start = real(dir) -- vim.fs.find cannot do this: it expands `$HOME` in a path
   if is_marked(start) then
     return start
   end
@@ -67,34 +68,34 @@ function M.marked(dir)
   end
 end
 
---- Finds a root: the nearest folder with a marker above `dir`, else the working folder.
----@param dir? string default: the current file's folder
+--- Returns the nearest directory with a marker from `dir` upwards, otherwise `dir` or the working directory.
+---@param dir? string default: the current file's directory
 ---@return string
 function M.find(dir)
   return M.marked(dir or current()) or real(dir or cwd())
 end
 
---- Root of the project that this editor stands for: that of the first start of its bridge (or of the first one that
---- somebody else has started), wherever the person goes, until a command names another; before that, of the current
---- file. Clients are configured for it.
+--- Returns the project root of this editor. It is determined when the bridge starts for the first time, or a foreign
+--- bridge attaches, and stays until a command sets another one, as clients are configured for it. Before that it is the
+--- root of the current file.
 ---@return string
 function M.root()
   return global_state.root or M.find()
 end
 
---- From now on this is the root.
----@param root? string nil: that of the current file again
+--- Sets the project root.
+---@param root? string nil: the root of the current file
 function M.fix(root)
   global_state.root = root
 end
 
---- The folder for everything that outlives a session.
+--- Returns the directory for data that outlives Neovim.
 ---@return string
 function M.state_dir()
   return vim.fs.joinpath(vim.fn.stdpath('state') --[[@as string]], 'mcp-tools')
 end
 
---- The folder of the plugin's Lua modules, `mcp-tools`.
+--- Returns the directory of the Lua modules, `mcp-tools`.
 ---@return string
 function M.lua_dir()
   return vim.fs.dirname(vim.fs.dirname(here))
@@ -103,21 +104,21 @@ end
 ---@type string?
 local plugin_dir
 
---- The folder that the plugin is installed in: that with `bridge/`. LuaRocks keeps Lua apart from all else; then it is
---- the one of the runtimepath.
+--- Returns the directory in which the plugin is installed. LuaRocks installs Lua files separately; then it is found on
+--- the runtimepath.
 ---@return string
 function M.plugin_dir()
   if not plugin_dir then
-    local file = 'rplugin/python3/nvim_mcp_host.py' -- a name that no other plugin has
-    local beside = vim.fs.dirname(vim.fs.dirname(M.lua_dir()))
-    local other = not uv.fs_stat(vim.fs.joinpath(beside, file)) and vim.api.nvim_get_runtime_file(file, false)[1]
-    plugin_dir = other and real(other):sub(1, -#file - 2) or beside
+    local file = 'rplugin/python3/nvim_mcp_host.py' -- no other plugin has this name
+    local parent_dir = vim.fs.dirname(vim.fs.dirname(M.lua_dir()))
+    local found = not uv.fs_stat(vim.fs.joinpath(parent_dir, file)) and vim.api.nvim_get_runtime_file(file, false)[1]
+    plugin_dir = found and real(found):sub(1, -#file - 2) or parent_dir
   end
   return plugin_dir
 end
 
---- The Python package, which a Python interpreter can run as it is: its argument is a subcommand of `mcp-tools`, or
---- one of its modules that has a function `main`.
+--- Returns the Python package. An interpreter can run it: the argument is a subcommand of `mcp-tools`, or one of its
+--- modules with a function `main`.
 ---@return string
 function M.python_package()
   return vim.fs.joinpath(M.plugin_dir(), 'bridge', 'mcp_tools_nvim')

@@ -182,7 +182,7 @@ async def test_quitting_leaves_nothing(served: Terminal, home: Home) -> None:
 async def test_commands_in_the_command_line_window(idle: Terminal) -> None:
     """A subcommand shows its window without entering it, or says why it cannot; nothing is thrown."""
     for command, shows in (
-        ("McpTools", "close the command-line window first"),
+        ("McpTools", "MCP tools"),
         ("McpTools log", "mcp-tools://log"),
         ("McpTools status", "mcp-tools://status"),
     ):

@@ -322,6 +322,6 @@ async def test_the_plugin_is_loaded_again(start: Start) -> None:
     await bridge.nvim.lua(
         "for name in pairs(package.loaded) do"
         " if name:find('^mcp%-tools') then package.loaded[name] = nil end end"
-        " probe.python_worker"
+        " assert(probe.python_worker)"
     )
     await gone(old)

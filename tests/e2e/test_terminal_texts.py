@@ -167,7 +167,7 @@ async def test_mistakes_of_authors(open_terminal: Open) -> None:
         await screen.command("McpTools tools disable bufer")
         await screen.shows("[mcp-tools] did you mean buffer? there is no group or tool 'bufer'")
         await screen.command("McpTools call mine")
-        await screen.shows("[mcp-tools] In mine write `ctx(result)` for `return", "Error (execution_error)")
+        await screen.shows("[mcp-tools] Tool 'mine': `execute` returned a string")
 
 
 async def test_the_help_opens_above_its_contents(idle: Terminal) -> None:

@@ -103,6 +103,8 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows("write this", "nvim-tools")
         assert not settings.exists()
         await screen.type("y")
+        await screen.shows("there was more of it")
+        await screen.type("y")
         await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
         assert settings.exists()
 

@@ -153,6 +153,7 @@ async def test_mistakes_of_authors(open_terminal: Open) -> None:
     init = """
     mcp_tools.register({
       name = 'mine', description = 'x', need_approval = true, annotations = { read_only = true },
+      timeout = 500,
       execute = function() return 'a result' end,
     })
     """

@@ -109,15 +109,9 @@ local function note_returned(call, value, message)
     text = '`execute` returned nil and %s, which is ignored; errors are passed to `ctx:fail(message)`'
   end
   call.hint = text:format('a ' .. type(value == nil and message or value))
-  local function warn()
-    notify.once('unanswered ' .. call.name, 'warn', ("Tool '%s': %s"):format(call.name, call.hint))
-  end
-  if type(value) == 'string' then
-    return warn() -- a result: nothing that was started is represented by a text
-  end
   call:on_end(function()
     if call.state == 'timed_out' then
-      warn()
+      notify.once('unanswered ' .. call.name, 'warn', ("Tool '%s': %s"):format(call.name, call.hint))
     end
   end)
 end

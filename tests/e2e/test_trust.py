@@ -65,7 +65,7 @@ def ask(client: Any, **arguments: Any) -> asyncio.Task[Any]:
 
 async def open_questions(bridge: Bridge, count: int) -> list[Any]:
     """Wait for so many questions."""
-    await bridge.nvim.wait_for(f"return #Open() == {count}")
+    await bridge.nvim.wait_for(f"return #Open() == {count}", timeout=20000)
     questions: list[Any] = await bridge.nvim.lua("return Open()")
     return questions
 

@@ -669,7 +669,7 @@ describe('an id that is used again', function()
     local first = b.run('long', {}, { id = 'same' })
     t.matches('^the call same runs already', error_of(b.run('long', {}, { id = 'same' })).message)
     first:cancel('user')
-    t.matches('^the call same was answered or cancelled before', error_of(b.run('long', {}, { id = 'same' })).message)
+    t.matches('^the call same was already answered or cancelled', error_of(b.run('long', {}, { id = 'same' })).message)
   end)
 end)
 

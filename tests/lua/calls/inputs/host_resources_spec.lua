@@ -194,7 +194,7 @@ describe('reading', function()
       ['{"contents": [{"uri": "a", "blob": "ab-_"}]}'] = 'blob: must be base64',
       ['{"contents": [{"uri": "a", "text": "", "mimeType": 1}]}'] = 'mimeType: must be string',
       ['[]'] = 'contents: is required',
-      ['"text"'] = 'with no object',
+      ['"text"'] = 'must be an object',
     }) do
       local err = answered(bench(reads(), FULL), result(text)).err
       t.eq('validation_error', err.code, text)
@@ -292,7 +292,7 @@ describe('listing', function()
 
   it('with a filter that is none is told so', function()
     for message, filter in pairs({
-      ["has no 'mimeType'"] = { mimeType = 'x' },
+      ["unknown field 'mimeType'"] = { mimeType = 'x' },
       ['expected string'] = { scheme = 1 },
       ['expected table'] = { tags = 'a' },
       ['must be a list of strings'] = { tags = { 1 } },

@@ -270,7 +270,7 @@ describe('while another editor writes', function()
     t.wait(function()
       return next(mine.waiting) == nil
     end)
-    notifications.wait('what you just decided is not kept')
+    notifications.wait('your decision was not saved')
     notifications.restore()
     write(text)
     t.ok(mine:set(root, definition(), 'denied'))

@@ -118,7 +118,7 @@ local function build()
     local options = config.get()
     if options ~= followed then
       if bundled.sync() then
-        registry:sift()
+        registry:apply_options()
       end
       follow_scopes()
       followed = options

@@ -54,7 +54,7 @@ end
 --- Registers a tool, or replaces the one of that name. Every fault of a bad definition comes in one error.
 ---@param tool mcp-tools.Tool
 function M.register(tool)
-  require('mcp-tools.core').registry():take('tools', tool)
+  require('mcp-tools.core').registry():add_or_throw('tools', tool)
 end
 
 --- Takes a tool out. Calls of it that run go on.
@@ -101,7 +101,7 @@ end
 --- Registers a resource that clients may read, or a template for many. `:h mcp-tools-resources`
 ---@param resource mcp-tools.Resource
 function M.register_resource(resource)
-  require('mcp-tools.core').registry():take('resources', resource)
+  require('mcp-tools.core').registry():add_or_throw('resources', resource)
 end
 
 --- Tells clients that subscribed to it that a resource has changed. Call it as often as you like.
@@ -123,7 +123,7 @@ end
 --- Registers a prompt that people choose in their client, or replaces the one of that name. `:h mcp-tools-prompts`
 ---@param prompt mcp-tools.Prompt
 function M.register_prompt(prompt)
-  require('mcp-tools.core').registry():take('prompts', prompt)
+  require('mcp-tools.core').registry():add_or_throw('prompts', prompt)
 end
 
 --- Takes a prompt out.

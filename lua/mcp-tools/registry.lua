@@ -9,7 +9,7 @@ local M = {}
 --- Registers a tool; see `require('mcp-tools').register`.
 ---@param def mcp-tools.Tool
 function M.register(def)
-  core.registry():take('tools', def)
+  core.registry():add_or_throw('tools', def)
 end
 
 ---@param name string

@@ -36,7 +36,7 @@ function M.items(registry)
     table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
   end
   for _, row in ipairs(kinds.rows) do
-    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.shelf[row.kind] }) do
+    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.disabled[row.kind] }) do
       for _, entry in pairs(entries) do
         local from = entry.source or {}
         local loadable = from.found_in ~= nil or from.origin ~= 'registered'
@@ -95,7 +95,7 @@ function M.unknown_names(registry)
     end
   end
   for _, row in ipairs(kinds.rows) do
-    for _, entries in ipairs({ registry.entries[row.kind], registry.shelf[row.kind] }) do
+    for _, entries in ipairs({ registry.entries[row.kind], registry.disabled[row.kind] }) do
       for _, entry in pairs(entries) do
         note(row.option, entry.name, row.grouped and source.group(entry) or nil)
       end

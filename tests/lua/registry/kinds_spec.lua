@@ -67,7 +67,7 @@ describe('a kind with a row of its own', function()
     t.eq({ source = "song 'x'", error = fault }, require('mcp-tools').report().failures[1])
     registry():add('songs', song('X'))
     _, fault = registry():add('songs', song('x'))
-    t.matches("cannot tell it from 'X'", fault)
+    t.matches("cannot distinguish it from 'X'", fault)
   end)
 
   it('is shown to people and switched by its option', function()

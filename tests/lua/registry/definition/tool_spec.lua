@@ -54,9 +54,9 @@ describe('faults', function()
   end)
 
   it('name the choice between two fields', function()
-    t.eq({ "tool 'x': run: stands beside execute; give one of the two" }, faults(tool({ run = noop })))
+    t.eq({ "tool 'x': run: cannot be used together with execute" }, faults(tool({ run = noop })))
     t.eq(
-      { "tool 'x': input_schema: stands beside args; give one of the two" },
+      { "tool 'x': input_schema: cannot be used together with args" },
       faults(tool({ args = {}, input_schema = { type = 'object' } }))
     )
   end)

@@ -1,5 +1,4 @@
---- What is bundled: hands the definitions of tools, resources and prompts to the registry, by the same door as
---- everyone's, a few at a time.
+--- Registers bundled definitions, and those in the options `tools`, `resources` and `prompts`, a few at a time.
 
 local Registrations = require('mcp-tools.registry.registrations')
 local bundled_files = require('mcp-tools.loading.bundled_files')
@@ -10,12 +9,12 @@ local selection = require('mcp-tools.loading.selection')
 
 local M = {}
 
----@class mcp-tools.Folder what is known of one folder
----@field applied any the option that is in force; `Folder` itself before the first time
----@field ours mcp-tools.Registrations what was put into the registry
----@field keys table<string, string> name → its key there
----@field failures table<string, string> where → why it could not be loaded
----@field pass mcp-tools.Pass? while something is left to load
+---@class mcp-tools.Folder state of one directory and option
+---@field applied any value of the option that was applied; `Folder` itself before the first time
+---@field ours mcp-tools.Registrations
+---@field keys table<string, string> name → key in the registry
+---@field failures table<string, string> module or option → fault
+---@field pass mcp-tools.Pass? until everything is loaded
 
 ---@type table<mcp-tools.OfferKind, mcp-tools.Folder>
 local folders = {}
@@ -25,14 +24,14 @@ for _, kind in ipairs(kinds.options()) do
   folders[kind] = folder
 end
 
----@class mcp-tools.Candidate what an option asks for, and is not in the registry yet
+---@class mcp-tools.Candidate a definition that an option requests
 ---@field name string
----@field where string
----@field file mcp-tools.BundledFile? that it is loaded from
----@field def table? nil until it is loaded
+---@field where string module or option, for messages
+---@field file mcp-tools.BundledFile? to load it from
+---@field def table? for a definition in the option
 ---@field source mcp-tools.Source
 
---- What an option asks for: files, and what stands in the option itself. No file is loaded.
+--- Returns what an option requests: bundled files and definitions. Does not load files.
 ---@param kind mcp-tools.OfferKind
 ---@return mcp-tools.Candidate[]
 local function candidates(kind)
@@ -51,15 +50,15 @@ local function candidates(kind)
   return list
 end
 
---- A look at what an option asks for, which goes on until all of it is in the registry.
+--- Applying one option, until everything that it requests is registered.
 ---@class mcp-tools.Pass
----@field todo mcp-tools.Candidate[] the last comes next
+---@field todo mcp-tools.Candidate[] the last is next
 ---@field kept table<string, true> keys that stay
----@field keys table<string, string> what was known before
----@field failures table<string, string>
+---@field keys table<string, string> keys before
+---@field failures table<string, string> failures before
 
---- Begins to make the registry hold what the option of a kind asks for. What somebody else has registered stays; what
---- fails stays as it was.
+--- Begins to register what the option of a kind requests. Definitions of other owners stay. If a file fails, its
+--- earlier definition stays.
 ---@param kind mcp-tools.OfferKind
 local function begin(kind)
   local folder, list = folders[kind], candidates(kind)
@@ -74,7 +73,7 @@ local function begin(kind)
   folder.keys, folder.failures = {}, {}
 end
 
---- What a file gives; nothing when it is not one of those that are asked for.
+--- Returns the definition of a candidate; nil if it is `explicit` and the option does not name it.
 ---@param kind mcp-tools.OfferKind
 ---@param each mcp-tools.Candidate
 ---@return table? def
@@ -92,14 +91,14 @@ local function definition_of(kind, each)
   return def
 end
 
---- Puts one of those that are asked for into the registry.
+--- Registers one candidate.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 ---@param each mcp-tools.Candidate
-local function take(registry, kind, each)
+local function register(registry, kind, each)
   local folder = folders[kind]
   local pass = folder.pass --[[@as mcp-tools.Pass]]
-  local ok, key, fault = log.guard(each.where, function() -- a definition may throw when it is read
+  local ok, key, fault = log.guard(each.where, function() -- reading a definition may throw
     local def, fault = definition_of(kind, each)
     if def and not folder.ours:taken_by(registry, def) then
       return folder.ours:add(registry, def, each.source)
@@ -119,7 +118,7 @@ local function take(registry, kind, each)
   end
 end
 
---- Takes the next one; after the last, what is no longer asked for goes.
+--- Registers the next candidate; after the last one, removes what is no longer requested.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 local function step(registry, kind)
@@ -127,14 +126,14 @@ local function step(registry, kind)
   local pass = folder.pass --[[@as mcp-tools.Pass]]
   local each = table.remove(pass.todo)
   if each then
-    take(registry, kind, each)
+    register(registry, kind, each)
   elseif folder.pass == pass then
     folder.pass = nil
     folder.ours:keep(registry, pass.kept)
   end
 end
 
---- Looks whether the options are others than last time; what they ask for is then to be loaded.
+--- Checks whether the options have changed, and begins to apply them.
 ---@return boolean changed
 function M.sync()
   local options, changed = config.get(), false
@@ -147,8 +146,8 @@ function M.sync()
   return changed
 end
 
---- Is something that the options ask for not in the registry yet?
----@param kind? mcp-tools.OfferKind any when left out
+--- Returns whether definitions that the options request are not yet registered.
+---@param kind? mcp-tools.OfferKind (default: any)
 ---@return boolean
 function M.is_pending(kind)
   for each, folder in pairs(folders) do
@@ -159,10 +158,10 @@ function M.is_pending(kind)
   return false
 end
 
---- Goes on with loading for a while.
+--- Continues loading for a limited time.
 ---@param registry mcp-tools.Registry
 ---@param ns integer
----@return boolean more there is still something to load
+---@return boolean more false if everything is loaded
 function M.load_some(registry, ns)
   local stop = vim.uv.hrtime() + ns
   for kind, folder in pairs(folders) do
@@ -176,7 +175,7 @@ function M.load_some(registry, ns)
   return false
 end
 
---- Loads what is left of a kind, or of all.
+--- Loads the rest of a kind, or of all kinds.
 ---@param registry mcp-tools.Registry
 ---@param kind? mcp-tools.OfferKind
 function M.load_all(registry, kind)
@@ -187,7 +186,7 @@ function M.load_all(registry, kind)
   end
 end
 
---- Loads one thing now, if it is asked for and was not loaded yet.
+--- Loads one definition now, if it is requested and not yet loaded.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 ---@param name string
@@ -195,12 +194,12 @@ function M.load_one(registry, kind, name)
   local todo = folders[kind].pass and folders[kind].pass.todo or {}
   for i, each in ipairs(todo) do
     if each.name == name then
-      return take(registry, kind, table.remove(todo, i))
+      return register(registry, kind, table.remove(todo, i))
     end
   end
 end
 
---- Loads files again, and finds new ones.
+--- Loads wanted files again and finds new ones.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 ---@param wanted fun(group: string?, name: string): boolean
@@ -215,7 +214,7 @@ function M.reload(registry, kind, wanted)
   M.load_all(registry, kind)
 end
 
---- Files that could not be loaded.
+--- Returns the files and options that could not be loaded.
 ---@return mcp-tools.Failure[]
 function M.failures()
   local list = {}

@@ -81,7 +81,7 @@ function M.hello(id, info)
 end
 
 local function report_unknown_names()
-  require('mcp-tools.loading.report').tell_unknown(core.get().registry) -- start-up cost
+  require('mcp-tools.loading.report').notify_unknown(core.get().registry) -- start-up cost
 end
 
 --- Starts to watch for files that agents write outside of Neovim.

@@ -332,7 +332,7 @@ describe('what was found', function()
 
   it('is told to who wants to hear of it', function()
     local heard = 0
-    local stop = discovery.on_look(function()
+    local stop = discovery.on_scan(function()
       heard = heard + 1
     end)
     refresh()
@@ -391,7 +391,7 @@ describe('a source', function()
 
   it('is asked by the next one, whoever throws when a look is over', function()
     local heard = {}
-    local stop = discovery.on_look(function()
+    local stop = discovery.on_scan(function()
       table.insert(heard, 'listener')
       error('broken on purpose')
     end)

@@ -227,7 +227,7 @@ describe('bundled tools', function()
   it('that cannot be found are told in health', function()
     config.setup({ tools = { 'no_such' } })
     core.get()
-    t.matches("nothing is called 'no_such'", require('mcp-tools').report().failures[1].error)
+    t.matches("unknown name 'no_such'", require('mcp-tools').report().failures[1].error)
   end)
 end)
 

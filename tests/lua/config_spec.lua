@@ -42,7 +42,7 @@ describe('config', function()
   end)
 
   it('lists every fault with its path, and changes nothing then', function()
-    local err = t.raises('options that do not fit', function()
+    local err = t.raises('none of its options were applied', function()
       config.setup({
         tool_prefix = 1,
         bridge = { port = 99999, log_level = 'inof', autostart = 'yes' },
@@ -71,7 +71,7 @@ describe('config', function()
   end)
 
   it('says what an option takes', function()
-    local err = t.raises('options that do not fit', function()
+    local err = t.raises('none of its options were applied', function()
       config.setup({ companions = 'claude', review = { when = true } })
     end)
     for _, line in ipairs({
@@ -83,7 +83,7 @@ describe('config', function()
   end)
 
   it('shows in the status of the bridge why it was refused', function()
-    t.raises('options that do not fit', function()
+    t.raises('none of its options were applied', function()
       config.setup({ review = { when = true } })
     end)
     local status = require('mcp-tools.bridge').status()
@@ -171,7 +171,7 @@ describe('config', function()
     config.setup({ instructions = callable, approval = { rule = callable } })
     t.ok(rawequal(callable, config.get('approval.rule')))
     t.matches('\nCalled%.$', require('mcp-tools.rpc.settings').get().instructions)
-    t.raises('setup%(%) takes a table, got string', function()
+    t.raises('setup%(%) requires a table, got string', function()
       config.setup('lsp')
     end)
   end)

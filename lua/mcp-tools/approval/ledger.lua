@@ -163,8 +163,8 @@ end
 ---@return string? err
 function Ledger:write(root)
   local path = self:path(root)
-  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
-    local ok, err = private_files.ensure_dir(folder)
+  for _, directory in ipairs({ self.dir(), vim.fs.dirname(path) }) do
+    local ok, err = private_files.ensure_dir(directory)
     if not ok then
       return false, err
     end
@@ -250,8 +250,8 @@ end
 ---@return boolean
 function Ledger:can_reset(root)
   local path = self:path(root)
-  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
-    if private_files.fault(folder, 'directory') then
+  for _, directory in ipairs({ self.dir(), vim.fs.dirname(path) }) do
+    if private_files.fault(directory, 'directory') then
       return false
     end
   end

@@ -72,8 +72,8 @@ end
 ---@return mcp-tools.LedgerEntry[]? entries
 ---@return string? fault
 function M.read(path, root, dir)
-  for _, folder in ipairs({ dir, vim.fs.dirname(path) }) do
-    local fault = private_files.fault(folder, 'directory')
+  for _, directory in ipairs({ dir, vim.fs.dirname(path) }) do
+    local fault = private_files.fault(directory, 'directory')
     if fault then
       return nil, fault
     end

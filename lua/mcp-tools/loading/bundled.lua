@@ -9,19 +9,19 @@ local selection = require('mcp-tools.loading.selection')
 
 local M = {}
 
----@class mcp-tools.Folder state of one directory and option
----@field applied any value of the option that was applied; `Folder` itself before the first time
+---@class mcp-tools.OptionState state of one directory and option
+---@field applied any value of the option that was applied; the state itself before the first time
 ---@field ours mcp-tools.Registrations
 ---@field keys table<string, string> name → key in the registry
 ---@field failures table<string, string> module or option → fault
 ---@field pass mcp-tools.Pass? until everything is loaded
 
----@type table<mcp-tools.OfferKind, mcp-tools.Folder>
-local folders = {}
+---@type table<mcp-tools.OfferKind, mcp-tools.OptionState>
+local states = {}
 for _, kind in ipairs(kinds.options()) do
-  local folder = { ours = Registrations.new(kind), keys = {}, failures = {} }
-  folder.applied = folder
-  folders[kind] = folder
+  local state = { ours = Registrations.new(kind), keys = {}, failures = {} }
+  state.applied = state
+  states[kind] = state
 end
 
 ---@class mcp-tools.Candidate a definition that an option requests
@@ -61,16 +61,16 @@ end
 --- earlier definition stays.
 ---@param kind mcp-tools.OfferKind
 local function begin(kind)
-  local folder, list = folders[kind], candidates(kind)
-  local before = folder.pass or { keys = {}, failures = {} }
-  folder.applied = config.get()[kind]
-  folder.pass = {
+  local state, list = states[kind], candidates(kind)
+  local before = state.pass or { keys = {}, failures = {} }
+  state.applied = config.get()[kind]
+  state.pass = {
     todo = vim.iter(list):rev():totable(),
     kept = {},
-    keys = vim.tbl_extend('force', before.keys, folder.keys),
-    failures = vim.tbl_extend('force', before.failures, folder.failures),
+    keys = vim.tbl_extend('force', before.keys, state.keys),
+    failures = vim.tbl_extend('force', before.failures, state.failures),
   }
-  folder.keys, folder.failures = {}, {}
+  state.keys, state.failures = {}, {}
 end
 
 --- Returns the definition of a candidate; nil if it is `explicit` and the option does not name it.
@@ -96,12 +96,12 @@ end
 ---@param kind mcp-tools.OfferKind
 ---@param each mcp-tools.Candidate
 local function register(registry, kind, each)
-  local folder = folders[kind]
-  local pass = folder.pass --[[@as mcp-tools.Pass]]
+  local state = states[kind]
+  local pass = state.pass --[[@as mcp-tools.Pass]]
   local ok, key, fault = log.guard(each.where, function() -- reading a definition may throw
     local def, fault = definition_of(kind, each)
-    if def and not folder.ours:taken_by(registry, def) then
-      return folder.ours:add(registry, def, each.source)
+    if def and not state.ours:taken_by(registry, def) then
+      return state.ours:add(registry, def, each.source)
     end
     return nil, fault
   end)
@@ -110,9 +110,9 @@ local function register(registry, kind, each)
   end
   key = key or fault and pass.keys[each.name]
   if key then
-    folder.keys[each.name], pass.kept[key] = key, true
+    state.keys[each.name], pass.kept[key] = key, true
   end
-  folder.failures[each.where] = fault
+  state.failures[each.where] = fault
   if fault and pass.failures[each.where] ~= fault then
     log.error('%s could not be loaded: %s', each.where, fault)
   end
@@ -122,14 +122,14 @@ end
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 local function step(registry, kind)
-  local folder = folders[kind]
-  local pass = folder.pass --[[@as mcp-tools.Pass]]
+  local state = states[kind]
+  local pass = state.pass --[[@as mcp-tools.Pass]]
   local each = table.remove(pass.todo)
   if each then
     register(registry, kind, each)
-  elseif folder.pass == pass then
-    folder.pass = nil
-    folder.ours:keep(registry, pass.kept)
+  elseif state.pass == pass then
+    state.pass = nil
+    state.ours:keep(registry, pass.kept)
   end
 end
 
@@ -137,8 +137,8 @@ end
 ---@return boolean changed
 function M.sync()
   local options, changed = config.get(), false
-  for kind, folder in pairs(folders) do
-    if folder.applied ~= options[kind] then
+  for kind, state in pairs(states) do
+    if state.applied ~= options[kind] then
       begin(kind)
       changed = true
     end
@@ -150,8 +150,8 @@ end
 ---@param kind? mcp-tools.OfferKind (default: any)
 ---@return boolean
 function M.is_pending(kind)
-  for each, folder in pairs(folders) do
-    if folder.pass and (kind == nil or each == kind) then
+  for each, state in pairs(states) do
+    if state.pass and (kind == nil or each == kind) then
       return true
     end
   end
@@ -164,8 +164,8 @@ end
 ---@return boolean more false if everything is loaded
 function M.load_some(registry, ns)
   local stop = vim.uv.hrtime() + ns
-  for kind, folder in pairs(folders) do
-    while folder.pass do
+  for kind, state in pairs(states) do
+    while state.pass do
       step(registry, kind)
       if vim.uv.hrtime() > stop then
         return M.is_pending()
@@ -179,8 +179,8 @@ end
 ---@param registry mcp-tools.Registry
 ---@param kind? mcp-tools.OfferKind
 function M.load_all(registry, kind)
-  for each, folder in pairs(folders) do
-    while folder.pass and (kind == nil or each == kind) do
+  for each, state in pairs(states) do
+    while state.pass and (kind == nil or each == kind) do
       step(registry, each)
     end
   end
@@ -191,7 +191,7 @@ end
 ---@param kind mcp-tools.OfferKind
 ---@param name string
 function M.load_one(registry, kind, name)
-  local todo = folders[kind].pass and folders[kind].pass.todo or {}
+  local todo = states[kind].pass and states[kind].pass.todo or {}
   for i, each in ipairs(todo) do
     if each.name == name then
       return register(registry, kind, table.remove(todo, i))
@@ -218,8 +218,8 @@ end
 ---@return mcp-tools.Failure[]
 function M.failures()
   local list = {}
-  for _, folder in vim.spairs(folders) do
-    for module, why in vim.spairs(folder.failures) do
+  for _, state in vim.spairs(states) do
+    for module, why in vim.spairs(state.failures) do
       table.insert(list, { source = module, error = why })
     end
   end

@@ -321,7 +321,7 @@ function M.normalise(def, closed, mounted)
   }
 end
 
---- Returns the annotations with MCP's names; nil if there are none.
+--- Returns the annotations with MCP's names, or nil.
 local function published_annotations(annotations)
   local out = { title = annotations.title }
   for ours, theirs in pairs(HINTS) do

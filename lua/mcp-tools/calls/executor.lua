@@ -161,10 +161,7 @@ function Executor:execute(name, args, opts)
   end
   local settings = self.settings()
   if self.active >= settings.max_calls then
-    call:fail(
-      'busy',
-      ('%d calls are running (option limits.calls); try again when one has ended'):format(self.active)
-    )
+    call:fail('busy', ('%d calls are running (option limits.calls); try again when one has ended'):format(self.active))
     return call
   end
   local kind = kinds[opts.kind or 'tool'] or error(("kind: unknown kind of call '%s'"):format(tostring(opts.kind)))

@@ -422,7 +422,7 @@ return {
     type = 'list',
     default = {},
     items = 'string',
-    description = "Python modules that define tools with `@mcp_tool`, in addition to the files `mcp_tools/*.py` in"
+    description = 'Python modules that define tools with `@mcp_tool`, in addition to the files `mcp_tools/*.py` in'
       .. " 'runtimepath'. `python3/` directories in 'runtimepath' are searched, too.",
   },
   {

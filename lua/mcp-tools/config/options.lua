@@ -83,7 +83,7 @@ return {
     default = {},
     items = 'string',
     item_enum = { 'copilot' },
-    description = 'Agents that are told that you trust the directories of this editor, so that they do not ask'
+    description = 'Agents to which this editor reports its directories as trusted, so that they do not ask'
       .. ' (|mcp-tools-companions|): { "copilot" }. The others always ask.',
   },
   {

@@ -686,7 +686,7 @@ describe('denials', function()
     local count = #b.asked
     local result, call = b.run()
     t.eq({ 'access_denied', count }, { result, #b.asked })
-    t.matches('no more such questions', call.outcome.error.message)
+    t.matches('denied all further questions', call.outcome.error.message)
     t.eq('person: silence', call.decision.by)
     b.says(nil)
     b.gateway.grants:unsilence()

@@ -242,7 +242,10 @@ describe('what was shown', function()
   end)
 
   it('is looked at again when the yes has come: a link that was moved denies', function()
-    for target, word in pairs({ [outside .. '/out.txt'] = 'changed its location', [root .. '/other.txt'] = 'changed its location' }) do
+    for target, word in pairs({
+      [outside .. '/out.txt'] = 'changed its location',
+      [root .. '/other.txt'] = 'changed its location',
+    }) do
       local b = bench()
       vim.uv.fs_unlink(root .. '/link')
       vim.uv.fs_symlink(root .. '/in.txt', root .. '/link')

@@ -108,7 +108,7 @@ describe('tools of other plugins', function()
     t.matches('a_syntax', failure_of('a_syntax'))
     t.matches('thrown on purpose', failure_of('b_throws'))
     t.matches('it must return a definition', failure_of('c_nothing'))
-    t.matches('it returns number', failure_of('d_number'))
+    t.matches('must return a definition or a list of them, got number', failure_of('d_number'))
     t.matches("tool 'bad': description: is required", failure_of('e_half'))
     t.eq(6, #require('mcp-tools').report().failures) -- of e_half the one that is no table as well
   end)

@@ -11,7 +11,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CONVERTED: tuple[str, ...] = ()
+CONVERTED: tuple[str, ...] = (
+    "lua/mcp-tools/approval",
+    "lua/mcp-tools/calls",
+    "lua/mcp-tools/config",
+    "lua/mcp-tools/loading",
+    "lua/mcp-tools/registry",
+    "lua/mcp-tools/rpc",
+    "lua/mcp-tools/schema",
+    "lua/mcp-tools/scope",
+)
 """Paths relative to the root, such as `lua/mcp-tools/registry`; `.` is everything."""
 SUFFIXES = (".lua", ".py", ".md", ".txt")
 PHRASES = {

@@ -203,7 +203,7 @@ async def test_clients_that_cannot_ask(asking: Bridge, transport: Transport) -> 
         error = error_of(await client.call_tool("nvim_risky", arguments))
     assert error["code"] == "access_denied"
     assert "offers no elicitation" in error["message"]
-    assert "The person can still allow the next try" in error["message"]
+    assert "The user can still allow the next try" in error["message"]
     assert "setup" not in error["message"]
     assert await audited(asking, arguments) == ("deny", "nobody to ask")
 

@@ -142,7 +142,7 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         call = await ask()
         await screen.type("X")
         assert error_of(await ended(call))["code"] == "access_denied"
-        assert "denied it always" in error_of(await client.call_tool("nvim_risky", {}))["message"]
+        assert "always denies it" in error_of(await client.call_tool("nvim_risky", {}))["message"]
         await screen.hides("may this run?")
 
 

@@ -168,7 +168,7 @@ async def test_it_asks_the_client_that_called(mounted: Mounted) -> None:
             assert text_of(await client.call_tool("py__sample")) == "hello"
     async with connect(mounted.bridge, "sessions") as client:
         refused = error_of(await client.call_tool("py__ask"))
-    assert "does not offer what the tool needs" in refused["message"]
+    assert "does not support what the tool needs" in refused["message"]
 
 
 async def test_it_asks_nobody_unless_allowed(mounted: Mounted, tmp_path: Path) -> None:

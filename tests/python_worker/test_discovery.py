@@ -338,7 +338,7 @@ async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Pat
     nvim = await editor(init="_G.told = {}; vim.notify = function(text) table.insert(told, text) end")
     await looked(nvim)
     await nvim.lua("vim.cmd.edit(...)", str(path))
-    await nvim.lua("probe.discovery.on_look(function() _G.looked = true end)")
+    await nvim.lua("probe.discovery.on_scan(function() _G.looked = true end)")
 
     async def told(*lines: str) -> list[str]:
         await nvim.lua(
@@ -460,7 +460,7 @@ async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> Non
     assert (await tools.call("one")).value == "before"
     path.write_text(path.read_text().replace("before", "after"))
     await nvim.lua("vim.cmd.edit(...); vim.api.nvim_buf_set_lines(0, -1, -1, false, {'# more'})", str(path))
-    await nvim.lua("_G.looked = false; probe.discovery.on_look(function() _G.looked = true end)")
+    await nvim.lua("_G.looked = false; probe.discovery.on_scan(function() _G.looked = true end)")
     await nvim.lua("vim.cmd.write()")
     await nvim.wait_for("return _G.looked", timeout=20_000)
 

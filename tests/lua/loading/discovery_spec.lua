@@ -107,8 +107,8 @@ describe('tools of other plugins', function()
     t.eq({ 'fine', 'good', 'whole' }, names())
     t.matches('a_syntax', failure_of('a_syntax'))
     t.matches('thrown on purpose', failure_of('b_throws'))
-    t.matches('it returns nothing', failure_of('c_nothing'))
-    t.matches('it returns number', failure_of('d_number'))
+    t.matches('it must return a definition', failure_of('c_nothing'))
+    t.matches('must return a definition or a list of them, got number', failure_of('d_number'))
     t.matches("tool 'bad': description: is required", failure_of('e_half'))
     t.eq(6, #require('mcp-tools').report().failures) -- of e_half the one that is no table as well
   end)
@@ -332,7 +332,7 @@ describe('what was found', function()
 
   it('is told to who wants to hear of it', function()
     local heard = 0
-    local stop = discovery.on_look(function()
+    local stop = discovery.on_scan(function()
       heard = heard + 1
     end)
     refresh()
@@ -391,7 +391,7 @@ describe('a source', function()
 
   it('is asked by the next one, whoever throws when a look is over', function()
     local heard = {}
-    local stop = discovery.on_look(function()
+    local stop = discovery.on_scan(function()
       table.insert(heard, 'listener')
       error('broken on purpose')
     end)

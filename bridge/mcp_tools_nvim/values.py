@@ -142,14 +142,14 @@ class Scope:
         read_only: only those that change nothing.
         catalogue: all of them one by one (`direct`), or a few to find and call the others with (`search`);
             None = as the editor's options say.
-        companion: to whose endpoint it came: then that companion's tools are all that there is, and neither
+        agent: to whose endpoint it came: then that agent's tools are all that there is, and neither
             resources nor prompts.
     """
 
     tools: tuple[str, ...] | None = None
     read_only: bool = False
     catalogue: Catalogue | None = None
-    companion: str | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,10 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """How the agent of a companion comes in.
+    """How the agent of a agent comes in.
 
     Attributes:
-        name: of the companion.
+        name: of the agent.
         token: that opens this endpoint, and no other; it never shows in a `repr`.
         transport: `http` and `websocket` at the port, `unix` at a socket of its own.
         header: in small letters, that has the token.

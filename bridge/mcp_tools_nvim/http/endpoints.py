@@ -13,9 +13,9 @@ from .. import jsonrpc
 from ..instances.proof import prove
 from ..mcp.loader import Loader
 from ..sessions.ids import SessionIds
-from ..sessions.outbox import EventIds
+from ..sessions.streams import EventIds
 from ..sessions.registry import Sessions
-from ..sessions.tombstones import Tombstones
+from ..sessions.ids import DeletedSessions
 from .body import Bodies
 from .connection import served_port
 from .guards import refusal
@@ -53,7 +53,7 @@ class Front:
         self._token = TokenGuard(parts.token)
         self.events = EventIds(parts.boot)
         state = parts.settings.state_dir
-        ids = SessionIds(lambda: parts.token.value, Tombstones(Path(state) if state else None))
+        ids = SessionIds(lambda: parts.token.value, DeletedSessions(Path(state) if state else None))
         self.sessions = Sessions(
             parts.calls, ids, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
         )
@@ -79,7 +79,7 @@ class Front:
             parts.server_info,
         )
         return Kernel(
-            assembly.server, assembly.tools.schema, assembly.stop, assembly.fast, assembly.companion_server
+            assembly.server, assembly.tools.schema, assembly.stop, assembly.fast, assembly.agent_server
         )
 
     async def start(self) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 
 from aiohttp import web
 
-from ..sessions.outbox import Event, Outbox
+from ..sessions.streams import Event, Outbox
 from .connection import is_connected, note_answer
 
 PING_SECONDS = 15.0

@@ -40,7 +40,7 @@ class Parts:
         boot: id of this run of the bridge; prefix of call ids and event ids.
         report_sessions: call it with the whole list whenever it changed; it is debounced.
         watcher: hears of the sessions of companions.
-        server_info: what a companion's agent is told that it has found, by the companion's name.
+        server_info: what a agent's agent is told that it has found, by the agent's name.
     """
 
     settings: Settings
@@ -52,4 +52,4 @@ class Parts:
     boot: str
     report_sessions: Callable[[list[SessionInfo]], None] = lambda sessions: None
     watcher: Watcher | None = None
-    server_info: Callable[[str], ServerInfo | None] = lambda companion: None
+    server_info: Callable[[str], ServerInfo | None] = lambda agent: None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 
 from .. import jsonrpc
-from ..sessions.outbox import EventIds, Outbox
+from ..sessions.streams import EventIds, Outbox
 from .connection import is_connected, note_answer
 from .events import PING_SECONDS, attach, serve
 

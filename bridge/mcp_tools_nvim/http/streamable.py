@@ -10,7 +10,7 @@ from multidict import istr
 
 from .. import jsonrpc
 from ..sessions.ids import TooMuchError
-from ..sessions.outbox import EventIds
+from ..sessions.streams import EventIds
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
 from ..values import Scope
@@ -37,13 +37,13 @@ class StreamableHttp:
         sessions: all of them.
         events: their ids.
         responses: those in flight.
-        companion: to whose endpoint all of its requests come; they have its sessions alone.
+        agent: to whose endpoint all of its requests come; they have its sessions alone.
     """
 
     def __init__(
-        self, sessions: Sessions, events: EventIds, responses: Responses, companion: str | None = None
+        self, sessions: Sessions, events: EventIds, responses: Responses, agent: str | None = None
     ) -> None:
-        self._companion = companion
+        self._agent = agent
         self._sessions = sessions
         self._events = events
         self._responses = responses
@@ -83,7 +83,7 @@ class StreamableHttp:
         last = self._events.read(last_id)
         stream = None if last is None else session.streams.resumable(last)
         # A chunked body that breaks off is an error to `fetch`, after which Gemini CLI and Qwen Code give up.
-        framed = self._companion is None
+        framed = self._agent is None
         if stream is not None:
             return await serve(stream, http, attach(stream, http), after=last, framed=framed)
         if lost := self._events.asked(last_id):
@@ -92,7 +92,7 @@ class StreamableHttp:
         if stream.alive:
             return refusal(409, "The session has a stream already")
         turn = attach(stream, http)
-        session.look()
+        session.notify_watcher()
         return await serve(stream, http, turn, prime=session.peer.expects_priming, framed=framed)
 
     async def delete(self, http: web.Request) -> web.Response:
@@ -100,7 +100,7 @@ class StreamableHttp:
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id()
-        return web.Response(status=200) if self._sessions.delete(id_, self._companion) else _no_session()
+        return web.Response(status=200) if self._sessions.delete(id_, self._agent) else _no_session()
 
     def _session(
         self, http: web.Request, kernel: Kernel, request: jsonrpc.RequestId | None = None
@@ -109,11 +109,11 @@ class StreamableHttp:
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id(request)
-        return self._sessions.find(kernel, id_, self._companion) or _no_session(request)
+        return self._sessions.find(kernel, id_, self._agent) or _no_session(request)
 
     async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
         try:
-            within = read_scope(http) if self._companion is None else Scope(companion=self._companion)
+            within = read_scope(http) if self._agent is None else Scope(agent=self._agent)
         except ScopeError as failure:
             return refuse_scope(failure, request.id)
         session = self._sessions.create(kernel, "http", within)

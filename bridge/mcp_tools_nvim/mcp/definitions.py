@@ -182,7 +182,7 @@ class Views:
         return {
             view: listing
             for view, listing in self._listings.items()
-            if view.scope is not None and view.scope.companion is None
+            if view.scope is not None and view.scope.agent is None
         }
 
     def _on_changed(self, kind: str, revision: int) -> None:

@@ -158,7 +158,7 @@ class Kernel:
         schema: gives the schema of a tool that a client may see, if parameter headers are checked against it.
         stop: ends what the server keeps open (subscription streams).
         fast: the fast path of `tools/call`.
-        companion_server: gives that of a companion, by its name.
+        agent_server: gives that of a agent, by its name.
     """
 
     handshake_versions = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
@@ -171,17 +171,17 @@ class Kernel:
         schema: Callable[[str, Scope | None], Awaitable[dict[str, Any] | None]],
         stop: Callable[[], None],
         fast: FastPath,
-        companion_server: Callable[[str], Server[Any]],
+        agent_server: Callable[[str], Server[Any]],
     ) -> None:
         self.server = server
-        self._companion_server = companion_server
+        self._agent_server = agent_server
         self.stop = stop
         self._schema = schema
         self._fast_path = fast
 
-    def connect(self, key: str, push: KeyedPush, ask: Ask, companion: str | None = None) -> Peer:
-        """A new session's client; that of a `companion` has a server of its own."""
-        server = self.server if companion is None else self._companion_server(companion)
+    def connect(self, key: str, push: KeyedPush, ask: Ask, agent: str | None = None) -> Peer:
+        """A new session's client; that of a `agent` has a server of its own."""
+        server = self.server if agent is None else self._agent_server(agent)
         return Peer(server, self._fast_path, key, push, ask)
 
     async def route(

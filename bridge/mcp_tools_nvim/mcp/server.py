@@ -61,7 +61,7 @@ class Assembly:
         broadcast: sends a notification without parameters to sessions.
         token: what clients authenticate with.
         boot: id of this life of the editor.
-        server_info: what a companion's agent is told that it has found, by the companion's name.
+        server_info: what a agent's agent is told that it has found, by the agent's name.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Assembly:
         broadcast: Broadcast,
         token: str,
         boot: str,
-        server_info: Callable[[str], ServerInfo | None] = lambda companion: None,
+        server_info: Callable[[str], ServerInfo | None] = lambda agent: None,
     ) -> None:
         self._server_info = server_info
-        self._companion_servers: dict[ServerInfo, BridgeServer] = {}
+        self._agent_servers: dict[ServerInfo, BridgeServer] = {}
         self.legs = Legs(token, boot, max(1.0, settings.limits.parked / 1000))
         self.tools = Tools(editor, calls, settings.tool_prefix)
         self.announcer = Announcer(broadcast, self.tools.scoped)
@@ -93,16 +93,16 @@ class Assembly:
         self.announcer.stop()
         self.listen.close()
 
-    def companion_server(self, companion: str) -> BridgeServer:
-        """The server of a companion's agents: it has tools, and nothing else that one could ask for."""
-        info = self._server_info(companion) or ServerInfo(NAME, __version__)
-        server = self._companion_servers.get(info)
+    def agent_server(self, agent: str) -> BridgeServer:
+        """The server of a agent's agents: it has tools, and nothing else that one could ask for."""
+        info = self._server_info(agent) or ServerInfo(NAME, __version__)
+        server = self._agent_servers.get(info)
         if server is None:
             server = BridgeServer(info.name, version=info.version, title=info.title)
             server.middleware.clear()
             Lists({"tools/list": self.tools.pages}).install(server)
             server.add_request_handler("tools/call", types.CallToolRequestParams, self.tools.call)
-            self._companion_servers[info] = server
+            self._agent_servers[info] = server
         return server
 
     def _build(self, instructions: str) -> BridgeServer:

@@ -55,9 +55,9 @@ class Events:
             for named in self.integrations:
                 named(decode.json_value(args[0]))
         elif name == "push" and count == 5:
-            companion, session, method, params, latest = args
+            agent, session, method, params, latest = args
             for push in self.push:
-                push(companion, session, decode.clean(method), decode.clean(params), latest is True)
+                push(agent, session, decode.clean(method), decode.clean(params), latest is True)
         elif listener is None:
             logger.warning("event %s before anyone listens", name)
         elif name == "wake" and count in (1, 2):

@@ -29,7 +29,7 @@ from .environment import Environment
 from .log import LogHandler, set_level
 
 if TYPE_CHECKING:
-    from ..agents.companions import Companions
+    from ..agents.agents import Agents
     from ..http.listener import Runner
     from ..sessions.session import SessionInfo
 
@@ -110,7 +110,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
     claim = ports.claim(environment.host, environment.port, environment.port_fallback)
     try:
         # The slow part, while the port is already ours: other editors that start now see that.
-        from ..agents.companions import Companions
+        from ..agents.agents import Agents
         from ..http.app import App
         from ..http.listener import Runner
         from ..mounts.loader import Mounts
@@ -123,14 +123,14 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
             parts = await ending.unless(_meet(environment, editor, claim, handler))
             if parts is not None:
-                companions = Companions(editor, parts.hello.endpoints, handler.hide)
-                parts.watcher = companions.session_events
-                parts.server_info = companions.endpoints.server_info
+                agents = Agents(editor, parts.hello.endpoints, handler.hide)
+                parts.watcher = agents.session_events
+                parts.server_info = agents.endpoints.server_info
                 app = App(parts)
-                companions.join(app)
+                agents.join(app)
                 runner = Runner(app, room=parts.calls.backpressure)
                 try:
-                    await _serve(environment, parts, runner, claim, ending, editor, companions)
+                    await _serve(environment, parts, runner, claim, ending, editor, agents)
                 finally:
                     await mounts.ended()
     except EditorGoneError:
@@ -198,12 +198,12 @@ async def _serve(
     claim: ports.Claim,
     ending: _Ending,
     editor: NvimEditor,
-    companions: Companions,
+    agents: Agents,
 ) -> None:
     """Serves until the end, then answers what is in flight and tells the editor."""
     await runner.setup()
     await runner.listen(claim.socket)
-    await companions.open()
+    await agents.open()
     # What lives now lives to the end: later collections need not look at it.
     gc.freeze()
     gc.enable()
@@ -217,14 +217,14 @@ async def _serve(
         watch.cancel()
     within = END_WITH_EDITOR if reason == "editor" else END_BY_SIGNAL
     await runner.stop_listening()
-    await companions.let_go()
+    await agents.disconnect()
     if reason != "editor":
         await _let_end(parts.calls, SHUTDOWN_GRACE)
     parts.calls.stop("editor_gone" if reason == "editor" else "shutdown")
     try:
         async with asyncio.timeout(within):
             await runner.cleanup()
-            await companions.close()
+            await agents.close()
     except TimeoutError:
         logger.warning("some connections did not end in time; dropped")
     if reason != "editor":

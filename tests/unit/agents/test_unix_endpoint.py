@@ -139,7 +139,7 @@ async def test_nothing_is_opened_at_the_end_of_the_bridge(folder: Path) -> None:
     """What the editor says then comes too late."""
     first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
     async with served(endpoints=(first,)) as bridge:
-        await bridge.companions.let_go()
+        await bridge.companions.disconnect()
         said = len(bridge.editor.reports)
         bridge.editor.tell_endpoints((first, second))
         for _ in range(50):

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from mcp_tools_nvim.http.events import attach, serve
-from mcp_tools_nvim.sessions.outbox import (
+from mcp_tools_nvim.sessions.streams import (
     KEPT_EVENTS,
     UNSENT_BYTES,
     UNSENT_HARD,

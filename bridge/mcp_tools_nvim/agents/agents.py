@@ -21,7 +21,7 @@ from .unix import UnixSockets
 
 if TYPE_CHECKING:
     from ..http.app import App
-    from ..http.endpoints import Front
+    from ..http.handlers import Handlers
 
 FLUSH_SECONDS = 0.05
 """Time for agents to read the last notification, such as the rejection of a proposal."""
@@ -48,7 +48,7 @@ class Agents:
         self.endpoints = Endpoints()
         self.session_events = SessionEvents(editor)
         self._registrations = Registrations(editor, hide)
-        self._front: Front | None = None
+        self._front: Handlers | None = None
         self._router: AgentRouter | None = None
         self._sockets: UnixSockets | None = None
         self._work: asyncio.Task[None] | None = None

@@ -13,11 +13,8 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..http.app import Handler, answer_expectation
-from ..http.endpoints import Front
-from ..http.guards import Guard, refusal
-from ..http.guards.host import HostGuard
-from ..http.guards.size import SizeGuard
-from ..http.guards.types import AcceptGuard, JsonGuard
+from ..http.handlers import Handlers
+from ..http.guards import AcceptGuard, Guard, HostGuard, JsonGuard, SizeGuard, refusal
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
 from ..values import Endpoint, ServerInfo
@@ -102,7 +99,7 @@ class AgentRouter:
         ends: the bridge is ending; all requests are refused.
     """
 
-    def __init__(self, front: Front, endpoints: Endpoints, registrations: Registrations, limit: int) -> None:
+    def __init__(self, front: Handlers, endpoints: Endpoints, registrations: Registrations, limit: int) -> None:
         self.ends = False
         self._front = front
         self._endpoints = endpoints

@@ -53,7 +53,7 @@ class _Application:
             if handler is None:
                 return refusal(401, "Unauthorized: missing or wrong token")
             if connection is not None:
-                connection.become_known()
+                connection.authenticate()
             return await handler(request)
         except ConnectionError:
             return refusal(400, "The connection is closed")

@@ -128,7 +128,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
                 parts.server_info = agents.endpoints.server_info
                 app = App(parts)
                 agents.join(app)
-                runner = Runner(app, room=parts.calls.backpressure)
+                runner = Runner(app, backpressure=parts.calls.backpressure)
                 try:
                     await _serve(environment, parts, runner, claim, ending, editor, agents)
                 finally:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.mcp.filters import Filter, FilterError, read
+from mcp_tools_nvim.mcp.pages import Filter, FilterError, parse_filter
 from tests.support.served import Served, served
 
 SCHEMES = ("file", "test")
@@ -125,4 +125,4 @@ def test_odd_definitions_fit_no_filter() -> None:
     assert not Filter(tags=frozenset({"x"})).fits("a:b", {"_meta": None})
     assert Filter().fits("a:b", {})
     with pytest.raises(FilterError, match="there is file, test"):
-        read({"scheme": "a\n"}, SCHEMES)
+        parse_filter({"scheme": "a\n"}, SCHEMES)

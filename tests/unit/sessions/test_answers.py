@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.mcp.capabilities import well_formed
+from mcp_tools_nvim.mcp.kernel import well_formed
 from mcp_tools_nvim.sessions.ids import ESSENTIAL_EXTENSION
 from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import ToolContext

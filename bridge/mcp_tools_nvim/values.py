@@ -162,7 +162,7 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class AgentEndpoint:
     """How the agent of a agent comes in.
 
     Attributes:
@@ -313,4 +313,4 @@ class Hello:
     versions: dict[str, str]
     token: str | None
     settings: Settings
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: tuple[AgentEndpoint, ...] = ()

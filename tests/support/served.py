@@ -17,7 +17,7 @@ from mcp_tools_nvim.http.app import App
 from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
 from mcp_tools_nvim.http.parts import Parts, Token
 from mcp_tools_nvim.sessions.session import SessionInfo
-from mcp_tools_nvim.values import Endpoint, Hello, Settings, Versions
+from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings, Versions
 
 from .memory import MemoryEditor, ToolContext
 
@@ -182,7 +182,7 @@ async def served(
     read_seconds: float = 30.0,
     unread_bytes: int = UNREAD_BYTES,
     boot: str = "boot",
-    endpoints: tuple[Endpoint, ...] = (),
+    endpoints: tuple[AgentEndpoint, ...] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""

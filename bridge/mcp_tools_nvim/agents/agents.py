@@ -14,7 +14,7 @@ from ..neovim import Editor
 from ..rate_limit import TokenBucket
 from ..sessions.registry import Sessions
 from ..sessions.session import MAX_NOTICE, Session
-from ..values import Endpoint
+from ..values import AgentEndpoint
 from .registrations import Registrations
 from .router import AgentRouter, Endpoints
 from .unix import UnixSockets
@@ -41,7 +41,7 @@ class Agents:
         hide: receives each token, which must not be logged.
     """
 
-    def __init__(self, editor: Editor, endpoints: tuple[Endpoint, ...], hide: Callable[[str], None]) -> None:
+    def __init__(self, editor: Editor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]) -> None:
         self._editor = editor
         self._wanted = endpoints
         self._hide = hide
@@ -100,14 +100,14 @@ class Agents:
         if self._sockets is not None:
             await self._sockets.close()
 
-    def _changed(self, endpoints: tuple[Endpoint, ...]) -> None:
+    def _changed(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
         if self._router is not None and self._router.ends:
             return
         self._wanted, self._again = endpoints, True
         if self._front is not None and (self._work is None or self._work.done()):
             self._work = asyncio.get_running_loop().create_task(self.open())
 
-    async def _open(self, endpoints: tuple[Endpoint, ...]) -> None:
+    async def _open(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
         front, sockets = self._front, self._sockets
         if front is None or sockets is None:
             return

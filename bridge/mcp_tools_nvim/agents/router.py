@@ -17,7 +17,7 @@ from ..http.handlers import Handlers
 from ..http.guards import AcceptGuard, Guard, HostGuard, JsonGuard, SizeGuard, refusal
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
-from ..values import Endpoint, ServerInfo
+from ..values import AgentEndpoint, ServerInfo
 from .registrations import Registration, Registrations, Values
 from .websocket import WebSockets
 
@@ -33,17 +33,17 @@ CONTAINER_HOST = "host.docker.internal"
 class Endpoints:
     """The endpoints of all agents, and the match of a request to one of them."""
 
-    def __init__(self, endpoints: Iterable[Endpoint] = ()) -> None:
-        self._by_name: dict[str, Endpoint] = {}
+    def __init__(self, endpoints: Iterable[AgentEndpoint] = ()) -> None:
+        self._by_name: dict[str, AgentEndpoint] = {}
         self.set(endpoints)
 
     def __bool__(self) -> bool:
         return bool(self._by_name)
 
-    def __iter__(self) -> Iterator[Endpoint]:
+    def __iter__(self) -> Iterator[AgentEndpoint]:
         return iter(list(self._by_name.values()))
 
-    def set(self, endpoints: Iterable[Endpoint]) -> None:
+    def set(self, endpoints: Iterable[AgentEndpoint]) -> None:
         """Replaces all endpoints."""
         self._by_name = {endpoint.name: endpoint for endpoint in endpoints}
 
@@ -52,7 +52,7 @@ class Endpoints:
         endpoint = self._by_name.get(agent)
         return None if endpoint is None else endpoint.server
 
-    def opened_by(self, values: Values, unix: str | None = None) -> Endpoint | None:
+    def opened_by(self, values: Values, unix: str | None = None) -> AgentEndpoint | None:
         """Returns the endpoint whose token a request has, in constant time for wrong tokens.
 
         Args:
@@ -67,7 +67,7 @@ class Endpoints:
         return found
 
 
-def holds(endpoint: Endpoint, values: Values) -> bool:
+def holds(endpoint: AgentEndpoint, values: Values) -> bool:
     """Whether a request has the token of an endpoint, exactly once and in its format."""
     given = values(endpoint.header)
     if len(given) != 1:
@@ -131,7 +131,7 @@ class AgentRouter:
         registration = self._registrations.opened_by(values) if unix is None else None
         return None if registration is None else partial(self._serve_registered, registration)
 
-    async def _serve(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+    async def _serve(self, endpoint: AgentEndpoint, request: web.Request) -> web.StreamResponse:
         if refused := self._refuse(request):
             return refused
         if endpoint.transport == "websocket":

@@ -17,7 +17,7 @@ from ..http.app import Handler
 from ..http.connection import connection_of
 from ..http.guards import refusal
 from ..http.listener import Runner
-from ..values import Endpoint
+from ..values import AgentEndpoint
 
 MAX_PATH = 103
 """Maximum bytes of a socket's path; Linux allows 107, macOS and BSD 103."""
@@ -79,7 +79,7 @@ class UnixSockets:
         self._runners: dict[str, tuple[Runner, tuple[int, int]]] = {}
         self._turn = asyncio.Lock()
 
-    async def open(self, endpoint: Endpoint) -> None:
+    async def open(self, endpoint: AgentEndpoint) -> None:
         """Serves the socket of an endpoint, if it is not served yet.
 
         Raises:
@@ -90,7 +90,7 @@ class UnixSockets:
         async with self._turn:
             await self._open(endpoint, endpoint.socket)
 
-    async def _open(self, endpoint: Endpoint, path: str) -> None:
+    async def _open(self, endpoint: AgentEndpoint, path: str) -> None:
         if path in self._runners and _mark(path) == self._runners[path][1]:
             return
         await self._close(path)

@@ -17,7 +17,7 @@ from ..http.guards import refusal
 from ..http.streamable import check_batch, full
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
-from ..values import Endpoint, Scope
+from ..values import AgentEndpoint, Scope
 
 if TYPE_CHECKING:
     from ..mcp.loader import Loader
@@ -44,7 +44,7 @@ class WebSockets:
         self._loader = loader
         self._limit = limit
 
-    async def serve(self, request: web.Request, endpoint: Endpoint) -> web.StreamResponse:
+    async def serve(self, request: web.Request, endpoint: AgentEndpoint) -> web.StreamResponse:
         """Opens a session and serves it until either side closes the socket."""
         if request.method != "GET" or request.headers.get(hdrs.UPGRADE, "").lower().strip() != "websocket":
             return refusal(426, "This token is for a WebSocket", Upgrade="websocket")

@@ -15,7 +15,7 @@ from ..client_config.change import Change, ChangeError, is_for_git
 from ..client_config.client import NAME, Client, Http, Scope, Server, Stdio, expand
 from ..client_config.known import CLIENTS
 from ..instances.files import Instance
-from ..relay.endpoint import Missing
+from ..relay.bridge_client import Missing
 from . import editors, manifest, program, show
 from .show import CommandError, Exit
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
 from ..instances.files import Instance
-from ..relay.endpoint import Endpoint, Missing
+from ..relay.bridge_client import BridgeClient, Missing
 from .show import CommandError, Exit
 
 LOOK_SECONDS = 0.5
@@ -69,13 +69,13 @@ def choose(options: argparse.Namespace) -> Instance | Missing:
     return Missing(f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance")
 
 
-def reach(options: argparse.Namespace) -> Endpoint | Missing:
+def reach(options: argparse.Namespace) -> BridgeClient | Missing:
     """The endpoint of that editor's bridge, which has proven that it knows the token."""
     chosen = choose(options)
     if isinstance(chosen, Missing):
         return chosen
     try:
-        endpoint = Endpoint(chosen.url, chosen.token)
+        endpoint = BridgeClient(chosen.url, chosen.token)
     except ValueError as error:
         return Missing(
             f"the editor of {chosen.root} (process {chosen.pid}): {error}; run :McpTools restart in it"
@@ -93,7 +93,7 @@ def reach(options: argparse.Namespace) -> Endpoint | Missing:
     )
 
 
-def connect(options: argparse.Namespace) -> Endpoint:
+def connect(options: argparse.Namespace) -> BridgeClient:
     """The same for a command that needs one now.
 
     Raises:
@@ -105,7 +105,7 @@ def connect(options: argparse.Namespace) -> Endpoint:
     return found
 
 
-def wait(options: argparse.Namespace) -> Endpoint:
+def wait(options: argparse.Namespace) -> BridgeClient:
     """Waits until there is one."""
     while isinstance(found := reach(options), Missing):
         time.sleep(LOOK_SECONDS)

@@ -13,7 +13,7 @@ from ..client_config import skill
 from ..client_config.change import ChangeError
 from ..client_config.client import NAME
 from ..client_config.skill import MARK
-from ..relay.endpoint import Endpoint
+from ..relay.bridge_client import BridgeClient
 from . import editors, program, show
 from .client import Client
 from .show import CommandError
@@ -42,7 +42,7 @@ again what was denied.
 """
 
 
-def ask(endpoint: Endpoint) -> dict[str, Any]:
+def ask(endpoint: BridgeClient) -> dict[str, Any]:
     """Asks an editor for all of it."""
     with Client(endpoint) as client:
         return {

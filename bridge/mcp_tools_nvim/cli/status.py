@@ -15,7 +15,7 @@ from .. import __version__
 from ..instances import files
 from ..instances.choose import is_alive, read_own, shown
 from ..instances.files import Instance
-from ..relay.endpoint import Endpoint, Missing
+from ..relay.bridge_client import BridgeClient, Missing
 from . import editors, show
 from .show import Exit
 
@@ -120,7 +120,7 @@ def _editor(one: Instance) -> Finding:
     elif not is_alive(one.pid):
         return Finding("ok", f"{name} is gone; its note is removed by the next editor that starts")
     try:
-        endpoint = Endpoint(one.url, one.token)
+        endpoint = BridgeClient(one.url, one.token)
     except ValueError as error:
         return Finding("error", f"{name}: {error}", "run :McpTools restart in it")
     if not endpoint.is_ours():

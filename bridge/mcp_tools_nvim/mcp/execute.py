@@ -69,7 +69,7 @@ def run_call(
     )
     observer = ClientObserver(caller, name)
     if kind == "completion":
-        return calls.run_call(request, observer)  # has nothing to ask for
+        return calls.run(request, observer)  # asks nothing
     if caller.is_stateless:
         return inputs.run_or_resume(calls, caller, request, observer)
-    return calls.run_call(request, observer, partial(inputs.ask, caller.dispatch, calls.answer_within))
+    return calls.run(request, observer, partial(inputs.ask, caller.dispatch, calls.answer_within))

@@ -69,7 +69,7 @@ class FastPath:
             dispatch.early = failure
             return False
         try:
-            outcome = await execute.run(self._calls, caller, params["name"], arguments)
+            outcome = await execute.run_call(self._calls, caller, params["name"], arguments)
         except InputRequiredError as required:
             dispatch.early = required
             return False

@@ -43,7 +43,7 @@ class Tools:
         if outcome is None:
             outcome = refused(arguments)
         if outcome is None:
-            outcome = await execute.run(self._calls, caller_of(context), params.name, arguments)
+            outcome = await execute.run_call(self._calls, caller_of(context), params.name, arguments)
         if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:
             raise MCPError(jsonrpc.INVALID_PARAMS, outcome.error.message, error_details(outcome.error))
         return tool_result(outcome)
@@ -94,7 +94,7 @@ class Resources:
         """Handles `resources/read`."""
         self._count(context)
         uri = params.uri
-        outcome = await execute.run(self._calls, caller_of(context), uri, {}, "resource")
+        outcome = await execute.run_call(self._calls, caller_of(context), uri, {}, "resource")
         if outcome.error is not None:
             raise resource_error(context, uri, outcome.error)
         return NOT_CACHEABLE | content_or_raise(outcome)
@@ -122,7 +122,7 @@ class Prompts:
         arguments = dict(params.arguments or {})
         outcome = refused(arguments)
         if outcome is None:
-            outcome = await execute.run(self._calls, caller_of(context), params.name, arguments, "prompt")
+            outcome = await execute.run_call(self._calls, caller_of(context), params.name, arguments, "prompt")
         return {"resultType": "complete"} | content_or_raise(outcome)
 
     async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> dict[str, Any]:
@@ -140,5 +140,5 @@ class Prompts:
             given["context"] = {"arguments": dict(params.context.arguments)}
         outcome = refused(given)
         if outcome is None:
-            outcome = await execute.run(self._calls, caller_of(context), name, given, "completion")
+            outcome = await execute.run_call(self._calls, caller_of(context), name, given, "completion")
         return {"resultType": "complete", "completion": content_or_raise(outcome)}

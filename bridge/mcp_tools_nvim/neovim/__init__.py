@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ..values import CallRequest, Endpoint, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError, View
+from ..values import CallRequest, AgentEndpoint, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError, View
 
 
 class EditorListener(Protocol):
@@ -121,7 +121,7 @@ class Editor(Protocol):
     def on_updated(self, callback: Callable[[str], None]) -> None:
         """Adds one that hears the URI of a resource that was subscribed to and has changed."""
 
-    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
+    def on_endpoints(self, callback: Callable[[tuple[AgentEndpoint, ...]], None]) -> None:
         """Adds a callback for the endpoints of terminal agents, called when they differ from those of `hello`."""
 
     def on_integrations(self, callback: Callable[[Any], None]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import Code
 from ..values import (
-    Endpoint,
+    AgentEndpoint,
     FieldError,
     Hello,
     Inputs,
@@ -118,17 +118,17 @@ def hello(raw: Any) -> Hello:
     )
 
 
-def endpoints(raw: Any) -> tuple[Endpoint, ...]:
+def endpoints(raw: Any) -> tuple[AgentEndpoint, ...]:
     """The endpoints of companions, from `hello` or the event `endpoints`."""
     return tuple(_endpoint(each) for each in raw) if isinstance(raw, list) else ()
 
 
-def _endpoint(raw: Any) -> Endpoint:
+def _endpoint(raw: Any) -> AgentEndpoint:
     server = raw["server"]
     token, name = raw["token"], raw["name"]
     if type(token) is not str or type(name) is not str or not token or not name:
         raise ValueError("an endpoint without a name or a token")
-    return Endpoint(
+    return AgentEndpoint(
         name=name,
         token=token,
         transport=_one_of(raw["transport"], _TRANSPORTS),

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..values import Endpoint
+from ..values import AgentEndpoint
 from . import EditorListener, decode
 from .clock import EditorClock
 
@@ -27,7 +27,7 @@ class Events:
         self.listener: EditorListener | None = None
         self.changed: list[Callable[[str, int], None]] = []
         self.updated: list[Callable[[str], None]] = []
-        self.endpoints: list[Callable[[tuple[Endpoint, ...]], None]] = []
+        self.endpoints: list[Callable[[tuple[AgentEndpoint, ...]], None]] = []
         self.integrations: list[Callable[[Any], None]] = []
         self.push: list[Callable[[str, str | None, str, str, bool], None]] = []
         self.remote: list[Callable[[str, Sequence[Any]], None]] = []

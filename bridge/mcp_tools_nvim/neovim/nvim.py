@@ -20,7 +20,7 @@ from ..values import (
     LARGE,
     PROTOCOL,
     CallRequest,
-    Endpoint,
+    AgentEndpoint,
     Hello,
     HelloInfo,
     Kind,
@@ -250,7 +250,7 @@ class NvimEditor:
     def on_updated(self, callback: Callable[[str], None]) -> None:
         self._events.updated.append(callback)
 
-    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
+    def on_endpoints(self, callback: Callable[[tuple[AgentEndpoint, ...]], None]) -> None:
         self._events.endpoints.append(callback)
 
     def on_integrations(self, callback: Callable[[Any], None]) -> None:

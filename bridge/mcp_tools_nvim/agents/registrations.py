@@ -50,7 +50,7 @@ Values = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class OpenCodeServer:
     """An OpenCode server that the user has chosen.
 
     Attributes:
@@ -92,7 +92,7 @@ class Registration:
 
     def __init__(
         self,
-        server: Server,
+        server: OpenCodeServer,
         url: str,
         hide: Callable[[str], None],
         revoked: Callable[[set[str]], None],
@@ -329,9 +329,9 @@ class Registrations:
             self._editor.report("integrations", {"servers": states})
 
 
-def _server(raw: Any) -> Server:
+def _server(raw: Any) -> OpenCodeServer:
     headers = {str(name): str(value) for name, value in (raw.get("headers") or {}).items()}
-    return Server(str(raw["url"]), headers, raw.get("registered") is True)
+    return OpenCodeServer(str(raw["url"]), headers, raw.get("registered") is True)
 
 
 def _status(entries: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import time
 
 from ..errors import Code
 from ..neovim import Editor
-from ..neovim.modes import refusal
+from ..neovim.modes import blocked_text
 from ..values import Mode, Outcome, ToolError
 from .call import Call
 
@@ -71,7 +71,7 @@ class Admission:
         if now - self._reported >= REPORT_EVERY:
             self._reported = now
             self._editor.report("blocked", {"mode": mode.name if mode else "", "at": int(time.time())})
-        return Outcome("failed", error=ToolError(Code.EDITOR_BLOCKED, refusal(mode)))
+        return Outcome("failed", error=ToolError(Code.EDITOR_BLOCKED, blocked_text(mode)))
 
     async def _ask(self, call: Call, start_by: float) -> None:
         """Asks once for all that come meanwhile; what it cannot settle is the watcher's."""

@@ -50,7 +50,7 @@ def fits(value: Any) -> bool:
     return _look({"": value})[0] <= MAX_VALUES
 
 
-def refused(arguments: dict[str, Any]) -> Outcome | None:
+def refuse_arguments(arguments: dict[str, Any]) -> Outcome | None:
     """Returns the outcome of a call with such arguments; None when they are valid."""
     faults = faults_of(arguments)
     if not faults:

@@ -28,7 +28,7 @@ class RequestError(CommandError):
         self.name = name
 
 
-class Client:
+class McpClient:
     """`with Client(endpoint) as client: client.request("tools/list")`."""
 
     def __init__(self, endpoint: BridgeClient) -> None:
@@ -37,7 +37,7 @@ class Client:
         self._ids = itertools.count(1)
         self.instructions = ""
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> McpClient:
         info = {"name": "mcp-tools", "version": __version__}
         params = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": info}
         result = self.request("initialize", params)

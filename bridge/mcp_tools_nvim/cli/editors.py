@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
+from ..instances.choose_bridge import VARIABLES, is_alive, names, nearest, read_own
 from ..instances.files import Instance
 from ..relay.bridge_client import BridgeClient, Missing
 from .show import CommandError, Exit
 
-LOOK_SECONDS = 0.5
+WAIT_INTERVAL = 0.5
 TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable
 """The variable that has the token of an editor that is elsewhere."""
 
@@ -38,7 +38,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def choose(options: argparse.Namespace) -> Instance | Missing:
+def choose_bridge(options: argparse.Namespace) -> Instance | Missing:
     """The editor that is meant; `Missing` says which ones there are.
 
     Raises:
@@ -69,9 +69,9 @@ def choose(options: argparse.Namespace) -> Instance | Missing:
     return Missing(f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance")
 
 
-def reach(options: argparse.Namespace) -> BridgeClient | Missing:
+def find_bridge(options: argparse.Namespace) -> BridgeClient | Missing:
     """The endpoint of that editor's bridge, which has proven that it knows the token."""
-    chosen = choose(options)
+    chosen = choose_bridge(options)
     if isinstance(chosen, Missing):
         return chosen
     try:
@@ -93,22 +93,22 @@ def reach(options: argparse.Namespace) -> BridgeClient | Missing:
     )
 
 
-def connect(options: argparse.Namespace) -> BridgeClient:
+def connect_bridge(options: argparse.Namespace) -> BridgeClient:
     """The same for a command that needs one now.
 
     Raises:
         CommandError: there is none.
     """
-    found = reach(options)
+    found = find_bridge(options)
     if isinstance(found, Missing):
         raise CommandError(found.text, Exit.NO_EDITOR)
     return found
 
 
-def wait(options: argparse.Namespace) -> BridgeClient:
+def wait_for_bridge(options: argparse.Namespace) -> BridgeClient:
     """Waits until there is one."""
-    while isinstance(found := reach(options), Missing):
-        time.sleep(LOOK_SECONDS)
+    while isinstance(found := find_bridge(options), Missing):
+        time.sleep(WAIT_INTERVAL)
     return found
 
 

@@ -14,7 +14,7 @@ from mcp_types.methods import serialize_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from .. import jsonrpc
-from ..calls.arguments import refused
+from ..calls.arguments import refuse_arguments
 from ..calls.runner import Calls
 from ..values import Outcome
 from . import execute
@@ -65,7 +65,7 @@ class FastPath:
         """Runs a plain call. Returns False when the kernel must make the answer of the finished call."""
         params, dispatch = caller.params, caller.dispatch
         arguments = params.get("arguments") or {}
-        if (failure := refused(arguments)) is not None:
+        if (failure := refuse_arguments(arguments)) is not None:
             dispatch.early = failure
             return False
         try:

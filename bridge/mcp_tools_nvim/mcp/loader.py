@@ -42,6 +42,6 @@ class Loader:
             self.kernel.stop()
 
     async def _load(self) -> Kernel:
-        await sdk.load(f"{__package__}.server")
+        await sdk.import_sdk(f"{__package__}.server")
         self.kernel = self._build()
         return self.kernel

@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp import MCPError
 
 from .. import jsonrpc
-from ..calls.arguments import refused
+from ..calls.arguments import refuse_arguments
 from ..calls.outcomes import error_details
 from ..calls.runner import Calls
 from ..errors import Code
@@ -41,7 +41,7 @@ class Tools:
         if isinstance(outcome, InputRequiredError):
             raise outcome
         if outcome is None:
-            outcome = refused(arguments)
+            outcome = refuse_arguments(arguments)
         if outcome is None:
             outcome = await execute.run_call(self._calls, caller_of(context), params.name, arguments)
         if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:
@@ -120,7 +120,7 @@ class Prompts:
     async def get(self, context: RequestContext, params: types.GetPromptRequestParams) -> dict[str, Any]:
         """Handles `prompts/get`."""
         arguments = dict(params.arguments or {})
-        outcome = refused(arguments)
+        outcome = refuse_arguments(arguments)
         if outcome is None:
             outcome = await execute.run_call(self._calls, caller_of(context), params.name, arguments, "prompt")
         return {"resultType": "complete"} | content_or_raise(outcome)
@@ -138,7 +138,7 @@ class Prompts:
         }
         if params.context is not None and params.context.arguments:
             given["context"] = {"arguments": dict(params.context.arguments)}
-        outcome = refused(given)
+        outcome = refuse_arguments(given)
         if outcome is None:
             outcome = await execute.run_call(self._calls, caller_of(context), name, given, "completion")
         return {"resultType": "complete", "completion": content_or_raise(outcome)}

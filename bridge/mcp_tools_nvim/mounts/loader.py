@@ -114,7 +114,7 @@ class Mounts:
 
     async def _import(self) -> None:
         try:
-            await sdk.load(f"{__package__}.servers")
+            await sdk.import_sdk(f"{__package__}.servers")
             from .servers import MountedServers
 
             if not self._closed:

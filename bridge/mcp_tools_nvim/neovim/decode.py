@@ -95,7 +95,7 @@ def explanation(raw: Any) -> tuple[str, str]:
     return clean(raw["path"]), clean(raw["message"])
 
 
-def refusal(raw: Any) -> ToolError | None:
+def subscription_error(raw: Any) -> ToolError | None:
     """Answer to `subscribe`."""
     error = raw.get("error")
     return None if error is None else _error(error)
@@ -187,6 +187,6 @@ def _table(raw: Any) -> dict[str, Any]:
 _CODES = {str(code) for code in Code}
 
 
-def refused(raw: Any) -> list[str]:
+def refused_definitions(raw: Any) -> list[str]:
     """Faults of definitions that were not taken in, a line each."""
     return [line for fault in raw["refused"] for line in str(fault).splitlines()]

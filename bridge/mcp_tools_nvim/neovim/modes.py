@@ -33,6 +33,6 @@ def advice(mode: Mode | None) -> str:
     return f'Neovim is blocked (mode "{mode.name}"): press Esc in it'
 
 
-def refusal(mode: Mode | None) -> str:
+def blocked_text(mode: Mode | None) -> str:
     """Text for the client; it may rely on it that nothing ran."""
     return f"{advice(mode)}. The tool did not run and will not; try again then."

@@ -233,7 +233,7 @@ class NvimEditor:
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
         give_up = self._channel.time() + ANSWER_WITHIN
-        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.refusal)
+        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.subscription_error)
 
     def unsubscribe(self, uri: str) -> None:
         self._tell(_UNSUBSCRIBE, (self._channel_id, uri))
@@ -272,7 +272,7 @@ class NvimEditor:
     ) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
         give_up = self._channel.time() + ANSWER_WITHIN
         args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
-        return self._lua(_PROVIDE, args, give_up, decode.refused)
+        return self._lua(_PROVIDE, args, give_up, decode.refused_definitions)
 
     def withdraw(self, provider: str) -> None:
         self._tell(_WITHDRAW, (self._channel_id, provider))

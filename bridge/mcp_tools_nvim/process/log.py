@@ -103,7 +103,7 @@ class LogHandler(logging.Handler):
             self._emit("WARN", [f"MCP_LOG_FILE: {fault}; going on without it"])
 
 
-def install(handler: LogHandler) -> None:
+def install_handler(handler: LogHandler) -> None:
     """Makes it the only handler of this process."""
     logging.basicConfig(handlers=[handler], format="%(message)s", force=True)
     logging.raiseExceptions = False

@@ -32,11 +32,11 @@ def main() -> None:
     gc.disable()
     from . import log
 
-    log.install(log.LogHandler())
+    log.install_handler(log.LogHandler())
     try:
         environment = take(os.environ, log.is_terminal())
         handler = log.LogHandler(environment.log_file)
-        log.install(handler)
+        log.install_handler(handler)
         if environment.token_made:
             print(f"MCP_AUTH_TOKEN was not set; token of this run: {environment.token}", file=sys.stderr)
         from .lifecycle import run

@@ -55,7 +55,7 @@ def initialize(params: Any) -> dict[str, Any]:
     }
 
 
-def result(method: Any) -> dict[str, Any] | None:
+def offline_result(method: Any) -> dict[str, Any] | None:
     """Returns the result of a request that needs no editor; None for any other."""
     return _RESULTS.get(method) if isinstance(method, str) else None
 

@@ -237,7 +237,7 @@ class Pump:
     def _answer_offline(self, message: Any, missing: Missing) -> None:
         for one in message if isinstance(message, list) else [message]:
             if _ids(one):
-                result = offline.result(one["method"])
+                result = offline.offline_result(one["method"])
                 if result is None:
                     self._fail(one["id"], INTERNAL_ERROR, missing.text)
                 else:
@@ -451,7 +451,7 @@ class Pump:
 
 def _is_repeatable(message: Any) -> bool:
     """Returns whether a request can be sent again, because it changes nothing."""
-    return isinstance(message, dict) and offline.result(message.get("method")) is not None
+    return isinstance(message, dict) and offline.offline_result(message.get("method")) is not None
 
 
 def _ids(message: Any) -> list[Any]:

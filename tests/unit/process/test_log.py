@@ -34,7 +34,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 def installed(fd: int, path: Path | None = None) -> LogHandler:
     handler = LogHandler(None if path is None else str(path), fd)
-    log.install(handler)
+    log.install_handler(handler)
     return handler
 
 

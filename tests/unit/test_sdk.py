@@ -87,7 +87,7 @@ async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch
         if len(loads) == 1:
             raise ImportError("half a module")
 
-    monkeypatch.setattr(sdk, "load", load)
+    monkeypatch.setattr(sdk, "import_sdk", load)
     monkeypatch.setattr(loader, "RETRY_SECONDS", 0.05)
     editor = Editor()
     mounts = loader.Mounts(editor, lambda _: None)  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ async def run_or_resume(calls: Calls, caller: Caller, request: CallRequest, obse
     state = _state(caller.params)
     result: Outcome | Parked | None
     if state is None:
-        result = await calls.run_leg(request, observer)
+        result = await calls.run_attempt(request, observer)
         if isinstance(result, Parked) and result.inputs.requests.keys() <= answers.keys():
             # The client has sent the answers in advance.
             result = await calls.resume(result.task_id, result.inputs.seq, answers, observer)

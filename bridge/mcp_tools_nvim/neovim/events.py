@@ -1,4 +1,4 @@
-"""Events of the editor: what it sends without being asked, told to those who listen."""
+"""Events of Neovim, and their callbacks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _REMOTE = ("mounts", "remote_call", "remote_cancel", "remote_answer", "remote_wa
 
 
 class Events:
-    """Who listens to what; see `Editor` for each.
+    """The callbacks of all events; see `Editor`.
 
     Args:
-        clock: of the editor, in whose time deadlines come.
+        clock: Neovim's clock, to convert deadlines.
     """
 
     def __init__(self, clock: EditorClock) -> None:
@@ -33,7 +33,7 @@ class Events:
         self.remote: list[Callable[[str, Sequence[Any]], None]] = []
 
     def receive(self, name: str, args: Sequence[Any]) -> None:
-        """An event of the editor has come."""
+        """Passes an event to its callbacks."""
         listener = self.listener
         count = len(args) if args and type(args[0]) is str else 0
         if name == "started" and count in (1, 2) and listener is not None:
@@ -66,4 +66,4 @@ class Events:
         elif name == "log" and count == 3:
             listener.log(args[0], args[1], decode.json_value(args[2]))
         else:
-            logger.warning("event %s is unknown or has other arguments than expected", name)
+            logger.warning("event %s is unknown or has unexpected arguments", name)

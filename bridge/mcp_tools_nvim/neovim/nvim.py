@@ -262,7 +262,7 @@ class NvimEditor:
     def companion(self, event: str, data: dict[str, Any]) -> None:
         self._tell(_COMPANION, (event, data, self._channel_id))
 
-    # For mounts (upstream.door.MountEditor)
+    # For mounts (mounts.loader.MountEditor)
 
     def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
         self._events.remote.append(callback)

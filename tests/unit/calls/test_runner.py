@@ -357,7 +357,7 @@ async def test_waiting_for_approval_is_not_tool_time() -> None:
     call = bench.start("late")
     await asyncio.sleep(25)
     assert not call.done()
-    assert [p.message for p in bench.seen.progresses] == ["waiting for the person's approval"] * 2
+    assert [p.message for p in bench.seen.progresses] == ["waiting for the user's approval"] * 2
     decision.set_result(True)
     assert (await call).text == "late"
 

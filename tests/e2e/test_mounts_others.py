@@ -92,9 +92,7 @@ async def test_a_server_that_wants_another_token(bridge: Bridge, tmp_path: Path)
     async with typescript(tmp_path) as (_, spec):
         spec["headers"] = {"Authorization": "Bearer of another token"}
         async with mounts.mounted(bridge, "ts", spec, "waiting") as status:
-            assert (
-                status["error"].startswith("HTTP 401 Unauthorized: ")
-            )
+            assert status["error"].startswith("HTTP 401 Unauthorized: ")
     async with mounts.mounted(bridge, "ts", spec, "waiting") as status:
         assert "connect" in status["error"].lower()
 

@@ -12,9 +12,9 @@ from mcp_tools_nvim.errors import Code, EditorGoneError, NoAnswerError
 from mcp_tools_nvim.neovim import EditorListener
 from mcp_tools_nvim.values import (
     LARGE,
+    AgentEndpoint,
     CallRequest,
     CallState,
-    AgentEndpoint,
     FieldError,
     Hello,
     HelloInfo,

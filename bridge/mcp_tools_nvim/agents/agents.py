@@ -41,7 +41,9 @@ class Agents:
         hide: receives each token, which must not be logged.
     """
 
-    def __init__(self, editor: Editor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]) -> None:
+    def __init__(
+        self, editor: Editor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]
+    ) -> None:
         self._editor = editor
         self._wanted = endpoints
         self._hide = hide
@@ -60,9 +62,7 @@ class Agents:
         self._front = app.front
         self.session_events.of(app.front.sessions)
         self._registrations.of(app.front.sessions)
-        router = self._router = AgentRouter(
-            app.front, self.endpoints, self._registrations, app.body_limit
-        )
+        router = self._router = AgentRouter(app.front, self.endpoints, self._registrations, app.body_limit)
         self._sockets = UnixSockets(router.match, app.body_limit)
         app.agents = router
 

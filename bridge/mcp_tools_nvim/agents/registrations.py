@@ -221,7 +221,7 @@ class Registration:
             ):
                 if answer.status == 401:
                     raise _FaultError(
-                        "it requires OPENCODE_SERVER_PASSWORD; set `password_env` to the variable that holds it"
+                        "it requires OPENCODE_SERVER_PASSWORD; set `password_env` to the variable that has it"
                     )
                 if answer.status != 200:
                     raise _FaultError(f"HTTP status {answer.status}")

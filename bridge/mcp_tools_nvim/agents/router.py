@@ -13,8 +13,8 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..http.app import Handler, answer_expectation
-from ..http.handlers import Handlers
 from ..http.guards import AcceptGuard, Guard, HostGuard, JsonGuard, SizeGuard, refusal
+from ..http.handlers import Handlers
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
 from ..values import AgentEndpoint, ServerInfo
@@ -99,7 +99,9 @@ class AgentRouter:
         ends: the bridge is ending; all requests are refused.
     """
 
-    def __init__(self, front: Handlers, endpoints: Endpoints, registrations: Registrations, limit: int) -> None:
+    def __init__(
+        self, front: Handlers, endpoints: Endpoints, registrations: Registrations, limit: int
+    ) -> None:
         self.ends = False
         self._front = front
         self._endpoints = endpoints

@@ -1,7 +1,7 @@
 """Admits calls while Neovim can start them; otherwise they wait, or are refused.
 
-Requesting the mode for every call costs 16 % of the throughput, so it is requested only after a silence. While
-Neovim is blocked, one watcher polls the mode for all waiting calls.
+Requesting the mode for every call costs 16 % of the throughput, so it is requested only after a silence.
+While Neovim is blocked, one watcher polls the mode for all waiting calls.
 """
 
 from __future__ import annotations

@@ -86,11 +86,11 @@ class Call:
         "next_beat",
         "observer",
         "outcome",
+        "parked_state",
         "progress",
         "request",
         "size",
         "state",
-        "stay",
         "task",
         "wait",
     )

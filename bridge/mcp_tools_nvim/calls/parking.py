@@ -1,7 +1,7 @@
 """Parked calls: the client was asked something and must send the request again with its answers.
 
-While the client is connected (an attempt), disconnecting cancels the call; between two attempts only a timeout
-does. A call may also end between two attempts, if it is answered or cancelled elsewhere.
+While the client is connected (an attempt), disconnecting cancels the call; between two attempts only a
+timeout does. A call may also end between two attempts, if it is answered or cancelled elsewhere.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Parking:
         attempt: Callable[[], Coroutine[Any, Any, Outcome | Parked]],
         reasons: MutableMapping[asyncio.Task[Any], str],
     ) -> Outcome | Parked:
-        """Continues a parked call. All retries share one attempt; the call is cancelled with the last of them.
+        """Continues a parked call. All retries share one attempt; the call is cancelled with the last one.
 
         Args:
             call: a call that has not ended and whose question is answered.

@@ -1,7 +1,7 @@
 """Runs tool calls: start, deadline, wake and poll, progress, cancel. Each call ends exactly once.
 
-A call may ask its client for inputs: with `Ask` while `run` waits, or by ending `run_attempt` as `Parked`, after
-which the client sends the request again with its answers (`resume`, parking.py).
+A call may ask its client for inputs: with `Ask` while `run` waits, or by ending `run_attempt` as `Parked`,
+after which the client sends the request again with its answers (`resume`, parking.py).
 
 Most calls are one request that is answered in its reply, without a task or timer; waiting.py has the others.
 """
@@ -216,7 +216,9 @@ class Calls:
             # Lua errors may contain paths and values: they are logged, not sent to the client.
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
             self._editor.cancel(call.id, "unreadable")  # its tool may be running
-            return call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log"))
+            return call.end(
+                failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log")
+            )
         except EditorError as fault:
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
             self._editor.cancel(call.id, "unreadable")

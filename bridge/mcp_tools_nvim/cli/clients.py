@@ -12,7 +12,7 @@ from typing import Any
 
 from ..client_config import change, skill
 from ..client_config.change import Change, ChangeError, is_for_git
-from ..client_config.client import NAME, AiClient, Http, ConfigLevel, Server, Stdio, expand
+from ..client_config.client import NAME, AiClient, ConfigLevel, Http, Server, Stdio, expand
 from ..client_config.known import CLIENTS
 from ..instances.files import Instance
 from ..relay.bridge_client import Missing

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..instances.choose_bridge import VARIABLES, is_alive, names, nearest, read_own
+from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
 from ..instances.files import Instance
 from ..relay.bridge_client import BridgeClient, Missing
 from .show import CommandError, Exit

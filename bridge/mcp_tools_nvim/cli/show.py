@@ -34,7 +34,9 @@ class CommandError(Exception):
 
 def printable(text: str) -> str:
     """Text without what a terminal would act on."""
-    return "".join(char if char in _KEPT or _is_printable(char) else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(
+        char if char in _KEPT or _is_printable(char) else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
 
 
 def _is_printable(char: str) -> bool:
@@ -45,7 +47,9 @@ def as_json(value: Any) -> None:
     """One value for a program; what a terminal would act on is escaped, as JSON can."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     if not text.isprintable():
-        text = "".join(char if char == "\n" or _is_printable(char) else json.dumps(char)[1:-1] for char in text)
+        text = "".join(
+            char if char == "\n" or _is_printable(char) else json.dumps(char)[1:-1] for char in text
+        )
     print(text)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .client import NAME, AiClient, Http, ConfigLevel, Server, place
+from .client import NAME, AiClient, ConfigLevel, Http, Server, place
 from .formats import FormatError, table_for, value_at
 
 MAX_BYTES = 8 * 1024 * 1024

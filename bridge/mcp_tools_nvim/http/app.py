@@ -13,8 +13,8 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from .connection import connection_of
-from .handlers import Handlers
 from .guards import AcceptGuard, Guard, HostGuard, JsonGuard, OriginGuard, SizeGuard, TokenGuard, refusal
+from .handlers import Handlers
 from .legacy_sse import MESSAGES_PATH
 from .parts import Parts
 
@@ -55,7 +55,7 @@ class App:
     def __init__(self, parts: Parts) -> None:
         settings = parts.settings
         self.front = front = Handlers(parts)
-        # In this order, on the head of a request. `_public` comes first, so that it also hides which paths exist.
+        # In this order, on the head of a request. `_public` comes first, to hide which paths exist.
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
         size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
         private: list[Guard] = [TokenGuard(parts.token), size]

@@ -23,7 +23,7 @@ def connection_of(request: web.BaseRequest) -> Connection | None:
 
 
 def is_connected(request: web.BaseRequest) -> bool:
-    """Whether the client of a request is connected. One that closed its sending side counts as disconnected."""
+    """Whether a request's client is connected. One that closed its sending side counts as disconnected."""
     transport = request.transport
     if transport is None or transport.is_closing():
         return False

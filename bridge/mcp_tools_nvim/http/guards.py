@@ -79,7 +79,7 @@ class HostGuard:
         self._allowed = frozenset(host.lower() for host in allowed)
 
     def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 403 for a foreign, missing or repeated Host, and for an absolute target with a foreign host."""
+        """Returns 403 for a foreign, missing or repeated Host, or an absolute target with a foreign host."""
         hosts = request.headers.getall(hdrs.HOST, [])
         if len(hosts) == 1 and self._admits(hosts[0].lower()):
             target = request.raw_path

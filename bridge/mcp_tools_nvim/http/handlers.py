@@ -135,7 +135,7 @@ class Handlers:
         return await self._sse.post(http)
 
     async def health(self, http: web.Request) -> web.StreamResponse:
-        """`GET /health`: returns the status; with a nonce also a proof of the token, with the token details."""
+        """`GET /health`: returns the status, with a nonce also a proof, with the token also details."""
         status: dict[str, object] = {"status": "ok"}
         nonce = http.query.get("nonce")
         if nonce is not None:

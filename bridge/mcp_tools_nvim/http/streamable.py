@@ -10,9 +10,9 @@ from multidict import istr
 
 from .. import jsonrpc
 from ..sessions.ids import TooMuchError
-from ..sessions.streams import EventIds
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
+from ..sessions.streams import EventIds
 from ..values import Scope
 from .connection import is_connected
 from .events import SSE_HEADERS, attach, write_stream
@@ -82,7 +82,7 @@ class StreamableHttp:
         last_id = http.headers.get(LAST_EVENT_HEADER, "")
         last = self._events.read(last_id)
         stream = None if last is None else session.streams.resumable(last)
-        # `fetch` reports a chunked body that breaks off as an error, and Gemini CLI and Qwen Code then give up.
+        # `fetch` reports a chunked body that breaks off as an error; Gemini CLI and Qwen Code then give up.
         framed = self._agent is None
         if stream is not None:
             return await write_stream(stream, http, attach(stream, http), after=last, framed=framed)

@@ -50,12 +50,12 @@ class Exchange:
             self.task.cancel()
 
     def lose(self) -> None:
-        """Handles a lost connection: cancels a call that still waits for approval; a running one continues."""
+        """Handles a lost connection: cancels a call that waits for approval; a running one continues."""
         if self._calls.awaits_approval(self.task):
             self.cancel("disconnected")
 
     async def run(self, kernel: Kernel, dispatch: Dispatch, serving: Awaitable[dict[str, Any]]) -> bytes:
-        """Serves the request and returns the answer; raises only when the task is cancelled from elsewhere."""
+        """Serves the request and returns the answer; raises only when the task is cancelled elsewhere."""
         id_ = self.request.id
         try:
             result = await serving

@@ -42,7 +42,7 @@ from pydantic import ValidationError
 from .. import jsonrpc
 from ..values import Scope
 from . import fast_path
-from .dispatch import SendRequest, Dispatch, KeyedPush, Standalone
+from .dispatch import Dispatch, KeyedPush, SendRequest, Standalone
 from .fast_path import FastPath, is_plain_call
 from .request import Caller
 
@@ -76,7 +76,9 @@ class Rejection:
 class Peer:
     """The SDK's side of a session's client."""
 
-    def __init__(self, server: Server[Any], fast: FastPath, key: str, push: KeyedPush, ask: SendRequest) -> None:
+    def __init__(
+        self, server: Server[Any], fast: FastPath, key: str, push: KeyedPush, ask: SendRequest
+    ) -> None:
         self._connection = Connection.for_loop(Standalone(push, ask), session_id=key)
         self._fast_path = fast
         options = server.create_initialization_options()
@@ -296,7 +298,9 @@ def _describe_invalid(failure: ValidationError) -> tuple[str, dict[str, Any]]:
     """Returns message and data of the error for invalid parameters."""
     faults = [
         {"field": _field(fault["loc"]), "message": fault["msg"]}
-        for fault in failure.errors(include_url=False, include_context=False, include_input=False)[:MAX_FIELDS]
+        for fault in failure.errors(include_url=False, include_context=False, include_input=False)[
+            :MAX_FIELDS
+        ]
     ]
     text = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults)
     return f"Invalid request parameters: {text}", {"errors": faults}

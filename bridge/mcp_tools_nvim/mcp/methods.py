@@ -17,7 +17,7 @@ from ..neovim import Editor
 from ..rate_limit import TokenBucket
 from ..values import Limits, Scope, View
 from . import execute
-from .definitions import Definitions, DefinitionList
+from .definitions import DefinitionList, Definitions
 from .inputs import InputRequiredError
 from .pages import NOT_CACHEABLE, Pages
 from .request import RequestContext, caller_of, dispatch_of, session_store
@@ -122,7 +122,9 @@ class Prompts:
         arguments = dict(params.arguments or {})
         outcome = refuse_arguments(arguments)
         if outcome is None:
-            outcome = await execute.run_call(self._calls, caller_of(context), params.name, arguments, "prompt")
+            outcome = await execute.run_call(
+                self._calls, caller_of(context), params.name, arguments, "prompt"
+            )
         return {"resultType": "complete"} | content_or_raise(outcome)
 
     async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from mcp.server.lowlevel import Server
 from .. import jsonrpc
 from ..neovim import Editor
 from ..values import Kind
-from .definitions import CursorError, Definitions, DefinitionList, ListingError, Views, page
-from .request import RequestContext, sdk_connection, dispatch_of, view_of
+from .definitions import CursorError, DefinitionList, Definitions, ListingError, Views, page
+from .request import RequestContext, dispatch_of, sdk_connection, view_of
 
 NOT_CACHEABLE: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """Members of lists and resources in the stateless era: they may change at any time."""

@@ -20,8 +20,8 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 from ..errors import Code, EditorError
 from ..neovim import Editor
 from ..values import ToolError
+from .request import RequestContext, notify_client, sdk_connection, who
 from .results import editor_failure, resource_error
-from .request import RequestContext, sdk_connection, notify_client, who
 
 DEADLINE_SECONDS = 2.0
 """Maximum wait for Neovim to register a subscription."""
@@ -67,7 +67,9 @@ class Subscriptions:
         self._of_client: Counter[str] = Counter()
         editor.on_updated(self._updated)
 
-    async def subscribe(self, context: RequestContext, params: types.SubscribeRequestParams) -> dict[str, Any]:
+    async def subscribe(
+        self, context: RequestContext, params: types.SubscribeRequestParams
+    ) -> dict[str, Any]:
         """Handles `resources/subscribe`; idempotent."""
         connection, uri = sdk_connection(context), params.uri
         held = self._subscriptions_of(connection)
@@ -86,7 +88,9 @@ class Subscriptions:
         self._sessions.setdefault(uri, set()).add(connection)
         return {}
 
-    async def unsubscribe(self, context: RequestContext, params: types.UnsubscribeRequestParams) -> dict[str, Any]:
+    async def unsubscribe(
+        self, context: RequestContext, params: types.UnsubscribeRequestParams
+    ) -> dict[str, Any]:
         """Handles `resources/unsubscribe`; idempotent."""
         self._drop(sdk_connection(context), params.uri)
         return {}

@@ -173,7 +173,7 @@ class MountCalls:
         return result
 
     def _caller(self) -> MountCall | None:
-        """Returns the call that a message belongs to: the context's, or the last one if all are of one client."""
+        """Returns the call that a message belongs to: the context's, or the last if all are of one client."""
         call = _call.get(None)
         # Calls without a session may be of different clients.
         if call is None and len({each.session or each.id for each in self._running.values()}) == 1:
@@ -205,7 +205,9 @@ class MountCalls:
         except MCPError as fault:
             if is_closed(fault):
                 await asyncio.sleep(CLOSE_REASON_TIMEOUT)  # `end_all` ends it with the reason
-                return error_outcome("execution_error", f"mount '{self._mount.name}' was lost while the tool ran")
+                return error_outcome(
+                    "execution_error", f"mount '{self._mount.name}' was lost while the tool ran"
+                )
             return self._failure(kind, fault)
         except ValidationError as fault:
             first = fault.errors()[0]
@@ -230,7 +232,9 @@ class MountCalls:
             case "resource":
                 return await session.request(read_request, progress, uri=self._mount.original_uri(name))
             case "prompt":
-                return await session.request(prompt_request, progress, name=original_name, arguments=arguments or None)
+                return await session.request(
+                    prompt_request, progress, name=original_name, arguments=arguments or None
+                )
             case "completion of a prompt":
                 return await session.request(
                     completion_request, ref=types.PromptReference(name=original_name), **arguments

@@ -39,7 +39,9 @@ def utf8_size(text: str) -> int:
 
 def too_large_outcome(size: int, limit: int, option: str) -> MountOutcome:
     """Returns the outcome of a call with too large a result."""
-    return error_outcome("too_large", f"the result has {size} bytes, the limit is {limit} (option limits.{option})")
+    return error_outcome(
+        "too_large", f"the result has {size} bytes, the limit is {limit} (option limits.{option})"
+    )
 
 
 def plain_text(raw: dict[str, Any], limit: int) -> str | None:
@@ -57,7 +59,9 @@ def of_tool(mount: Mount, raw: dict[str, Any], limit: int) -> MountOutcome:
     """Converts a `tools/call` result."""
     content = raw.get("content") or []
     if len(content) > MAX_BLOCKS:
-        return error_outcome("too_large", f"the result has {len(content)} content blocks, the limit is {MAX_BLOCKS}")
+        return error_outcome(
+            "too_large", f"the result has {len(content)} content blocks, the limit is {MAX_BLOCKS}"
+        )
     blocks, size = _blocks(mount, content)
     result: dict[str, Any] = {"content": blocks}
     if isinstance(raw.get("structuredContent"), dict):

@@ -18,7 +18,7 @@ from mcp.client.subscriptions import listen
 from ..errors import LuaError, NoAnswerError
 from .calls import MountCalls
 from .child_process import Child
-from .definitions import MountDefinitions, Found
+from .definitions import Found, MountDefinitions
 from .http import Remote
 from .loader import MountEditor
 from .mount import Mount
@@ -158,7 +158,9 @@ class MountedServer:
             async with (
                 start,
                 transport.run() as streams,
-                MountSession(streams, patience, self.mount.allow, self.calls.ask, self._on_notification) as session,
+                MountSession(
+                    streams, patience, self.mount.allow, self.calls.ask, self._on_notification
+                ) as session,
             ):
                 found = await self._definitions.read(session)
                 start.reschedule(None)

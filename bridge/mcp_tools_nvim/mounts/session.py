@@ -286,7 +286,7 @@ class MountSession:
         return items, faults
 
     async def call(self, name: str, arguments: Any, progress: Any) -> dict[str, Any]:
-        """Calls a tool. A text result in a session bypasses the SDK's models, which cost a third of the call."""
+        """Calls a tool. A text result in a session bypasses the SDK's models, a third of its cost."""
         if self.is_modern:
             return await self.request(_call_request, progress, name=name, arguments=arguments)
         params = {"name": name, "arguments": arguments}
@@ -342,9 +342,7 @@ class MountSession:
         except MCPError as error:
             return error.error
         except ValidationError as fault:
-            return types.ErrorData(
-                code=types.INTERNAL_ERROR, message=f"invalid answer: {fault.errors()[0]}"
-            )
+            return types.ErrorData(code=types.INTERNAL_ERROR, message=f"invalid answer: {fault.errors()[0]}")
 
     async def _on_event(self, message: Any) -> None:
         if not isinstance(message, Exception):

@@ -19,8 +19,8 @@ from ..errors import EditorError, StartError
 from ..values import (
     LARGE,
     PROTOCOL,
-    CallRequest,
     AgentEndpoint,
+    CallRequest,
     Hello,
     HelloInfo,
     Kind,

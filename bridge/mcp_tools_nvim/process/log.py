@@ -62,7 +62,7 @@ class LogHandler(logging.Handler):
             self._keep("".join(f"[{stamp}] [bridge] {level} {line}\n" for line in lines))
 
     def _write(self, data: bytes) -> int:
-        """Returns the number of bytes written. After a partial write the next one starts with a line break."""
+        """Returns the number of bytes written. After a partial write the next starts with a line break."""
         start = b"\n" if self._torn else b""
         try:
             taken = os.write(self._fd, start + data) - len(start)

@@ -242,7 +242,10 @@ class HttpReply:
     """
 
     def __init__(
-        self, endpoint: BridgeClient, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+        self,
+        endpoint: BridgeClient,
+        connection: http.client.HTTPConnection,
+        response: http.client.HTTPResponse,
     ) -> None:
         self._client = endpoint
         self._connection = connection

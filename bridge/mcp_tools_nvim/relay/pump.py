@@ -18,7 +18,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import offline
-from .bridge_client import OK, SESSION, VERSION, BrokenError, BridgeClient, Missing, HttpReply, UnreachableError
+from .bridge_client import (
+    OK,
+    SESSION,
+    VERSION,
+    BridgeClient,
+    BrokenError,
+    HttpReply,
+    Missing,
+    UnreachableError,
+)
 
 LAST_EVENT = "Last-Event-ID"
 
@@ -179,7 +188,9 @@ class Pump:
             elif reply.status < 400:
                 self._write_line(message)
         if answer is None:
-            return Missing(f"The editor's bridge refused to start a session: HTTP {reply.status}{_detail(messages)}")
+            return Missing(
+                f"The editor's bridge refused to start a session: HTTP {reply.status}{_detail(messages)}"
+            )
         try:
             version = json.loads(answer)["result"]["protocolVersion"]
         except (TypeError, KeyError):
@@ -307,7 +318,9 @@ class Pump:
         except OSError:
             pass  # its receiver has ended with the bridge
 
-    def _reopen(self, gone: RelaySession | None, *, known: bool = True, wait: bool = True) -> RelaySession | Missing:
+    def _reopen(
+        self, gone: RelaySession | None, *, known: bool = True, wait: bool = True
+    ) -> RelaySession | Missing:
         """Returns a session in place of an unreachable one; the first caller opens it for all threads.
 
         Args:
@@ -333,7 +346,9 @@ class Pump:
                     self._write_line(_notification(f"notifications/{kind}/list_changed"))
             return now
 
-    def _find_session(self, before: RelaySession | None, *, known: bool, wait: bool) -> RelaySession | Missing:
+    def _find_session(
+        self, before: RelaySession | None, *, known: bool, wait: bool
+    ) -> RelaySession | Missing:
         found = self._find_starting() if wait else self._find()
         if isinstance(found, Missing) or self._first_line is None:
             return found if isinstance(found, Missing) else Missing("Send initialize first")

@@ -207,7 +207,9 @@ class SessionIds:
         if not hmac.compare_digest(given, self._mac(data)):
             return None
         if id_ != f"{_base64(data)}.{_base64(given)}":
-            return None  # only the canonical encoding is valid, so that deleting an id deletes every form of it
+            return (
+                None  # only the canonical encoding is valid, so that deleting an id deletes every form of it
+            )
         format_, *content = json.loads(zlib.decompress(data))
         if format_ not in (_FORMAT, _SCOPED_FORMAT, _AGENT_FORMAT):
             return None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..values import Scope, View
 from .ids import Sealed, SessionIds, new_key
-from .streams import EventIds
 from .session import ENDS_WITH_STREAM, Session, SessionInfo, Transport, Watcher
+from .streams import EventIds
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
@@ -87,7 +87,7 @@ class Sessions:
         return len(self._by_id)
 
     def infos(self) -> list[SessionInfo]:
-        """Returns the present clients, for the dashboard. The session of a client that left may still exist."""
+        """Returns the present clients, for the dashboard. Sessions of clients that left may still exist."""
         now = time.monotonic()
         sessions = self._by_id.values()
         return [session.info for session in sessions if session.info is not None and session.is_there(now)]
@@ -134,7 +134,7 @@ class Sessions:
         Args:
             kernel: serves a revived session.
             id_: the id from the client.
-            agent: name of the agent whose endpoint got the request; a session is valid on its own endpoint only.
+            agent: agent whose endpoint got the request; a session is valid on its own endpoint only.
 
         Raises:
             FullError: it can be revived, but there is no room.

@@ -102,7 +102,7 @@ class Questions:
         return bool(self._waiting)
 
     def lose(self, limit: int) -> None:
-        """Handles a rejected body of more than `limit` bytes: it fails the one open question, if it is one."""
+        """Handles a refused body of more than `limit` bytes; fails a single open question."""
         if len(self._waiting) != 1:
             return  # unknown which one the body answered; they have a deadline
         id_, asked = next(iter(self._waiting.items()))

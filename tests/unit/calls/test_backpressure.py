@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from mcp_tools_nvim.calls.backpressure import RESERVE, MAX_HELD_BYTES, Backpressure
+from mcp_tools_nvim.calls.backpressure import MAX_HELD_BYTES, RESERVE, Backpressure
 from mcp_tools_nvim.values import Outcome
 
 MIB = 1024 * 1024

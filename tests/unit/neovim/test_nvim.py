@@ -16,9 +16,9 @@ from mcp_tools_nvim.errors import Code, EditorError, LuaError, StartError
 from mcp_tools_nvim.neovim.clock import WINDOW
 from mcp_tools_nvim.neovim.nvim import NvimEditor
 from mcp_tools_nvim.values import (
+    AgentEndpoint,
     CallRequest,
     ClientInfo,
-    AgentEndpoint,
     FieldError,
     HelloInfo,
     Limits,

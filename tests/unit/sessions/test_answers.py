@@ -181,7 +181,10 @@ async def test_a_malformed_declaration_is_none(bridge: Served) -> None:
         ({"extensions": declared, "roots": {}}, {"extensions": {"org.example/other": {"x": 1}}, "roots": {}}),
         ({"experimental": declared}, {"experimental": {"org.example/other": {"x": 1}}}),
         ({"extensions": True, "experimental": None, "roots": {}}, {"roots": {}}),
-        ({"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}}, {"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}}),
+        (
+            {"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}},
+            {"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}},
+        ),
     ):
         session = await bridge.initialize(capabilities=capabilities)
         await bridge.call(session, "look")

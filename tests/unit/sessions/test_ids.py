@@ -12,8 +12,14 @@ import pytest
 from mcp_tools_nvim.instances.proof import prove
 from mcp_tools_nvim.mcp import inputs
 from mcp_tools_nvim.sessions import ids as session_ids
-from mcp_tools_nvim.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, TooMuchError
-from mcp_tools_nvim.sessions.ids import MAX_DELETED, DeletedSessions
+from mcp_tools_nvim.sessions.ids import (
+    MAX_AGE_SECONDS,
+    MAX_DELETED,
+    MAX_ID_BYTES,
+    DeletedSessions,
+    SessionIds,
+    TooMuchError,
+)
 from mcp_tools_nvim.values import Scope
 
 TOKEN = "token"

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim import jsonrpc
-from mcp_tools_nvim.sessions.ids import ESSENTIAL_EXTENSION, MAX_AGE_SECONDS, SessionIds
-from mcp_tools_nvim.sessions.streams import EventIds
+from mcp_tools_nvim.sessions.ids import ESSENTIAL_EXTENSION, MAX_AGE_SECONDS, DeletedSessions, SessionIds
 from mcp_tools_nvim.sessions.registry import MAX_ENDED_BYTES, FullError, Sessions
 from mcp_tools_nvim.sessions.session import Session
-from mcp_tools_nvim.sessions.ids import DeletedSessions
+from mcp_tools_nvim.sessions.streams import EventIds
 from mcp_tools_nvim.values import MAX_CLIENT_NAME, Limits, Settings
 from tests.support.memory import ToolContext
 from tests.support.served import LEGACY, Served, events, eventually, next_event, served

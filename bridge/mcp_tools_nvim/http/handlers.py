@@ -1,4 +1,4 @@
-"""The endpoints: which transport serves a request, and what is common to them."""
+"""The handlers of all routes, and the parts that the transports share."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from multidict import istr
 from .. import jsonrpc
 from ..instances.proof import prove
 from ..mcp.loader import Loader
-from ..sessions.ids import SessionIds
-from ..sessions.outbox import EventIds
+from ..sessions.ids import DeletedSessions, SessionIds
 from ..sessions.registry import Sessions
-from ..sessions.tombstones import Tombstones
+from ..sessions.streams import EventIds
 from .body import Bodies
 from .connection import served_port
-from .guards import refusal
-from .guards.token import TokenGuard
+from .guards import TokenGuard, refusal
 from .legacy_sse import SESSION_QUERY, Sse
 from .parts import Parts
 from .response import Responses, json_response
@@ -33,18 +31,18 @@ if TYPE_CHECKING:
 VERSION_HEADER = istr("Mcp-Protocol-Version")
 MAX_NONCE = 256
 DRAIN_SECONDS = 0.5
-"""At the end: until calls that were cancelled have been answered."""
+"""Time at shutdown to answer cancelled calls."""
 
 
-class Front:
-    """See the head of this file.
+class Handlers:
+    """The handlers of all routes.
 
     Attributes:
-        bodies: reads them, and judges the large ones.
-        sessions: those of all transports.
-        events: their ids.
-        responses: those in flight.
-        loader: has the kernel.
+        bodies: reads bodies of requests.
+        sessions: the sessions of all transports.
+        events: makes event ids.
+        responses: the responses in flight.
+        loader: loads the kernel.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -53,7 +51,7 @@ class Front:
         self._token = TokenGuard(parts.token)
         self.events = EventIds(parts.boot)
         state = parts.settings.state_dir
-        ids = SessionIds(lambda: parts.token.value, Tombstones(Path(state) if state else None))
+        ids = SessionIds(lambda: parts.token.value, DeletedSessions(Path(state) if state else None))
         self.sessions = Sessions(
             parts.calls, ids, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
         )
@@ -65,7 +63,7 @@ class Front:
         self._sse = Sse(self.sessions, self.bodies)
 
     def _build(self) -> Kernel:
-        from ..mcp.kernel import Kernel  # with the SDK, which is loaded by then
+        from ..mcp.kernel import Kernel  # imports the SDK, which is loaded by then
         from ..mcp.server import Assembly
 
         parts = self._parts
@@ -79,16 +77,16 @@ class Front:
             parts.server_info,
         )
         return Kernel(
-            assembly.server, assembly.tools.schema, assembly.stop, assembly.fast, assembly.companion_server
+            assembly.server, assembly.tools.schema, assembly.stop, assembly.fast, assembly.agent_server
         )
 
     async def start(self) -> None:
-        """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""
+        """Starts to import the SDK, if that is configured; only the first request waits for it."""
         if self._parts.settings.preload:
             self.loader.begin()
 
     async def close(self) -> None:
-        """Answers what is in flight, as cancelled, and ends every stream."""
+        """Cancels and answers all requests in flight, and ends every stream."""
         self._parts.calls.stop("shutdown")
         self.loader.stop()
         if tasks := self._stateless.tasks() | self.sessions.tasks():
@@ -97,7 +95,7 @@ class Front:
         await self.sessions.close("shutdown")
 
     async def post(self, http: web.Request) -> web.StreamResponse:
-        """`POST /mcp`: both eras, chosen by the version that the request names."""
+        """`POST /mcp`, of both eras: the protocol version of the request decides."""
         data: bytes | web.Response | None = self.bodies.ready(http)
         if data is None:
             data = await self.bodies.read(http)
@@ -117,27 +115,27 @@ class Front:
         return await self._http.post(http, kernel, body)
 
     async def get(self, http: web.Request) -> web.StreamResponse:
-        """`GET /mcp`: a session's stream."""
+        """`GET /mcp`: opens or resumes a stream of a session."""
         if SESSION_HEADER not in http.headers and VERSION_HEADER not in http.headers:
             return refusal(400, f"{SESSION_HEADER} is missing; send initialize first")
         kernel = self.loader.kernel or await self.loader.load()
         return _only_post(http, kernel) or await self._http.get(http, kernel)
 
     async def delete(self, http: web.Request) -> web.StreamResponse:
-        """`DELETE /mcp`: the end of a session."""
+        """`DELETE /mcp`: ends a session."""
         kernel = self.loader.kernel or await self.loader.load()
         return _only_post(http, kernel) or await self._http.delete(http)
 
     async def sse(self, http: web.Request) -> web.StreamResponse:
-        """`GET /sse`: a session over SSE."""
+        """`GET /sse`: opens a session over legacy SSE."""
         return await self._sse.get(http, self.loader.kernel or await self.loader.load())
 
     async def messages(self, http: web.Request) -> web.StreamResponse:
-        """`POST /messages`: messages for a session over SSE."""
+        """`POST /messages`: takes messages for a session over legacy SSE."""
         return await self._sse.post(http)
 
     async def health(self, http: web.Request) -> web.StreamResponse:
-        """`GET /health`: that it is alive, for a nonce that it knows the token; more for who knows it too."""
+        """`GET /health`: returns the status, with a nonce also a proof, with the token also details."""
         status: dict[str, object] = {"status": "ok"}
         nonce = http.query.get("nonce")
         if nonce is not None:
@@ -171,7 +169,7 @@ class Front:
 
 
 def _is_stateless(kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.Batch) -> bool:
-    # A client that names a version that nobody knows while it initializes is about to negotiate one.
+    # A client that initializes with an unknown version is about to negotiate one.
     unknown = kernel.unserved_version(version) is not None
     return not (unknown and isinstance(body, jsonrpc.Request) and body.method == "initialize")
 

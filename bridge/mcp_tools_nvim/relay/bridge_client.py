@@ -1,9 +1,6 @@
-"""The bridge's endpoint as a client of few needs sees it: HTTP/1.1 on loopback, by the standard library.
+"""A thread-safe HTTP/1.1 client of the bridge, on the standard library.
 
-Receives: messages, from any thread. Sends: each as one request; what comes back, message by message.
-Does not know about: sessions, what a message means.
-
-Connections are kept and used again. A message goes out once: one that may have arrived is never sent anew.
+Connections are reused. A message is sent once: one that may have arrived is never sent again.
 """
 
 from __future__ import annotations
@@ -26,43 +23,43 @@ SESSION = "Mcp-Session-Id"
 VERSION = "MCP-Protocol-Version"
 
 CONNECT_SECONDS = 2.0
-"""To a port of this machine, or of one end of a tunnel."""
+"""Time to connect, to this machine or through a tunnel."""
 
 PROOF_SECONDS = 1.0
-KEPT = 16
-"""Idle connections; more calls at a time than agents make."""
+MAX_IDLE = 16
+"""Maximum idle connections; agents make fewer concurrent calls."""
 
 MAX_HEALTH = 64 * 1024
 OK = 200
 
 
 class UnreachableError(OSError):
-    """Nobody answers there; nothing was sent."""
+    """The bridge does not answer; nothing was sent."""
 
 
 class BrokenError(OSError):
-    """The connection ended before the answer did; whether the message was read is unknown."""
+    """The connection broke before the end of the answer; whether the message was read is unknown."""
 
 
 class Missing(NamedTuple):
-    """There is no bridge to talk to.
+    """No bridge was found.
 
     Attributes:
         text: why, and what to do.
-        soon: an editor is there, and its bridge may be about to start.
+        may_start: Neovim is running, and its bridge may be about to start.
     """
 
     text: str
-    soon: bool = False
+    may_start: bool = False
 
 
-class Endpoint:
-    """See the head of this file.
+class BridgeClient:
+    """A client of one bridge.
 
     Args:
-        url: ends in /mcp.
-        token: for every request; None = none is asked for.
-        headers: for every request, too.
+        url: the URL of the bridge, which ends in /mcp.
+        token: bearer token; None = the bridge requires none.
+        headers: additional headers of every request.
     """
 
     def __init__(self, url: str, token: str | None, headers: Mapping[str, str] | None = None) -> None:
@@ -80,7 +77,7 @@ class Endpoint:
         self._lock = threading.Lock()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Endpoint) and (self.url, self.token) == (other.url, other.token)
+        return isinstance(other, BridgeClient) and (self.url, self.token) == (other.url, other.token)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -90,28 +87,28 @@ class Endpoint:
         headers: Mapping[str, str] | None = None,
         seconds: float | None = None,
         sent: Callable[[], None] | None = None,
-    ) -> Reply:
-        """Sends a message; waits for the answer for `seconds`, or as long as it takes.
+    ) -> HttpReply:
+        """Sends a message and waits for the answer.
 
         Args:
             body: the message.
-            headers: beside those of every request.
-            seconds: for the answer.
+            headers: additional headers.
+            seconds: timeout of the answer; None = no limit.
             sent: called once the message was sent.
 
         Raises:
             UnreachableError: nothing was sent.
-            BrokenError: see there.
+            BrokenError: whether the message was read is unknown.
         """
         headers = {"Content-Type": "application/json", **(headers or {})}
         return self._request("POST", body, headers, seconds, sent)
 
-    def get(self, headers: Mapping[str, str] | None = None) -> Reply:
+    def get(self, headers: Mapping[str, str] | None = None) -> HttpReply:
         """Opens a stream; raises like `post`."""
         return self._request("GET", None, headers)
 
     def delete(self, headers: Mapping[str, str], seconds: float) -> None:
-        """Ends a session; says nothing of what came of it."""
+        """Ends a session; ignores errors."""
         try:
             with self._request("DELETE", None, headers, seconds) as reply:
                 reply.text()
@@ -119,7 +116,7 @@ class Endpoint:
             pass
 
     def is_ours(self) -> bool:
-        """Whether who serves that port knows the token: it is sent to nobody else."""
+        """Whether the process at the port proves to know the token."""
         if self.token is None:
             return True
         try:
@@ -129,7 +126,7 @@ class Endpoint:
         return True
 
     def health(self) -> dict[str, Any] | None:
-        """What the bridge says of itself to who has the token; None = it does not."""
+        """Returns the bridge's status for the holder of the token; None if it does not answer."""
         try:
             connection = self._connect()
         except UnreachableError:
@@ -140,15 +137,15 @@ class Endpoint:
             connection.close()
 
     def keep(self, connection: http.client.HTTPConnection) -> None:
-        """Its answer was read to the end."""
+        """Takes back a connection whose answer was read to the end."""
         with self._lock:
-            if len(self._idle) < KEPT:
+            if len(self._idle) < MAX_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()
 
     def close(self) -> None:
-        """Lets go of all that is idle."""
+        """Closes the idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -161,14 +158,14 @@ class Endpoint:
         headers: Mapping[str, str] | None,
         seconds: float | None = None,
         sent: Callable[[], None] | None = None,
-    ) -> Reply:
+    ) -> HttpReply:
         connection = self._connection()
         try:
             connection.sock.settimeout(seconds)
             connection.request(method, self._path, body, {**self._headers, **(headers or {})})
             if sent is not None:
                 sent()
-            return Reply(self, connection, connection.getresponse())
+            return HttpReply(self, connection, connection.getresponse())
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise BrokenError(f"the connection broke: {error}") from error
@@ -179,16 +176,16 @@ class Endpoint:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 break
-            # The other end has closed it if there is something to be read.
+            # An idle connection with something to read was closed by the other side.
             if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
                 return connection
             connection.close()
         return self._connect()
 
     def _connect(self) -> http.client.HTTPConnection:
-        """A new connection. At each, who listens there proves to know the token before it is sent."""
+        """Opens a connection; the other side must prove to know the token before it is sent."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=CONNECT_SECONDS)
-        connection.auto_open = 0  # what was closed is not opened again without a proof
+        connection.auto_open = 0  # a closed connection must not be opened again without a proof
         try:
             connection.connect()
         except OSError as error:
@@ -198,16 +195,16 @@ class Endpoint:
             proof = (_health(connection, f"?nonce={nonce}", {}) or {}).get("proof")
             if not isinstance(proof, str) or not proves(proof, self.port, nonce, [self.token]):
                 connection.close()
-                raise UnreachableError(f"{self.url} does not answer: another program listens there")
+                raise UnreachableError(f"{self.url} does not answer: another process listens there")
         return connection
 
 
 def _health(
     connection: http.client.HTTPConnection, query: str, headers: dict[str, str]
 ) -> dict[str, Any] | None:
-    """What the other side of a new connection says of itself; it can be used again, unless None.
+    """Returns the status from the other side of a new connection; None = the connection cannot be used.
 
-    A stranger may say it byte by byte, so that no wait for the next one is too long: all of it has a time.
+    A foreign process may send it byte by byte, so the whole answer has a deadline.
     """
     until = time.monotonic() + PROOF_SECONDS
     clock = threading.Timer(PROOF_SECONDS, _shut, (connection.sock,))
@@ -232,56 +229,59 @@ def _shut(sock: socket.socket | None) -> None:
         try:
             sock.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # it has ended already
+            pass  # already closed
 
 
-class Reply:
-    """One answer.
+class HttpReply:
+    """One HTTP answer.
 
     Attributes:
-        status: of HTTP.
-        is_stream: whether its messages are events.
-        last_event: id of the last event that had one.
+        status: HTTP status.
+        is_stream: whether the answer is an event stream.
+        last_event: id of the last event with one.
     """
 
     def __init__(
-        self, endpoint: Endpoint, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+        self,
+        endpoint: BridgeClient,
+        connection: http.client.HTTPConnection,
+        response: http.client.HTTPResponse,
     ) -> None:
-        self._endpoint = endpoint
+        self._client = endpoint
         self._connection = connection
         self._response = response
         self.status = response.status
         self.is_stream = response.headers.get_content_type() == "text/event-stream"
         self.last_event: str | None = None
 
-    def __enter__(self) -> Reply:
+    def __enter__(self) -> HttpReply:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and self._response.isclosed() and not self._response.will_close:
-            self._endpoint.keep(self._connection)
+            self._client.keep(self._connection)
         else:
             self._connection.close()
 
     def header(self, name: str) -> str | None:
-        """One of its head."""
+        """Returns a header."""
         return self._response.headers.get(name)
 
     def abort(self) -> None:
-        """Ends it from another thread: who reads gets a `BrokenError`."""
+        """Closes the connection from another thread; the reader gets a `BrokenError`."""
         _shut(self._connection.sock)
 
     def text(self) -> bytes:
-        """All of it, read to the end; raises BrokenError."""
+        """Returns the whole body; raises BrokenError."""
         try:
             return self._response.read()
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise BrokenError(f"the answer broke off: {error}") from error
 
     def messages(self) -> Iterator[bytes]:
-        """What it holds, each as one line of JSON text; raises BrokenError."""
+        """Yields the messages, each as one line of JSON text; raises BrokenError."""
         if not self.is_stream:
             if body := self.text().strip():
                 yield body.replace(b"\n", b" ")

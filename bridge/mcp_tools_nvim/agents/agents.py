@@ -1,4 +1,4 @@
-"""Agents that find the editor themselves: their endpoints, and the events of their sessions."""
+"""Opens the endpoints of terminal agents and reports their sessions to Neovim."""
 
 from __future__ import annotations
 
@@ -14,72 +14,72 @@ from ..neovim import Editor
 from ..rate_limit import TokenBucket
 from ..sessions.registry import Sessions
 from ..sessions.session import MAX_NOTICE, Session
-from ..values import Endpoint
+from ..values import AgentEndpoint
 from .registrations import Registrations
-from .router import CompanionRouter, Endpoints
+from .router import AgentRouter, Endpoints
 from .unix import UnixSockets
 
 if TYPE_CHECKING:
     from ..http.app import App
-    from ..http.endpoints import Front
+    from ..http.handlers import Handlers
 
 FLUSH_SECONDS = 0.05
-"""For the agents to read what the editor told them last, such as the rejection of a proposal."""
+"""Time for agents to read the last notification, such as the rejection of a proposal."""
 
 NOTICES_PER_SECOND, NOTICES_AT_ONCE = 20, 100
-"""Of one agent: they cost the editor's main thread time, and nobody waits for an answer to them."""
+"""Limits of notifications from one agent: they take time on Neovim's main thread."""
 
 logger = logging.getLogger(__name__)
 
 
-class Companions:
-    """Opens the endpoints of agents, and follows what the editor says of them.
+class Agents:
+    """Opens the endpoints of terminal agents, and keeps them as Neovim wants them.
 
     Args:
-        editor: has the companions.
-        endpoints: as `hello` told them.
-        hide: is told of each token, which is to be in no log.
+        editor: names the endpoints.
+        endpoints: those from `hello`.
+        hide: receives each token, which must not be logged.
     """
 
-    def __init__(self, editor: Editor, endpoints: tuple[Endpoint, ...], hide: Callable[[str], None]) -> None:
+    def __init__(
+        self, editor: Editor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]
+    ) -> None:
         self._editor = editor
         self._wanted = endpoints
         self._hide = hide
         self.endpoints = Endpoints()
         self.session_events = SessionEvents(editor)
         self._registrations = Registrations(editor, hide)
-        self._front: Front | None = None
-        self._router: CompanionRouter | None = None
+        self._front: Handlers | None = None
+        self._router: AgentRouter | None = None
         self._sockets: UnixSockets | None = None
         self._work: asyncio.Task[None] | None = None
         self._again = False
         editor.on_endpoints(self._changed)
 
     def join(self, app: App) -> None:
-        """Serves beside the application, at its port."""
+        """Serves the endpoints at the port of the application."""
         self._front = app.front
         self.session_events.of(app.front.sessions)
         self._registrations.of(app.front.sessions)
-        router = self._router = CompanionRouter(
-            app.front, self.endpoints, self._registrations, app.body_limit
-        )
-        self._sockets = UnixSockets(router.welcomes, app.body_limit)
-        app.guests = router
+        router = self._router = AgentRouter(app.front, self.endpoints, self._registrations, app.body_limit)
+        self._sockets = UnixSockets(router.match, app.body_limit)
+        app.agents = router
 
     async def open(self) -> None:
-        """Opens the endpoints that are wanted now, and says which are open."""
+        """Opens the wanted endpoints and reports which are open."""
         while True:
             self._again = False
             await self._open(self._wanted)
             if not self._again:
                 return
 
-    async def let_go(self) -> None:
-        """Ends what agents read, at the end of the bridge; what they wait for gets no answer.
+    async def disconnect(self) -> None:
+        """Disconnects all agents when the bridge ends, without answering their requests.
 
-        The person can then decide in the terminal of the agent, which takes a cancelled proposal for a no. An
-        agent comes back within milliseconds: nothing may welcome it any more, or it goes on believing that it
-        is connected.
+        An answer would reject open proposals; without one the user can still decide in the agent's terminal.
+        Agents reconnect within milliseconds, so new connections are refused first: an agent that got one
+        would believe that it is connected.
         """
         if self._work is not None:
             self._work.cancel()
@@ -89,25 +89,25 @@ class Companions:
         if self._sockets is not None:
             await self._sockets.stop_listening()
         if self._front is not None:
-            if any(self._front.sessions.of_companion(endpoint.name) for endpoint in self.endpoints):
+            if any(self._front.sessions.of_agent(endpoint.name) for endpoint in self.endpoints):
                 await asyncio.sleep(FLUSH_SECONDS)
-            self._front.sessions.let_companions_go()
+            self._front.sessions.disconnect_agents()
 
     async def close(self) -> None:
-        """Closes the sockets; what is at the port ends with it."""
+        """Closes the sockets."""
         if self._work is not None:
             self._work.cancel()
         if self._sockets is not None:
             await self._sockets.close()
 
-    def _changed(self, endpoints: tuple[Endpoint, ...]) -> None:
+    def _changed(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
         if self._router is not None and self._router.ends:
             return
         self._wanted, self._again = endpoints, True
         if self._front is not None and (self._work is None or self._work.done()):
             self._work = asyncio.get_running_loop().create_task(self.open())
 
-    async def _open(self, endpoints: tuple[Endpoint, ...]) -> None:
+    async def _open(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
         front, sockets = self._front, self._sockets
         if front is None or sockets is None:
             return
@@ -116,7 +116,7 @@ class Companions:
         known = set(self.endpoints)
         self.endpoints.set(endpoints)
         for gone in known - set(endpoints):
-            for session in front.sessions.of_companion(gone.name):
+            for session in front.sessions.of_agent(gone.name):
                 front.sessions.drop(session)
         await sockets.keep({endpoint.socket for endpoint in endpoints if endpoint.socket is not None})
         failed: dict[str, str] = {}
@@ -133,7 +133,7 @@ class Companions:
 
 
 class SessionEvents:
-    """Tells the editor which agents are there and what they say, and sends them what it pushes."""
+    """Reports sessions of agents and their notifications to Neovim, and sends them its notifications."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
@@ -142,40 +142,40 @@ class SessionEvents:
         editor.on_push(self._push)
 
     def of(self, sessions: Sessions) -> None:
-        """These are the sessions that are pushed to."""
+        """Sets the sessions that notifications are sent to."""
         self._sessions = sessions
 
     def opened(self, session: Session) -> None:
-        """It can be told things."""
+        """Reports a session that can receive notifications."""
         client, _ = session.peer.identity
         name, version = str(client.get("name", ""))[:200], str(client.get("version", ""))[:200]
-        self._tell("opened", session, client=name, version=version)
+        self._report("opened", session, client=name, version=version)
 
     def notified(self, session: Session, method: str, params: Mapping[str, Any] | None) -> None:
-        """It says something that MCP does not know; too much of it is dropped."""
+        """Reports a notification outside MCP; those above the rate limit are dropped."""
         now = time.monotonic()
         fresh = TokenBucket(NOTICES_PER_SECOND, NOTICES_AT_ONCE, now)
         if self._notices.setdefault(session, fresh).take(now):
-            logger.debug("an agent sends more notifications than the editor is told of")
+            logger.debug("dropped a notification of an agent: too many per second")
             return
         text = jsonrpc.dumps(params or {})
         if len(text) + len(method) > MAX_NOTICE:
-            logger.warning("an agent's notification of %d bytes is dropped", len(text))
+            logger.warning("dropped a notification of an agent: %d bytes", len(text))
             return
-        self._tell("notified", session, method=method, params=text.decode())
+        self._report("notified", session, method=method, params=text.decode())
 
     def left(self, session: Session) -> None:
-        """It is gone."""
-        self._tell("left", session)
+        """Reports a session that has ended."""
+        self._report("left", session)
 
-    def _tell(self, event: str, session: Session, **more: str) -> None:
-        data = {"companion": session.companion, "session": session.key, **more}
+    def _report(self, event: str, session: Session, **more: str) -> None:
+        data = {"companion": session.agent, "session": session.key, **more}
         self._editor.companion(event, data)
 
-    def _push(self, companion: str, session: str | None, method: str, params: str, latest: bool) -> None:
+    def _push(self, agent: str, session: str | None, method: str, params: str, latest: bool) -> None:
         if self._sessions is None:
             return
         text = params.encode()
-        for each in self._sessions.of_companion(companion):
+        for each in self._sessions.of_agent(agent):
             if session is None or each.key == session:
                 each.tell(method, text, latest=latest)

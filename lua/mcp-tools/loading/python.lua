@@ -67,7 +67,7 @@ local function settle(registry, sources, ttl)
   for key, module in pairs(modules) do
     if not there[key] then
       modules[key] = nil
-      module:withdraw(registry)
+      module:unregister(registry)
     end
   end
   return unread
@@ -139,7 +139,7 @@ local function take(registry, sources, results)
     host.renew() -- it has run the module as it was
   end
   for key, module in pairs(modules) do
-    lasting[key] = module:lasting()
+    lasting[key] = module:to_cache()
   end
   cache.write(read_by(), lasting)
 end
@@ -149,7 +149,7 @@ end
 ---@param done fun()
 ---@param ttl number seconds that what is known counts
 function M.scan(registry, done, ttl)
-  local sources = python_modules.look()
+  local sources = python_modules.find()
   if #sources == 0 and next(modules) == nil then
     return done()
   end

@@ -11,7 +11,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CONVERTED: tuple[str, ...] = ()
+CONVERTED: tuple[str, ...] = (
+    "lua/mcp-tools/agents",
+    "lua/mcp-tools/bridge",
+    "lua/mcp-tools/callers",
+    "lua/mcp-tools/command",
+    "lua/mcp-tools/health",
+    "lua/mcp-tools/instances",
+    "lua/mcp-tools/mounts",
+    "lua/mcp-tools/python_worker",
+    "plugin",
+    "rplugin",
+)
 """Paths relative to the root, such as `lua/mcp-tools/registry`; `.` is everything."""
 SUFFIXES = (".lua", ".py", ".md", ".txt")
 PHRASES = {

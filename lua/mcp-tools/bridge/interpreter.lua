@@ -249,10 +249,7 @@ function M.resolve(cb)
   end
   command = type(command) == 'string' and { command } or command
   if #command == 0 or command[1] == '' then
-    return cb(
-      nil,
-      { message = 'bridge.command is empty', advice = 'Set bridge.command to a command, or remove it' }
-    )
+    return cb(nil, { message = 'bridge.command is empty', advice = 'Set bridge.command to a command, or remove it' })
   end
   cb({ command = vim.list_slice(command), source = 'command' })
 end

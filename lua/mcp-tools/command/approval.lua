@@ -239,8 +239,8 @@ local function add_questions(lines)
     local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, canonical_json.head(item.args, 200))
     table.insert(lines, sanitize.line(text))
     if not item.granted then
-      table.insert(lines, ('  %-10s  :McpTools approve lets it run when it is tried again'):format(''))
-    table.insert(lines, ('  %-10s  :McpTools approve allows the next such call'):format(''))
+      table.insert(lines, ('  %-10s  :McpTools approve allows the next such call'):format(''))
+    end
     if item.remedy then
       table.insert(lines, ('  %-10s  to allow all calls in your configuration: %s'):format('', item.remedy))
     end

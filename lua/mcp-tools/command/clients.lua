@@ -110,9 +110,7 @@ local function runner(verb, options)
     local name = not options[words[1] or ''] and table.remove(words, 1) or nil
     for i, word in ipairs(words) do
       if not options[word] then
-        return notify.error(
-          ("unknown word '%s'; valid: %s"):format(word, table.concat(vim.tbl_keys(options), ', '))
-        )
+        return notify.error(("unknown word '%s'; valid: %s"):format(word, table.concat(vim.tbl_keys(options), ', ')))
       end
       words[i] = options[word]
     end

@@ -265,9 +265,7 @@ M.mounts = {
       return notify.error(("unknown mount '%s'"):format(name))
     end
     mounts.retry(name ~= '' and name or nil)
-    notify.info(
-      name ~= '' and ("reconnecting mount '%s'"):format(name) or 'reconnecting all mounts'
-    )
+    notify.info(name ~= '' and ("reconnecting mount '%s'"):format(name) or 'reconnecting all mounts')
   end,
   complete = function(_, rest)
     return rest:find('^retry%s') and mount_names() or { 'retry' }

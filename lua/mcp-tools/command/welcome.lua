@@ -50,8 +50,8 @@ local function options()
     config.is_setup() and 'no tool is on: `tools` is not set' or 'setup() was not called',
     hint = ('add %s to your configuration; <CR> runs it for this session'):format(SETUP),
     act = function()
-      require('mcp-tools').setup({ tools = 'recommended' }) -- by name: the public way, as a user would
-    require('mcp-tools').setup({ tools = 'recommended' }) -- by name: the public function
+      require('mcp-tools').setup({ tools = 'recommended' }) -- by name: the public function
+    end,
   }
 end
 

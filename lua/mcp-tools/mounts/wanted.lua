@@ -53,8 +53,11 @@ local function add_file(out, item)
   end
   for field in pairs(item) do
     if field ~= 'file' and not vim.list_contains(SHARED, field) then
-      local fault = ("%s: unknown field '%s' next to file; allowed: %s")
-        :format(shown, field, table.concat(SHARED, ', '))
+      local fault = ("%s: unknown field '%s' next to file; allowed: %s"):format(
+        shown,
+        field,
+        table.concat(SHARED, ', ')
+      )
       table.insert(out.list, { name = shown, from = shown, fault = fault })
     end
   end

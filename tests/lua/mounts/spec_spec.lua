@@ -29,7 +29,10 @@ describe('a spec of a mount', function()
     ['no program'] = { { command = {} }, 'command must begin with an executable' },
     ['a number in a list'] = { { command = { 'x' }, args = { 1 } }, 'args[1] must be a string' },
     ['a number in a map'] = { { command = { 'x' }, env = { A = 1 } }, 'env.A must be a string without line breaks' },
-    ['a header of two lines'] = { { url = 'http://x', headers = { A = 'b\nc' } }, 'headers.A must be a string without line breaks' },
+    ['a header of two lines'] = {
+      { url = 'http://x', headers = { A = 'b\nc' } },
+      'headers.A must be a string without line breaks',
+    },
     ['another scheme'] = { { url = 'file:///x' }, 'url must begin with http:// or https://' },
     ['a right that is none'] = { { url = 'http://x', allow = { 'sampeling' } }, "'sampeling' is none of" },
     ['headers for a program'] = { { command = { 'x' }, headers = {} }, 'headers cannot be used with command' },

@@ -12,7 +12,7 @@ local M = {}
 local REPEAT_DELAYS = { 200, 1000, 5000 }
 
 ---@type fun(name: string): mcp-tools.Agent? of the enabled agents
-local find = function() end
+local find_agent = function() end
 
 ---@type fun(): table? what the user sees now
 local context = function() end

@@ -247,7 +247,7 @@ local CHANGE_ACTIONS = {
 ---@type mcp-tools.Subcommand
 M.changes = {
   usage = '[jump N | diff N | revert N | clear]',
-  description = 'list the changes by agents in this session, newest first; the cursor starts on that of the current line.'
+  description = 'list the changes by agents in this session, newest first; the cursor starts on that of this line.'
     .. ' Jump to a change, show it as a diff, or revert it (buffers stay unsaved; a new file is deleted, after a'
     .. ' question); or clear the marks',
   run = function(rest)

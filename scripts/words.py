@@ -20,6 +20,16 @@ CONVERTED: tuple[str, ...] = (
     "lua/mcp-tools/rpc",
     "lua/mcp-tools/schema",
     "lua/mcp-tools/scope",
+    "lua/mcp-tools/agents",
+    "lua/mcp-tools/bridge",
+    "lua/mcp-tools/callers",
+    "lua/mcp-tools/command",
+    "lua/mcp-tools/health",
+    "lua/mcp-tools/instances",
+    "lua/mcp-tools/mounts",
+    "lua/mcp-tools/python_worker",
+    "plugin",
+    "rplugin",
 )
 """Paths relative to the root, such as `lua/mcp-tools/registry`; `.` is everything."""
 SUFFIXES = (".lua", ".py", ".md", ".txt")

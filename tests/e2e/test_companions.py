@@ -381,7 +381,7 @@ async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, t
     assert "/ide enable" in text
     assert "auto_edit" in text
     token = await bridge.nvim.lua(
-        "local token = probe.current.prepared.identity.token "
+        "local token = probe.current.launch.identity.token "
         "return probe.agent_endpoints.token(token, 'gemini')"
     )
     async with aiohttp.ClientSession() as http:

@@ -173,7 +173,7 @@ async def test_keys(screen: Terminal) -> None:
     await screen.shows("greet is off: t offers it", "○  greet")
     await screen.type("q")
     await screen.command("McpTools call greet")
-    await screen.shows("it is off: :McpTools tools enable greet offers it")
+    await screen.shows("it is off; turn it on with :McpTools tools enable greet")
 
 
 async def test_a_call_by_hand(screen: Terminal) -> None:

@@ -76,7 +76,11 @@ async def test_one_that_cannot_start_says_why(bridge: Bridge) -> None:
         waiting = await mounts.status(bridge, "bad", "waiting")
         assert waiting["error"].endswith("exited with code 3: no license was found")
         unknown = (await call(bridge, "bad__tool"))["err"]
+<<<<<<< HEAD
         assert "mount 'bad' has never been connected (the process exited with code 3" in unknown["message"]
+=======
+        assert "mount 'bad' could not be connected (it ended with code 3" in unknown["message"]
+>>>>>>> w-face
         health = await shown(bridge, "checkhealth mcp-tools")
         assert "no license was found" in health
         assert "bad  waiting, restarted" in await shown(bridge, "McpTools status")
@@ -181,8 +185,8 @@ async def test_definitions_that_are_none(bridge: Bridge) -> None:
             wrong = error_of(await client.call_tool("raw__good"))
         status = await mounts.status(bridge, "raw", "ready")
         told = await shown(bridge, "McpTools mounts")
-    assert "raw  ready, raw 0, 7 of what it offers left out" in told, told
-    assert "left out: tools/list: no_schema: inputSchema" in told
+    assert "raw  ready, raw 0, 7 items not exposed" in told, told
+    assert "not exposed: tools/list: no_schema: inputSchema" in told
     assert tools == {"raw__good", "raw__remote"}
     assert "raw+ok://x" in resources
     faults = "\n".join(status["faults"])
@@ -244,11 +248,11 @@ async def test_a_variable_that_is_not_listed_is_not_read(bridge: Bridge, tmp_pat
         ),
         (
             {"command": ["echo", "${env:MCPT_SECRET}"], "secrets": ["MCPT_SECRET"]},
-            "stands on the command line, which others can read: hand it over in env",
+            "not allowed in command or args, which other users can read; use env",
         ),
         (
             mounts.python(tmp_path / "j", env={"A": "${env:MCPT_NONE}"}, secrets=["MCPT_NONE"]),
-            "which Neovim does not have",
+            "which is not set",
         ),
     ):
         async with mounts.mounted(bridge, "wrong", spec, "wrong") as status:

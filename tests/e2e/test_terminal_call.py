@@ -100,7 +100,7 @@ async def test_mistakes(screen: Terminal) -> None:
     await call(
         screen,
         "nothing_like_it {}",
-        ":McpTools tools lists what there is",
+        ":McpTools tools lists all tools",
         "not loaded: tool 'half_made': execute: is required (or run)",
     )
     await call(
@@ -112,8 +112,8 @@ async def test_mistakes(screen: Terminal) -> None:
         screen,
         'test_echo {"text":hi}',
         "not called; CTRL-W w goes here ",
-        "The arguments are no JSON object: ",
-        'They look like {"text": "text"}; yours are',
+        "The arguments must be a JSON object: ",
+        'An example: {"text": "text"}. Yours:',
     )
     shown = await call(
         screen, "throws", "Error (execution_error)", "init.lua:", "on purpose", "stack traceback:"

@@ -279,7 +279,7 @@ async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Pat
         assert name in report
         assert words in report
     assert "modules: 8, tools: 2" in report
-    assert "the host does not run" in report
+    assert "the worker is not running" in report
     said = await nvim.lua("return vim.fn.execute('messages')")
     assert re.fullmatch(
         r"\n\[mcp-tools\] broken\.py:1: .*\(and 5 more such files: :checkhealth mcp-tools\)", said
@@ -447,7 +447,7 @@ async def test_configured_modules(editor: Editor, plugin: Path) -> None:
     failures = await nvim.lua(FAILURES)
     assert "private" in failures["module:my_package._hidden"]
     assert "No module named 'nowhere'" in failures["module:nowhere"]
-    assert "no name of a module" in failures["module:os;x"]
+    assert "not a valid module name" in failures["module:os;x"]
 
 
 @pytest.mark.slow

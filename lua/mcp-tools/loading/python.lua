@@ -67,7 +67,7 @@ local function register_known(registry, sources, ttl)
   for key, module in pairs(modules) do
     if not exists[key] then
       modules[key] = nil
-      module:withdraw(registry)
+      module:unregister(registry)
     end
   end
   return unread
@@ -138,7 +138,7 @@ local function register_read(registry, sources, results)
     worker.renew() -- it has the old code
   end
   for key, module in pairs(modules) do
-    lasting[key] = module:lasting()
+    lasting[key] = module:to_cache()
   end
   cache.write(cache_key(), lasting)
 end
@@ -148,7 +148,7 @@ end
 ---@param done fun()
 ---@param ttl number seconds that the cache is valid
 function M.scan(registry, done, ttl)
-  local sources = python_modules.look()
+  local sources = python_modules.find()
   if #sources == 0 and next(modules) == nil then
     return done()
   end

@@ -98,7 +98,7 @@ end
 ---@return { clock: integer, revision: integer, unchanged: true?, loading: true?, json: string? }
 function M.list(kind, revision, seen_by)
   watch_disk_writes()
-  attachment.client_seen()
+  attachment.client_connected()
   local parts, is_pending = core.begin()
   local view = seen_by and scope.view(seen_by.scope, seen_by.client) or nil
   if view and kind ~= 'tools' and not view.companion then
@@ -338,9 +338,9 @@ end
 ---  params: string? }
 ---@param id integer the bridge's channel
 function M.companion(event, data, id)
-  if id == current.said.channel and config.get('companions') then
+  if id == current.reported.channel and config.get('companions') then
     watch_disk_writes()
-    require('mcp-tools.agents').heard(event, data) -- start-up cost
+    require('mcp-tools.agents').handle(event, data) -- start-up cost
   end
 end
 

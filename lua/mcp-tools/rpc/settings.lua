@@ -52,7 +52,7 @@ end
 --- Returns the options that the bridge needs.
 ---@return table
 function M.get()
-  local options, prepared = config.get(), current.prepared
+  local options, launch = config.get(), current.launch
   return {
     tool_prefix = options.tool_prefix,
     tool_timeout = options.bridge.tool_timeout,
@@ -61,7 +61,7 @@ function M.get()
     cwd = vim.uv.cwd(),
     state_dir = project.state_dir(),
     log_level = options.bridge.log_level,
-    preload = options.bridge.preload or (prepared ~= nil and prepared.identity.had_client == true),
+    preload = options.bridge.preload or (launch ~= nil and launch.identity.had_client == true),
     allowed_hosts = options.bridge.allowed_hosts,
     allowed_origins = options.bridge.allowed_origins,
     limits = vim.tbl_extend('error', M.limits, options.limits),

@@ -5,7 +5,7 @@ local KEY = 'mcp-tools.nvim'
 ---@class mcp-tools.GlobalState
 ---@field root? string
 ---@field bridge? { is_wanted: (fun(): boolean), stop: fun(cb: fun()) }
----@field python_host? fun() ends it
+---@field python_worker? fun() ends it
 
 ---@type mcp-tools.GlobalState
 local state = rawget(_G, KEY) or {}

@@ -293,7 +293,7 @@ describe('call()', function()
     t.wait(function()
       return outside
     end)
-    t.matches('works in a coroutine only', outside[2])
+    t.matches('works only in a coroutine', outside[2])
   end)
 
   it('hands on progress and states and can be cancelled', function()

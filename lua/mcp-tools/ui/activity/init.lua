@@ -37,7 +37,7 @@ local scheduled = false
 ---@return string[]
 local function client_names()
   local names = {}
-  for _, client in ipairs(current.said.sessions and current.said.sessions.clients or {}) do
+  for _, client in ipairs(current.reported.sessions and current.reported.sessions.clients or {}) do
     table.insert(names, tostring(client.name or '?'))
   end
   if #names == 0 then -- an agent of a companion may be there before the bridge has counted it

@@ -1,11 +1,11 @@
---- The host for the person who calls a tool by hand (`:McpTools call`), with all that a client has.
+--- Calls tools for the user of this editor (`:McpTools call`).
 
 local core = require('mcp-tools.core')
 local questions = require('mcp-tools.callers.questions')
 
 local M = {}
 
---- Who sees the call. The methods are called outside of fast events, in order.
+--- Shows the progress of a call. The methods are called in order, outside of fast events.
 ---@class mcp-tools.CallView
 ---@field progress fun(progress: mcp-tools.Progress)
 ---@field state fun(state: any)
@@ -13,7 +13,7 @@ local M = {}
 ---@field asks fun(message: string)
 ---@field done fun(call: mcp-tools.Call)
 
---- Calls a tool. The view hears of it later, never before this has returned.
+--- Calls a tool. The view's methods are called only after this function has returned.
 ---@param name string
 ---@param args table
 ---@param view mcp-tools.CallView

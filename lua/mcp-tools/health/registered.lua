@@ -1,8 +1,8 @@
---- Health of what clients are offered.
+--- Checks what is registered: tools, resources and prompts.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local discovery = require('mcp-tools.loading')
+local loading = require('mcp-tools.loading')
 local kinds = require('mcp-tools.registry.kinds')
 local listing = require('mcp-tools.scope.listing')
 local report = require('mcp-tools.loading.report')
@@ -13,7 +13,7 @@ local health = vim.health
 
 local M = {}
 
---- Of JSON, in the tokenizers of today's models.
+--- For JSON, with the tokenizers of current models.
 local BYTES_PER_TOKEN = 4
 
 ---@param tool table normalised definition
@@ -29,7 +29,7 @@ local function notes_of(tool)
   return notes
 end
 
---- What is mistyped in a definition.
+--- Reports misspelled fields of a definition.
 ---@param what string
 ---@param entry table normalised definition
 local function report_typos(what, entry)
@@ -40,15 +40,14 @@ local function report_typos(what, entry)
   end
 end
 
---- What a model pays for definitions that it is sent with every request: bytes, and tokens as far as those can be told
---- without knowing the model.
+--- Formats what definitions cost a model that gets them with every request: bytes, and roughly tokens.
 ---@param bytes integer
 ---@return string
 local function cost(bytes)
   return ('%.1f kB, ~%d tokens'):format(bytes / 1000, math.ceil(bytes / BYTES_PER_TOKEN))
 end
 
---- Tools by group with what they cost, and what is to be noted of their definitions.
+--- Reports tools by group with their cost, and notes on their definitions.
 function M.tools()
   local groups, sizes, notes, count, total = {}, {}, {}, 0, 0
   for _, tool in ipairs(core.get().registry:list('tools')) do
@@ -69,13 +68,13 @@ function M.tools()
     for group in vim.spairs(groups) do
       table.insert(each, ('%s %s'):format(group, cost(sizes[group])))
     end
-    health.info('what their definitions cost a model that sees all of them: ' .. cost(total))
+    health.info('cost of the definitions for a model that gets all of them: ' .. cost(total))
     health.info('by group: ' .. table.concat(each, '; '))
-    health.info('less of them for a client: :h mcp-tools-scopes')
+    health.info('to expose fewer tools to a client: :h mcp-tools-scopes')
   end
   if selection.is_unset('tools') then
     health[count == 0 and 'warn' or 'info'](
-      'no bundled tools are on',
+      'the bundled tools are off',
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil
     )
   end
@@ -87,7 +86,7 @@ function M.tools()
   end
   for _, item in ipairs(report.unknown_names(core.get().registry)) do
     if vim.startswith(item.option, 'approval') then
-      health.warn(report.describe(item), 'The option is ignored until something has that name')
+      health.warn(report.describe(item), 'The option has no effect until something has this name')
     end
   end
 end
@@ -98,7 +97,7 @@ local function is_listed_by_key(row)
   return not row.grouped
 end
 
---- Resources and prompts, and what is to be noted of their definitions.
+--- Reports resources and prompts, and notes on their definitions.
 function M.resources_and_prompts()
   local notes = {}
   for _, row in ipairs(vim.tbl_filter(is_listed_by_key, kinds.rows)) do
@@ -119,21 +118,21 @@ function M.resources_and_prompts()
   end
 end
 
---- What other plugins were found to ship, and everything that could not be loaded, theirs or not.
+--- Reports what was found in other plugins, and everything that could not be loaded.
 function M.found()
   core.get()
-  for _, looked in ipairs(discovery.report()) do
-    local age = looked.age_ms and ('looked %d s ago'):format(looked.age_ms / 1000) or 'nobody has looked yet'
-    health.info(('%s: %d %s, %s'):format(looked.name, #looked.found, #looked.found == 1 and 'file' or 'files', age))
-    for _, file in ipairs(looked.found) do
+  for _, origin in ipairs(loading.report()) do
+    local age = origin.age_ms and ('searched %d s ago'):format(origin.age_ms / 1000) or 'not searched yet'
+    health.info(('%s: %d %s, %s'):format(origin.name, #origin.found, #origin.found == 1 and 'file' or 'files', age))
+    for _, file in ipairs(origin.found) do
       health.info(('%s: %s'):format(file.file, #file.tools > 0 and table.concat(file.tools, ', ') or 'nothing'))
     end
   end
   for _, failure in ipairs(report.failures(core.get().registry)) do
-    local error = failure.error:gsub('\nstack traceback:.*', '') -- that is for the log
+    local error = failure.error:gsub('\nstack traceback:.*', '') -- the log has it
     health.error(
       ('%s could not be loaded: %s'):format(failure.source, error),
-      'Correct it, then run `:McpTools tools reload`; or take its name out of setup()'
+      'Correct it, then run `:McpTools tools reload`; or remove its name from setup()'
     )
   end
 end

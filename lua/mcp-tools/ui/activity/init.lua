@@ -9,7 +9,7 @@ local current = require('mcp-tools.bridge.current')
 local kinds = require('mcp-tools.calls.kinds')
 local log = require('mcp-tools.log')
 local progress = require('mcp-tools.ui.activity.progress')
-local queue = require('mcp-tools.ui.approval.queue')
+local queue = require('mcp-tools.ui.approval')
 local reviews = require('mcp-tools.editor.review')
 local timer = require('mcp-tools.util.timer')
 

@@ -1,6 +1,6 @@
 --- Section: what waits for the person.
 
-local approvals = require('mcp-tools.ui.approval.queue')
+local approvals = require('mcp-tools.ui.approval')
 local reviews = require('mcp-tools.editor.review')
 
 ---@return { kind: string, count: integer, text: string, command: string }[]

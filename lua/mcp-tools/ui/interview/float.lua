@@ -2,7 +2,7 @@
 
 local Window = require('mcp-tools.ui.interview.window')
 local config = require('mcp-tools.config')
-local keepers = require('mcp-tools.ui.window.float.keeper')
+local keepers = require('mcp-tools.ui.window.keeper')
 
 local M = {}
 

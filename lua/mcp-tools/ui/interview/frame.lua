@@ -1,7 +1,7 @@
 --- Frames of an interview: who asks and how far it is, and the keys that do something where the cursor is.
 
 local Rows = require('mcp-tools.ui.window.rows')
-local keys_to = require('mcp-tools.ui.window.float.keys_to')
+local keys_to = require('mcp-tools.ui.window.float')
 local sanitize = require('mcp-tools.util.sanitize')
 local render = require('mcp-tools.ui.window.render')
 

@@ -1,9 +1,9 @@
 --- The two floating windows of an interview: the question with its choices, and below it the field for text.
 
 local Rows = require('mcp-tools.ui.window.rows')
-local float = require('mcp-tools.ui.window.float.window')
+local float = require('mcp-tools.ui.window.float')
 local frame = require('mcp-tools.ui.interview.frame')
-local placement = require('mcp-tools.ui.window.float.placement')
+local placement = require('mcp-tools.ui.window.float')
 local sanitize = require('mcp-tools.util.sanitize')
 local render = require('mcp-tools.ui.window.render')
 

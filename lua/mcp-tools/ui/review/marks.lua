@@ -1,7 +1,7 @@
 --- Hunks in the buffer that they are for: what goes is coloured, what comes stands below it as virtual lines.
 
 local highlights = require('mcp-tools.ui.window.highlights')
-local syntax = require('mcp-tools.ui.window.syntax')
+local syntax = require('mcp-tools.ui.window.diff')
 
 local api = vim.api
 

@@ -1,6 +1,6 @@
 -- every Neovim
-local float = require('mcp-tools.ui.window.float.window')
-local keepers = require('mcp-tools.ui.window.float.keeper')
+local float = require('mcp-tools.ui.window.float')
+local keepers = require('mcp-tools.ui.window.keeper')
 local log = require('mcp-tools.log')
 local Rows = require('mcp-tools.ui.window.rows')
 local render = require('mcp-tools.ui.window.render')

@@ -231,7 +231,7 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
         call = await review(screen, client, path, EDITS)
         await screen.type("cwmine")
         await screen.press("Escape")
-        await screen.shows("changed meanwhile: it cannot be accepted")
+        await screen.shows("changed meanwhile: cannot be accepted")
         await screen.type("y")
         await screen.shows("undo that, or reject it", "3 of 3 hunks left")
         await screen.type("u")

@@ -82,7 +82,7 @@ describe('one look', function()
   it('has one place that opens windows, but for the texts that belong to the person', function()
     t.eq({
       'editor/user/show.lua', -- a text of the project, in a window of the person's
-      'ui/window/float/window.lua',
+      'ui/window/float.lua',
       'ui/window/help.lua',
       'ui/window/scratch.lua',
       'ui/review/hunk_editor.lua', -- text that is written

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CONVERTED: tuple[str, ...] = ()
+CONVERTED: tuple[str, ...] = ("lua/mcp-tools/prompts", "lua/mcp-tools/ui")
 """Paths relative to the root, such as `lua/mcp-tools/registry`; `.` is everything."""
 SUFFIXES = (".lua", ".py", ".md", ".txt")
 PHRASES = {

@@ -36,7 +36,7 @@ local function locals(ctx, entry, frame)
 end
 
 ---@return table? session stopped session
----@return string? missing why there is none, and what to do
+---@return string? missing what is missing, and what to do
 local function stopped_session()
   local session = nvim_dap.focused()
   if not nvim_dap.loaded() then
@@ -54,7 +54,7 @@ end
 --- Describes the stopped program. Must run in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@return string? text
----@return string? missing why there is none, and what to do
+---@return string? missing what is missing, and what to do
 local function describe(ctx)
   local session, missing = stopped_session()
   if not session then

@@ -203,7 +203,7 @@ function M.refuse(question)
   return keeper:on_screen(question) ~= nil
 end
 
---- Enters the window, or notifies that there is none.
+--- Enters the window if there is one, else notifies the user.
 function M.focus()
   keeper:focus()
 end

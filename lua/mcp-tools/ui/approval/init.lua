@@ -32,7 +32,7 @@ local EDITOR = {
 --- Returns the askers for a call. Calls from inside Neovim are always asked for in the editor.
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Asker[] askers
----@return string why_not why there is none
+---@return string why_not why the list is empty
 local function askers_of(call)
   local where = call.host == 'mcp' and config.get().approval.ask_in or 'editor'
   local list, faults = {}, {}

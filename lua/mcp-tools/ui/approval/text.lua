@@ -195,7 +195,7 @@ end
 
 ---@param page mcp-tools.Rows
 ---@param text string? the change
----@param fault string? why there is none
+---@param fault string? why it is unknown
 ---@param file string? the only file, as a diff names it
 local function add_diff(page, text, fault, file)
   if fault then

@@ -51,7 +51,7 @@ local endpoint = {
       run = function(parts)
         local url = parts.bridge().url
         if not url then
-          return parts.run('endpoint') -- reports why there is none
+          return parts.run('endpoint') -- reports why it has no URL
         end
         vim.fn.setreg(vim.v.register, url)
         vim.api.nvim_echo({ { ('register %s has %s'):format(vim.v.register, url) } }, false, {})

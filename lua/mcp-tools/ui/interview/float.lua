@@ -371,7 +371,7 @@ function M.hide(interview)
   keeper:hide(interview)
 end
 
---- Enters the window, or notifies that there is none.
+--- Enters the window if there is one, else notifies the user.
 function M.focus()
   keeper:focus()
 end

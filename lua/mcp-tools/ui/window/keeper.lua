@@ -303,7 +303,7 @@ function Keeper:on_screen(subject)
   return shown and (not subject or self.subject == subject) and shown:is_here() and shown or nil
 end
 
---- Enters the float, or notifies that there is none.
+--- Enters the float if there is one, else notifies the user.
 function Keeper:focus()
   local shown = self:on_screen()
   if not shown then

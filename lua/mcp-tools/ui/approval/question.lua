@@ -368,8 +368,8 @@ end
 ---@param call mcp-tools.Call
 ---@param why string
 function M.tell_missed(call, why)
-  local text = '%s was denied: %s. `:McpTools approve` allows it at the next try.'
-  notify.warn(text:format(sanitize.line(call.name), why))
+  local text = ('%s was denied: %s'):format(sanitize.line(call.name), why)
+  notify.warn(text, '`:McpTools approve` allows the next try')
 end
 
 --- Returns whether a question was closed so recently that an answer to the next one may be meant for it.

@@ -249,7 +249,8 @@ async def test_a_tool_may_ask_after_that(asking: Bridge, transport: Transport) -
     person = Person(says("once"), types.ElicitResult(action="decline"))
     async with connect(asking, transport, elicitation_callback=person) as client:
         assert text_of(await client.call_tool("nvim_curious", {})) == "decline"
-    assert [params.message.split("\n")[0] for params in person.asked] == ["Allow this call in Neovim?", "Name?"]
+    asked = [params.message.split("\n")[0] for params in person.asked]
+    assert asked == ["Allow this call in Neovim?", "Name?"]
 
 
 async def test_two_clients_at_once(asking: Bridge, transport: Transport) -> None:

@@ -89,7 +89,8 @@ local clients = {
   },
 }
 
-local MOUNT_GROUPS = { ready = 'Good', connecting = 'Busy', waiting = 'Warn', wrong = 'Bad', off = 'Dim', stopped = 'Dim' }
+local MOUNT_GROUPS =
+  { ready = 'Good', connecting = 'Busy', waiting = 'Warn', wrong = 'Bad', off = 'Dim', stopped = 'Dim' }
 
 ---@return mcp-tools.MountStatus[]
 local function all_mounts()

@@ -60,7 +60,12 @@ end
 function M.groups(lines, filetype)
   local language = vim.treesitter.language.get_lang(filetype) or filetype -- 0.10 knows only loaded languages
   local joined = table.concat(lines, '\n')
-  if language == '' or #lines > MAX_PARSED_LINES or #joined > MAX_PARSED_BYTES or treesitter.refusal(lines, language) then
+  if
+    language == ''
+    or #lines > MAX_PARSED_LINES
+    or #joined > MAX_PARSED_BYTES
+    or treesitter.refusal(lines, language)
+  then
     return {}
   end
   local ok, groups = pcall(groups_of, joined, language)

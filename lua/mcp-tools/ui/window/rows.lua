@@ -184,8 +184,8 @@ end
 --- Adds a table. Columns are as wide as their content; one shrinks if there is not enough room.
 ---@param rows mcp-tools.TableRow[]
 ---@param opts? { indent: integer?, gives: integer?, right: table<integer, true>?, least: table<integer, integer>? }
----  `gives`: the column that shrinks, default the last; `right`: right-aligned columns; `least`: minimum widths, so that
----  columns do not move when their content changes
+---  `gives`: the column that shrinks, default the last; `right`: right-aligned columns; `least`: minimum widths, which
+---  keep columns in place when their content changes
 function Rows:table(rows, opts)
   opts = opts or {}
   local widths, count = {}, 0

@@ -82,11 +82,11 @@ describe('one look', function()
   it('has one place that opens windows, but for the texts that belong to the person', function()
     t.eq({
       'editor/user/show.lua', -- a text of the project, in a window of the person's
+      'ui/review/hunk_editor.lua', -- text that is written
+      'ui/review/split.lua', -- two texts side by side
       'ui/window/float.lua',
       'ui/window/help.lua',
       'ui/window/scratch.lua',
-      'ui/review/hunk_editor.lua', -- text that is written
-      'ui/review/split.lua', -- two texts side by side
     }, files_with('nvim_open_win('))
   end)
 

@@ -69,9 +69,7 @@ async def call(screen: Terminal, text: str, *expected: str) -> str:
 async def test_results(screen: Terminal) -> None:
     """Text is text, data is JSON, content is named; each call sees the file that the person is in."""
     for _ in range(2):
-        await call(
-            screen, "where", "\nnotes.txt", "call where: done in ", " ms; CTRL-W w enters ", "q close"
-        )
+        await call(screen, "where", "\nnotes.txt", "call where: done in ", " ms; CTRL-W w enters ", "q close")
     await call(screen, "poem", "\nroses are red", "\nviolets are blue")
     await call(screen, "data", "\n{", '\n  "a": "x",', '\n  "b": [', "\n    1,", "\n    2", "\n  ]", "\n}")
     await call(screen, "mixed", "\na picture:", "\n[image image/png, 5 bytes]")

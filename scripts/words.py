@@ -27,7 +27,9 @@ CONVERTED: tuple[str, ...] = (
     "lua/mcp-tools/health",
     "lua/mcp-tools/instances",
     "lua/mcp-tools/mounts",
+    "lua/mcp-tools/prompts",
     "lua/mcp-tools/python_worker",
+    "lua/mcp-tools/ui",
     "plugin",
     "rplugin",
 )

@@ -364,7 +364,7 @@ describe('asking', function()
     approval.ask({ call = waiting_call(), reason = 'the option y' }, function(choice, err, by)
       answer = { choice, err, by }
     end)
-    notifications.wait('`:McpTools approve` lets x run when it is tried again')
+    notifications.wait('x was denied: it needs approval, and the editor has no UI to ask in')
     notifications.restore()
     t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
     t.eq('access_denied', answer[2].code)

@@ -1,4 +1,4 @@
---- How the dashboard writes what several of its sections show: times, sizes, signs.
+--- Formats of the dashboard: durations, sizes and bars.
 
 local M = {}
 
@@ -10,7 +10,7 @@ function M.fold(is_open)
   return is_open and '▾' or '▸'
 end
 
---- A time in at most six cells.
+--- Formats a duration in at most six cells.
 ---@param ms number
 ---@return string
 function M.ms(ms)
@@ -24,7 +24,7 @@ function M.ms(ms)
   return M.age(ms * 1e6)
 end
 
---- How long ago, or for how long: whole units, so that it stands still between two looks.
+--- Formats an age in whole units, so that it rarely changes.
 ---@param ns integer
 ---@return string
 function M.age(ns)
@@ -37,7 +37,7 @@ function M.age(ns)
   return ('%d h'):format(math.floor(seconds / 3600))
 end
 
---- Bytes as a model counts them, four to a token.
+--- Formats bytes as tokens of a model, four bytes each.
 ---@param bytes integer
 ---@return string
 function M.tokens(bytes)
@@ -45,7 +45,7 @@ function M.tokens(bytes)
   return tokens < 1000 and ('%d'):format(tokens) or ('%.1fk'):format(tokens / 1000)
 end
 
---- Values as bars, the largest full; each a cell.
+--- Formats values as bars of one cell, relative to the largest.
 ---@param values number[]
 ---@return string
 function M.sparkline(values)
@@ -61,7 +61,7 @@ function M.sparkline(values)
   return table.concat(out)
 end
 
---- How far something is.
+--- Formats a progress bar.
 ---@param share number 0 to 1
 ---@param cells integer
 ---@return string

@@ -1,4 +1,4 @@
---- Preview of a call: what it would change, as its definition tells it, and whether that is still so.
+--- Preview of the change a call would make, from the `preview` function of its definition.
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
@@ -14,7 +14,7 @@ local function ask(question, again)
   local definition = question.call.definition
   local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args), again)
   if ok and text == nil and errors.is(err) then
-    text = 'This is going to fail: ' .. err.message
+    text = 'The call will fail: ' .. err.message
   end
   if ok and type(text) == 'string' then
     return text
@@ -23,8 +23,8 @@ local function ask(question, again)
   return false
 end
 
---- A preview that can tell more by now is asked again. One that has found out that the call fails ends the question,
---- unless that is about files outside the project, of which the client is to learn nothing before the answer.
+--- Returns the callback for a preview that is completed later: it updates the question. If the call would fail it ends
+--- the question, except for files outside the project, about which the client must learn nothing before the answer.
 ---@param question mcp-tools.Question
 ---@return fun(err: mcp-tools.Error?)
 local function renewer(question)
@@ -42,7 +42,7 @@ local function renewer(question)
   end
 end
 
---- What would change, if the definition can tell. It is asked once a question, and again when it knows more.
+--- Returns the preview, computed once for each question. Previews of untrusted definitions are ignored.
 ---@param question mcp-tools.Question
 ---@return string? text, string? fault
 function M.of(question)
@@ -55,12 +55,12 @@ function M.of(question)
   return question.preview or nil, not question.preview and 'its preview failed (:McpTools log)' or nil
 end
 
---- Would something else change by now than what was shown? Then that is what the question has to show.
+--- Computes the preview again and returns whether it differs from the one that was shown.
 ---@param question mcp-tools.Question
 ---@return boolean
-function M.have_moved(question)
+function M.has_changed(question)
   if not question.preview then
-    return false -- nobody was shown any
+    return false -- none was shown
   end
   local before = question.preview
   question.preview = ask(question, vim.schedule_wrap(renewer(question)))

@@ -1,12 +1,9 @@
---- Keeps a floating window on the screen for as long as it is wanted, and the person where they are.
+--- Keeps a floating window on the screen while it is wanted, without moving the user's cursor.
 ---
---- Who has something to show makes a kind of window (window.lua), with its frame (style.lua), and gives it here as
---- `open`; ui/approval/float.lua is an example.
----
---- What should be on screen is said once (`wanted`); `sync` makes it so, again and again while the editor does not
---- allow it (text is locked, the command-line window is open).
+--- `wanted` is the state to reach; `sync` reaches it, and retries while the editor does not allow it (`:h textlock`, an
+--- open command-line window).
 
-local focus_return = require('mcp-tools.ui.window.float.focus_return')
+local float = require('mcp-tools.ui.window.float')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 
@@ -15,46 +12,111 @@ local api, uv = vim.api, vim.uv
 local M = {}
 
 local RETRY_MS = 100
--- So often in a row is no passing hindrance: the log says so, once.
+-- After this many failures in a row the log gets one warning.
 local MANY = 10
--- Keys pressed before the window was entered by itself were meant for the text.
+-- Keys that are typed just before the window is entered automatically are meant for the text.
 local GUARD_NS = 500e6
 
---- What a window can be wanted for.
+---@class mcp-tools.FocusReturn
+---@field outside integer? window that the user came from
+---@field before { mode: string, cursor: integer[] }? mode and cursor when the user asked for the float
+local FocusReturn = {}
+FocusReturn.__index = FocusReturn
+
+--- Restores the mode that the user was in. There is no moment in between in which typed keys would be commands.
+---@param was { mode: string, cursor: integer[] }?
+local function resume(was)
+  local typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' -- in a text field of the float
+  local is_terminal = vim.bo.buftype == 'terminal'
+  if was and was.mode == 't' and is_terminal then
+    if typing then
+      api.nvim_feedkeys(vim.keycode('<C-\\><C-N>i'), 'ni', false)
+    else
+      vim.cmd.startinsert()
+    end
+  elseif was and was.mode == 'i' and not is_terminal then
+    pcall(api.nvim_win_set_cursor, 0, was.cursor)
+    if not typing then
+      vim.cmd(was.cursor[2] >= #api.nvim_get_current_line() and 'startinsert!' or 'startinsert')
+    end
+  elseif typing then
+    vim.cmd.stopinsert()
+  end
+end
+
+--- The user left a window outside the float.
+function FocusReturn:left()
+  self.outside = api.nvim_get_current_win()
+end
+
+--- The user entered a window outside the float, so there is no mode to restore.
+function FocusReturn:returned()
+  self.before = nil
+end
+
+--- The user asked for the float.
+function FocusReturn:remember()
+  self.outside = api.nvim_get_current_win()
+  self.before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
+end
+
+--- Returns the previous window, or any normal window of this tab page.
+---@return integer window
+local function elsewhere()
+  local last = vim.fn.win_getid(vim.fn.winnr('#'))
+  local texts = vim.tbl_filter(function(window)
+    return api.nvim_win_get_config(window).relative == ''
+  end, api.nvim_tabpage_list_wins(0))
+  return vim.list_contains(texts, last) and last or texts[1]
+end
+
+--- Returns the focus to where the user came from.
+function FocusReturn:go()
+  local was = self.before
+  self.before = nil
+  if self.outside and api.nvim_win_is_valid(self.outside) then
+    float.enter_window(self.outside)
+  else
+    was = nil
+    float.enter_window(elsewhere())
+  end
+  resume(was)
+end
+
+--- What a float shows.
 ---@class mcp-tools.FloatSubject
----@field entered boolean? the cursor was led to it once, or was not to be
+---@field entered boolean? the question whether to enter the float automatically is settled
 
 ---@class mcp-tools.FloatUse
----@field name string of what is shown, for the log and its autocommands
----@field open fun(subject: mcp-tools.FloatSubject, opened: integer?): mcp-tools.Float makes its window; `opened` is one
----that is not to be hidden
----@field may_enter fun(): boolean does the person want the cursor to be led there?
----@field closed fun(subject: mcp-tools.FloatSubject) the person closed its window from inside
+---@field name string for the log and the autocommand group
+---@field open fun(subject: mcp-tools.FloatSubject, opened: integer?): mcp-tools.Float `opened`: window to keep visible
+---@field may_enter fun(): boolean whether the float may be entered automatically
+---@field closed fun(subject: mcp-tools.FloatSubject) called when the user closed the float from inside
 
 ---@class mcp-tools.FloatKeeper
 ---@field use mcp-tools.FloatUse
 ---@field wanted mcp-tools.FloatSubject?
 ---@field shown mcp-tools.Float?
----@field subject mcp-tools.FloatSubject? what it shows
+---@field subject mcp-tools.FloatSubject? what `shown` shows
 ---@field back mcp-tools.FocusReturn
----@field opened integer? window in which something was opened meanwhile
----@field group integer? its autocommands
----@field stale boolean? the screen has another size, or it shows what is not so any more
+---@field opened integer? window that was opened since
+---@field group integer? autocommand group
+---@field stale boolean? the float must be recreated
 ---@field retrying boolean?
 ---@field failures integer in a row
----@field deaf_until integer ns
+---@field deaf_until integer keys are ignored until then, ns
 local Keeper = {}
 Keeper.__index = Keeper
 
---- Makes one, which shows nothing yet.
+--- Creates a keeper that shows nothing.
 ---@param use mcp-tools.FloatUse
 ---@return mcp-tools.FloatKeeper
 function M.new(use)
-  return setmetatable({ use = use, back = focus_return.new(), deaf_until = 0, failures = 0 }, Keeper)
+  return setmetatable({ use = use, back = setmetatable({}, FocusReturn), deaf_until = 0, failures = 0 }, Keeper)
 end
 
---- Enters the window for who wants that, but not out of what they are doing.
-function Keeper:enter_by_itself()
+--- Enters the float if the user has enabled that and is in normal mode.
+function Keeper:enter_automatically()
   if not self.use.may_enter() or api.nvim_get_mode().mode ~= 'n' or vim.fn.getcmdwintype() ~= '' then
     return
   end
@@ -62,7 +124,7 @@ function Keeper:enter_by_itself()
   self.shown:enter(1)
 end
 
----@param inside integer? which window the cursor was in, of those that these replace
+---@param inside integer? index of the window to enter
 function Keeper:open(inside)
   local wanted = self.wanted --[[@as mcp-tools.FloatSubject]]
   self.shown, self.subject, self.stale = self.use.open(wanted, self.opened), wanted, false
@@ -70,11 +132,11 @@ function Keeper:open(inside)
     self.shown:enter(inside)
   elseif not wanted.entered then
     wanted.entered = true
-    self:enter_by_itself()
+    self:enter_automatically()
   end
 end
 
----@param again boolean it is made anew, for who is in it
+---@param again boolean the float is recreated, so the focus need not return
 function Keeper:shut(again)
   local old = self.shown --[[@as mcp-tools.Float]]
   local inside = old:cursor()
@@ -92,8 +154,8 @@ function Keeper:shut(again)
   end
 end
 
---- One of its windows is gone and it was not us. To close it from inside is an answer; what closes windows from outside
---- (`:only`, the end of its tab page) says nothing, and it comes again.
+--- A window of the float was closed by others. Closing it from inside is an answer; closed from outside (`:only`,
+--- `:tabclose`) it is opened again.
 ---@param window integer
 function Keeper:on_closed(window)
   local old, subject = self.shown, self.subject
@@ -174,13 +236,13 @@ function Keeper:reconcile()
     self.shown:make_way(self.opened)
   end
   self.shown:set_frames()
-  -- The editor may be waiting for a key, in the command line for one, and would not draw by itself.
+  -- While the editor waits in the command line it does not redraw.
   if api.nvim_get_mode().mode:sub(1, 1) == 'c' then
     vim.cmd.redraw()
   end
 end
 
---- Makes the screen as it should be, now or as soon as the editor allows it.
+--- Shows, recreates or closes the float, now or as soon as the editor allows it.
 function Keeper:sync()
   local ok, err = pcall(self.reconcile, self)
   if ok then
@@ -191,57 +253,57 @@ function Keeper:sync()
   end
   self.failures, self.retrying = self.failures + 1, true
   local level = self.failures == MANY and 'warn' or 'debug'
-  log[level]('the window of %s cannot be shown now, and is tried again: %s', self.use.name, err)
+  log[level]('the %s window could not be updated, retrying: %s', self.use.name, err)
   vim.defer_fn(function()
     self.retrying = false
     self:sync()
   end, RETRY_MS)
 end
 
---- Makes the window anew: what it shows is not so any more.
+--- Recreates the float, because its content has changed.
 function Keeper:renew()
   self.stale = true
   self:sync_later()
 end
 
---- The same, when what goes on now is over.
+--- Runs `sync` later, out of the current event.
 function Keeper:sync_later()
   vim.schedule(function()
     self:sync()
   end)
 end
 
---- Shows something, instead of what it showed before; or nothing.
+--- Shows something instead of the current subject, or nothing.
 ---@param subject mcp-tools.FloatSubject?
 function Keeper:show(subject)
   self.wanted = subject
   self:sync_later()
 end
 
---- Takes something from the screen. The person leaves it at once: what comes next begins in the text.
+--- Hides a subject. The focus returns at once, so that the next subject does not get keys meant for this one.
 ---@param subject mcp-tools.FloatSubject
 function Keeper:hide(subject)
   if self.wanted == subject then
     self.wanted = nil
   end
-  self:sync_later() -- the next thing may be there by then
+  self:sync_later() -- a next subject may be known by then
   if self.shown and self.subject == subject and self.shown:cursor() then
-    local ok, err = pcall(self.back.go, self.back) -- what comes next comes all the same
+    local ok, err = pcall(self.back.go, self.back) -- `sync` shows the next subject in any case
     if not ok then
-      log.debug('the window of %s waits: %s', self.use.name, err)
+      log.debug('the focus could not leave the %s window: %s', self.use.name, err)
     end
   end
 end
 
---- The window, when it is on the screen.
----@param subject mcp-tools.FloatSubject? and shows this
+--- Returns the float if it is on the screen.
+---@param subject mcp-tools.FloatSubject? only if it shows this
 ---@return mcp-tools.Float?
 function Keeper:on_screen(subject)
   local shown = self.shown
   return shown and (not subject or self.subject == subject) and shown:is_here() and shown or nil
 end
 
---- Leads the cursor to the window, when there is one.
+--- Enters the float if there is one, else notifies the user.
 function Keeper:focus()
   local shown = self:on_screen()
   if not shown then
@@ -253,8 +315,8 @@ function Keeper:focus()
   shown:enter()
 end
 
---- What a key of its window does; nothing as long as it may have been meant for the text.
----@param fn fun(shown: any, ...) gets the window
+--- Wraps the function of a key, which is ignored while it may have been meant for the text.
+---@param fn fun(shown: any, ...) gets the float
 ---@param ... any
 ---@return fun()
 function Keeper:key(fn, ...)
@@ -267,7 +329,7 @@ function Keeper:key(fn, ...)
   end
 end
 
---- Goes back to where the person was; what is shown stays.
+--- Returns the focus to where the user came from; the float stays open.
 function Keeper:leave()
   self.back:go()
 end

@@ -58,7 +58,7 @@ end
 ---@return boolean
 local function is_mute(client, bufnr)
   local heard = server_state.of(client)
-  local silent = heard.silent and not heard.spoke or heard.silent_about[uri_of(bufnr)] == true
+  local silent = heard.silent and not heard.has_published or heard.silent_about[uri_of(bufnr)] == true
   return silent and not can_pull(client, bufnr)
 end
 
@@ -167,7 +167,7 @@ local function push(ctx, client, bufnr, over)
   end
   local function works()
     local sent = heard.sent[uri]
-    return server_state.works_since(heard, sent and sent.at or 0)
+    return server_state.has_begun_work_since(heard, sent and sent.at or 0)
   end
   local function is_unheard() -- published, if at all, before anybody listened
     return not heard.sent[uri] and not heard.published[uri] and vim.uv.hrtime() - heard.since > CHANCE
@@ -183,7 +183,7 @@ local function push(ctx, client, bufnr, over)
   end
   barrier(ctx, client, bufnr, left()) -- also sends a change that Neovim holds back
   -- Files that came or went, of which it has just been notified, may change what it reports about this one.
-  server_state.await(ctx, math.min(left(), ((heard.unsettled or 0) - vim.uv.hrtime()) / 1e6), is_gone)
+  server_state.await(ctx, math.min(left(), ((heard.unsettled_until or 0) - vim.uv.hrtime()) / 1e6), is_gone)
   while left() > 0 and not is_gone() do
     local fresh = server_state.await(ctx, math.min(left(), ROUND_MS), function()
       return is_gone() or is_fresh(client, bufnr) or can_pull(client, bufnr)
@@ -247,9 +247,9 @@ local function first_push(ctx, client, bufnr, over)
   local sent = heard.sent[uri_of(bufnr)]
   local chance = (math.max(sent and sent.at or 0, heard.since) + CHANCE - vim.uv.hrtime()) / 1e6
   server_state.await(ctx, math.min((over - vim.uv.hrtime()) / 1e6, chance), function()
-    return heard.spoke or can_pull(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
+    return heard.has_published or can_pull(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
   end)
-  if heard.spoke or can_pull(client, bufnr) then
+  if heard.has_published or can_pull(client, bufnr) then
     return push(ctx, client, bufnr, over)
   end
   heard.silent = true
@@ -264,7 +264,7 @@ local function speakers(list, bufnr)
     return not is_mute(client, bufnr)
   end, list)
   return #active > 0 and active or vim.tbl_filter(function(client)
-    return server_state.of(client).spoke
+    return server_state.of(client).has_published
   end, list)
 end
 
@@ -290,7 +290,7 @@ function M.rest(ctx, list, others, ms)
       local heard = server_state.of(client)
       local last = math.max(heard.published_at, begun)
       local is_asked = clients.supports(client, PULL)
-      if not is_asked and (now - last < REST_MS * 1e6 or server_state.works_since(heard, begun - REST_MS * 1e6)) then
+      if not is_asked and (now - last < REST_MS * 1e6 or server_state.has_begun_work_since(heard, begun - REST_MS * 1e6)) then
         return false
       end
     end
@@ -326,7 +326,7 @@ function M.wait(ctx, bufnr, list, ms)
           ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
         end
         note(pull(ctx, client, bufnr, over))
-      elseif server_state.of(client).spoke then
+      elseif server_state.of(client).has_published then
         local checked, reason = push(ctx, client, bufnr, over)
         if checked ~= 'assumed' or not is_mute(client, bufnr) or #list == 1 then
           note(checked, reason)

@@ -120,7 +120,7 @@ local function freshen(ctx, bufnr, ms)
   if not list then
     return 'no', err and err.message
   end
-  watched_files.tell(ctx)
+  watched_files.notify_servers(ctx)
   return fresh.wait(ctx, bufnr, list, ms)
 end
 
@@ -129,7 +129,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
-  server_state.ensure()
+  server_state.ensure_listening()
   if args.project then
     return project(ctx, args)
   end
@@ -182,7 +182,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.wait(ctx, args)
-  server_state.ensure()
+  server_state.ensure_listening()
   local begun = vim.uv.hrtime()
   local seen, before = seen_of(ctx), before_call(ctx, args)
   local target, err = lsp.target(ctx, args)
@@ -196,7 +196,7 @@ function M.wait(ctx, args)
   if not list then
     return nil, err
   end
-  watched_files.tell(ctx)
+  watched_files.notify_servers(ctx)
   local outcome, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')

@@ -1,4 +1,4 @@
---- Hierarchies: what calls, is called by, is above or below the symbol at a place.
+--- Call and type hierarchies of the symbol at a position.
 
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
@@ -14,9 +14,9 @@ local MAX_NODES = 200
 
 ---@class mcp-tools.lsp.Hierarchy
 ---@field prepare string method
----@field step string method that gives what comes next
----@field item string? field of an entry that has the item; nil: it is the item
----@field ranges string? field of an entry that has the places of calls
+---@field step string method that returns the next level
+---@field item string? field of an entry that holds the item; nil: the entry is the item
+---@field ranges string? field of an entry that holds the ranges of calls
 
 ---@param item table CallHierarchyItem or TypeHierarchyItem
 ---@return string
@@ -24,14 +24,14 @@ local function key_of(item)
   return ('%s %d %s'):format(item.uri, item.selectionRange.start.line, item.name)
 end
 
---- Asks level by level, so that the direct callers come before those of any of them.
+--- Explores breadth first, so that the limit never hides direct callers.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param items table[]
 ---@param kind mcp-tools.lsp.Hierarchy
 ---@param depth integer levels
 ---@return table[]? nodes of the first level
----@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all of them
+---@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all nodes
 local function explore(ctx, client, items, kind, depth)
   local tops, flat, seen, level = {}, {}, {}, {}
   for i, item in ipairs(items) do
@@ -91,7 +91,7 @@ local function shown(node)
   }
 end
 
---- What calls, is called by, is above or below what stands at a place.
+--- Returns the hierarchy of the symbol at a position.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@param kind mcp-tools.lsp.Hierarchy
@@ -107,7 +107,7 @@ function M.of(ctx, args, kind)
   if err then
     return nil, err
   elseif not items then
-    local text = 'nothing at %s can be looked up; line and column must be on the name of a function or class'
+    local text = 'there is no hierarchy for %s; line and column must be on the name of a function or class'
     return nil, errors.new('not_found', text:format(navigation.name(spot)))
   end
   server_text.refresh(ctx)

@@ -102,12 +102,12 @@ local function ask_servers(ctx, word)
   local asked, incomplete = {}, nil
   local list = clients.of(nil, METHOD)
   if #list > 0 then
-    watched_files.tell(ctx)
+    watched_files.notify_servers(ctx)
   end
   for _, client in ipairs(list) do
     local bufnr = next(client.attached_buffers)
     if bufnr and vim.api.nvim_buf_is_loaded(bufnr) then
-      incomplete = lsp.settle(ctx, client, bufnr, METHOD) or incomplete
+      incomplete = lsp.wait_until_ready(ctx, client, bufnr, METHOD) or incomplete
       table.insert(asked, { client = client, answer = request.begin(ctx, client, METHOD, { query = word }, bufnr) })
     end
   end

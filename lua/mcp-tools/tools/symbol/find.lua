@@ -166,7 +166,7 @@ return {
       table.insert(notes, ('%d more files with that word were not looked at'):format(found.passed))
     end
     if found.total == 0 and found.files then
-      table.insert(notes, find.looked(found))
+      table.insert(notes, find.searched_text(found))
     end
     if found.near then
       table.insert(notes, 'there is ' .. found.near)

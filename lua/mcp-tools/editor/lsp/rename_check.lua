@@ -46,7 +46,7 @@ function M.places(rename, name, max)
       table.insert(places, { path = file.path, line = match.row + 1, byte = match.col })
     end
   end
-  return places, not found or found.cut or found.passed > 0
+  return places, not found or found.cut or found.skipped > 0
 end
 
 --- Returns the places that a plan does not change.

@@ -76,7 +76,7 @@ end
 ---@field hits mcp-tools.Hits[]
 ---@field total integer
 ---@field incomplete string? reason: a server is not ready
----@field passed integer number of files that were not searched
+---@field skipped integer number of files that were not searched
 ---@field word string?
 ---@field files integer? number of searched files
 ---@field by table<string, true>? sources of their symbols
@@ -208,7 +208,7 @@ function M.in_file(ctx, path, args)
   local hits = of_source(source)
   hits.nodes, hits.source = matching(source.file, path, args), nil
   local near = #hits.nodes == 0 and name_path.near(source.file.tree, path)
-  return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, passed = 0, near = near or nil }
+  return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, skipped = 0, near = near or nil }
 end
 
 ---@param name string
@@ -265,10 +265,10 @@ function M.in_directory(ctx, path, place, opts)
       texts[file.path] = file
     end
   end
-  local judge, list = search_files.judge(ctx, place), {}
+  local access_filter, list = search_files.access_filter(ctx, place), {}
   for each in pairs(named) do
     pause()
-    if is_below(place, each) and judge(each) then
+    if is_below(place, each) and access_filter(each) then
       table.insert(list, each)
     end
   end
@@ -283,7 +283,7 @@ function M.in_directory(ctx, path, place, opts)
     hits = {},
     total = 0,
     incomplete = incomplete,
-    passed = math.max(0, #list - MAX_FILES),
+    skipped = math.max(0, #list - MAX_FILES),
     word = word,
     files = math.min(#list, MAX_FILES),
     by = {},

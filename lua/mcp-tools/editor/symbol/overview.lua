@@ -218,10 +218,10 @@ function M.of_many(ctx, list, opts)
     if not found then
       return nil, second --[[@as mcp-tools.Error]]
     end
-    local judge, kept_back = search_files.judge(ctx, place)
+    local access_filter, kept_back = search_files.access_filter(ctx, place)
     local pause = time_slice.of(ctx)
     for _, each in ipairs(found) do
-      local resolved = judge(each)
+      local resolved = access_filter(each)
       if resolved and not seen[resolved] then
         seen[resolved] = true
         table.insert(files, resolved)

@@ -163,7 +163,7 @@ function M.set(ctx, args)
     return nil, errors.new('tool_error', ('line: nvim-dap did not set a breakpoint in line %d'):format(args.line))
   end
   if answer.verified == nil then
-    answer.note = 'bound when a program runs'
+    answer.note = 'bound when a program is run'
   end
   answer.code = stop.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
   return answer
@@ -296,8 +296,8 @@ function M.clear(ctx)
   return { success = true, message = ('%d breakpoints removed'):format(count) }
 end
 
---- Runs a stopped program to a line. Other breakpoints stay active; the one for this exists only in the adapter, until the
---- next stop.
+--- Runs a stopped program to a line. Other breakpoints stay active; the one for this exists only in the adapter, until
+--- the next stop.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry stopped
 ---@param args table a file, `line`, and the arguments of the wait

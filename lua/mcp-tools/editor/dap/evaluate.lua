@@ -116,7 +116,7 @@ function M.set(ctx, entry, args)
     body, fault = request.send(ctx, entry, 'setExpression', arguments, TIMEOUT_MS)
   else
     local text = known and 'this debug adapter cannot change variables'
-      or ("name: there is no local variable '%s', and this debug adapter does not support expressions"):format(args.name)
+      or ("name: there is no local variable '%s', and this adapter does not support expressions"):format(args.name)
     return nil, errors.new('tool_error', text)
   end
   if not body then

@@ -57,8 +57,8 @@ end
 --- Providers of nvim-dap itself, for `dap.configurations` and launch.json, which are read here.
 local BUILT_IN = { ['dap.global'] = true, ['dap.launch.json'] = true }
 
---- Returns configurations that plugins provide for the current file (nvim-dap 0.8 and later). A provider runs in its own
---- coroutine; one that waits, such as for the user, is left out.
+--- Returns configurations that plugins provide for the current file (nvim-dap 0.8 and later). A provider runs in its
+--- own coroutine; one that waits, such as for the user, is left out.
 ---@param dap table
 ---@return mcp-tools.dap.FoundConfig[]
 local function provided(dap)
@@ -106,10 +106,10 @@ function M.interactive_fields(config)
   local names = {}
   --- Functions here find something out, such as an interpreter, and do not ask.
   local quiet = { pythonPath = true, python = true, cwd = true, env = true }
-  local function look(key, value, top)
+  local function visit(key, value, top)
     if type(value) == 'table' then
       for _, item in pairs(value) do
-        look(key, item, false)
+        visit(key, item, false)
       end
     elseif
       (type(value) == 'function' or type(value) == 'thread') and not (top and quiet[key])
@@ -119,7 +119,7 @@ function M.interactive_fields(config)
     end
   end
   for key, value in pairs(config) do
-    look(key, value, true)
+    visit(key, value, true)
   end
   local list = vim.tbl_keys(names)
   table.sort(list)
@@ -276,7 +276,7 @@ function M.refusal(config)
 end
 
 --- Configurations that were shown for approval, by the arguments of the call.
-local shown = lru(20)
+local previewed = lru(20)
 
 --- The configuration as text, for the user who approves it.
 ---@param args table
@@ -290,19 +290,19 @@ function M.preview(args, root)
     return nil, err
   end
   local text = vim.inspect(config)
-  shown:set(canonical_json.text(args), text)
+  previewed:set(canonical_json.text(args), text)
   return text
 end
 
---- Returns an error if a configuration differs from the one shown for approval: `${file}` is another file, or launch.json
---- has changed.
+--- Returns an error if a configuration differs from the one shown for approval: `${file}` is another file, or
+--- launch.json has changed.
 ---@param args table
 ---@param config table
 ---@return mcp-tools.Error?
 function M.has_changed(args, config)
   local key = canonical_json.text(args)
-  local before = shown:get(key)
-  shown:set(key, nil)
+  local before = previewed:get(key)
+  previewed:set(key, nil)
   if before and before ~= vim.inspect(config) then
     local text = 'configuration: it has changed since it was shown for approval; call again'
     return errors.new('stale', text)

@@ -1,5 +1,5 @@
---- Variables of a stopped program: scopes, names, values, and changes since the last answer. Variables with secret names
---- are withheld with all their contents.
+--- Variables of a stopped program: scopes, names, values, and changes since the last answer. Variables with secret
+--- names are withheld with all their contents.
 
 local errors = require('mcp-tools.errors')
 local request = require('mcp-tools.editor.dap.request')

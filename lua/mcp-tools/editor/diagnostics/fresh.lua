@@ -169,7 +169,7 @@ local function push(ctx, client, bufnr, over)
     local sent = state.sent[uri]
     return server_state.has_begun_work_since(state, sent and sent.at or 0)
   end
-  local function is_unheard() -- it may have published before we began to listen
+  local function is_unobserved() -- it may have published before we began to listen
     return not state.sent[uri] and not state.published[uri] and vim.uv.hrtime() - state.since > CHANCE
   end
   local function is_versioned()
@@ -210,7 +210,7 @@ local function push(ctx, client, bufnr, over)
       and is_fresh(client, bufnr)
     then
       return 'yes'
-    elseif not is_fresh(client, bufnr) and (silent >= ROUNDS or is_unheard()) then
+    elseif not is_fresh(client, bufnr) and (silent >= ROUNDS or is_unobserved()) then
       note_silent(client, bufnr)
       local text = '%s has published nothing since the change; earlier diagnostics are assumed to be valid'
       return 'assumed', text:format(client.name)

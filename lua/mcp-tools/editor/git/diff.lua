@@ -10,7 +10,7 @@ local M = {}
 --- Maximum number of files in one diff, for the length of the command line.
 M.MAX_FILES = 2000
 --- Number of files that are checked before the main loop gets a turn.
-local LOOKS = 50
+local CHUNK = 50
 
 local ESCAPES = { ['"'] = '\\"', ['\\'] = '\\\\', ['\a'] = '\\a', ['\b'] = '\\b', ['\t'] = '\\t', ['\n'] = '\\n' }
 ESCAPES['\v'], ESCAPES['\f'], ESCAPES['\r'] = '\\v', '\\f', '\\r'
@@ -89,7 +89,7 @@ function M.files(ctx, command, path)
         table.insert(found.withheld, name)
       end
     end
-    if i % LOOKS == 0 then
+    if i % CHUNK == 0 then
       coroutine.yield()
     end
   end

@@ -53,8 +53,8 @@ local SETTINGS = {
   'submodule.recurse=false',
 }
 
---- After a colon git may quote the contents of any file that a link or the configuration makes it read. Only these fixed
---- reasons are repeated.
+--- After a colon git may quote the contents of any file that a link or the configuration makes it read. Only these
+--- fixed reasons are repeated.
 local REASONS = { ['No such file or directory'] = true, ['Permission denied'] = true, ['Not a directory'] = true }
 
 --- Returns why git failed, without quoted contents.
@@ -64,8 +64,8 @@ local function fault_in(done)
   if not done.fault or not done.code or done.ended_by or done.signal ~= 0 then
     return done.fault
   end
-  local said = ('\n' .. done.stderr):match('\nfatal: [^\n]*') or ('\n' .. done.stderr):match('\nerror: [^\n]*')
-  local kind, text = (said or ''):match('^\n(%l+): (.*)$')
+  local line = ('\n' .. done.stderr):match('\nfatal: [^\n]*') or ('\n' .. done.stderr):match('\nerror: [^\n]*')
+  local kind, text = (line or ''):match('^\n(%l+): (.*)$')
   if not text then
     return ('git exited with code %d'):format(done.code)
   end
@@ -84,7 +84,8 @@ local function command_with(settings)
   return command
 end
 
---- Returns our environment without git's variables, and with fetching off: missing objects of a partial clone stay missing.
+--- Returns our environment without git's variables, and with fetching off: missing objects of a partial clone stay
+--- missing.
 ---@return table<string, string|false>
 local function environment()
   local env = {}
@@ -182,13 +183,13 @@ function M.run(args, opts, cb)
     end)
   end
   local env = environment()
-  local decided = vim.tbl_extend('force', env, { GIT_COMMON_DIR = found.common }, opts.env or {})
+  local fixed_env = vim.tbl_extend('force', env, { GIT_COMMON_DIR = found.common }, opts.env or {})
   local function run(settings, more, how)
     local command = command_with(settings)
     vim.list_extend(command, { '--git-dir=' .. found.gitdir, '--work-tree=' .. found.worktree })
     process.run(
       vim.list_extend(command, more),
-      vim.tbl_extend('force', how, { env = decided, cwd = opts.cwd }),
+      vim.tbl_extend('force', how, { env = fixed_env, cwd = opts.cwd }),
       function(done)
         done.fault = fault_in(done)
         how.cb(done)
@@ -196,16 +197,16 @@ function M.run(args, opts, cb)
     )
   end
   local brief = { ctx = opts.ctx, timeout = opts.timeout }
-  local function go_on(settings)
+  local function run_command(settings)
     local more = vim.iter({ args[1], options, vim.list_slice(args, 2) }):flatten():totable()
     run(vim.list_extend(vim.list_slice(SETTINGS), settings), more, vim.tbl_extend('force', opts, { cb = cb }))
   end
   local function list()
     local state = state_of_config(found)
     if remembered and remembered.state == state and remembered.until_ms > vim.uv.hrtime() / 1e6 then
-      return go_on(remembered.settings)
+      return run_command(remembered.settings)
     end
-    local function take(listed)
+    local function on_listed(listed)
       if not listed.ok then
         return cb(listed)
       end
@@ -217,9 +218,9 @@ function M.run(args, opts, cb)
       if state and not ('\0' .. listed.stdout):find('%zinclude') then
         remembered = { state = state, settings = settings, until_ms = vim.uv.hrtime() / 1e6 + REMEMBERED }
       end
-      go_on(settings)
+      run_command(settings)
     end
-    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = take }))
+    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = on_listed }))
   end
   if found.is_ours then
     return list()

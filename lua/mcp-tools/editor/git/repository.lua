@@ -63,8 +63,8 @@ local function is_below(path, directory)
   return vim.startswith(path, directory == '/' and '/' or directory .. '/')
 end
 
---- Whether the target of a `.git` file names this directory: a linked work tree has a file with the path of its `.git`, a
---- submodule a setting with its work tree.
+--- Whether the target of a `.git` file names this directory: a linked work tree has a file with the path of its `.git`,
+--- a submodule a setting with its work tree.
 ---@param gitdir string resolved
 ---@param directory string resolved
 ---@return boolean

@@ -48,8 +48,8 @@ function M.entries(text)
   return list
 end
 
---- Returns the full hash of a revision. Only commits are accepted: the diff of two blobs could show any file. Call it in
---- a coroutine.
+--- Returns the full hash of a revision. Only commits are accepted: the diff of two blobs could show any file. Call it
+--- in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param name string
 ---@return string? commit
@@ -79,14 +79,14 @@ end
 ---@return any commit nil without an error if the argument is missing
 ---@return mcp-tools.Error? err
 function M.of_argument(ctx, args, name, find)
-  local given = args[name]
-  if not given then
+  local name_given = args[name]
+  if not name_given then
     return nil
-  elseif not M.is_name(given) then
+  elseif not M.is_name(name_given) then
     local text = '%s: "%s" is not the name of one revision (a branch, a tag, a commit, HEAD~2)'
-    return nil, errors.new('validation_error', text:format(name, utf8.cut(given, SHOWN)))
+    return nil, errors.new('validation_error', text:format(name, utf8.cut(name_given, SHOWN)))
   end
-  local commit, fault = (find or M.commit)(ctx, given)
+  local commit, fault = (find or M.commit)(ctx, name_given)
   return commit, not commit and M.error_of(('%s: %s'):format(name, fault)) or nil
 end
 

@@ -71,13 +71,13 @@ local function key_of(what, args)
   if not found or not found.bufnr then
     return nil
   end
-  local given, place = vim.deepcopy(args), args_of.where(found.bufnr, args)
-  given.dry_run, given.wait_ms, given.path, given.symbol = nil, nil, nil, nil
-  given.bufnr, given.line, given.column = found.bufnr, place and place.line, place and place.column
-  local names, parts = vim.tbl_keys(given), { what }
+  local change, place = vim.deepcopy(args), args_of.where(found.bufnr, args)
+  change.dry_run, change.wait_ms, change.path, change.symbol = nil, nil, nil, nil
+  change.bufnr, change.line, change.column = found.bufnr, place and place.line, place and place.column
+  local names, parts = vim.tbl_keys(change), { what }
   table.sort(names)
   for _, name in ipairs(names) do
-    table.insert(parts, ('%s=%s'):format(name, given[name]))
+    table.insert(parts, ('%s=%s'):format(name, change[name]))
   end
   return table.concat(parts, '\1')
 end
@@ -125,9 +125,9 @@ function M.preview(what, args, text, run, again)
   if not again or args.dry_run then
     return text
   end
-  local given = vim.tbl_extend('force', args, { dry_run = true })
+  local dry_run = vim.tbl_extend('force', args, { dry_run = true })
   background.run(function(ctx)
-    local _, err = run(ctx, given)
+    local _, err = run(ctx, dry_run)
     return err
   end, function(err)
     if not (err and TRANSIENT[err.code]) then

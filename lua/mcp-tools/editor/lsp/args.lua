@@ -26,8 +26,8 @@ local PLACE = {
 }
 
 local PAGE = {
-  limit = { type = 'integer', description = 'At most so many', default = 500, minimum = 1, maximum = 10000 },
-  offset = { type = 'integer', description = 'Pass over so many', default = 0, minimum = 0 },
+  limit = { type = 'integer', description = 'Maximum number of results', default = 500, minimum = 1, maximum = 10000 },
+  offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
 }
 
 --- Returns the schema of `path` and `bufnr`, with more arguments.

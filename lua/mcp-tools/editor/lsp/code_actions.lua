@@ -29,16 +29,16 @@ M.MAX_LISTED = 1000
 ---@field diff string? of a dry run
 
 --- Actions that can still be applied, by their id.
-local kept = lru(M.MAX_LISTED)
+local by_id = lru(M.MAX_LISTED)
 local count = 0
 
----@param offer mcp-tools.lsp.ListedAction
+---@param listed mcp-tools.lsp.ListedAction
 ---@return string id
-local function keep(offer)
+local function keep(listed)
   count = count + 1
   -- The random part keeps other clients from guessing it.
   local id = ('a%d-%s'):format(count, vim.text.hexencode(assert(vim.uv.random(4))))
-  kept:set(id, offer)
+  by_id:set(id, listed)
   return id
 end
 
@@ -110,21 +110,21 @@ end
 
 --- Returns an action with the edit or command that its server adds on request.
 ---@param ctx mcp-tools.Ctx
----@param offer mcp-tools.lsp.ListedAction
+---@param listed mcp-tools.lsp.ListedAction
 ---@return table? action
 ---@return mcp-tools.Error? err
-local function resolved(ctx, offer)
-  local action, client = offer.action, offer.client
+local function resolved(ctx, listed)
+  local action, client = listed.action, listed.client
   if action.edit or type(action.command) == 'string' then
     return action
   end
   local provider = client.server_capabilities.codeActionProvider
   local can = type(provider) == 'table' and provider.resolveProvider
-    or clients.supports(client, 'codeAction/resolve', offer.bufnr)
+    or clients.supports(client, 'codeAction/resolve', listed.bufnr)
   if not can or not action.data and action.command then
     return action
   end
-  local result, err = request.ask(ctx, client, 'codeAction/resolve', action, offer.bufnr)
+  local result, err = request.ask(ctx, client, 'codeAction/resolve', action, listed.bufnr)
   if err and not action.command then
     return nil, err
   end
@@ -179,21 +179,21 @@ end
 
 --- Returns the action with an id if it can still be applied.
 ---@param id string
----@return table? offer
+---@return mcp-tools.lsp.ListedAction? listed
 ---@return mcp-tools.Error? err
 local function usable(id)
-  local offer = kept:get(id)
-  if not offer then
+  local listed = by_id:get(id)
+  if not listed then
     return nil,
       errors.new('not_found', ("apply: unknown action '%s'; list the actions again"):format(utf8.cut(id, 200)))
-  elseif not vim.api.nvim_buf_is_loaded(offer.bufnr) or clients.is_stopped(offer.client) then
+  elseif not vim.api.nvim_buf_is_loaded(listed.bufnr) or clients.is_stopped(listed.client) then
     return nil, errors.new('stale', 'apply: the file or its server was closed; list the actions again')
-  elseif vim.api.nvim_buf_get_changedtick(offer.bufnr) ~= offer.changedtick then
+  elseif vim.api.nvim_buf_get_changedtick(listed.bufnr) ~= listed.changedtick then
     return nil, errors.new('stale', 'apply: the file has changed since the actions were listed; list them again')
-  elseif offer.action.disabled then
-    return nil, errors.new('tool_error', 'apply: disabled: ' .. server_text.text(offer.action.disabled.reason))
+  elseif listed.action.disabled then
+    return nil, errors.new('tool_error', 'apply: disabled: ' .. server_text.text(listed.action.disabled.reason))
   end
-  return offer
+  return listed
 end
 
 --- Returns the text that is shown for approval of an action.
@@ -201,11 +201,11 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(id)
-  local offer, err = usable(id)
-  if not offer then
+  local listed, err = usable(id)
+  if not listed then
     return nil, err
   end
-  return offer.diff or ('%s: %s'):format(offer.client.name, server_text.text(offer.action.title))
+  return listed.diff or ('%s: %s'):format(listed.client.name, server_text.text(listed.action.title))
 end
 
 --- Applies a listed action.
@@ -215,32 +215,32 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.apply(ctx, id, dry_run)
-  local offer, err = usable(id)
-  if not offer then
+  local listed, err = usable(id)
+  if not listed then
     return nil, err
   end
   server_text.refresh(ctx)
   watched_files.notify_servers(ctx)
   local action
-  action, err = resolved(ctx, offer)
+  action, err = resolved(ctx, listed)
   if not action then
     return nil, err
   end
-  local answer = { title = server_text.text(action.title or offer.action.title), places = 0, files = {} }
+  local answer = { title = server_text.text(action.title or listed.action.title), places = 0, files = {} }
   if action.edit then
-    err = workspace_edit.carry_out(ctx, offer.client, action.edit, answer, dry_run, offer.diff)
+    err = workspace_edit.carry_out(ctx, listed.client, action.edit, answer, dry_run, listed.diff)
     if err then
       return nil, err
     end
   end
   local command = type(action.command) == 'string' and action or action.command
   if command and dry_run then
-    answer.note = ('it runs %s in %s, whose changes are not known before'):format(command.command, offer.client.name)
+    answer.note = ('it runs %s in %s, whose changes are not known before'):format(command.command, listed.client.name)
   elseif command then
     local edits
-    edits, err = execute(ctx, offer.client, offer.bufnr, command)
+    edits, err = execute(ctx, listed.client, listed.bufnr, command)
     for _, change in ipairs(edits) do
-      err = workspace_edit.carry_out(ctx, offer.client, change, answer, false) or err
+      err = workspace_edit.carry_out(ctx, listed.client, change, answer, false) or err
     end
     if err and #answer.files == 0 then
       return nil, err
@@ -250,7 +250,7 @@ function M.apply(ctx, id, dry_run)
   elseif not action.edit then
     return nil, errors.new('tool_error', 'apply: the action has neither an edit nor a command')
   end
-  offer.diff = answer.diff
+  listed.diff = answer.diff
   return workspace_edit.bounded(answer)
 end
 

@@ -78,7 +78,7 @@ end
 
 ---@param node table
 ---@return table
-local function shown(node)
+local function answer_of(node)
   local found = node.found
   return {
     name = server_text.text(node.item.name),
@@ -87,7 +87,7 @@ local function shown(node)
     line = found.line,
     column = found.column,
     lines = #node.calls > 0 and node.calls or nil,
-    children = #node.children > 0 and vim.tbl_map(shown, node.children) or nil,
+    children = #node.children > 0 and vim.tbl_map(answer_of, node.children) or nil,
   }
 end
 
@@ -122,7 +122,7 @@ function M.of(ctx, args, kind)
   return {
     of = server_text.text(items[1].name),
     total = #flat,
-    items = vim.tbl_map(shown, tops),
+    items = vim.tbl_map(answer_of, tops),
     truncated = #flat >= MAX_NODES or nil,
     incomplete = info.incomplete and info.incomplete .. ', so this may be a part' or nil,
   }

@@ -1,5 +1,5 @@
---- Locations from servers as answers: each file once, then `line: text` for each location in it. Files that clients must
---- not read come without text.
+--- Locations from servers as answers: each file once, then `line: text` for each location in it. Files that clients
+--- must not read come without text.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -157,15 +157,15 @@ function M.find(ctx, items, opts)
   local found = {}
   for i, item in ipairs(items) do
     local file, from, to = files[item.uri], item.range.start, item.range['end']
-    local here = file and lines[file] or {}
-    local raw = here[from.line]
+    local file_lines = file and lines[file] or {}
+    local raw = file_lines[from.line]
     found[i] = {
       path = file and access.shown(file, ctx.root) or access.name(item.uri),
       file = file or nil,
       line = from.line + 1,
       column = position.to_client(raw, from.character, item.encoding),
       end_line = to.line + 1,
-      end_column = position.to_client(here[to.line], to.character, item.encoding),
+      end_column = position.to_client(file_lines[to.line], to.character, item.encoding),
       text = not opts.without_text and raw and matches_text.shown(trim(raw)) or nil,
       raw = raw,
       data = item.data,

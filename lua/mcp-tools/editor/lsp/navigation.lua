@@ -149,10 +149,10 @@ local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
     return args_of.where(bufnr, { symbol = symbol }) -- the following request reports that there is no server
   end
   local found = matching(all or {}, symbol)
-  local given = utf8.cut(symbol, 200)
+  local shown_symbol = utf8.cut(symbol, 200)
   if #found > 1 then
     local text = 'symbol: %q matches %d definitions in %s: %s; give the full name path, or line'
-    return nil, errors.new('validation_error', text:format(given, #found, shown, listed(found)))
+    return nil, errors.new('validation_error', text:format(shown_symbol, #found, shown, listed(found)))
   end
   local word = args_of.word(symbol)
   if found[1] then
@@ -175,7 +175,7 @@ local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
     return each.name:lower():find(word:lower(), 1, true) ~= nil
   end, all or {})
   near = #near > 0 and near or all or {}
-  local text = ('symbol: %q is neither defined nor used in %s'):format(given, shown)
+  local text = ('symbol: %q is neither defined nor used in %s'):format(shown_symbol, shown)
   return nil, errors.new('not_found', text .. (#near > 0 and '; it defines ' .. listed(near) or ''))
 end
 
@@ -347,7 +347,7 @@ function M.references(ctx, args)
     narrow = 'files (a glob) or limit and offset give fewer',
   })
   if #items == 0 then
-    answer.note = ('nothing uses what stands at %s; line and column must be on a name'):format(M.name(spot))
+    answer.note = ('there are no references to %s; line and column must be on a name'):format(M.name(spot))
   end
   answer.withheld, answer.incomplete = withheld, M.incomplete({ info })
   return answer

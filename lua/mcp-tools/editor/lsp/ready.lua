@@ -162,7 +162,8 @@ end
 ---@return boolean
 local function is_quiet(client)
   local state, now = server_state.of(client), vim.uv.hrtime()
-  return server_state.reading_project(state) == nil and now - state.ended_at > QUIET and now > (state.unsettled_until or 0)
+  local is_settled = now - state.ended_at > QUIET and now > (state.unsettled_until or 0)
+  return is_settled and not server_state.reading_project(state)
 end
 
 --- Waits until a server is ready.

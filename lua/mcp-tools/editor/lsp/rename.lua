@@ -42,8 +42,9 @@ end
 ---@param rename mcp-tools.lsp.Renaming
 ---@return fun(): table?, mcp-tools.Error? wait returns the changes
 local function begin_rename(rename)
-  local params = lsp.place(rename.spot.bufnr, rename.spot.line, rename.spot.column, { newName = rename.new })(rename.client)
-  return request.begin(rename.ctx, rename.client, METHOD, params, rename.spot.bufnr)
+  local spot = rename.spot
+  local params = lsp.place(spot.bufnr, spot.line, spot.column, { newName = rename.new })(rename.client)
+  return request.begin(rename.ctx, rename.client, METHOD, params, spot.bufnr)
 end
 
 --- Returns the old name from the answer to `prepareRename`.

@@ -1,7 +1,7 @@
 --- Checks before a rename: places that the server would leave out, and definitions that already have the new name.
 ---
---- A server that has not read the whole project renames a part of it and reports success. So the project is searched for
---- the old name, and the server is asked for the definitions of the remaining places.
+--- A server that has not read the whole project renames a part of it and reports success. So the project is searched
+--- for the old name, and the server is asked for the definitions of the remaining places.
 
 local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')

@@ -12,7 +12,7 @@ local M = {}
 --- Default timeout, ms.
 M.TIMEOUT_MS = 20000
 --- Interval of the check whether the server still runs: no event reports its death.
-local LOOK_MS = 500
+local CHECK_MS = 500
 --- `RequestCancelled`.
 local CANCELLED = -32800
 
@@ -45,7 +45,7 @@ end
 ---@return fun() cancel after which `cb` is not called
 local function send(sent, cb)
   local client, method = sent.client, sent.method
-  local id, look, over
+  local id, check, over
   local state, asked_at = server_state.of(client), vim.uv.hrtime()
   local asked = state.asked
   local function stop()
@@ -53,8 +53,8 @@ local function send(sent, cb)
     if id then
       asked[id] = nil
     end
-    if look then
-      look:stop()
+    if check then
+      check:stop()
     end
   end
   local function finish(err, result, code, text)
@@ -81,7 +81,7 @@ local function send(sent, cb)
   end
   asked[id] = 'waiting'
   local limit = vim.uv.hrtime() + sent.timeout * 1e6
-  look = timer.every(LOOK_MS, function()
+  check = timer.every(CHECK_MS, function()
     if clients.is_stopped(client) then
       finish(nil, nil, 'tool_error', ('%s stopped before it answered %s'):format(client.name, method))
     elseif is_cancelled() then

@@ -102,7 +102,8 @@ local READS = 1e9
 ---@param now integer ns
 ---@return boolean
 local function is_of_change(state, now)
-  local is_read = state.answered_at > state.opened_at and now - state.opened_at > READS and now > (state.unsettled_until or 0)
+  local is_settled = now - state.opened_at > READS and now > (state.unsettled_until or 0)
+  local is_read = is_settled and state.answered_at > state.opened_at
   return is_read and now - state.changed_at < LOOKS
 end
 
@@ -308,25 +309,25 @@ end
 --- texts may have the same.
 ---@param state mcp-tools.lsp.ServerState
 ---@param uri string
----@param anew boolean earlier diagnostics are of another text
+---@param is_new_text boolean earlier diagnostics are of another text
 ---@param version integer? nil: it was closed
-function M.note_sent(state, uri, anew, version)
+function M.note_sent(state, uri, is_new_text, version)
   uri = vim.uri_from_fname(vim.uri_to_fname(uri))
   local now, before = vim.uv.hrtime(), state.sent[uri]
   local last = before and before.version
   if version then
     local extension = uri:match('%.([%w_]+)$') or ''
     state.extension = state.extension or extension
-    state[(anew or extension ~= state.extension) and 'opened_at' or 'changed_at'] = now
+    state[(is_new_text or extension ~= state.extension) and 'opened_at' or 'changed_at'] = now
   end
   state.sent[uri] = {
     at = now,
     version = version or last,
     reused = version ~= nil and last ~= nil and version <= last,
-    closed = anew and not version,
+    closed = is_new_text and not version,
     reopened = version ~= nil and before ~= nil and before.closed,
   }
-  if anew then
+  if is_new_text then
     state.published[uri] = nil
   end
 end
@@ -416,8 +417,8 @@ local TICK_MS = 20
 ---@param condition fun(): T? must not wait; its errors are raised here
 ---@return T? value nil: timeout
 function M.await(ctx, ms, condition)
-  return await_until(ctx, ms, function(look)
-    local ticks, stop = timer.every(TICK_MS, look), M.on_news(look)
+  return await_until(ctx, ms, function(check)
+    local ticks, stop = timer.every(TICK_MS, check), M.on_news(check)
     return function()
       ticks:stop()
       stop()

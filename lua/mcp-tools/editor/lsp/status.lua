@@ -13,9 +13,9 @@ local timer = require('mcp-tools.util.timer')
 local M = {}
 
 --- A server that has not exited by then is stopped by force, ms.
-local ENDS_MS = 3000
+local EXIT_MS = 3000
 --- Interval of the check whether it has exited, ms.
-local LOOK_MS = 20
+local CHECK_MS = 20
 
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
@@ -95,7 +95,7 @@ end
 ---@param client vim.lsp.Client
 ---@param cb fun(id: integer?, files: integer)
 local function restart(client, cb)
-  local files, config, over = files_of(client), client.config, vim.uv.hrtime() + ENDS_MS * 1e6
+  local files, config, over = files_of(client), client.config, vim.uv.hrtime() + EXIT_MS * 1e6
   local forced, ticks = false, nil
   local function start()
     ticks:stop()
@@ -112,7 +112,7 @@ local function restart(client, cb)
     cb(id, #files)
   end
   clients.stop(client)
-  ticks = timer.every(LOOK_MS, function()
+  ticks = timer.every(CHECK_MS, function()
     if clients.is_stopped(client) and not vim.lsp.get_client_by_id(client.id) then
       return start()
     elseif vim.uv.hrtime() < over then
@@ -120,7 +120,7 @@ local function restart(client, cb)
     elseif forced then
       return start()
     end
-    forced, over = true, over + ENDS_MS * 1e6
+    forced, over = true, over + EXIT_MS * 1e6
     clients.stop(client, true)
   end)
 end

@@ -130,7 +130,8 @@ function M.plan(ctx, change, client, changed)
   local plan, pause = { files = {}, count = 0 }, time_slice.of(ctx)
   for uri, each in vim.spairs(files) do
     if not uri:find('^file:') then
-      return nil, errors.new('tool_error', ('the server wants to change %s, which is not a file'):format(access.name(uri)))
+      local text = 'the server wants to change %s, which is not a file'
+      return nil, errors.new('tool_error', text:format(access.name(uri)))
     end
     local path = paths.resolve(vim.uri_to_fname(uri))
     local bufnr
@@ -139,8 +140,8 @@ function M.plan(ctx, change, client, changed)
       return nil, err
     end
     local version = type(each.version) == 'number' and each.version or nil
-    local known = vim.lsp.util.buf_versions[bufnr]
-    if version and known and version > 0 and version < known and not (changed or {})[path] then
+    local newest = vim.lsp.util.buf_versions[bufnr]
+    if version and newest and version > 0 and version < newest and not (changed or {})[path] then
       local text = '%s has changed since the server was asked; ask again'
       return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
     end

@@ -1,8 +1,8 @@
 --- Regular expression searches with ripgrep, or else with `git grep -P`.
 ---
 --- The same program finds candidate files on disk and the matches in a text. It is given texts as the editor has them,
---- so results are correct for unsaved text, other encodings and CRLF files. A pattern that takes too long is stopped with
---- its process.
+--- so results are correct for unsaved text, other encodings and CRLF files. A pattern that takes too long is stopped
+--- with its process.
 
 local errors = require('mcp-tools.errors')
 local git = require('mcp-tools.editor.git')
@@ -272,10 +272,10 @@ local function git_grep(ctx, args, text)
   end
   ctx.call:on_end(clean)
   local function step(fn, ...)
-    local given = { ... }
+    local sent_args = { ... }
     return ctx:await(function(done)
       table.insert(
-        given,
+        sent_args,
         vim.schedule_wrap(function(err, value)
           if is_clean then
             clean() -- deletes what was created after the end
@@ -283,7 +283,7 @@ local function git_grep(ctx, args, text)
           done(not err and (value or true) or nil, err)
         end)
       )
-      fn(unpack(given))
+      fn(unpack(sent_args))
     end)
   end
   local ok, err = step(uv.fs_mkdir, directory, 448) -- 0700

@@ -48,8 +48,8 @@ function M.place(ctx, path)
   return { path = resolved, is_directory = stat.type == 'directory', allowed = not inside }
 end
 
---- Compiles globs to one function. Globs without `/` match names, others match relative paths; those that begin with `!`
---- exclude.
+--- Compiles globs to one function. Globs without `/` match names, others match relative paths; those that begin with
+--- `!` exclude.
 ---@param globs string[]?
 ---@return (fun(relative: string): boolean)?
 ---@return mcp-tools.Error? err

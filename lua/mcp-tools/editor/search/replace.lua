@@ -106,7 +106,8 @@ local function places_of(ctx, found, replacement)
   return places
 end
 
---- Returns the replacement of a match: `$0` and `$1` are the match and a group of a regular expression, `$$` is a dollar.
+--- Returns the replacement of a match: `$0` and `$1` are the match and a group of a regular expression, `$$` is a
+--- dollar.
 ---@param replacement string
 ---@param groups table<string, string>?
 ---@param room integer
@@ -132,7 +133,7 @@ function M.plan(ctx, args)
   if not found then
     return nil, err
   elseif found.cut or #found.files > M.MAX_FILES or found.total > M.MAX_PLACES then
-    local text = '%d matches in %d files; the maximum is %d in %d: narrow it with path or globs'
+    local text = '%d occurrences in %d files; the maximum is %d in %d: narrow it with path or globs'
     return nil, errors.new('too_large', text:format(found.total, #found.files, M.MAX_PLACES, M.MAX_FILES))
   end
   local places
@@ -376,7 +377,7 @@ function M.preview(args, again)
     end)
   end
   local text =
-    'replaces %d matches of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'
+    'replaces %d occurrences of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'
   return text:format(args.expected_count or 0, args.query, args.replacement, args.path or 'the project')
 end
 

@@ -142,7 +142,7 @@ function M.find(ctx, args)
 end
 
 --- Edits that were shown for approval and run if the text is unchanged: { text, edits }.
-local shown = lru(32)
+local previewed = lru(32)
 --- Files of symbols that were shown for approval without a path.
 
 ---@param target mcp-tools.Target
@@ -233,7 +233,7 @@ function M.edits(ctx, found, args, make)
   local bufnr = found.source.bufnr
   local lines, filetype = api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   local text = table.concat(lines, '\n') .. '\n'
-  local before = shown:get(key_of(found.source, args))
+  local before = previewed:get(key_of(found.source, args))
   if before and before.text == text then
     return before.edits, nil, text
   end
@@ -306,7 +306,7 @@ local function prepare(args, make, again)
     local edits, text
     edits, err, text = M.edits(ctx, found, args, make)
     if edits then
-      shown:set(key_of(found.source, args), { text = text, edits = edits })
+      previewed:set(key_of(found.source, args), { text = text, edits = edits })
       places:set(args.symbol, not args.path and not args.bufnr and found.source.path or nil)
     end
     find.close(found.source)
@@ -355,7 +355,7 @@ function M.preview(args, make, again)
       return nil, err
     end
   end
-  local record = target and shown:get(key_of(target, args))
+  local record = target and previewed:get(key_of(target, args))
   local lines = record and lines_of(target, record)
   if not record or not lines or record.text ~= table.concat(lines, '\n') .. '\n' then
     if again then

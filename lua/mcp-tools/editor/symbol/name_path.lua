@@ -41,7 +41,7 @@ function M.parse(text, argument)
     table.insert(parts, { name = name or part, nth = tonumber(nth) })
   end
   if #parts == 0 then
-    local fault = '%s: %q is not a name path; use `name`, `Class/method`, `/Class` (top level) or `name[2]` (the second)'
+    local fault = '%s: %q is not a name path: use `name`, `Class/method`, `/Class` (top level) or `name[2]`'
     return nil, errors.new('validation_error', fault:format(argument, text:sub(1, 100)))
   end
   return { absolute = text:sub(1, 1) == '/', parts = parts, given = text }

@@ -13,8 +13,8 @@ local SLICE_US = 4000
 local MAX_SLICES = 2000
 --- Time of work between two turns of the main loop, ns.
 local TURN = 4e6
---- Maximum number of children of a node. Listing those of an ERROR node takes quadratic time, in one step that cannot be
---- interrupted.
+--- Maximum number of children of a node. Listing those of an ERROR node takes quadratic time, in one step that cannot
+--- be interrupted.
 M.MAX_CHILDREN = 2000
 
 --- The runtime path is searched again for a missing parser after this time, ns.

@@ -1,5 +1,5 @@
---- Inspects syntax trees: nodes around a position, and captures of a query. Queries that would block the main thread are
---- refused.
+--- Inspects syntax trees: nodes around a position, and captures of a query. Queries that would block the main thread
+--- are refused.
 
 local errors = require('mcp-tools.errors')
 local result = require('mcp-tools.editor.result')
@@ -175,8 +175,8 @@ local function excess_of(query)
   end
 end
 
---- Predicates that take time proportional to the text of a node. Others run patterns or code of plugins, in one step that
---- cannot be interrupted.
+--- Predicates that take time proportional to the text of a node. Others run patterns or code of plugins, in one step
+--- that cannot be interrupted.
 local PREDICATES = { 'eq', 'any-of', 'contains', 'has-parent', 'has-ancestor' }
 
 --- Returns the first predicate or directive of a query that is not allowed.
@@ -253,10 +253,10 @@ function M.query(ctx, args)
     treesitter.is_wide(root, done)
   end)
   if is_wide then
-    local text = '%s: a syntax error makes its tree too wide to search; treesitter_scope shows the nodes around a position'
+    local text = '%s: a syntax error makes its tree too wide to search; treesitter_scope shows nodes around a position'
     return nil, errors.new('tool_error', text:format(file.shown))
   elseif is_too_deep(ctx, root, is_old) then
-    local text = '%s: its tree has more than %d levels; treesitter_scope shows the nodes around a position'
+    local text = '%s: its tree has more than %d levels; treesitter_scope shows nodes around a position'
     return nil, errors.new('tool_error', text:format(file.shown, MAX_DEPTH))
   elseif is_old() then
     return nil, errors.new('busy', ('%s has changed; try again'):format(file.shown))

@@ -350,7 +350,7 @@ local function begin(ctx, config, expected)
   if entry.fault then
     control.abandon(entry)
     return nil, errors.new('tool_error', ('the debug adapter refused to %s: %s'):format(config.request, entry.fault))
-    elseif entry.ended and not entry.started then
+  elseif entry.ended and not entry.started then
     return nil, errors.new('tool_error', 'the debug adapter ended before the program began; see :DapShowLog')
   end
   return entry

@@ -25,8 +25,8 @@ M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'H
 local MAX_MESSAGE = 500
 --- The same in a view, and bytes of it that are searched for secrets: at least as much as the characters can take.
 local MAX_VIEWED, MAX_LOOKED_AT = 2000, 9000
---- Diagnostics of one view.
 --- Maximum number of diagnostics in one view.
+local MAX_VIEW = 1000
 --- Number of findings between two checks of the clock.
 local STEP = 100
 

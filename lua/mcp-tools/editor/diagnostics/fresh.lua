@@ -266,9 +266,10 @@ local function reporting(list, bufnr)
   local active = vim.tbl_filter(function(client)
     return not is_mute(client, bufnr)
   end, list)
-  return #active > 0 and active or vim.tbl_filter(function(client)
-    return server_state.of(client).has_published
-  end, list)
+  return #active > 0 and active
+    or vim.tbl_filter(function(client)
+      return server_state.of(client).has_published
+    end, list)
 end
 
 --- Waits until servers have reported on other files than the changed one.

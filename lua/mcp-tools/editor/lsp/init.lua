@@ -1,6 +1,6 @@
-Requests from tools to the language servers of a buffer: waits until they are ready, sends, returns the answer.
+--- Requests from tools to the language servers of a buffer: waits until they are ready, sends, returns the answer.
 ---
-local target, err = lsp.target(ctx, args)                     -- the buffer, loaded if necessary
+---   local target, err = lsp.target(ctx, args)                     -- the buffer, loaded if necessary
 ---   local place = lsp.place(target.bufnr, line, column)           -- parameters for each client's encoding
 ---   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', place)
 

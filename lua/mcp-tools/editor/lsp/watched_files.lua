@@ -115,8 +115,8 @@ local function no_pause() end
 ---@param changes table<string, integer> path → type
 ---@param pause? fun()
 ---@return table[] list
----@return table[] list
 ---@return integer looks ns in which a server reads them
+local function message(changes, pause)
   pause = pause or no_pause
   local list, looks, known, doubted = {}, 0, open_files(), {}
   for path, kind in vim.spairs(changes) do

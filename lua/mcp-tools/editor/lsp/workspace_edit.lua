@@ -40,8 +40,7 @@ local function by_uri(change)
   local found = {}
   for _, each in ipairs(change.documentChanges or {}) do
     if each.kind then
-      local text =
-        'the server also wants to %s a file (%s), which this tool does not do; use file_move or file_write'
+      local text = 'the server also wants to %s a file (%s), which this tool does not do; use file_move or file_write'
       local where = vim.uri_to_fname(each.newUri or each.uri)
       return nil, errors.new('tool_error', text:format(each.kind, where))
     end
@@ -291,10 +290,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
   if not plan then
     return err
   elseif diff and not dry_run and M.preview(plan, ctx.root) ~= diff then
-    return errors.new(
-      'stale',
-      'apply: the change differs from the diff that was shown; list the actions again'
-    )
+    return errors.new('stale', 'apply: the change differs from the diff that was shown; list the actions again')
   end
   if dry_run then
     answer.places = (answer.places or 0) + plan.count

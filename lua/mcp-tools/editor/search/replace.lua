@@ -149,8 +149,7 @@ function M.plan(ctx, args)
       local place = places[i][k]
       local new = replaced(args.replacement, place.groups, room)
       if not new then
-        local text =
-          'replacement: all replacements would be more than %d MiB; make it shorter, or narrow it with path'
+        local text = 'replacement: all replacements would be more than %d MiB; make it shorter, or narrow it with path'
         return nil, errors.new('too_large', text:format(MAX_NEW / 1024 / 1024))
       end
       room = room - #new
@@ -195,8 +194,7 @@ function M.chosen(plan, ids)
     end
   end
   if out.total ~= left then
-    local text =
-      'ids: %d of %d no longer exist, the text has changed; nothing was replaced, make a dry run again'
+    local text = 'ids: %d of %d no longer exist, the text has changed; nothing was replaced, make a dry run again'
     return nil, errors.new('stale', text:format(left - out.total, left))
   end
   return out

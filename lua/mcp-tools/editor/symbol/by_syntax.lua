@@ -108,8 +108,8 @@ local function query_of(lang)
     for _, name in ipairs(types_of(lang)) do
       table.insert(sources, ('(%s) @%s'):format(name, TYPES[name]))
     end
-    if parse(lang, { source }) then -- grammars change between versions
-      if parse(lang, { source }) then -- grammars change
+    for _, source in ipairs(MORE[lang] or {}) do
+      if parse(lang, { source }) then -- grammars change between versions
         table.insert(sources, source)
       end
     end

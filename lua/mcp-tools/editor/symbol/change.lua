@@ -121,7 +121,7 @@ end
 ---@return mcp-tools.Error
 local function refused(path, why)
   local text = 'symbol: %s was not changed: %s; use buffer_edit'
-  local text = 'symbol: %s was not changed: %s; use buffer_edit'
+  return errors.new('tool_error', text:format(path, why))
 end
 
 --- Finds the symbol that arguments mean.
@@ -144,6 +144,7 @@ end
 --- Edits that were shown for approval and run if the text is unchanged: { text, edits }.
 local previewed = lru(32)
 --- Files of symbols that were shown for approval without a path.
+local places = lru(32)
 
 ---@param target mcp-tools.Target
 ---@param args table

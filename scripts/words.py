@@ -32,12 +32,19 @@ CONVERTED: tuple[str, ...] = (
     "lua/mcp-tools/ui",
     "plugin",
     "rplugin",
+    "lua/mcp-tools/editor/dap",
+    "lua/mcp-tools/editor/diagnostics",
+    "lua/mcp-tools/editor/git",
+    "lua/mcp-tools/editor/lsp",
+    "lua/mcp-tools/editor/search",
+    "lua/mcp-tools/editor/symbol",
+    "lua/mcp-tools/editor/treesitter",
 )
 """Paths relative to the root, such as `lua/mcp-tools/registry`; `.` is everything."""
 SUFFIXES = (".lua", ".py", ".md", ".txt")
 PHRASES = {
     r"the person\b|\bpeople\b": "the user",
-    r"\b(is|are) none\b": "is not a valid …, unknown, invalid",
+    r"(?<!there )\b(is|are) none\b": "is not a valid …, unknown, invalid",
     r"\bis another by now\b": "has changed",
     r"\bmends?\b|\bmended\b": "fixes, repairs",
     r"\btells? of\b|\bis told\b|\bare told\b": "reports, notifies",

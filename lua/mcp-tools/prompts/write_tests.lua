@@ -54,7 +54,7 @@ local function complete_symbol(ctx, prefix, arguments)
       return looked_at == MAX_NAMES
     end)
     ctx(values)
-  end, { within = symbol.PERSON_MS }))
+  end, { within = symbol.INTERACTIVE_MS }))
 end
 
 return {

@@ -40,7 +40,7 @@ describe('file_search', function()
       globs[i] = ('{a,b}'):rep(20)
     end
     local _, err = search({ query = 'post', globs = globs })
-    t.eq({ 'validation_error', 'globs: at most 2000 bytes in all' }, { err.code, err.message })
+    t.eq({ 'validation_error', 'globs: the maximum is 2000 bytes in total' }, { err.code, err.message })
   end)
 
   it('looks through the open buffers for many files at once', function()
@@ -181,10 +181,10 @@ describe('file_replace', function()
     search_programs.use('rg')
     project.write('many.txt', ('x\n'):rep(9000))
     local args = { query = 'x', replacement = ('y'):rep(1000), path = 'many.txt' }
-    t.matches('would make more than 4 MiB of all places', select(2, replace(args)).message)
+    t.matches('would be more than 4 MiB', select(2, replace(args)).message)
     project.write('many.txt', ('x'):rep(9000) .. '\n')
     args = { query = '(x+)', replacement = ('$1'):rep(1000), path = 'many.txt', regex = true }
-    t.matches('would make more than 4 MiB of all places', select(2, replace(args)).message)
+    t.matches('would be more than 4 MiB', select(2, replace(args)).message)
     args.replacement = '$0$$$2a'
     t.matches('^1 occurrences in 1 files, nothing replaced yet', (replace(args)))
     args.dry_run, args.expected_count = false, 1

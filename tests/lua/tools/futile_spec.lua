@@ -66,7 +66,7 @@ describe('nobody is asked for', function()
   end)
 
   it('an action that is no longer offered, a symbol of a file that is not there', function()
-    answered('not_found', 'list them again', 'lsp_code_actions', { apply = 'none' })
+    answered('not_found', 'list the actions again', 'lsp_code_actions', { apply = 'none' })
     answered('not_found', 'there is no file b.lua', 'symbol_replace', { symbol = 'x', path = 'b.lua', body = 'x' })
     answered('not_found', 'not open', 'undo_restore', { path = 'a.lua', seq = 1 })
     answered('validation_error', 'command', 'shell_run', {})
@@ -122,7 +122,7 @@ describe('nobody is asked for', function()
     rename.line = 9
     answered('validation_error', 'line: 9 is beyond', 'lsp_rename', rename)
     rename.line, rename.column, rename.symbol = nil, nil, 'three'
-    answered('not_found', 'symbol: "three" does not stand', 'lsp_rename', rename)
+    answered('not_found', 'symbol: "three" is not in', 'lsp_rename', rename)
     answered('not_found', 'double cannot answer textDocument/formatting', 'lsp_format', { path = 'a.lua' })
     answered('access_denied', 'needs approval', 'lsp_restart', {})
   end)

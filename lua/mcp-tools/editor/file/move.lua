@@ -216,7 +216,7 @@ local function take_back(moved, done)
     end
     take_back(moved, done)
   end
-  workspace_edit.take_back(each.plan, each.files, go_on)
+  workspace_edit.revert(each.plan, each.files, go_on)
 end
 
 --- Asks servers what changes elsewhere, and changes it.
@@ -230,7 +230,7 @@ local function change_others(ctx, from, to, is_folder, moved)
   for _, client in ipairs(clients.of(nil)) do
     local bufnr = next(client.attached_buffers)
     if bufnr and minds(client, 'willRename', from, is_folder) then
-      local unready = lsp.settle(ctx, client, bufnr, WILL)
+      local unready = lsp.wait_until_ready(ctx, client, bufnr, WILL)
       if unready then
         return errors.new('busy', ('%s, so that it cannot say what changes elsewhere; try again'):format(unready))
       end
@@ -243,7 +243,7 @@ local function change_others(ctx, from, to, is_folder, moved)
         moved_imports.correct(plan.files, from, to)
         for _, file in ipairs(plan.files) do
           -- What is moved was saved, and stays so.
-          file.write = file.write or is_at_or_below(file.place, from)
+          file.write = file.write or is_at_or_below(file.resolved, from)
         end
         files, err = workspace_edit.apply(ctx, plan)
         if files then
@@ -330,7 +330,7 @@ local function broken_imports(ctx, moved)
   end
   local problems, unchecked = {}, math.max(0, #order - MAX_CHECKED)
   local over, pause = uv.hrtime() + CHECK_MS * 1e6, time_slice.of(ctx)
-  watched_files.tell(ctx, true)
+  watched_files.notify_servers(ctx, true)
   for i = 1, math.min(#order, MAX_CHECKED) do
     local bufnr = order[i]
     local served = api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}

@@ -100,7 +100,7 @@ function M.correct(files, from, to)
       local line = each.text == stem and each.start_line == each.end_line and file.before[each.start_line + 1]
       local edit = line
         and package_edit(line, each, function(package)
-          return moved(package, file.place, old, new)
+          return moved(package, file.resolved, old, new)
         end)
       if edit and not taken[edit.start_line .. ' ' .. edit.start_col] then
         taken[edit.start_line .. ' ' .. edit.start_col] = true

@@ -43,8 +43,8 @@ describe('a base', function()
     git('update-ref', 'refs/evil', blob)
     project.write('a.lua', 'two\n')
     for _, base in ipairs({ blob, tree, 'of-blob', 'refs/evil', 'HEAD^{tree}', blob:sub(1, 12), 'nothing' }) do
-      t.matches('is no commit of this repository$', review({ base = base }))
-      t.matches('is no commit of this repository$', review({ base = base, path = 'a.lua' }))
+      t.matches('is not a commit of this repository$', review({ base = base }))
+      t.matches('is not a commit of this repository$', review({ base = base, path = 'a.lua' }))
     end
     git('tag', '-a', '-m', 'x', 'of-commit')
     for _, base in ipairs({ 'HEAD', 'main', '@', 'HEAD~0', 'of-commit', git('rev-parse', 'HEAD') }) do

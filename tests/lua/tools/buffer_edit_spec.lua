@@ -125,7 +125,7 @@ describe('buffer_edit', function()
     local fine = { search = 'return', replace = 'give' }
     for pattern, edits in pairs({
       ['overlaps'] = { fine, { search = 'return a', replace = '' } },
-      ['search, or start_line'] = { fine, { replace = '' } },
+      ['either search'] = { fine, { replace = '' } },
       ['give either'] = { fine, { search = 'a', start_line = 1, replace = '' } },
       ['lines 9%-9 are not in the text'] = { fine, { start_line = 9, replace = '' } },
       ['start_line %- 1'] = { fine, { start_line = 3, end_line = 1, replace = '' } },

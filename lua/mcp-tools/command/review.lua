@@ -3,7 +3,7 @@
 local access = require('mcp-tools.privacy.access')
 local approval = require('mcp-tools.ui.approval')
 local change_marks = require('mcp-tools.ui.change_marks')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local core = require('mcp-tools.core')
 local diff_view = require('mcp-tools.ui.window.diff')
 local notify = require('mcp-tools.notify')
@@ -99,7 +99,7 @@ end
 local function place_of(change)
   local loaded = change.bufnr and api.nvim_buf_is_loaded(change.bufnr)
   local now = loaded and api.nvim_buf_get_lines(change.bufnr, 0, -1, false) or changes.after(change)
-  local back, gone = changes.way_back(change, now), true
+  local back, gone = changes.reverse_hunks(change, now), true
   for _, hunk in ipairs(back) do
     gone = gone and hunk.is_there == true
   end

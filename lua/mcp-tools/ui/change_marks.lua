@@ -3,7 +3,7 @@
 --- The id of a mark holds the number of its change, so nothing is kept beside the buffer. By default the line's number
 --- is coloured: a sign may open the sign column, and move the text under the person's eyes.
 
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local config = require('mcp-tools.config')
 local highlights = require('mcp-tools.ui.window.highlights')
 

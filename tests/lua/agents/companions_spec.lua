@@ -1,7 +1,7 @@
 -- Companions by what they tell and answer; what the agents make of it stands in tests/clients/test_companions.py.
 
 local agents = require('companion_sessions')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local context = require('mcp-tools.editor.context')
 local core = require('mcp-tools.core')
 local project = require('editor_project')

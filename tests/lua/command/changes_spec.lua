@@ -1,7 +1,7 @@
 -- every Neovim
 -- luacheck: globals vim.ui
 local command = require('mcp-tools.command')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local notifications = require('notifications')
 local project = require('editor_project')
 local t = require('helpers')

@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local change = require('mcp-tools.editor.edit.change')
-local changes = require('mcp-tools.editor.edit.changes')
+local history = require('mcp-tools.editor.edit.history')
 local disk = require('mcp-tools.editor.buffer.disk')
 local disk_writes = require('mcp-tools.editor.agents.disk_writes')
 local read = require('mcp-tools.privacy.read')
@@ -65,7 +65,7 @@ local function expect(session, accepted)
     local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as mcp-tools.Ctx]]
     local bufnr = buffers.of_path(path)
     local fields = { path = path, bufnr = bufnr, before = before, hunks = hunks, is_new = is_new }
-    local id = changes.note(ctx, fields, function(first, count)
+    local id = history.note(ctx, fields, function(first, count)
       return vim.list_slice(lines, first, first + count - 1)
     end)
     change.announce(path, bufnr, hunks, ctx, id)

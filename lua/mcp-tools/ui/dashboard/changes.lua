@@ -1,6 +1,6 @@
 --- Section: what agents have changed in this editor, in one row.
 
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 
 ---@return mcp-tools.Change[] newest first, without those that were taken back
 local function standing()

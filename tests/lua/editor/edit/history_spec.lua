@@ -1,5 +1,5 @@
 -- every Neovim
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local project = require('editor_project')
 local revert = require('mcp-tools.editor.edit.revert')
 local t = require('helpers')

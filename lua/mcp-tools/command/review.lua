@@ -29,7 +29,7 @@ local function choose()
     end,
   }, function(review)
     if review then
-      queue.first(review)
+      queue.bring_forward(review)
       ui.enter()
     end
   end)

@@ -596,7 +596,7 @@ describe('a proposal', function()
 
   it('that was accepted for a buffer with changes is asked about once', function()
     local disk_writes = require('mcp-tools.editor.agents.disk_writes')
-    review.shown_by({
+    review.set_presenter({
       is_attended = function()
         return true
       end,
@@ -618,7 +618,7 @@ describe('a proposal', function()
       return review.count() == 0
     end)
     disk_writes.stop()
-    review.shown_by(nil)
+    review.set_presenter(nil)
   end)
 
   it('takes the place of an earlier one of its key', function()

@@ -135,7 +135,7 @@ function M.prepare(bufnr, edits, ends, cb)
     if text_diff.is_long(at.end_row - at.row + 1, #at.lines) then
       waiting = waiting + 1
       local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
-      text_diff.later(old, at.lines, function(spans)
+      text_diff.spans_async(old, at.lines, function(spans)
         prepared.spans[i] = spans
         finish()
       end)
@@ -304,7 +304,7 @@ end
 ---@param ctx mcp-tools.Ctx?
 ---@param cb fun(edited: mcp-tools.Edited) called at once if the texts are short
 function M.publish(done, ctx, cb)
-  text_diff.later(done.after and done.before or {}, done.after or {}, function(spans)
+  text_diff.spans_async(done.after and done.before or {}, done.after or {}, function(spans)
     cb(publish_spans(done, ctx, spans))
   end)
 end

@@ -112,7 +112,7 @@ end
 ---@param old string[]
 ---@param new string[]
 ---@param cb fun(spans: mcp-tools.LineSpan[]) on the main loop; at once if the texts are short
-function M.later(old, new, cb)
+function M.spans_async(old, new, cb)
   local middle = middle_of(old, new)
   if not middle or not M.is_long(middle.old_count, middle.new_count) then
     return cb(M.spans(old, new))

@@ -46,7 +46,7 @@ end
 ---@param new string[]
 ---@param cb fun(hunks: mcp-tools.Hunk[]) on the main loop
 function M.compare(old, new, cb)
-  text_diff.later(old, new, function(spans)
+  text_diff.spans_async(old, new, function(spans)
     cb(made_of(old, new, spans))
   end)
 end

@@ -479,7 +479,7 @@ function M.later()
   new_file.leave()
   split.close()
   if queue.count() > 1 then
-    queue.later()
+    queue.postpone()
   end
 end
 

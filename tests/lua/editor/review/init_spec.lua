@@ -64,14 +64,14 @@ end
 before_each(function()
   project.open()
   shown, ends, handles = {}, {}, {}
-  review.shown_by(PRESENTER)
+  review.set_presenter(PRESENTER)
 end)
 
 after_each(function()
   for _, handle in ipairs(handles) do
     handle.close('the test is over')
   end
-  review.shown_by(nil)
+  review.set_presenter(nil)
   project.close()
 end)
 
@@ -156,7 +156,7 @@ describe('a review', function()
     local handle = open('second', { { path = path, text = 'c\n' } }, { client = { name = 'gemini' } })
     opened('second')
     t.eq('first', review.current().key)
-    review.later()
+    review.postpone()
     t.eq('second', review.current().key)
     handle.close('the client asked for that')
     t.eq({ 'closed', 'the client asked for that' }, { ended('second').state, ended('second').reason })
@@ -256,7 +256,7 @@ describe('a review', function()
   end)
 
   it('goes on when whoever shows it throws', function()
-    review.shown_by({ show = error, update = error, hide = error })
+    review.set_presenter({ show = error, update = error, hide = error })
     open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
     opened('k'):decide_rest('accepted')
     t.eq('accepted', ended('k').state)

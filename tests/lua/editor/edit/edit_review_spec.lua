@@ -57,14 +57,14 @@ local EDITS = { { search = 'a', replace = 'A' }, { search = 'c', replace = 'C' }
 before_each(function()
   project.open()
   attended = true
-  review.shown_by(PRESENTER)
+  review.set_presenter(PRESENTER)
 end)
 
 after_each(function()
   for _, one in ipairs(review.list()) do
     one:close('the test is over')
   end
-  review.shown_by(nil)
+  review.set_presenter(nil)
   project.close()
 end)
 

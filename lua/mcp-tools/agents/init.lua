@@ -130,7 +130,7 @@ local function publish()
     if mine ~= round or not current.get_port() then
       return -- there is a later one, or will be
     end
-    companion_sessions.work_in(folders)
+    companion_sessions.set_roots(folders)
     local files, open = {}, open_endpoints()
     owners = {}
     for _, verdict in ipairs(verdicts) do

@@ -168,9 +168,9 @@ describe('Claude Code', function()
       end
     end
     t.eq({ file, nil }, { vim.api.nvim_buf_get_name(0), require('mcp-tools.editor.buffer').of_path(outside) })
-    require('mcp-tools.editor.agents').work_in({ project.root, vim.fs.dirname(outside) })
+    require('mcp-tools.editor.agents').set_roots({ project.root, vim.fs.dirname(outside) })
     t.matches('^Opened file', agents.value(session, 'openFile', { filePath = outside }))
-    require('mcp-tools.editor.agents').work_in({})
+    require('mcp-tools.editor.agents').set_roots({})
   end)
 end)
 

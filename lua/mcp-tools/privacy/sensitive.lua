@@ -75,7 +75,7 @@ local function sort(sorted, pattern)
   local parent, name = pattern:match('^%*%*(/' .. PLAIN .. ')/([^/]+)$')
   local edges = name and edges_of(name)
   if directory then
-    table.insert(sorted.directorys, '/' .. directory .. '/')
+    table.insert(sorted.directories, '/' .. directory .. '/')
   elseif name and (edges or name:match('^' .. PLAIN .. '$')) then
     table.insert(sorted.tails, { directory = parent, name = not edges and name or nil, edges = edges })
   else
@@ -88,7 +88,7 @@ end
 local function compiled()
   local option = config.get().sensitive.patterns
   if patterns_of ~= option then
-    local sorted = { names = {}, edges = {}, directorys = {}, tails = {}, name_globs = {}, path_globs = {} }
+    local sorted = { names = {}, edges = {}, directories = {}, tails = {}, name_globs = {}, path_globs = {} }
     for _, pattern in ipairs(option) do
       sort(sorted, pattern:lower())
     end
@@ -111,7 +111,7 @@ local function is_matched(path, name)
     end
   end
   local directory_path = path .. '/'
-  for _, directory in ipairs(sorted.directorys) do
+  for _, directory in ipairs(sorted.directories) do
     if directory_path:find(directory, 1, true) then
       return true
     end

@@ -34,7 +34,7 @@ local function fault_of(path, kind, stat)
   end
 end
 
---- Returns a problem with the owner or permissions of a file or directory, nil if there is none or it does not exist.
+--- Returns a problem with the owner or permissions of a file or directory, nil if it is private or missing.
 ---@param path string
 ---@param kind 'file'|'directory'
 ---@return string? fault includes how to fix it

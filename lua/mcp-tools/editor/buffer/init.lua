@@ -111,7 +111,7 @@ end
 --- Returns the files of the project with unsaved changes, relative to the root. Other processes do not see the changes.
 ---@param root string
 ---@param below? string resolved; only this file, or files in this directory
----@return string[]? names nil when there are none
+---@return string[]? names nil: none
 function M.unsaved(root, below)
   local names = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do -- not `getbufinfo`, which collects all signs

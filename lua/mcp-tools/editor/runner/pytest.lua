@@ -147,7 +147,7 @@ local MAX_FAILURES = 500
 --- Parses the results that our pytest plugin has written.
 ---@param text string
 ---@param pause fun()
----@return mcp-tools.runner.Results? nil: there are none
+---@return mcp-tools.runner.Results? nil: no results
 function M.results(text, pause)
   local results, any = { passed = 0, failed = 0, errors = 0, skipped = 0, failures = {} }, false
   for line in text:gmatch('[^\n]+') do

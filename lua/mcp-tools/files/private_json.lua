@@ -148,7 +148,7 @@ end
 function M.write(path, value, max_bytes)
   local text = text_of(value)
   if #text > (max_bytes or math.huge) then
-    return false, ('%s is full: the limit is %d KiB, the new text has %d KiB'):format(path, max_bytes / 1024, #text / 1024)
+    return false, ('%s is full: the limit is %d KiB, the text has %d'):format(path, max_bytes / 1024, #text / 1024)
   end
   return M.write_text(path, text)
 end

@@ -12,8 +12,8 @@ local M = {}
 ---| 'unnamed' no file yet
 ---| 'other' a terminal, directory listing, git revision, remote file, …
 
---- Returns whether a name is a path and not a URI. `/project/sudo:/etc/shadow` is a URI: Neovim treats one with a single
---- slash as a relative path.
+--- Returns whether a name is a path and not a URI. `/project/sudo:/etc/shadow` is a URI: Neovim treats one with a
+--- single slash as a relative path.
 ---@param name string
 local function is_path(name)
   return name:sub(1, 1) == '/' and not name:find('/%a[%w+.-]+:/')

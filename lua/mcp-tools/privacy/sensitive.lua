@@ -21,7 +21,7 @@ local M = {}
 
 --- The last two parts of a path.
 ---@class mcp-tools.Tail
----@field directory string with a leading slash
+---@field parent string with a leading slash
 ---@field name string?
 ---@field edges mcp-tools.Edges?
 
@@ -77,7 +77,7 @@ local function sort(sorted, pattern)
   if directory then
     table.insert(sorted.directories, '/' .. directory .. '/')
   elseif name and (edges or name:match('^' .. PLAIN .. '$')) then
-    table.insert(sorted.tails, { directory = parent, name = not edges and name or nil, edges = edges })
+    table.insert(sorted.tails, { parent = parent, name = not edges and name or nil, edges = edges })
   else
     table.insert(sorted.path_globs, glob.compile(pattern))
   end
@@ -119,7 +119,7 @@ local function is_matched(path, name)
   local parent = path:sub(1, -#name - 2)
   for _, tail in ipairs(sorted.tails) do
     if
-      parent:sub(-#tail.directory) == tail.directory and (tail.name == name or tail.edges and has_edges(name, tail.edges))
+      parent:sub(-#tail.parent) == tail.parent and (tail.name == name or tail.edges and has_edges(name, tail.edges))
     then
       return true
     end
@@ -178,7 +178,7 @@ end
 function M.depends_on_name(directory)
   local sorted, name = compiled(), '/' .. (directory:match('^.*/(.*)$') or directory):lower()
   for _, tail in ipairs(sorted.tails) do
-    if tail.directory == name then
+    if tail.parent == name then
       return true
     end
   end

@@ -1,4 +1,4 @@
---- Owner of work that outlives its call: a session or, for a client without sessions, its name; always within a project.
+--- Owner of work that outlives its call, within a project: a session or, for a client without sessions, its name.
 
 local M = {}
 

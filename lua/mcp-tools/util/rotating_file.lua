@@ -42,8 +42,8 @@ function M.new(opts)
   return setmetatable(self, RotatingFile)
 end
 
---- Renames the full file. Another Neovim may just have done so: without a check under a lock, its new file would replace
---- all earlier lines. While another one holds the lock, this one appends.
+--- Renames the full file. Another Neovim may just have done so: without a check under a lock, its new file would
+--- replace all earlier lines. While another one holds the lock, this one appends.
 ---@param is_full fun(): boolean
 function RotatingFile:rotate(is_full)
   local target = self.path()

@@ -573,7 +573,7 @@ describe('a proposal', function()
       end)
       local _, err = agents.result(propose(9))
       t.eq('busy', err.code)
-      t.matches('once some are decided', err.message)
+      t.matches('propose it again', err.message)
       agents.close(session)
       session = nil
       t.wait(function()

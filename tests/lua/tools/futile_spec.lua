@@ -27,7 +27,7 @@ after_each(project.close)
 describe('nobody is asked for', function()
   it('an edit of text that is not there, and the nearest is told', function()
     local edits = { { search = 'local won = 1', replace = 'x' } }
-    answered('not_found', 'nearest are\nlines 1%-1', 'buffer_edit', { path = 'a.lua', edits = edits })
+    answered('not_found', 'most similar are\nlines 1%-1', 'buffer_edit', { path = 'a.lua', edits = edits })
     edits[1].search = 'local one = 1'
     answered('access_denied', 'needs approval', 'buffer_edit', { path = 'a.lua', edits = edits })
   end)

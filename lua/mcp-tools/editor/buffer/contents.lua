@@ -39,8 +39,8 @@ local function in_pieces(bufnr, ending, pause)
   return garbage.without(table.concat, parts)
 end
 
---- Returns the text of a buffer, each line with its ending. The text is current: nothing runs between the last check and
---- the return.
+--- Returns the text of a buffer, each line with its ending. The text is current: nothing runs between the last check
+--- and the return.
 ---@param bufnr integer loaded
 ---@param pause fun() called between pieces of work
 ---@param ending? string line ending; default: "\n"

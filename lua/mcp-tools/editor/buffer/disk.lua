@@ -63,8 +63,8 @@ function M.tell_servers(path, kind)
   end
 end
 
---- Makes Neovim check the file. An unmodified buffer is read again with the current line breaks and encoding; 'autoread'
---- would keep the earlier ones.
+--- Makes Neovim check the file. An unmodified buffer is read again with the current line breaks and encoding;
+--- 'autoread' would keep the earlier ones.
 ---@param bufnr integer
 ---@return string? reason `v:fcs_reason` if Neovim reported a change
 local function checktime(bufnr)

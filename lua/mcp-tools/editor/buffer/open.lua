@@ -1,7 +1,7 @@
 --- Loads the buffer of a file without showing it, and unloads it again.
 ---
---- A hidden buffer has no swap file, so Neovim cannot ask about one that another editor left. It gets its swap file when
---- it is first shown in a window.
+--- A hidden buffer has no swap file, so Neovim cannot ask about one that another editor left. It gets its swap file
+--- when it is first shown in a window.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')

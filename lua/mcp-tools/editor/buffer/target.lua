@@ -44,7 +44,7 @@ end
 
 --- Returns a check for many files: why this call may not use one, open or not.
 ---@param ctx mcp-tools.Ctx
----@return fun(path: string): mcp-tools.Error?, mcp-tools.Unreadable? refusal from a resolved path to an error and its reason
+---@return fun(path: string): mcp-tools.Error?, mcp-tools.Unreadable? refusal takes a resolved path
 function M.path_refusals(ctx)
   local readable, of_path = access.files(ctx.root), buffers.of_paths()
   return function(path)

@@ -49,7 +49,7 @@ end
 ---@param at integer[]
 ---@return integer row
 ---@return integer byte
-local function position_after(bufnr, at)
+local function after(bufnr, at)
   local line = api.nvim_buf_get_lines(bufnr, at[2] - 1, at[2], false)[1] or ''
   if at[3] > #line then
     return at[2] - 1, #line
@@ -71,7 +71,7 @@ local function selection_of(bufnr, from, to, mode)
   if mode == 'V' then
     start, finish = location.position(bufnr, from[2] - 1, 0), location.position(bufnr, to[2] - 1, math.huge)
   else
-    start, finish = location.position(bufnr, from[2] - 1, from[3] - 1), location.position(bufnr, position_after(bufnr, to))
+    start, finish = location.position(bufnr, from[2] - 1, from[3] - 1), location.position(bufnr, after(bufnr, to))
   end
   return { start = start, finish = finish, text = text_of(bufnr, from, to, mode) }
 end

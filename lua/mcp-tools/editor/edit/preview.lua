@@ -52,7 +52,7 @@ end
 
 --- Returns the diff that edits would make.
 ---@param args { path: string?, bufnr: integer?, changedtick: integer? }
----@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?, string? the last one: why the diff cannot be shown
+---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?, string? why the diff cannot be shown
 ---@param again? fun() called when the file has been read
 ---@param ends_of? fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds line endings to set; a CR is then part of the text
 ---@return string?

@@ -1,4 +1,4 @@
---- Lists plugins from plugin managers, the runtimepath and the packpath. Only managers that are already loaded are used.
+--- Lists plugins from plugin managers, the runtimepath and the packpath. Only loaded managers are used.
 
 local errors = require('mcp-tools.errors')
 
@@ -135,7 +135,7 @@ end
 function M.find(name)
   local plugin, near = named(name)
   if not plugin then
-    local hint = #near > 0 and 'similar: ' .. table.concat(vim.list_slice(near, 1, MAX_SIMILAR), ', ') or 'plugin_list lists all'
+    local hint = #near > 0 and 'similar: ' .. table.concat(near, ', ', 1, math.min(#near, MAX_SIMILAR) or 'plugin_list lists all'
     return nil, errors.new('not_found', ('name: there is no plugin %s; %s'):format(name, hint))
   elseif not plugin.path or not vim.uv.fs_stat(plugin.path) then
     return nil, errors.new('not_found', ('name: %s is not installed'):format(plugin.name))

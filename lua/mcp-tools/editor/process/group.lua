@@ -1,7 +1,7 @@
 --- A process group: a process and its descendants, read and terminated as one.
 ---
---- It is terminated with SIGTERM, and SIGKILL after `GRACE`. When the process exits, the rest of its group is terminated
---- too. Only processes that leave the group survive.
+--- It is terminated with SIGTERM, and SIGKILL after `GRACE`. When the process exits, the rest of its group is
+--- terminated too. Only processes that leave the group survive.
 
 local uv = vim.uv
 

@@ -32,7 +32,7 @@ local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 ---@field keep? 'head'|'tail' part of stdout; 'head' (default) kills the process at the limit, 'tail' does not
 ---@field stdin? string default: none
 ---@field env? table<string, string|false> changes to our environment; false removes a variable
----@field on_output? fun(stream: 'stdout'|'stderr', text: string) called with new bytes; if the main loop is too slow, only
+---@field on_output? fun(stream: 'stdout'|'stderr', text: string) called with new bytes; if the main loop is slow, only
 ---the last `limit`
 
 ---@class mcp-tools.process.Result
@@ -235,8 +235,8 @@ end
 local waiting
 local next_start
 
---- Starts one process per event-loop iteration: each start copies the editor's page tables, which blocks the main thread
---- for tens of milliseconds.
+--- Starts one process per event-loop iteration: each start copies the editor's page tables, which blocks the main
+--- thread for tens of milliseconds.
 local function start_next()
   local start = waiting[next_start]
   next_start = next_start + 1

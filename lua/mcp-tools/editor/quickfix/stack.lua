@@ -1,7 +1,7 @@
 --- Clients' lists on the user's stacks of quickfix and location lists.
 ---
---- A stack holds ten lists, and a new one removes the oldest. So we keep only a few and replace our oldest. Neovim creates
---- a buffer for each file of a list and keeps it; buffers of our lists are deleted with the list.
+--- A stack holds ten lists, and a new one removes the oldest. So we keep only a few and replace our oldest. Neovim
+--- creates a buffer for each file of a list and keeps it; buffers of our lists are deleted with the list.
 
 local in_lists = require('mcp-tools.editor.buffer.in_lists')
 local quickfix = require('mcp-tools.editor.quickfix')

@@ -32,7 +32,7 @@ local MAX_FILE = 2 * 1024 * 1024
 ---@field command mcp-tools.shell.Command? nil: neotest builds the command
 ---@field target mcp-tools.runner.Target
 
---- Returns why an id cannot be passed to a runner. Approval does not check ids as paths, so they must be in the project.
+--- Returns why an id cannot be passed to a runner. Approval does not check ids, so they must be in the project.
 ---@param test string
 ---@param root string resolved
 ---@return mcp-tools.Error?

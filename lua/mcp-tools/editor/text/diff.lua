@@ -182,8 +182,8 @@ function M.unified(old, new, opts)
   return #spans > 0 and table.concat(out, '\n') .. '\n' or '', count
 end
 
---- Runs in a thread, so it cannot use upvalues. A diff that is too large is reduced: first the context is left out, then
---- only hunks are listed, then only counts.
+--- Runs in a thread, so it cannot use upvalues. A diff that is too large is reduced: first the context is left out,
+--- then only hunks are listed, then only counts.
 local function describe(old, new, context, max, max_hunks)
   local diff_of = vim.text and vim.text.diff or vim.diff
   local text = diff_of(old, new, { ctxlen = context })

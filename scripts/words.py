@@ -11,7 +11,28 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CONVERTED: tuple[str, ...] = ()
+CONVERTED: tuple[str, ...] = (
+    "lua/mcp-tools/editor/agents",
+    "lua/mcp-tools/editor/background.lua",
+    "lua/mcp-tools/editor/buffer",
+    "lua/mcp-tools/editor/context",
+    "lua/mcp-tools/editor/edit",
+    "lua/mcp-tools/editor/execute.lua",
+    "lua/mcp-tools/editor/file",
+    "lua/mcp-tools/editor/plugins",
+    "lua/mcp-tools/editor/position.lua",
+    "lua/mcp-tools/editor/process",
+    "lua/mcp-tools/editor/quickfix",
+    "lua/mcp-tools/editor/result",
+    "lua/mcp-tools/editor/review",
+    "lua/mcp-tools/editor/shell",
+    "lua/mcp-tools/editor/text",
+    "lua/mcp-tools/editor/user",
+    "lua/mcp-tools/editor/watch.lua",
+    "lua/mcp-tools/files",
+    "lua/mcp-tools/privacy",
+    "lua/mcp-tools/util",
+)
 """Paths relative to the root, such as `lua/mcp-tools/registry`; `.` is everything."""
 SUFFIXES = (".lua", ".py", ".md", ".txt")
 PHRASES = {

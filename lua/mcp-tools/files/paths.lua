@@ -47,9 +47,7 @@ end
 
 --- Maximum number of components of all paths resolved together, including link targets; each takes up to 5 µs.
 M.MAX_STEPS = 4000
-local TOO_MANY = ('too many path components or links: more than %d in this request'):format(
-  M.MAX_STEPS
-)
+local TOO_MANY = ('too many path components or links: more than %d in this request'):format(M.MAX_STEPS)
 
 --- Cache for resolving several paths.
 ---@class mcp-tools.Walked

@@ -35,8 +35,7 @@ function M.read(path)
   elseif trusted_hash(real) == vim.fn.sha256(text) then
     return text
   end
-  return nil,
-    'the file is not trusted: the user must open it in Neovim, read it, and run :trust'
+  return nil, 'the file is not trusted: the user must open it in Neovim, read it, and run :trust'
 end
 
 return M

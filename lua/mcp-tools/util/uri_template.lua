@@ -1,7 +1,7 @@
 --- URI templates with `{id}` and `{+id}`: matches URIs and expands templates.
 ---
 --- Source: RFC 6570 level 1 (`{id}`, without `/`) and `{+id}` of level 2. Matching never backtracks: a value ends at
---- the first occurrence of the literal after it, and the last literal is matched at the end. So it is linear for every URI.
+--- the first occurrence of the literal after it, and the last literal is matched at the end. So it is always linear.
 
 local M = {}
 

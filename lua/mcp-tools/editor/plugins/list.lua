@@ -135,7 +135,8 @@ end
 function M.find(name)
   local plugin, near = named(name)
   if not plugin then
-    local hint = #near > 0 and 'similar: ' .. table.concat(near, ', ', 1, math.min(#near, MAX_SIMILAR) or 'plugin_list lists all'
+    local similar = table.concat(near, ', ', 1, math.min(#near, MAX_SIMILAR))
+    local hint = #near > 0 and 'similar: ' .. similar or 'plugin_list lists all'
     return nil, errors.new('not_found', ('name: there is no plugin %s; %s'):format(name, hint))
   elseif not plugin.path or not vim.uv.fs_stat(plugin.path) then
     return nil, errors.new('not_found', ('name: %s is not installed'):format(plugin.name))

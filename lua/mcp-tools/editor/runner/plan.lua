@@ -158,7 +158,7 @@ local function by_script(target, root, script)
     local text = 'scope: a script cannot run a single test; give scope=file, and args that select the test'
     return nil, errors.new('validation_error', text)
   end
-  local file = target.path ~= found.folder and target.path and argument_of(target.path, found.folder) or nil
+  local file = target.path ~= found.directory and target.path and argument_of(target.path, found.directory) or nil
   return scripts.command(found, script, file, target.extra)
 end
 

@@ -21,7 +21,7 @@ class Events:
     def __init__(self, config, path):
         self.root = str(getattr(config, "rootpath", None) or config.rootdir)
         params = getattr(config, "invocation_params", None)
-        self.folder = str(params.dir) if params else os.getcwd()
+        self.directory = str(params.dir) if params else os.getcwd()
         self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - open until pytest ends
         self.seen = {}
 
@@ -37,11 +37,11 @@ class Events:
         """Return the id as an argument for pytest in this directory."""
         path, separator, rest = nodeid.partition("::")
         whole = os.path.join(self.root, path) if path else self.root
-        return os.path.relpath(whole, self.folder) + separator + rest
+        return os.path.relpath(whole, self.directory) + separator + rest
 
     def path(self, path):
         """Return a normalized absolute path."""
-        return os.path.normpath(os.path.join(self.folder, str(path)))
+        return os.path.normpath(os.path.join(self.directory, str(path)))
 
     def place(self, report):
         """Return where a test failed: the innermost frame in the project, otherwise where it was raised."""
@@ -58,7 +58,7 @@ class Events:
 
     def is_ours(self, path):
         """Return whether a file is in the project and not in one of its environments."""
-        return path.startswith(self.folder + os.sep) and "site-packages" not in path
+        return path.startswith(self.directory + os.sep) and "site-packages" not in path
 
     def failure(self, report, place):
         """Return the fields of a failed test."""

@@ -332,7 +332,7 @@ describe('Copilot CLI', function()
     project.write('a.txt', 'one\ntwo\nof another\n')
     t.eq(true, (one:decide_rest('accepted')))
     t.eq('REJECTED', answer().result)
-    t.matches('changed on the disk', answer().message)
+    t.matches('changed on disk', answer().message)
   end)
 
   it('is answered about diagnostics whose message is no text', function()

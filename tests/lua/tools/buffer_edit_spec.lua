@@ -146,7 +146,7 @@ describe('buffer_edit', function()
     t.ok(run({ bufnr = 0, edits = { { search = 'theirs', replace = 'mine' } } }))
     project.write('a.lua', 'theirs again\n')
     t.eq('changed by others', t.ok(run({ bufnr = 0, edits = { { search = 'mine', replace = 'x' } } })).disk)
-    refused('stale', 'changed on the disk', { bufnr = 0, write = true, edits = { { search = 'x', replace = 'y' } } })
+    refused('stale', 'changed on disk', { bufnr = 0, write = true, edits = { { search = 'x', replace = 'y' } } })
     t.eq({ 'x', 'theirs again' }, { text(), disk(path) })
   end)
 

@@ -150,7 +150,7 @@ describe('undo_restore', function()
 
   it('is refused where it cannot be, and shows what it would do', function()
     local before = seen()
-    refused('undo_restore', 'not_found', 'no state 9', { bufnr = 0, seq = 9 })
+    refused('undo_restore', 'not_found', 'no undo state 9', { bufnr = 0, seq = 9 })
     refused('undo_restore', 'stale', 'changedtick', { bufnr = 0, seq = 0, changedtick = 1 })
     vim.bo.modifiable = false
     refused('undo_restore', 'tool_error', 'not modifiable', { bufnr = 0, seq = 0 })

@@ -230,7 +230,7 @@ describe('with review.when = "ask" an edit', function()
       ['was closed'] = function()
         vim.cmd('silent bwipeout!')
       end,
-      ['another name'] = function()
+      ['renamed'] = function()
         vim.cmd('silent file b.txt')
       end,
     }

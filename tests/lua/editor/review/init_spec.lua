@@ -200,7 +200,7 @@ describe('a review', function()
       open('more' .. i, { { path = path, text = 'b\n' } }, { client = { name = 'agent' .. i % 4 } })
     end
     open('too much', { { path = path, text = 'b\n' } }, { client = { name = 'fifth' } })
-    t.matches('^32 reviews wait', ended('too much').reason)
+    t.matches('^32 reviews', ended('too much').reason)
   end)
 
   it('ends when nobody decides in time', function()

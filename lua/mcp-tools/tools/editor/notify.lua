@@ -13,7 +13,7 @@ return {
     .. ' something use interview.',
   args = {
     message = { type = 'string', description = 'One line is best', required = true, minLength = 1, maxLength = 2000 },
-    level = { type = 'string', enum = tell.LEVELS, default = 'info', description = 'How much it matters' },
+    level = { type = 'string', enum = client_message.LEVELS, default = 'info', description = 'How much it matters' },
   },
   annotations = { read_only = false, destructive = false, idempotent = false, open_world = false },
   needs_approval = false,

@@ -108,7 +108,7 @@ local function build()
   local bundled, discovery = require('mcp-tools.loading.bundled'), require('mcp-tools.loading')
   require('mcp-tools.privacy.redact').watch()
   -- Start-up cost: loaded with the first review.
-  require('mcp-tools.editor.review').shown_by(setmetatable({}, {
+  require('mcp-tools.editor.review').set_presenter(setmetatable({}, {
     __index = function(_, key)
       return require('mcp-tools.ui.review')[key]
     end,

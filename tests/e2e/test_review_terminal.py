@@ -247,7 +247,7 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "reason"),
-    [("bwipeout!", "its buffer was closed"), ("file another.txt", "its buffer has another name now")],
+    [("bwipeout!", "its buffer was closed"), ("file another.txt", "its buffer was renamed")],
 )
 async def test_the_buffer_is_gone_meanwhile(
     screen: Terminal, bridge: Bridge, path: Path, command: str, reason: str

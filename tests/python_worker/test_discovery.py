@@ -404,7 +404,7 @@ async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
 
     nvim = await editor(init="probe.python_reader.TIMEOUT = 2000")
     assert await looked(nvim) == ["later"]
-    assert "did not end within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
+    assert "did not exit within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ local function publish()
     if mine ~= round or not current.get_port() then
       return -- a later round replaces this one
     end
-    editor_agents.work_in(directories)
+    editor_agents.set_roots(directories)
     local files, open = {}, open_endpoints()
     owners = {}
     for _, verdict in ipairs(verdicts) do

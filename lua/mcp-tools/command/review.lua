@@ -3,7 +3,7 @@
 local access = require('mcp-tools.privacy.access')
 local approval = require('mcp-tools.ui.approval')
 local change_marks = require('mcp-tools.ui.change_marks')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local core = require('mcp-tools.core')
 local diff_view = require('mcp-tools.ui.window.diff')
 local notify = require('mcp-tools.notify')
@@ -29,7 +29,7 @@ local function choose()
     end,
   }, function(review)
     if review then
-      queue.first(review)
+      queue.bring_forward(review)
       ui.enter()
     end
   end)
@@ -99,7 +99,7 @@ end
 local function place_of(change)
   local loaded = change.bufnr and api.nvim_buf_is_loaded(change.bufnr)
   local now = loaded and api.nvim_buf_get_lines(change.bufnr, 0, -1, false) or changes.after(change)
-  local back, undone = changes.way_back(change, now), true
+  local back, undone = changes.reverse_hunks(change, now), true
   for _, hunk in ipairs(back) do
     undone = undone and hunk.is_there == true
   end

@@ -3,7 +3,7 @@
 ---
 --- The id of a mark contains the id of its change, so there is no other state.
 
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local config = require('mcp-tools.config')
 local highlights = require('mcp-tools.ui.window.highlights')
 

@@ -1,7 +1,7 @@
 -- every Neovim
 -- luacheck: globals vim.ui
 local command = require('mcp-tools.command')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local notifications = require('notifications')
 local project = require('editor_project')
 local t = require('helpers')
@@ -114,7 +114,7 @@ describe(':McpTools changes', function()
     end)
     notifications.collect()
     press('u')
-    notifications.wait('what the edit made of a.txt is taken back already')
+    notifications.wait('already been reverted')
     press('q')
     t.eq(-1, vim.fn.bufnr('^mcp-tools://change'))
   end)

@@ -145,7 +145,7 @@ describe('health', function()
     reach('ready')
     local path = bridge.status().identity_file
     vim.uv.fs_chmod(path, tonumber('666', 8))
-    t.matches('can be written by other users\n.*ADVICE.*\n.*run `rm ', report())
+    t.matches('is writable by other users\n.*ADVICE.*\n.*run `rm ', report())
     vim.uv.fs_unlink(path)
   end)
 

@@ -263,7 +263,7 @@ describe('review_changes', function()
     vim.env.PATH = project.base
     local err = failure('review_changes')
     vim.env.PATH = path
-    t.matches('git cannot be run', err.message)
+    t.matches('cannot run git', err.message)
   end)
 end)
 

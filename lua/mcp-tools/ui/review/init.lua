@@ -514,7 +514,7 @@ function M.later()
   inline.leave_new_file()
   split.close()
   if queue.count() > 1 then
-    queue.later()
+    queue.postpone()
   end
 end
 

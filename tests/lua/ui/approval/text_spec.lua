@@ -254,7 +254,7 @@ describe('on the first screen', function()
     t.eq(nil, rows:find('edits', 1, true))
     t.eq(nil, rows:find('search', 1, true))
     for _, preview in ipairs({
-      'The difference cannot be shown',
+      'The diff cannot be shown',
       HEAD .. ('+new\n'):rep(20000),
       HEAD .. '+new\nFound by text.\n',
     }) do

@@ -1,4 +1,4 @@
---- A client's message for the person, told as such.
+--- Shows a client's message to the user, with the client's name.
 
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -11,13 +11,13 @@ M.LEVELS = { 'info', 'warn', 'error' }
 
 local MAX_NAME = 40
 
---- Tells it. A host without a client's name is named itself.
+--- Shows the message. Without a client name, the caller's name is used.
 ---@param text string
 ---@param level 'info'|'warn'|'error'
 ---@param ctx mcp-tools.Ctx
-function M.tell(text, level, ctx)
+function M.notify(text, level, ctx)
   local name = sanitize.line(utf8.cut(ctx.client.name or ctx.host, MAX_NAME))
-  -- In `:messages` each line stands for itself: one that goes on must not look like a message of ours.
+  -- Indent further lines, so that they do not look like our own messages in `:messages`.
   local lines = trim(sanitize.text(text)):gsub('\n', '\n  ')
   notify[level](('%s: %s'):format(name, lines))
 end

@@ -1,4 +1,4 @@
---- Edits of a call and the person's review of them: before they are made, or after.
+--- The user's review of a call's edits, before or after they are applied.
 
 local access = require('mcp-tools.privacy.access')
 local are_stale = require('mcp-tools.editor.review.review').are_stale
@@ -11,20 +11,20 @@ local open_buffer = require('mcp-tools.editor.buffer.open')
 local policy = require('mcp-tools.editor.review.policy')
 local review = require('mcp-tools.editor.review')
 local text_edits = require('mcp-tools.editor.text.edits')
-local unmake = require('mcp-tools.editor.edit.unmake')
+local delete_created = require('mcp-tools.editor.edit.delete_created')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
 
 local M = {}
 
---- Rejections that an error names.
-local MAX_TOLD = 20
+--- Maximum number of rejections listed in an error.
+local MAX_LISTED = 20
 
---- Are edits to be reviewed before they are made?
+--- Returns whether edits are reviewed before they are applied.
 ---@param ctx mcp-tools.Ctx?
 ---@return boolean
-function M.asks(ctx)
+function M.is_needed(ctx)
   return ctx ~= nil and ctx.call ~= nil and policy.of(ctx.call) == 'ask'
 end
 
@@ -34,37 +34,37 @@ local function refusal(outcome)
   if outcome.state == 'busy' then
     return errors.new('busy', 'nothing was changed: ' .. outcome.reason)
   elseif outcome.state == 'closed' then
-    return errors.new('access_denied', 'nothing was changed, it was not reviewed: ' .. outcome.reason)
+    return errors.new('access_denied', 'nothing was changed: the edit was not reviewed: ' .. outcome.reason)
   end
   local lines = {}
-  for i, each in ipairs(outcome.rejected) do
-    if i <= MAX_TOLD then
-      local name = vim.fs.basename(each.path)
-      table.insert(lines, ('%s:%d%s'):format(name, each.line, each.reason and ': ' .. each.reason or ''))
+  for i, rejection in ipairs(outcome.rejected) do
+    if i <= MAX_LISTED then
+      local name, reason = vim.fs.basename(rejection.path), rejection.reason
+      table.insert(lines, ('%s:%d%s'):format(name, rejection.line, reason and ': ' .. reason or ''))
     end
   end
-  if are_stale(outcome.proposals) then -- the person may have wanted it
-    local text = 'nothing was changed: the text was another before it was reviewed (%s); read it again'
+  if are_stale(outcome.proposals) then
+    local text = 'not applied: the file changed during review (%s); read it again'
     return errors.new('stale', text:format(table.concat(lines, '; ')))
   end
-  local text = 'the person at the editor has reviewed it and rejected all of it; nothing was changed (%s)'
+  local text = 'nothing was changed: the user rejected all of it in review (%s)'
   return errors.new('access_denied', text:format(table.concat(lines, '; ')))
 end
 
---- Has the person review texts, while the tool's time stands still.
+--- Asks the user to review texts. The call's clock is stopped meanwhile.
 ---@param ctx mcp-tools.Ctx
 ---@param files mcp-tools.ReviewFile[]
 ---@param cb fun(outcome: mcp-tools.ReviewOutcome?, err: mcp-tools.Error?)
 local function ask(ctx, files, cb)
   local call = ctx.call
   if not policy.is_attended() then
-    return cb(nil, errors.new('access_denied', 'it has to be reviewed, and nobody is at the editor to do that'))
+    return cb(nil, errors.new('access_denied', 'this edit needs a review, and no user is at the editor'))
   end
-  local stands_still = call:move('await_input')
-  if stands_still then
+  local is_stopped = call:move('await_input')
+  if is_stopped then
     call:stop_clock()
   end
-  call:progress(call.latest and call.latest.done or 0, nil, 'the person at the editor reviews it')
+  call:progress(call.latest and call.latest.done or 0, nil, 'waiting for review in the editor')
   local handle = review.open({
     client = { name = ctx.client.name, session = ctx.session },
     key = call.id,
@@ -73,7 +73,7 @@ local function ask(ctx, files, cb)
     timeout = config.get().review.timeout,
     asked = policy.is_asked_for(call),
     on_end = function(outcome)
-      if stands_still and call:move('input') then
+      if is_stopped and call:move('input') then
         call:start_clock()
       end
       if outcome.state == 'accepted' then
@@ -83,7 +83,7 @@ local function ask(ctx, files, cb)
     end,
   })
   call:on_end(function()
-    handle.close('the call is over')
+    handle.close('the call has ended')
   end)
 end
 
@@ -94,28 +94,28 @@ local function text_of(lines, bufnr)
   return file_text.text_of(lines, { last = file_text.ends_of(bufnr).last, crlf = false })
 end
 
----@class mcp-tools.ReviewNote what the agent is told of a review
----@field rejected mcp-tools.Rejected[]? not made, and why
----@field edited boolean? the person has changed what was proposed
+---@class mcp-tools.ReviewNote what a result says about a review
+---@field rejected mcp-tools.Rejected[]? hunks not applied, with reasons
+---@field edited boolean? the user has changed the proposed text
 
 ---@param ctx mcp-tools.Ctx
 ---@param rejected mcp-tools.Rejected[]
 ---@param edited boolean
 ---@return mcp-tools.ReviewNote
 local function note_of(ctx, rejected, edited)
-  local told = vim.tbl_map(function(each)
-    local path = utf8.repair(access.shown(each.path, ctx.root))
-    return vim.tbl_extend('force', each, { path = path })
+  local list = vim.tbl_map(function(rejection)
+    local path = utf8.repair(access.shown(rejection.path, ctx.root))
+    return vim.tbl_extend('force', rejection, { path = path })
   end, rejected)
-  return { rejected = #told > 0 and told or nil, edited = edited or nil }
+  return { rejected = #list > 0 and list or nil, edited = edited or nil }
 end
 
---- Gives the targets what was accepted. While the person was reading, others may have written the files.
+--- Reduces the targets' edits to the accepted ones. The files may have changed during the review.
 ---@param ctx mcp-tools.Ctx
 ---@param targets mcp-tools.EditTarget[]
 ---@param outcome mcp-tools.ReviewOutcome
 ---@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
-local function take_over(ctx, targets, outcome, cb)
+local function keep_accepted(ctx, targets, outcome, cb)
   local rejected = {}
   local function step(i)
     local target, proposal = targets[i], outcome.proposals[i]
@@ -143,7 +143,7 @@ local function take_over(ctx, targets, outcome, cb)
   step(1)
 end
 
---- Asks about edits before they are made. The targets have only what was accepted afterwards.
+--- Asks the user to review edits before they are applied. Afterwards the targets have only the accepted ones.
 ---@param ctx mcp-tools.Ctx
 ---@param targets mcp-tools.EditTarget[] loaded
 ---@param ordered fun(bufnr: integer, edits: mcp-tools.Edit[], is_exact: boolean): mcp-tools.Replacement[]?,
@@ -170,11 +170,11 @@ function M.before(ctx, targets, ordered, cb)
     if not outcome then
       return cb(nil, err)
     end
-    take_over(ctx, targets, outcome, cb)
+    keep_accepted(ctx, targets, outcome, cb)
   end)
 end
 
---- Asks about a file before it is made.
+--- Asks the user to review a file before it is created.
 ---@param ctx mcp-tools.Ctx
 ---@param path string
 ---@param text string
@@ -190,29 +190,29 @@ end
 
 -- After --------------------------------------------------------------------------------------------------------------
 
---- One of a client holds all that the person has not looked at yet.
-local AFTER = 'made already'
+--- Key of the one review per client that holds all applied edits the user has not decided on yet.
+local AFTER = 'applied edits'
 
----@type table<integer, table<integer, string[]>> id of a review → the texts that it was given, until it ends
-local given = {}
+---@type table<integer, table<integer, string[]>> id of an open review → original lines by buffer
+local originals = {}
 
 ---@param ctx mcp-tools.Ctx
 ---@return { name: string?, session: string? }
-local function who(ctx)
+local function client_of(ctx)
   return { name = ctx.client.name, session = ctx.session }
 end
 
---- The text of each file as it was before what is yet to be reviewed; to be asked for before an edit is made. Of a file
---- that was made since there are no lines at all.
+--- Returns the text of each file before the edits that still have to be reviewed; call it before an edit is applied. A
+--- file that was created since has no lines.
 ---@param ctx mcp-tools.Ctx?
 ---@param targets mcp-tools.EditTarget[]
----@return table<integer, string[]>? by buffer; nil when nothing is to be reviewed after it
+---@return table<integer, string[]>? by buffer; nil: no review follows
 function M.origins(ctx, targets)
   if not ctx or not ctx.call or policy.of(ctx.call) ~= 'after' or not policy.is_attended() then
     return nil
   end
-  local open = review.find(who(ctx), AFTER)
-  local origins = open and not open.ready and given[open.id] or {}
+  local open = review.find(client_of(ctx), AFTER)
+  local origins = open and not open.ready and originals[open.id] or {}
   for _, file in ipairs(open and open.files or {}) do
     file:sync()
     if file.bufnr and not file.gone and file:undecided() > 0 then
@@ -228,14 +228,14 @@ end
 
 ---@param proposal mcp-tools.Proposal
 ---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)
-local function take_back(proposal, revert)
+local function revert_rejected(proposal, revert)
   proposal:sync()
   if proposal.made then
     local is_rejected = #proposal.hunks > 0 and #proposal:rejected() == 0
     return is_rejected
-      and unmake.run(proposal.path, proposal.base, function(err)
+      and delete_created(proposal.path, proposal.base, function(err)
         if err then
-          log.error('a file that was rejected stays: %s', err.message)
+          log.error('cannot delete a rejected new file: %s', err.message)
         end
       end)
   end
@@ -245,7 +245,7 @@ local function take_back(proposal, revert)
   end
 end
 
---- Keeps edits that were made open, so that the person can take each hunk back.
+--- Opens a review of applied edits, in which the user can revert each hunk.
 ---@param ctx mcp-tools.Ctx
 ---@param origins table<integer, string[]>
 ---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)
@@ -263,22 +263,22 @@ function M.after(ctx, origins, revert)
   end)
   local handle
   handle = review.open({
-    client = who(ctx),
+    client = client_of(ctx),
     key = AFTER,
-    title = 'what it has changed',
+    title = 'applied edits',
     files = files,
     applied = true,
     on_end = function(outcome)
-      given[handle.id] = nil
-      for _, proposal in ipairs(outcome.proposals) do -- however it ended: what was said counts
-        log.guard('taking back what was rejected', take_back, proposal, revert)
+      originals[handle.id] = nil
+      for _, proposal in ipairs(outcome.proposals) do -- decisions apply even if the review was closed
+        log.guard('reverting rejected edits', revert_rejected, proposal, revert)
       end
     end,
   })
-  given[handle.id] = origins
+  originals[handle.id] = origins
 end
 
---- Keeps a file that was made open for the same.
+--- Opens the same review for a file that was created.
 ---@param ctx mcp-tools.Ctx
 ---@param path string
 ---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)
@@ -289,7 +289,7 @@ function M.after_new(ctx, path, revert)
   open_buffer.load(path, function(bufnr, err)
     local origins = bufnr and M.origins(ctx, {})
     if not bufnr then
-      log.error('%s cannot be kept open for review: %s', path, err and err.message)
+      log.error('cannot open %s for review: %s', path, err and err.message)
     elseif origins then
       origins[bufnr] = {}
       M.after(ctx, origins, revert)

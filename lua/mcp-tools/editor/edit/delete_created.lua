@@ -1,4 +1,4 @@
---- A file that an agent made, taken back: it is deleted, as long as it has what the agent gave it.
+--- Deletes a file that an agent created, if it still has the text that the agent wrote.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -11,19 +11,17 @@ local text = require('mcp-tools.files.text')
 
 local api, uv = vim.api, vim.uv
 
-local M = {}
-
---- FileChangeType of the protocol.
+--- `FileChangeType` of the protocol.
 local DELETED = 3
 
 ---@param path string
 ---@return mcp-tools.Error
 local function changed(path)
-  local fault = '%s has been changed since it was made, so that it stays; delete it yourself if you do not want it'
+  local fault = '%s was changed after it was created, so it is not deleted; delete it yourself if you no longer need it'
   return errors.new('stale', fault:format(access.shown(path, project.root())))
 end
 
---- Does the file still have these lines? What the editor has of it counts, and what others have written.
+--- Checks that the file still has these lines, in its buffer and on disk.
 ---@param path string
 ---@param lines string[]
 ---@param cb fun(err: mcp-tools.Error?)
@@ -36,15 +34,15 @@ local function check(path, lines, cb)
     end)
   end
   disk.refresh(bufnr, function(state)
-    local is_there = api.nvim_buf_is_loaded(bufnr) and (state == 'same' or state == 'reloaded')
-    local is_same = is_there and vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), lines)
+    local is_current = api.nvim_buf_is_loaded(bufnr) and (state == 'same' or state == 'reloaded')
+    local is_same = is_current and vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), lines)
     cb(not is_same and changed(path) or nil)
   end)
 end
 
---- The file is gone. What the person has before them stays there, as a text that is not saved.
+--- Cleans up after the file was deleted. A buffer in a window stays, marked as modified.
 ---@param path string
-local function forget(path)
+local function close_buffer(path)
   disk.tell_servers(path, DELETED)
   local bufnr = buffers.of_path(path)
   if not bufnr then
@@ -57,11 +55,11 @@ local function forget(path)
   end
 end
 
---- Deletes it.
+--- Deletes the file.
 ---@param path string resolved
----@param lines string[] as an agent has made them; of an empty file none, or an empty one
+---@param lines string[] as the agent wrote them; for an empty file none, or one empty line
 ---@param cb fun(err: mcp-tools.Error?) on the main loop
-function M.run(path, lines, cb)
+return function(path, lines, cb)
   check(path, #lines > 0 and lines or { '' }, function(err)
     if err then
       return cb(err)
@@ -72,11 +70,9 @@ function M.run(path, lines, cb)
           local fault = '%s cannot be deleted: %s'
           return cb(errors.new('tool_error', fault:format(access.shown(path, project.root()), problem)))
         end
-        forget(path)
+        close_buffer(path)
         cb()
       end)
     end)
   end)
 end
-
-return M

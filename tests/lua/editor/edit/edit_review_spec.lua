@@ -57,14 +57,14 @@ local EDITS = { { search = 'a', replace = 'A' }, { search = 'c', replace = 'C' }
 before_each(function()
   project.open()
   attended = true
-  review.shown_by(PRESENTER)
+  review.set_presenter(PRESENTER)
 end)
 
 after_each(function()
   for _, one in ipairs(review.list()) do
     one:close('the test is over')
   end
-  review.shown_by(nil)
+  review.set_presenter(nil)
   project.close()
 end)
 
@@ -134,7 +134,7 @@ describe('with review.when = "ask" an edit', function()
     attended = false
     local outcome = outcome_of(call('buffer_edit', { path = path, edits = EDITS }))
     t.eq('access_denied', outcome.error.code)
-    t.matches('nobody is at the editor', outcome.error.message)
+    t.matches('no user', outcome.error.message)
     t.eq({ 'a', 'b', 'c' }, lines())
   end)
 
@@ -207,7 +207,7 @@ describe('with review.when = "ask" an edit', function()
     local path = project.write('more.txt', 'a\n')
     local outcome = outcome_of(call('buffer_edit', { path = path, edits = { EDITS[1] } }))
     t.eq('busy', outcome.error.code)
-    t.matches('nothing was changed: 8 reviews of this session wait', outcome.error.message)
+    t.matches('nothing was changed: 8 reviews of this session', outcome.error.message)
     t.eq({ 'a' }, vim.fn.readfile(path))
   end)
 
@@ -230,7 +230,7 @@ describe('with review.when = "ask" an edit', function()
       ['was closed'] = function()
         vim.cmd('silent bwipeout!')
       end,
-      ['another name'] = function()
+      ['renamed'] = function()
         vim.cmd('silent file b.txt')
       end,
     }
@@ -242,7 +242,7 @@ describe('with review.when = "ask" an edit', function()
       seen:decide_rest('accepted')
       local outcome = outcome_of(one)
       t.eq('stale', outcome.error.code)
-      t.matches('nothing was changed.*' .. why .. '.*read it again', outcome.error.message)
+      t.matches(why .. '.*read it again', outcome.error.message)
       vim.cmd('silent! %bwipeout!')
     end
   end)

@@ -1,21 +1,21 @@
---- What agents have changed in this editor: every applied edit, with what it was before.
+--- History of agents' edits in this editor, with the text before each.
 
 local hunk_list = require('mcp-tools.editor.text.hunks')
 
 local M = {}
 
---- Edits that are kept, and bytes of text in all; the oldest give way.
+--- Maximum number of edits kept, and of bytes in all; the oldest are dropped first.
 local MAX_EDITS, MAX_BYTES = 500, 32 * 1024 * 1024
 
 ---@class mcp-tools.Change
 ---@field id integer
----@field at integer seconds, as `os.time` gives them
+---@field at integer seconds since the epoch
 ---@field tool string
 ---@field client { name: string?, version: string? }
 ---@field session string?
 ---@field path string
 ---@field bufnr integer?
----@field is_new boolean the file was made by it
+---@field is_new boolean whether it created the file
 ---@field hunks mcp-tools.Hunk[] of the text before
 ---@field before string[]
 ---@field reverted boolean?
@@ -25,7 +25,7 @@ local MAX_EDITS, MAX_BYTES = 500, 32 * 1024 * 1024
 local kept = {}
 local last_id, bytes_kept = 0, 0
 
---- The hunks of an edit, with their lines.
+--- Returns the hunks of an edit with their lines.
 ---@param before string[]
 ---@param made mcp-tools.EditHunk[]
 ---@param lines_of fun(first: integer, count: integer): string[] of the new text
@@ -56,11 +56,11 @@ local function bytes_of(lines)
   return bytes
 end
 
---- Keeps an edit that a call has made.
----@param ctx mcp-tools.Ctx? whose edit it is; without a call it is nobody's
+--- Adds an edit of a call.
+---@param ctx mcp-tools.Ctx? edits without a call are not kept
 ---@param fields { path: string, bufnr: integer?, before: string[], hunks: mcp-tools.EditHunk[], is_new: boolean? }
----@param lines_of fun(first: integer, count: integer): string[] of the new text, from 1
----@return integer? id nil when it is not kept
+---@param lines_of fun(first: integer, count: integer): string[] of the new text, 1-based
+---@return integer? id nil: not kept
 function M.note(ctx, fields, lines_of)
   if not ctx or not ctx.call or #fields.hunks == 0 then
     return
@@ -94,7 +94,7 @@ function M.note(ctx, fields, lines_of)
   return last_id
 end
 
---- Every edit, newest first.
+--- Returns all edits, newest first.
 ---@return mcp-tools.Change[]
 function M.list()
   local list = {}
@@ -104,7 +104,7 @@ function M.list()
   return list
 end
 
---- The edit of that number.
+--- Returns an edit by id.
 ---@param id integer
 ---@return mcp-tools.Change?
 function M.find(id)
@@ -118,19 +118,18 @@ local function always()
   return true
 end
 
---- The text after an edit.
+--- Returns the text after an edit.
 ---@param change mcp-tools.Change
 ---@return string[]
 function M.after(change)
   return hunk_list.applied(change.before, change.hunks, always)
 end
 
---- The hunks that take an edit back, where they are in the text of now. Those whose lines were changed since are
---- marked.
+--- Returns the hunks that revert an edit in the current text. Those whose lines have changed since are marked.
 ---@param change mcp-tools.Change
 ---@param now string[]
 ---@return mcp-tools.Hunk[]
-function M.way_back(change, now)
+function M.reverse_hunks(change, now)
   local back, shift = {}, 0
   for i, hunk in ipairs(change.hunks) do
     back[i] = { start = hunk.start + shift, count = #hunk.new, old = hunk.new, new = hunk.old }

@@ -1,4 +1,4 @@
---- A plugin's directory: its Lua modules, help, readme, and the text of its files. Nothing of it is loaded.
+--- A plugin's directory: its Lua modules, help, readme, and the text of its files. Nothing is loaded.
 
 local paths = require('mcp-tools.files.paths')
 local sensitive = require('mcp-tools.privacy.sensitive')
@@ -8,9 +8,9 @@ local uv = vim.uv
 
 local M = {}
 
---- Folders of a plugin's Lua are not deeper.
+--- Maximum depth of directories below `lua/`.
 local DEPTH = 6
---- Entries looked at; beyond it the list is said to be cut.
+--- Maximum number of entries; a longer list is cut.
 local MAX_ENTRIES = 5000
 --- Maximum size of a file that is read, in bytes.
 local MAX_BYTES = 8 * 1024 * 1024
@@ -32,15 +32,15 @@ local function entries(path)
   return list
 end
 
---- The Lua modules that it brings along.
+--- Returns a plugin's Lua modules.
 ---@param path string
 ---@param pause fun()
 ---@return string[] modules
 ---@return boolean cut
 function M.modules(path, pause)
   local modules, seen = {}, 0
-  local function walk(folder, prefix, depth)
-    for _, each in ipairs(entries(folder)) do
+  local function walk(directory, prefix, depth)
+    for _, each in ipairs(entries(directory)) do
       seen = seen + 1
       local stem = each.name:match('^(.*)%.lua$')
       if seen > MAX_ENTRIES then
@@ -49,7 +49,7 @@ function M.modules(path, pause)
         local name = stem == 'init' and prefix:sub(1, -2) or prefix .. stem
         table.insert(modules, name ~= '' and name or nil)
       elseif each.type == 'directory' and depth < DEPTH then
-        walk(folder .. '/' .. each.name, prefix .. each.name .. '.', depth + 1)
+        walk(directory .. '/' .. each.name, prefix .. each.name .. '.', depth + 1)
       end
     end
     pause()
@@ -59,7 +59,7 @@ function M.modules(path, pause)
   return modules, seen > MAX_ENTRIES
 end
 
---- Its help files.
+--- Returns a plugin's help files.
 ---@param path string
 ---@return string[] names
 function M.help(path)
@@ -70,16 +70,16 @@ function M.help(path)
   return list
 end
 
---- Its readme.
+--- Returns a plugin's readme.
 ---@param path string
 ---@return string? name
 function M.readme(path)
   local best
   for _, each in ipairs(entries(path)) do
-    local small = each.name:lower()
-    if each.type ~= 'directory' and small:find('^readme') then
-      -- Plain or Markdown before one in another language.
-      if not best or small:find('^readme%.?m?d?$') or small == 'readme.markdown' then
+    local lower = each.name:lower()
+    if each.type ~= 'directory' and lower:find('^readme') then
+      -- Plain text or Markdown, not a translation such as `readme.de.md`.
+      if not best or lower:find('^readme%.?m?d?$') or lower == 'readme.markdown' then
         best = each.name
       end
     end
@@ -87,21 +87,21 @@ function M.readme(path)
   return best
 end
 
---- May a file of a plugin be read? It lies outside of the project, and is no secret because of that. When the plugin is
---- the project itself, none that a link leads to elsewhere.
+--- Returns the check whether a plugin's file may be read. It may be outside of the project, unless the plugin is the
+--- project itself: then a link must not lead elsewhere.
 ---@param path string
 ---@param root string
 ---@return mcp-tools.Judge
 local function judge(path, root)
-  local is_own = vim.iter(vim.fs.parents(vim.fn.fnamemodify(path, ':p'))):any(function(folder)
-    return paths.inside((paths.resolve(folder)), root)
+  local is_own = vim.iter(vim.fs.parents(vim.fn.fnamemodify(path, ':p'))):any(function(directory)
+    return paths.inside((paths.resolve(directory)), root)
   end)
   return function(real)
     return not sensitive.is_sensitive(real) and (not is_own or paths.inside(real, root))
   end
 end
 
---- The text of a file of a plugin.
+--- Returns the text of a plugin's file.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param path string
 ---@return string? text with "\n" between lines

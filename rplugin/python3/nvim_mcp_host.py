@@ -1,7 +1,7 @@
 """The remote plugin that runs Python tools.
 
-The plugin starts its own worker process with this file. `:UpdateRemotePlugins` may also register it, which has no
-effect: the file imports only pynvim until it is called.
+The plugin starts its own worker process with this file. `:UpdateRemotePlugins` may also register it,
+which has no effect: the file imports only pynvim until it is called.
 """
 
 import os

@@ -76,11 +76,7 @@ async def test_one_that_cannot_start_says_why(bridge: Bridge) -> None:
         waiting = await mounts.status(bridge, "bad", "waiting")
         assert waiting["error"].endswith("exited with code 3: no license was found")
         unknown = (await call(bridge, "bad__tool"))["err"]
-<<<<<<< HEAD
-        assert "mount 'bad' has never been connected (the process exited with code 3" in unknown["message"]
-=======
-        assert "mount 'bad' could not be connected (it ended with code 3" in unknown["message"]
->>>>>>> w-face
+        assert "exited with code 3" in unknown["message"]
         health = await shown(bridge, "checkhealth mcp-tools")
         assert "no license was found" in health
         assert "bad  waiting, restarted" in await shown(bridge, "McpTools status")

@@ -240,7 +240,8 @@ async def test_restart_after_crashes(spawn_nvim: Spawn, tmp_path: Path) -> None:
     assert time.monotonic() - begin >= 0.75
     assert tries.read_text().count("x") == 3
     status = await nvim.lua("return mcp_tools.status()")
-    assert (status["tries"], status["last_error"]) == (2, "the process ended with code 3: the cellar is flooded")
+    assert status["tries"] == 2
+    assert status["last_error"].endswith("code 3: the cellar is flooded")
     assert await nvim.lua("return Said") == []
     await answers(nvim)
 

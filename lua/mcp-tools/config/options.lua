@@ -42,7 +42,7 @@ return {
     type = { 'boolean', 'list', 'map' },
     default = true,
     items = { 'string', 'boolean' },
-    description = 'Bundled prompts to switch on: all (true), none (false), or a list of names. { NAME = false } switches'
+    description = 'Bundled prompts to enable: all (true), none (false), or a list of names. { NAME = false } switches'
       .. ' one off, even if a plugin registered it.',
   },
   {

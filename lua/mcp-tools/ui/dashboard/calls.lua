@@ -1,7 +1,7 @@
 --- Sections of the dashboard: what is going on and what waits for the user.
 
 local approvals = require('mcp-tools.ui.approval')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local format = require('mcp-tools.ui.dashboard.format')
 local reviews = require('mcp-tools.editor.review')
 

@@ -1,11 +1,11 @@
--- The :McpTools command. Loads nothing else at start-up: the plugin is read when the command, `setup()` or another
--- plugin asks.
+-- The :McpTools command and <Plug> mappings. Loads nothing else at start-up: modules load when the command, `setup()`
+-- or another plugin needs them.
 
 if vim.g.loaded_mcp_tools then
   return
 end
 vim.g.loaded_mcp_tools = true
-vim.g.mcp_tools_status = '' -- a statusline that names a variable which is not there is emptied
+vim.g.mcp_tools_status = '' -- a statusline with an undefined variable is empty
 
 vim.api.nvim_create_user_command('McpTools', function(args)
   require('mcp-tools.command').run(args)
@@ -18,7 +18,7 @@ end, {
   end,
 })
 
--- Answers to a question for approval, and the way to an interview, from any mode and any window.
+-- Answers to an approval question or a review, and the way to an interview, in any mode and window.
 local function map(name, command)
   local rhs = '<Cmd>McpTools ' .. command .. '<CR>'
   for _, mode in ipairs({ '', 'i', 't' }) do

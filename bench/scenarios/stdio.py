@@ -18,7 +18,7 @@ from rounds import interleaved
 from stage import Stage
 from table import Row
 
-from mcp_tools_nvim.relay.endpoint import Endpoint
+from mcp_tools_nvim.relay.bridge_client import BridgeClient
 from tests.support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ class Took:
 class Process:
     """The command, as a client has it."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: BridgeClient) -> None:
         env = os.environ | {"NVIM_MCP_TOKEN": endpoint.token or ""}
         command = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio", "--url", endpoint.url]
         self.begun = time.perf_counter()
@@ -79,7 +79,7 @@ class Process:
         self.process.wait(10)
 
 
-def through(endpoint: Endpoint, params: dict[str, Any]) -> Took:
+def through(endpoint: BridgeClient, params: dict[str, Any]) -> Took:
     """The median of many calls through the command."""
     process = Process(endpoint)
     times = []
@@ -92,7 +92,7 @@ def through(endpoint: Endpoint, params: dict[str, Any]) -> Took:
     return Took(sorted(times)[len(times) // 2], memory)
 
 
-def straight(endpoint: Endpoint, params: dict[str, Any]) -> Took:
+def straight(endpoint: BridgeClient, params: dict[str, Any]) -> Took:
     """The median of as many calls to the endpoint, over one connection."""
 
     def send(number: int | None, method: str, params: dict[str, Any]) -> str | None:
@@ -115,7 +115,7 @@ def straight(endpoint: Endpoint, params: dict[str, Any]) -> Took:
     return Took(sorted(times)[len(times) // 2])
 
 
-def start(endpoint: Endpoint) -> Took:
+def start(endpoint: BridgeClient) -> Took:
     """From the start to the answer to `initialize`."""
     process = Process(endpoint)
     process.end()
@@ -135,9 +135,9 @@ async def measure(stage: Stage) -> list[Row]:
     url, token = f"{stage.bridge.url}/mcp", stage.bridge.token
     rounds = await interleaved(
         {
-            "through": lambda: asyncio.to_thread(through, Endpoint(url, token), params),
-            "straight": lambda: asyncio.to_thread(straight, Endpoint(url, token), params),
-            "start": lambda: asyncio.to_thread(start, Endpoint(url, token)),
+            "through": lambda: asyncio.to_thread(through, BridgeClient(url, token), params),
+            "straight": lambda: asyncio.to_thread(straight, BridgeClient(url, token), params),
+            "start": lambda: asyncio.to_thread(start, BridgeClient(url, token)),
             "bare": lambda: asyncio.to_thread(bare),
         },
         stage.amount.rounds,

@@ -8,7 +8,7 @@ BridgeError                 root: anything that the bridge raises on purpose
     ├── NoAnswerError       a request was not answered before its deadline
     └── LuaError            the editor answered with an error (Lua threw, or an unknown method)
 
-Errors of tools are not exceptions: they are `model.ToolError` values with a `Code`.
+Errors of tools are not exceptions: they are `values.ToolError` values with a `Code`.
 """
 
 from __future__ import annotations

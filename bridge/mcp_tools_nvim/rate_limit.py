@@ -1,4 +1,4 @@
-"""How much of something a client may have in a time. Does not know about: what is counted, clients."""
+"""A token bucket, for rate limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 class TokenBucket:
-    """Full at the beginning; `rate` tokens a second, `burst` at most. Times in seconds of any one clock."""
+    """Starts full, with `burst` tokens, and gains `rate` per second. Times are seconds of any one clock."""
 
     __slots__ = ("_at", "_burst", "_rate", "_tokens")
 
@@ -17,7 +17,7 @@ class TokenBucket:
         self._at = now
 
     def take(self, now: float) -> int:
-        """Takes a token; without one the milliseconds until there is one, else 0."""
+        """Takes a token and returns 0; without one returns the milliseconds until there is one."""
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
         self._at = now
         if self._tokens >= 1:

@@ -15,7 +15,7 @@ _lock = threading.Lock()
 _loaded: set[str] = set()
 
 
-async def load(module: str) -> None:
+async def import_sdk(module: str) -> None:
     """Imports a module that is built on the SDK.
 
     Args:

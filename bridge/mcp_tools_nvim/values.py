@@ -1,4 +1,4 @@
-"""The values that cross module borders: frozen, typed, without behaviour worth the name.
+"""Data classes that are passed between packages.
 
 Times: `*_ms` and `timeout` are milliseconds. Deadlines are seconds of the event loop's clock
 (`loop.time()`); only `neovim/nvim.py` knows the editor's own clock.
@@ -15,10 +15,10 @@ PROTOCOL = 1
 """Number of the wire protocol; `hello` refuses another one."""
 
 LARGE = 64 * 1024
-"""Bytes of a result beyond which the editor only tells its size, until it is asked for the whole."""
+"""Neovim returns only the size of larger results, until the whole is requested."""
 
 MAX_CLIENT_NAME = 200
-"""Characters of a client's name by which it is told apart from others."""
+"""Maximum characters of a client's name."""
 
 CallState = Literal["running", "waiting_approval", "waiting_input"]
 OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
@@ -39,12 +39,12 @@ class Progress:
     total: float | None = None
     message: str | None = None
     state: Any = None
-    """An intermediate state of the tool that is no string; its text is `message`."""
+    """An intermediate state of the tool that is not a string; its text is `message`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a tool asks its client for; `seq` counts its questions from 1."""
+    """Questions of a tool to its client; `seq` numbers them from 1."""
 
     seq: int
     requests: dict[str, Any]
@@ -60,13 +60,13 @@ class FieldError:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """Why a call failed, as the client reads it."""
+    """Why a call failed, for the client."""
 
     code: Code
     message: str
     errors: tuple[FieldError, ...] = ()
     required: dict[str, Any] | None = None
-    """Capabilities that the client would have to declare."""
+    """Capabilities that the client must declare."""
     asked: bool = False
     """Whether the user was asked and did not allow the call."""
 
@@ -95,7 +95,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A call that waits for its client, who has to come back with the answers."""
+    """A call whose client must send the request again with its answers."""
 
     task_id: str
     inputs: Inputs
@@ -103,16 +103,16 @@ class Parked:
 
 @dataclass(slots=True)
 class Reply:
-    """What the editor says about a call: its outcome, or that it goes on.
+    """Neovim's state of a call.
 
     Attributes:
-        done: the call ended; then `outcome` is set.
-        state: for a call that goes on.
-        deadline: seconds of the loop's clock at which the editor itself ends the call; None = no limit.
+        done: the call has ended; then `outcome` is set.
+        state: state of a call that has not ended.
+        deadline: when Neovim ends the call, by the loop's clock; None = no limit.
         progress: the latest progress, if any.
-        inputs: what the client is to be asked for, in the states `waiting_approval` and `waiting_input`.
-        withdrawn: the `seq` of the last inputs that were taken back; those before it are not open either.
-        size: the call has ended with a result of so many bytes, which is to be asked for.
+        inputs: questions to the client, in the states `waiting_approval` and `waiting_input`.
+        withdrawn: `seq` of the last withdrawn question; earlier ones are not open either.
+        size: bytes of a large result of an ended call, which must be requested.
     """
 
     done: bool
@@ -127,7 +127,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """What an AI client says that it is; self-declared, never a key to anything."""
+    """Declared name and version of a client; not used for access control."""
 
     name: str
     version: str
@@ -135,26 +135,26 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a client asks to be shown of the tools; it only narrows. What names mean is the editor's business.
+    """Which tools a client asks to see. Neovim resolves the names.
 
     Attributes:
         tools: names of groups and tools; None = all.
-        read_only: only those that change nothing.
-        catalogue: all of them one by one (`direct`), or a few to find and call the others with (`search`);
-            None = as the editor's options say.
-        companion: to whose endpoint it came: then that companion's tools are all that there is, and neither
-            resources nor prompts.
+        read_only: only tools that change nothing.
+        catalogue: list all tools (`direct`), or tools to find and call the others (`search`); None = the
+            plugin's option.
+        agent: the terminal agent whose endpoint the client uses; it then has only that agent's tools, and no
+            resources or prompts.
     """
 
     tools: tuple[str, ...] | None = None
     read_only: bool = False
     catalogue: Catalogue | None = None
-    companion: str | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """What a server says that it is."""
+    """Server information in `initialize`."""
 
     name: str
     version: str
@@ -162,19 +162,19 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """How the agent of a companion comes in.
+class AgentEndpoint:
+    """The endpoint of a terminal agent.
 
     Attributes:
-        name: of the companion.
-        token: that opens this endpoint, and no other; it never shows in a `repr`.
-        transport: `http` and `websocket` at the port, `unix` at a socket of its own.
-        header: in small letters, that has the token.
-        server: that its agent is told.
-        scheme: the word before the token, in small letters; None = nothing stands there.
-        subprotocol: of a WebSocket; echoed only when it is offered.
+        name: name of the agent.
+        token: token of this endpoint only.
+        transport: `http` and `websocket` at the port, `unix` at its own socket.
+        header: lower-case name of the header with the token.
+        server: server information that the agent gets.
+        scheme: lower-case word before the token; None = none.
+        subprotocol: WebSocket subprotocol; sent only if the agent requests it.
         socket: path of the unix socket.
-        label: what users call the agent, for one whose own name says nothing.
+        label: name of the agent for users, if its client name is generic.
     """
 
     name: str
@@ -190,7 +190,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Whose list of tools it is; `client` is the name that it gives itself."""
+    """What determines a client's list of tools; `client` is its declared name."""
 
     client: str
     scope: Scope | None = None
@@ -198,7 +198,7 @@ class View:
 
 @dataclass(slots=True)
 class CallRequest:
-    """One `tools/call`, or another request that runs a handler in the editor, free of MCP."""
+    """A `tools/call`, or another request that runs a handler in Neovim."""
 
     name: str
     arguments: dict[str, Any]
@@ -209,15 +209,15 @@ class CallRequest:
     host: str = "mcp"
     scope: Scope | None = None
     timeout: int | None = None
-    """ms: for tools that set none, and the most that any tool gets; 0 = no limit where the tool sets none."""
+    """ms: default and maximum for all tools; 0 = no limit for tools without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of definitions; `json` is None when the revision that was asked about still holds.
+    """A list of definitions; `json` is None when the client's revision is current.
 
     Attributes:
-        loading: the editor is still about to load some; it is to be asked again.
+        loading: Neovim is still loading definitions; request the list again.
     """
 
     revision: int
@@ -252,7 +252,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the editor tells the bridge at `hello`; the defaults are those of the plugin's options."""
+    """Options from `hello`; the defaults are those of the plugin."""
 
     tool_prefix: str = "nvim_"
     tool_timeout: int = 300_000
@@ -269,7 +269,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Versions on this side of the wire."""
+    """Versions of the bridge and its packages."""
 
     bridge: str
     python: str
@@ -280,10 +280,10 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class HelloInfo:
-    """What the bridge says of itself at `hello`.
+    """The bridge's parameters of `hello`.
 
     Attributes:
-        launch: what the editor gave to the process that it started; empty for others.
+        launch: id from Neovim, if it started the process; else empty.
     """
 
     pid: int
@@ -297,15 +297,15 @@ class HelloInfo:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The editor's answer to `hello`.
+    """Neovim's answer to `hello`.
 
     Attributes:
-        boot: id of this run of the editor.
+        boot: id of this run of Neovim.
         revisions: revision per kind of definition.
         versions: `nvim` and `plugin`.
-        token: a new token, because a stranger holds the wanted port; replaces the environment's.
+        token: a new token, because a foreign process holds the wanted port; replaces the environment's.
         settings: see `Settings`.
-        endpoints: for the agents of companions.
+        endpoints: endpoints of terminal agents.
     """
 
     boot: str
@@ -313,4 +313,4 @@ class Hello:
     versions: dict[str, str]
     token: str | None
     settings: Settings
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: tuple[AgentEndpoint, ...] = ()

@@ -1,28 +1,28 @@
---- Approval, for plugins of the person: which questions wait, and an answer to one. `:h mcp-tools-approval-yourself`
+--- Public API of approval: lists open questions and answers them. `:h mcp-tools-approval-yourself`
 
 local questions = require('mcp-tools.ui.approval')
 
 local M = {}
 
---- Answers a question that is open.
+--- Answers an open question.
 ---@param id string as in the event
 ---@param choice mcp-tools.Choice one of its `choices`
 ---@return boolean ok
----@return string? err why it was not taken
+---@return string? err why the answer was refused
 function M.answer(id, choice)
   return questions.answer(id, choice)
 end
 
----@class mcp-tools.OpenQuestion a copy: nothing changes with it
+---@class mcp-tools.OpenQuestion a copy
 ---@field id string
 ---@field tool string
 ---@field title string?
 ---@field host string
 ---@field client { name: string?, version: string? }
 ---@field session string?
----@field reason string? why it is asked
+---@field reason string? why approval is required
 ---@field args table
----@field files string[] that its arguments name
+---@field files string[] files that the arguments name
 ---@field choices mcp-tools.Choice[]
 
 ---@param question mcp-tools.Question
@@ -45,21 +45,21 @@ local function copy(question)
   })
 end
 
---- The open questions, oldest first, those included that only the client is asked.
+--- Returns the open questions, oldest first, including those that only the client is asked.
 ---@return mcp-tools.OpenQuestion[]
 function M.list()
   return vim.tbl_map(copy, questions.list())
 end
 
---- The question that is on the screen.
+--- Returns the question on the screen.
 ---@return mcp-tools.OpenQuestion?
 function M.current()
   local question = questions.current()
   return question and copy(question)
 end
 
---- How many questions wait for the person at the editor; of use in a status line. Those that only the client is asked
---- are not counted.
+--- Returns the number of questions that wait for the user, for example for a statusline. Questions that only the
+--- client is asked are not counted.
 ---@return integer
 function M.count()
   return questions.count()

@@ -1,20 +1,20 @@
---- Content values: what a tool returns when plain data is not enough (text, images, audio, resources).
+--- Content values, which a tool returns if plain data is not enough: text, images, audio, resources.
 ---
---- Each value carries a metatable, so a tool's data that happens to have a `type` field is never mistaken for content.
+--- Each value has a metatable, so data with a `type` field is never mistaken for content.
 --- Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 
 local M = {}
 
---- Content blocks of one result: each costs the editor some microseconds, and every client more.
+--- Maximum number of content blocks in one result, because encoding them blocks the main thread.
 M.MAX_BLOCKS = 10000
 
 ---@class mcp-tools.Block
----@field package extras? table of a mounted server: `annotations`, `_meta`, `icons` as MCP has them
+---@field package extras? table from a mounted server: `annotations`, `_meta`, `icons` as in MCP
 local Block = {}
 ---@class mcp-tools.ContentResult
 local Result = {}
 
-local function need(what, field, value, kinds)
+local function check_type(what, field, value, kinds)
   if not vim.tbl_contains(kinds, type(value)) then
     local expected = table.concat(kinds, ' or ')
     error(('content.%s: %s must be a %s, got %s'):format(what, field, expected, type(value)), 3)
@@ -22,39 +22,39 @@ local function need(what, field, value, kinds)
   return value
 end
 
---- A text block.
+--- Creates a text block.
 ---@param text string UTF-8
 ---@return mcp-tools.Block
 function M.text(text)
-  return setmetatable({ type = 'text', text = need('text', 'text', text, { 'string' }) }, Block)
+  return setmetatable({ type = 'text', text = check_type('text', 'text', text, { 'string' }) }, Block)
 end
 
 local function binary(kind)
   return function(bytes, mime_type)
-    need(kind, 'bytes', bytes, { 'string' })
-    need(kind, 'mime_type', mime_type, { 'string' })
+    check_type(kind, 'bytes', bytes, { 'string' })
+    check_type(kind, 'mime_type', mime_type, { 'string' })
     return setmetatable({ type = kind, bytes = bytes, mimeType = mime_type }, Block)
   end
 end
 
---- An image block from raw bytes.
+--- Creates an image block from raw bytes.
 ---@type fun(bytes: string, mime_type: string): mcp-tools.Block
 M.image = binary('image')
 
---- An audio block from raw bytes.
+--- Creates an audio block from raw bytes.
 ---@type fun(bytes: string, mime_type: string): mcp-tools.Block
 M.audio = binary('audio')
 
---- A resource's contents, embedded in the result.
+--- Creates a block with the contents of a resource.
 ---@param spec { uri: string, mime_type?: string, text?: string, blob?: string } one of text and blob (raw bytes)
 ---@return mcp-tools.Block
 function M.resource(spec)
-  need('resource', 'spec', spec, { 'table' })
-  need('resource', 'uri', spec.uri, { 'string' })
+  check_type('resource', 'spec', spec, { 'table' })
+  check_type('resource', 'uri', spec.uri, { 'string' })
   if (spec.text == nil) == (spec.blob == nil) then
     error('content.resource: give exactly one of text and blob', 2)
   end
-  need('resource', spec.text and 'text' or 'blob', spec.text or spec.blob, { 'string' })
+  check_type('resource', spec.text and 'text' or 'blob', spec.text or spec.blob, { 'string' })
   return setmetatable({
     type = 'resource',
     bytes = spec.blob,
@@ -62,13 +62,13 @@ function M.resource(spec)
   }, Block)
 end
 
---- A link to a resource that the client may read by itself.
+--- Creates a link to a resource that the client can read.
 ---@param spec { uri: string, name: string, title?: string, description?: string, mime_type?: string, size?: integer }
 ---@return mcp-tools.Block
 function M.resource_link(spec)
-  need('resource_link', 'spec', spec, { 'table' })
-  need('resource_link', 'uri', spec.uri, { 'string' })
-  need('resource_link', 'name', spec.name, { 'string' })
+  check_type('resource_link', 'spec', spec, { 'table' })
+  check_type('resource_link', 'uri', spec.uri, { 'string' })
+  check_type('resource_link', 'name', spec.name, { 'string' })
   return setmetatable({
     type = 'resource_link',
     uri = spec.uri,
@@ -80,11 +80,11 @@ function M.resource_link(spec)
   }, Block)
 end
 
---- A whole result: blocks, structured data, error flag and metadata in one.
+--- Creates a complete result: blocks, structured data, error flag and metadata.
 ---@param spec { content: mcp-tools.Block|mcp-tools.Block[], structured?: table, is_error?: boolean, meta?: table }
 ---@return mcp-tools.ContentResult
 function M.result(spec)
-  need('result', 'spec', spec, { 'table' })
+  check_type('result', 'spec', spec, { 'table' })
   local blocks = spec.content or {}
   if M.is_block(blocks) then
     blocks = { blocks }
@@ -92,34 +92,34 @@ function M.result(spec)
   for i, block in ipairs(blocks) do
     if not M.is_block(block) then
       error(
-        ('content.result: content[%d] is not a content value; make it with content.text(…) or another'):format(i),
+        ('content.result: content[%d] is not a content value; use content.text(…) or a similar function'):format(i),
         2
       )
     end
   end
-  need('result', 'structured', spec.structured, { 'table', 'nil' })
-  need('result', 'is_error', spec.is_error, { 'boolean', 'nil' })
-  need('result', 'meta', spec.meta, { 'table', 'nil' })
+  check_type('result', 'structured', spec.structured, { 'table', 'nil' })
+  check_type('result', 'is_error', spec.is_error, { 'boolean', 'nil' })
+  check_type('result', 'meta', spec.meta, { 'table', 'nil' })
   return setmetatable(
     { content = blocks, structured = spec.structured, is_error = spec.is_error, meta = spec.meta },
     Result
   )
 end
 
----@class mcp-tools.RawResult JSON text that another process made; it is passed on as it is
----@field kind 'json'|'content' data, or a result in MCP's own shape
+---@class mcp-tools.RawResult JSON text from another process, which is passed on unchanged
+---@field kind 'json'|'content' data, or an MCP result
 ---@field text string
----@field size integer bytes that count for the limit
+---@field size integer bytes that count toward the limit
 local Raw = {}
 
 ---@package
---- A result of another process.
+--- Creates a result from another process.
 ---@param kind 'json'|'content'
 ---@param text string
----@param size? integer bytes that count for the limit (default: all)
+---@param size? integer bytes that count toward the limit (default: all)
 ---@return mcp-tools.RawResult
 function M.raw(kind, text, size)
-  need('raw', 'text', text, { 'string' })
+  check_type('raw', 'text', text, { 'string' })
   return setmetatable({ kind = kind, text = text, size = size or #text }, Raw)
 end
 
@@ -129,7 +129,7 @@ function M.is_raw(value)
   return type(value) == 'table' and getmetatable(value) == Raw
 end
 
----@param block table as MCP has it
+---@param block table an MCP content block
 ---@return mcp-tools.Block
 local function block_of(block)
   local made
@@ -150,7 +150,7 @@ local function block_of(block)
 end
 
 ---@package
---- A tool result in MCP's shape, as `content.result` makes it.
+--- Converts an MCP tool result.
 ---@param result table
 ---@return mcp-tools.ContentResult
 function M.of_mcp(result)
@@ -169,9 +169,9 @@ function M.is_block(value)
 end
 
 ---@package
---- The blocks of a value that is content: one block, a non-empty list of blocks, or a `content.result`.
+--- Converts content to a result: one block, a non-empty list of blocks, or a `content.result`.
 ---@param value any
----@return mcp-tools.ContentResult? result nil when the value is plain data
+---@return mcp-tools.ContentResult? result nil if the value is plain data
 function M.as_result(value)
   if type(value) ~= 'table' then
     return nil
@@ -187,7 +187,7 @@ function M.as_result(value)
     return nil
   end
   if #value > M.MAX_BLOCKS then
-    return { content = value } -- to be refused: the look at each takes long
+    return { content = value } -- is refused later, without a check of each block
   end
   local n = 0
   for _, block in pairs(value) do

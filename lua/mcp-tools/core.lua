@@ -1,6 +1,6 @@
---- The parts of this editor, put together: its registry, and once something is called its executor and gateway.
+--- Creates the parts of this editor: the registry, and with the first use the executor and the gateway.
 ---
---- Requires inside functions are start-up cost: who registers a tool while the editor starts needs the registry alone.
+--- Modules are required inside functions to keep start-up fast: registering a tool needs only the registry.
 
 local config = require('mcp-tools.config')
 local kinds = require('mcp-tools.registry.kinds')
@@ -18,16 +18,16 @@ local M = {}
 local registry
 ---@type mcp-tools.Core?
 local core
----@type fun() begins to make the registry hold what the options name now
+---@type fun() applies changed options to the registry
 local sync
 
---- What is bundled is loaded in pieces of so many ns, so that the editor gets a turn between them.
+--- ns; how long bundled definitions are loaded before the event loop gets control.
 local PIECE = 4e6
 
 ---@type mcp-tools.Settings
 local current = { result_ttl = 300000 } ---@diagnostic disable-line: missing-fields
 
---- The same table each time, up to date: every call asks.
+--- Returns the same table each time, because every call needs it.
 local function settings()
   local options = config.get()
   local limits = options.limits
@@ -63,7 +63,7 @@ local function absence(name)
   return mounts and mounts.absence(name)
 end
 
---- The registry as it is, for who adds to it: nothing bundled is loaded.
+--- Returns the registry without loading definitions, for callers that add to it.
 ---@return mcp-tools.Registry
 function M.registry()
   registry = registry or new_registry({ prefix = prefix, is_off = is_off, is_pending = is_pending, absence = absence })
@@ -72,8 +72,8 @@ end
 
 local clients, catalogue, published_prefix
 
---- Tells clients to list tools again when options change which tools they see, or under which names.
-local function follow_scopes()
+--- Reports a change of the tools if changed options affect which tools clients see, or their names.
+local function report_scope_changes()
   local options = config.get()
   local same = catalogue == options.catalogue and published_prefix == options.tool_prefix
   if clients == options.clients and same then
@@ -107,21 +107,21 @@ local function build()
   executor:watch(history.note)
   local bundled, discovery = require('mcp-tools.loading.bundled'), require('mcp-tools.loading')
   require('mcp-tools.privacy.redact').watch()
-  -- Start-up cost: it is loaded when there is something to review.
-  require('mcp-tools.editor.review').shown_by(setmetatable({}, {
+  -- Start-up cost: loaded with the first review.
+  require('mcp-tools.editor.review').set_presenter(setmetatable({}, {
     __index = function(_, key)
       return require('mcp-tools.ui.review')[key]
     end,
   }))
-  local followed ---@type table? the options; a change of them is another table
+  local applied ---@type table? the options that were applied; a change creates a new table
   sync = function()
     local options = config.get()
-    if options ~= followed then
+    if options ~= applied then
       if bundled.sync() then
-        registry:sift()
+        registry:apply_options()
       end
-      follow_scopes()
-      followed = options
+      report_scope_changes()
+      applied = options
     end
     discovery.use(registry)
   end
@@ -130,10 +130,10 @@ end
 
 local loading = false
 
-local function load_on()
+local function load_next_piece()
   loading = require('mcp-tools.loading.bundled').load_some(registry, PIECE)
   if loading then
-    vim.defer_fn(load_on, 0)
+    vim.defer_fn(load_next_piece, 0)
   end
 end
 
@@ -144,8 +144,7 @@ local function parts()
   return core
 end
 
---- The parts, with all that `setup` named of the bundled things and what other plugins bring along: it is loaded with
---- the first use, not at start-up.
+--- Returns the parts and loads all definitions that the options request.
 ---@return mcp-tools.Core
 function M.get()
   local all = parts()
@@ -153,21 +152,21 @@ function M.get()
   return all
 end
 
---- The parts as they are; what is not loaded yet is from now on, piece by piece.
+--- Returns the parts and starts to load the requested definitions, piece by piece.
 ---@return mcp-tools.Core parts
----@return fun(kind: mcp-tools.Kind): boolean is_pending is something of a kind not in the registry yet?
+---@return fun(kind: mcp-tools.Kind): boolean is_pending whether definitions of a kind are not yet loaded
 function M.begin()
   local now, bundled = parts(), require('mcp-tools.loading.bundled')
   if not loading and bundled.is_pending() then
     loading = true
-    vim.defer_fn(load_on, 0)
+    vim.defer_fn(load_next_piece, 0)
   end
   return now, is_pending
 end
 
---- The parts for one call: of what is bundled, only what it needs is loaded.
----@param kind string? of the call; a tool's when left out
----@param name string as the client gave it
+--- Returns the parts for one call, and loads only the bundled definitions that it needs.
+---@param kind string? of the call (default: tool)
+---@param name string as the client sent it
 ---@return mcp-tools.Core
 function M.for_call(kind, name)
   local now, bundled = M.begin(), require('mcp-tools.loading.bundled')
@@ -183,7 +182,7 @@ function M.for_call(kind, name)
   return now
 end
 
---- Whether anybody has asked for the parts yet; before that nothing has to follow a change of the options.
+--- Returns whether the parts exist. If not, changed options need no action.
 ---@return boolean
 function M.in_use()
   return core ~= nil

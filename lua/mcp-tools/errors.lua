@@ -1,37 +1,37 @@
---- Error values and the one list of their codes.
+--- Error values and their codes.
 
 local M = {}
 
 ---@alias mcp-tools.ErrorCode
----| 'validation_error'   # the arguments (or a definition) do not fit
+---| 'validation_error'   # the arguments (or a definition) are invalid
 ---| 'unknown_tool'       # no tool of that name
----| 'not_found'          # a thing that the arguments name does not exist
----| 'tool_error'         # the tool reported its own failure
----| 'execution_error'    # the tool threw
----| 'invalid_output'     # the result does not fit the output schema
----| 'not_serializable'   # the result cannot be written as JSON
+---| 'not_found'          # something that the arguments name does not exist
+---| 'tool_error'         # the tool reported a failure
+---| 'execution_error'    # the tool threw an error
+---| 'invalid_output'     # the result does not match the output schema
+---| 'not_serializable'   # the result cannot be encoded as JSON
 ---| 'timeout'            # the deadline passed
----| 'cancelled'          # somebody cancelled the call
----| 'access_denied'      # the person or a rule said no
----| 'capability_missing' # the client cannot do what the tool asked for
----| 'stale'              # the buffer changed since it was read
----| 'editor_blocked'     # the editor did not get to the call in time; nothing ran
----| 'editor_gone'        # the editor ended
----| 'busy'               # too many of something at once
+---| 'cancelled'          # the call was cancelled
+---| 'access_denied'      # the user or a rule denied the call
+---| 'capability_missing' # the client does not support what the tool needs
+---| 'stale'              # the buffer has changed since it was read
+---| 'editor_blocked'     # the editor did not start the call in time; nothing ran
+---| 'editor_gone'        # the editor has exited
+---| 'busy'               # too many at the same time
 ---| 'too_large'          # above a size limit
----| 'rate_limited'       # too many in too short a time
+---| 'rate_limited'       # too many in a short time
 
 ---@class mcp-tools.Fault
----@field field string dotted path such as `items[0].name`; `(root)` is the value itself
+---@field field string path such as `items[0].name`; `(root)` is the value itself
 ---@field message string
 
 ---@class mcp-tools.Error
 ---@field code mcp-tools.ErrorCode
 ---@field message string
 ---@field errors? mcp-tools.Fault[]
----@field required? table with `capability_missing`: the capabilities that the client would have to declare
+---@field required? table with `capability_missing`: the capabilities that the client lacks
 ---@field asked? true with `access_denied`: the user was asked
----@field retry_after_ms? number with `rate_limited`: when the client may be asked again
+---@field retry_after_ms? number with `rate_limited`: how long to wait before the next request
 
 ---@type table<mcp-tools.ErrorCode, mcp-tools.ErrorCode>
 M.codes = {
@@ -54,7 +54,7 @@ M.codes = {
   rate_limited = 'rate_limited',
 }
 
---- Makes an error value. An unknown code is a mistake in the calling code and throws.
+--- Creates an error value. Throws if the code is unknown.
 ---@param code mcp-tools.ErrorCode
 ---@param message string
 ---@param errors? mcp-tools.Fault[]
@@ -66,22 +66,22 @@ function M.new(code, message, errors)
   return { code = code, message = message, errors = errors }
 end
 
---- Tells an error value from any other value: a table with one of the codes and a message.
+--- Returns whether a value is an error value: a table with a known code and a message.
 ---@param value any
 ---@return boolean
 function M.is(value)
   return type(value) == 'table' and M.codes[value.code] ~= nil and type(value.message) == 'string'
 end
 
---- The arguments, or the name, did not fit: nothing has run, and the caller can mend what it sent.
+--- Returns whether the name or the arguments were invalid: nothing ran, and the caller can correct the call.
 ---@param err any
 ---@return boolean
 function M.is_validation_failure(err)
   return M.is(err) and (err.code == 'validation_error' or err.code == 'unknown_tool')
 end
 
---- What the tool itself says of its own matter: it has run, and whatever it is about did not come out well. A tool that
---- threw, a call that was cancelled, refused or timed out is none.
+--- Returns whether the tool ran and reported a failure of its task. False if the tool threw an error, or the call was
+--- cancelled, denied or timed out.
 ---@param err any
 ---@return boolean
 function M.is_domain_failure(err)

@@ -1,6 +1,7 @@
---- What is offered, switched and loaded again while clients are connected: a group, or one thing of it.
+--- Switches definitions on and off and reloads them, one at a time or by group.
 ---
---- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean the bundled.
+--- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean all bundled
+--- ones.
 
 local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
@@ -15,21 +16,21 @@ local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
---- Everything that is offered or could be, by kind and name.
+--- Returns all definitions, on or off, sorted by kind and name.
 ---@return mcp-tools.Item[]
 function M.items()
   return report.items(core.get().registry)
 end
 
 ---@param kind mcp-tools.OfferKind
----@param name? string all of the kind when left out
+---@param name? string (default: all of the kind)
 ---@return mcp-tools.Item[]
 local function members_of(kind, name)
   return report.members(core.get().registry, kind, name)
 end
 
---- Every name that may be given, in order.
----@param accept? fun(item: mcp-tools.Item): boolean names that stand for one of these
+--- Returns every valid name, sorted.
+---@param accept? fun(item: mcp-tools.Item): boolean only names that represent one of these
 ---@return string[]
 function M.names(accept)
   local set = {}
@@ -73,7 +74,7 @@ end
 ---@return mcp-tools.Error
 local function unknown(what, candidates, text)
   local near = suggest(what, candidates)
-  -- The remedy first: a narrow screen cuts the end.
+  -- The suggestion comes first, because a narrow screen cuts the end.
   return nil, errors.new('not_found', (near and ('did you mean %s? '):format(near) or '') .. text:format(what))
 end
 
@@ -102,18 +103,18 @@ local function switch(what, on)
   end, members_of(kind, name)))
 end
 
---- Offers a group or one thing.
+--- Switches a group or a definition on.
 ---@param what string
----@return string[]? names what of it is offered now
----@return mcp-tools.Error? err when there is nothing of that name
+---@return string[]? names those of it that are on now
+---@return mcp-tools.Error? err if the name is unknown
 function M.enable(what)
   return switch(what, true)
 end
 
---- Offers a group or one thing no longer, also when a plugin has registered it.
+--- Switches a group or a definition off, even if a plugin registered it.
 ---@param what string
----@return string[]? names what of it is not offered now
----@return mcp-tools.Error? err when there is nothing of that name
+---@return string[]? names those of it that are off now
+---@return mcp-tools.Error? err if the name is unknown
 function M.disable(what)
   return switch(what, false)
 end
@@ -127,11 +128,11 @@ local function answer(cb)
   end
 end
 
---- Loads the files of a group or of one thing again, or of everything. What fails stays as it was.
+--- Loads the files of a group, a definition, or everything again. If a file fails, its earlier definition stays.
 ---@param what? string
----@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
+---@param cb? fun(failures: mcp-tools.Failure[]) gets all failures at the end
 ---@return true? ok
----@return mcp-tools.Error? err when there is nothing of that name, or no file
+---@return mcp-tools.Error? err if the name is unknown or has no file
 function M.reload(what, cb)
   local options, name = kinds.options(), nil
   if what then
@@ -143,7 +144,7 @@ function M.reload(what, cb)
     elseif not vim.iter(members):any(function(item)
       return item.loadable
     end) then
-      local text = "'%s' has no file to be loaded from: whoever registered it has to do so again"
+      local text = "'%s' has no file to load; it must be registered again"
       return nil, errors.new('not_found', text:format(what))
     end
   end
@@ -154,7 +155,7 @@ function M.reload(what, cb)
   for _, kind in ipairs(options) do
     bundled.reload(registry, kind, wanted)
   end
-  if vim.list_contains(options, 'tools') then -- nothing else is found in files of others
+  if vim.list_contains(options, 'tools') then -- only tools come from other sources
     discovery.reload(registry, wanted, answer(cb))
   else
     answer(cb)()
@@ -162,11 +163,11 @@ function M.reload(what, cb)
   return true
 end
 
---- Looks again for tools that other plugins bring along, in one kind of place or all.
+--- Scans one source of tools or all.
 ---@param source? string one of `discovery.SOURCES`
----@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
+---@param cb? fun(failures: mcp-tools.Failure[]) gets all failures at the end
 ---@return true? ok
----@return mcp-tools.Error? err when there is no such source
+---@return mcp-tools.Error? err if the source is unknown
 function M.refresh(source, cb)
   validate('source', source, 'string', true)
   if source and not vim.list_contains(discovery.SOURCES, source) then

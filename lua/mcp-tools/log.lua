@@ -1,25 +1,25 @@
---- Log file.
+--- The log file.
 ---
---- Safe in fast callbacks: the file is only touched from the main loop.
+--- Safe in fast callbacks: the file is accessed only from the main loop.
 
 local uv = vim.uv
 
 local M = {}
 
--- One full file and the one before it are kept; larger ones open slowly in an editor.
+-- The previous file is kept, too. Larger files open slowly in an editor.
 local MAX_BYTES = 10 * 1024 * 1024
--- Lines and bytes of this editor that stay in memory for health and for `:McpTools log` when the file cannot be read.
+-- Maximum lines and bytes kept in memory, for `:checkhealth` and for `:McpTools log` if the file cannot be read.
 local KEEP, KEEP_BYTES = 500, 1024 * 1024
 
--- Bytes of one line: a traceback has a few thousand, and what a tool throws may be as long as it likes.
+-- Maximum bytes of one line. A traceback has a few thousand; an error of a tool may have any length.
 local MAX_LINE = 64 * 1024
--- A long line is looked through for secrets before its end is cut off, so that none is cut in two and then unknown.
+-- Bytes after the cut in which secrets are replaced first, because half a secret would not be recognized.
 local MARGIN = 4 * 1024
 
 ---@enum mcp-tools.log.Level
 M.levels = { debug = 1, info = 2, warn = 3, error = 4 }
 
---- Least level that is written; the options set it (config/init.lua).
+--- Lowest level that is written; config/init.lua sets it.
 M.level = M.levels.info ---@type integer
 
 local recent = {} ---@type string[] newest last
@@ -27,7 +27,6 @@ local recent_bytes = 0
 local hidden = {} ---@type table<string, true>
 local path ---@type string?
 
---- The log file.
 ---@return string
 function M.path()
   path = path or vim.fs.joinpath(vim.fn.stdpath('log') --[[@as string]], 'mcp-tools.log')
@@ -36,9 +35,9 @@ end
 
 local file ---@type table?
 
--- A log that cannot be written must not disturb the work; health shows the reason.
+-- A failure to write is shown only in `:checkhealth`.
 local function opened()
-  -- Start-up cost: in most starts nothing is logged until the first screen is drawn.
+  -- Start-up cost: usually nothing is logged before the first screen is drawn.
   file = file or require('mcp-tools.util.rotating_file').new({ path = M.path, max_bytes = MAX_BYTES })
   return file
 end
@@ -48,7 +47,7 @@ function M.failure()
   return file and file.failed
 end
 
---- A secret that must never stand in the log, whoever writes the line.
+--- Replaces a secret in every line of the log from now on.
 ---@param secret string
 function M.hide(secret)
   if #secret >= 8 then
@@ -56,9 +55,9 @@ function M.hide(secret)
   end
 end
 
---- The text without what must never stand in the log.
+--- Replaces the secrets in a text.
 ---@param text string
----@param mark? string what stands there instead
+---@param mark? string replacement
 ---@return string
 function M.strip(text, mark)
   mark = (mark or '<hidden>'):gsub('%%', '%%%%')
@@ -68,7 +67,7 @@ function M.strip(text, mark)
   return text
 end
 
---- A terminal that shows the file would obey them; names of clients and tools may be made for that.
+--- Escapes control characters, which a terminal would execute; clients may put them into names.
 ---@param text string
 ---@return string
 local function without_controls(text)
@@ -80,10 +79,10 @@ local function without_controls(text)
   end))
 end
 
---- The text without secrets, and no longer than a line may be.
+--- Removes secrets and cuts a text to the maximum length.
 ---@param text string
 ---@return string
-local function shown(text)
+local function sanitized(text)
   local bytes = #text
   local is_long = bytes > MAX_LINE
   if is_long then
@@ -92,7 +91,7 @@ local function shown(text)
   -- Start-up cost: little is logged before the first screen is drawn.
   text = require('mcp-tools.util.secrets').text(M.strip(text))
   if is_long then
-    -- Start-up cost: hardly a line is as long.
+    -- Start-up cost: long lines are rare.
     text = require('mcp-tools.util.utf8').cut(text, math.max(0, #text - MARGIN)) .. (' (%d bytes)'):format(bytes)
   end
   return text
@@ -106,7 +105,7 @@ local function write(level, format, ...)
     return
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
-  text = shown(text:match('^.*%S') or '') -- `%s+$` is quadratic in blanks
+  text = sanitized(text:match('^.*%S') or '') -- `%s+$` would be quadratic in blanks
   text = without_controls(text):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(
@@ -124,7 +123,7 @@ local function write(level, format, ...)
   opened():add(line)
 end
 
----@param format string with arguments: a `string.format` pattern, else the text itself
+---@param format string a `string.format` pattern; without further arguments, the text itself
 ---@param ... any
 function M.debug(format, ...)
   write('debug', format, ...)
@@ -151,25 +150,25 @@ end
 ---@param what string
 ---@param ok boolean
 ---@param ... any
-local function told(what, ok, ...)
+local function log_failure(what, ok, ...)
   if not ok then
     M.error('%s failed: %s', what, (...))
   end
   return ok, ...
 end
 
---- Runs code of others, or code that fails for itself alone: what it throws goes to the log, and nowhere else.
----@param what string what it is, for the log
+--- Calls a function whose errors must not affect the caller, such as code of other plugins. Errors are logged.
+---@param what string name for the log
 ---@param fn function
----@param ... any its arguments
+---@param ... any arguments of `fn`
 ---@return boolean ok
----@return any ... what it gave; the error when it threw
+---@return any ... the results of `fn`, or the error
 function M.guard(what, fn, ...)
-  return told(what, xpcall(fn, debug.traceback, ...))
+  return log_failure(what, xpcall(fn, debug.traceback, ...))
 end
 
---- The last `n` lines that this editor has logged, oldest first.
----@param n? integer all that are kept when absent
+--- Returns the last lines that this editor has logged, oldest first.
+---@param n? integer (default: all in memory)
 ---@return string[]
 function M.lines(n)
   return vim.list_slice(recent, math.max(1, #recent - (n or KEEP) + 1))

@@ -1,4 +1,4 @@
---- Notifications for the person.
+--- Notifications for the user.
 ---
 --- Safe in fast callbacks.
 
@@ -7,22 +7,22 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
-local told = {} ---@type table<string, string>
+local sent_once = {} ---@type table<string, string>
 
 local MORE = '… (:messages)'
 local HIGHLIGHT = { info = 'Normal', warn = 'WarningMsg', error = 'ErrorMsg' }
 
---- Whether messages go to the message line, as they do while no notification plugin has taken the place.
+--- Returns whether `vim.notify` is Neovim's own, which writes to the message line.
 ---@return boolean
 function M.is_builtin()
   if type(vim.notify) ~= 'function' then
-    return false -- a module that can be called, as some notification plugins are
+    return false -- some notification plugins are callable tables
   end
   local source = debug.getinfo(vim.notify, 'S').source
-  return source:find('^@vim/') ~= nil or source == '?' -- 0.12 has its own Lua without the names of files
+  return source:find('^@vim/') ~= nil or source == '?' -- Neovim 0.12 has no file names for its own Lua code
 end
 
---- Whether nobody's keys are at stake: no screen, or one whose owner draws messages as it likes.
+--- Returns whether no hit-enter prompt can appear: there is no UI, or all UIs use ext_messages.
 ---@return boolean
 function M.has_room()
   return vim.iter(vim.api.nvim_list_uis()):all(function(ui)
@@ -30,9 +30,9 @@ function M.has_room()
   end)
 end
 
---- The beginning of a text that takes so many cells of the screen at most.
+--- Cuts a text to a display width.
 ---@param text string
----@param cells integer
+---@param cells integer maximum display width
 ---@return string
 function M.fitting(text, cells)
   local piece = vim.fn.strcharpart(text, 0, math.max(0, cells))
@@ -44,7 +44,7 @@ function M.fitting(text, cells)
   return piece
 end
 
---- Puts lines into `:messages`, each whole. `:echomsg` is what cuts for the screen alone, when it may.
+--- Adds full lines to `:messages`. With "T" in 'shortmess', `:echomsg` cuts them only on the screen.
 ---@param level 'info'|'warn'|'error'
 ---@param lines string[]
 local function keep(level, lines)
@@ -60,8 +60,8 @@ local function keep(level, lines)
   end
 end
 
---- One line that fits: a longer message, or two at once, would wait for a key, and keep the bridge waiting with it.
---- The whole text is in `:messages`.
+--- Shows one line that fits on the screen; the full text is in `:messages`. A longer message would cause a hit-enter
+--- prompt, which blocks the bridge.
 ---@param level 'info'|'warn'|'error'
 ---@param text string
 local function echo(level, text)
@@ -90,7 +90,7 @@ end
 
 local has_warned = false
 
---- Whether a warning or an error was shown since the start.
+--- Returns whether a warning or an error was shown since the start.
 ---@return boolean
 function M.has_warned()
   return has_warned
@@ -98,7 +98,7 @@ end
 
 ---@param level 'info'|'warn'|'error'
 ---@param message string
----@param who? string whose message it is, unless it is ours
+---@param who? string name of another plugin, for its messages
 local function send(level, message, who)
   log[level]('%s%s', who and who .. ': ' or '', message)
   has_warned = has_warned or level ~= 'info'
@@ -111,9 +111,9 @@ local function send(level, message, who)
   end)
 end
 
---- What mends it comes first: a narrow screen cuts the end.
+--- Puts the solution before the problem, because a narrow screen cuts the end.
 ---@param message string
----@param remedy? string what the person can do
+---@param remedy? string what the user can do
 ---@return string
 local function ordered(message, remedy)
   return remedy and ('%s: %s'):format(remedy, message) or message
@@ -125,18 +125,18 @@ function M.info(message)
 end
 
 ---@param message string
----@param remedy? string what the person can do
+---@param remedy? string what the user can do
 function M.warn(message, remedy)
   send('warn', ordered(message, remedy))
 end
 
 ---@param message string
----@param remedy? string what the person can do
+---@param remedy? string what the user can do
 function M.error(message, remedy)
   send('error', ordered(message, remedy))
 end
 
---- Shows what another plugin has to say about a call of ours, as if it were our own: it waits for no key.
+--- Shows a message of another plugin about one of our calls, without a hit-enter prompt.
 ---@param who string
 ---@param level integer of `vim.log.levels`
 ---@param message string
@@ -145,28 +145,28 @@ function M.relay(who, level, message)
   send(is_bad and 'error' or is_odd and 'warn' or 'info', message, who)
 end
 
---- Says the same thing about the same matter only once; `forget(key)` makes it sayable again.
+--- Shows a message only if it differs from the last one with this key. `forget(key)` allows it again.
 ---@param key string
 ---@param level 'info'|'warn'|'error'
 ---@param message string
----@param remedy? string what the person can do
+---@param remedy? string what the user can do
 function M.once(key, level, message, remedy)
   message = ordered(message, remedy)
-  if told[key] ~= message then
-    told[key] = message
+  if sent_once[key] ~= message then
+    sent_once[key] = message
     send(level, message)
   end
 end
 
 ---@param key string
 function M.forget(key)
-  told[key] = nil
+  sent_once[key] = nil
 end
 
---- Says how something goes that takes long, in the message line and nowhere else.
+--- Shows the progress of a long operation in the message line, without `:messages` and log.
 ---@param text string
 function M.progress(text)
-  if vim.o.cmdheight > 0 then -- without a line of its own every message waits for a key
+  if vim.o.cmdheight > 0 then -- with 'cmdheight' 0 every message causes a hit-enter prompt
     text = text:gsub('%s+', ' ')
     vim.cmd.redraw()
     vim.api.nvim_echo({ { M.fitting('[mcp-tools] ' .. text, vim.v.echospace) } }, false, {})

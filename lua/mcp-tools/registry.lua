@@ -1,5 +1,4 @@
---- Face of the registry for plugins written for guill/mcp-tools.nvim: its functions, on the registry of this editor
---- (registry/store.lua).
+--- The registry API of guill/mcp-tools.nvim, for plugins written for it.
 
 local core = require('mcp-tools.core')
 local results = require('mcp-tools.calls.result')
@@ -9,15 +8,15 @@ local M = {}
 --- Registers a tool; see `require('mcp-tools').register`.
 ---@param def mcp-tools.Tool
 function M.register(def)
-  core.registry():take('tools', def)
+  core.registry():add_or_throw('tools', def)
 end
 
 ---@param name string
 function M.unregister(name)
-  core.get().registry:remove('tools', name) -- of those that the options name, too: they are loaded first
+  core.get().registry:remove('tools', name) -- `get` loads requested definitions first, so that they can be removed, too
 end
 
---- Every tool: name → `{ name, description, args }`.
+--- Returns every tool: name → `{ name, description, args }`.
 ---@return table<string, { name: string, description: string, args: table? }>
 function M.list()
   local list = {}
@@ -44,7 +43,7 @@ function M.count()
   return #core.get().registry:list('tools')
 end
 
---- The reply shapes that guill's callers know.
+--- Returns a reply in guill's format.
 ---@param call mcp-tools.Call
 local function reply(call)
   if not call:ended() then
@@ -57,7 +56,7 @@ local function reply(call)
   return { done = true, result = results.value_of(outcome) }
 end
 
---- Runs a tool by hand. Poll with `get_result` when it is pending.
+--- Calls a tool. If the reply is pending, poll with `get_result`.
 ---@param name string
 ---@param args? table
 ---@return { done: true, result: any, error: string? }|{ pending: true, task_id: string, timeout: integer }
@@ -71,7 +70,7 @@ function M.execute(name, args)
   return { pending = true, task_id = call.id, timeout = call.timeout }
 end
 
---- What a pending call has come to. The answer is repeated until it is forgotten, 5 minutes after the end.
+--- Returns the result of a pending call. It is kept for 5 minutes after the end.
 ---@param task_id string
 ---@return { done: boolean, result: any, error: string? }
 function M.get_result(task_id)
@@ -82,9 +81,9 @@ function M.get_result(task_id)
   return reply(call)
 end
 
---- Cancels a pending call; the tool is told.
+--- Cancels a pending call and runs its cancel hooks.
 ---@param task_id string
----@return { cancelled: boolean } false when there was nothing to cancel
+---@return { cancelled: boolean } false if there was nothing to cancel
 function M.cancel_task(task_id)
   return { cancelled = core.get().executor:cancel(task_id, 'user') }
 end
@@ -94,7 +93,7 @@ function M.pending_count()
   return #core.get().executor:pending()
 end
 
---- Takes out every tool.
+--- Removes every tool.
 function M.clear()
   core.get().registry:clear('tools')
 end

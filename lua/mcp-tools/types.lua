@@ -1,78 +1,79 @@
 ---@meta
---- Types of the tables that people write by hand. Classes with methods are declared beside their code: `mcp-tools.Ctx`
---- in calls/ctx.lua, `mcp-tools.Handle` in callers/nvim.lua, `mcp-tools.Error` in errors.lua, options in
+--- Types of the tables that users and plugins write. Other types are declared with their code: `mcp-tools.Ctx` in
+--- calls/ctx.lua, `mcp-tools.Handle` in callers/nvim.lua, `mcp-tools.Error` in errors.lua, options in
 --- config/options.lua.
 
----@class (exact) mcp-tools.Annotations hints for clients; the first two also count for approval
+---@class (exact) mcp-tools.Annotations hints for clients; the first two also apply to approval
 ---@field read_only boolean? it changes nothing
 ---@field destructive boolean? it can destroy something
----@field idempotent boolean? twice does what once does
----@field open_world boolean? it reaches beyond this editor
+---@field idempotent boolean? repeating a call has no further effect
+---@field open_world boolean? it interacts with things outside this editor
 
---- One argument in the short form. Any other JSON Schema keyword may stand beside these.
+--- One argument in the short form. All other JSON Schema keywords are allowed, too.
 ---@class mcp-tools.Arg
 ---@field type string|string[]
 ---@field description string?
 ---@field required boolean?
----@field default any fills in for an absent argument; then it need not be `required`
+---@field default any value of a missing argument; an argument with a default is never required
 ---@field enum any[]?
 ---@field items mcp-tools.Arg? of an array
 ---@field properties table<string, mcp-tools.Arg>? of an object
 
 --- A tool. Exactly one of `execute` and `run`, at most one of `args` and `input_schema`.
 ---@class mcp-tools.Tool
----@field name string `[A-Za-z0-9_]`, 1 to 40; published with `tool_prefix` before it
+---@field name string `[A-Za-z0-9_]`, 1 to 40 characters; published with the prefix `tool_prefix`
 ---@field title string?
----@field description string what a model reads to choose it
+---@field description string by which a model chooses the tool
 ---@field args table<string, mcp-tools.Arg>?
----@field input_schema table? a whole JSON Schema, an object at the top
+---@field input_schema table? a complete JSON Schema with `type = "object"`
 ---@field output_schema table? the result is checked against it and sent as structured content
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
----@field preview? fun(args: table, again?: fun(err?: mcp-tools.Error)): string?, mcp-tools.Error? what a call would
----  change; an error ends it unasked. `again`, called later, has it asked once more, or ends the question with an error
----@field state? fun(): table makes `ctx.state`, one per session
----@field hosts table<string, table>? extras for single hosts
+---@field preview? fun(args: table, again?: fun(err?: mcp-tools.Error)): string?, mcp-tools.Error? returns what a call
+---  would change; an error fails the call without a question. `again`, called later, requests a new preview, or ends
+---  the question with an error
+---@field state? fun(): table returns `ctx.state`, one per session
+---@field hosts table<string, table>? additional fields for some clients and plugins
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`
----@field previewed string[]? bundled tools: arguments that a diff by `preview` says in full; a question shows them once
----@field always_for? string[] arguments that the answer "always" is about: it then allows only calls in which all of
---- them are equal, such as one command line, and not every call of the tool
+---@field previewed string[]? bundled tools: arguments that `preview` contains, so that a question does not repeat them
+---@field always_for? string[] arguments that the answer "always" applies to: it then allows only calls in which all of
+--- them are equal, such as one command line, instead of every call of the tool
 ---@field short_lived? string[] with `always_for`: arguments, such as ids, that mean something else in the next editor;
---- "always" is not offered for a call that has one
----@field reviewed boolean? bundled tools: all that it changes goes through the review, where that is wanted
----@field explicit boolean? bundled tools: offered only when its own name stands in `tools`, not by its group or "all"
----@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, now or later
+--- "always" is not possible for a call that has one
+---@field reviewed boolean? bundled tools: the user can review its changes instead of an approval
+---@field explicit boolean? bundled tools: on only if `tools` contains its own name; its group and "all" do not apply
+---@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, at once or later
 ---@field run? fun(ctx: mcp-tools.Ctx, args: table): any a coroutine: `ctx:await`, `coroutine.yield(state)`, `return`
 
 --- A resource. Exactly one of `uri` and `uri_template`, and of `read` and `run`.
 ---@class mcp-tools.Resource
 ---@field name string
 ---@field uri string? such as `"nvim://thing"`
----@field uri_template string? with variables: `{id}`, which holds no `/`, or `{+path}`, which may
+---@field uri_template string? with variables: `{id}`, which cannot contain `/`, or `{+path}`, which can
 ---@field title string?
----@field description string? what a model reads to choose it
----@field mime_type string? default `"text/plain"`; a string that `read` gives goes out as bytes when it is no text
+---@field description string? by which a model chooses the resource
+---@field mime_type string? default `"text/plain"`; if it is not a text type, a string from `read` is sent as bytes
 ---@field tags string[]?
 ---@field annotations? { audience: ("user"|"assistant")[]?, priority: number?, last_modified: string? }
----@field complete? table<string, fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table)> variable → values for it
----@field paths string[]? variables that name files: made absolute, kept inside the project and from sensitive files
----@field watch? fun(changed: fun(), params: table<string, string>): fun()? called for the first subscriber of a URI;
----  calls `changed()` with each change; what it returns is called after the last one has gone
+---@field complete? table<string, fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table)> variable → completion
+---@field paths string[]? variables that name files: resolved; files outside the project and sensitive ones are refused
+---@field watch? fun(changed: fun(), params: table<string, string>): fun()? called for the first subscription of a URI;
+---  must call `changed()` for each change; returns a function that is called after the last subscription has ended
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
----@field hosts table<string, table>? extras for single hosts
----@field read? fun(ctx: mcp-tools.Ctx, params: table<string, string>) answers with `ctx(contents)`, now or later
+---@field hosts table<string, table>? additional fields for some clients and plugins
+---@field read? fun(ctx: mcp-tools.Ctx, params: table<string, string>) answers with `ctx(contents)`, at once or later
 ---@field run? fun(ctx: mcp-tools.Ctx, params: table<string, string>): any a coroutine, as in tools
 
---- A prompt. Exactly one of `get` and `run`; it must have no side effects, clients get prompts just to list them.
+--- A prompt. Exactly one of `get` and `run`, without side effects: some clients get prompts only to list them.
 ---@class mcp-tools.Prompt
----@field name string clients make a command of it
+---@field name string clients create a command with this name
 ---@field title string?
 ---@field description string
----@field args? table<string, mcp-tools.PromptArg>|mcp-tools.PromptArg[] by name, or a list, whose order clients keep
+---@field args? table<string, mcp-tools.PromptArg>|mcp-tools.PromptArg[] by name, or a list to define their order
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
----@field hosts table<string, table>? extras for single hosts
----@field get? fun(ctx: mcp-tools.Ctx, args: table<string, string>) answers with `ctx(messages)`, now or later
+---@field hosts table<string, table>? additional fields for some clients and plugins
+---@field get? fun(ctx: mcp-tools.Ctx, args: table<string, string>) answers with `ctx(messages)`, at once or later
 ---@field run? fun(ctx: mcp-tools.Ctx, args: table<string, string>): any a coroutine, as in tools
 
 --- One argument of a prompt; its value is always a string.
@@ -83,32 +84,32 @@
 ---@field required boolean?
 ---@field complete? fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table<string, string>) answers with strings
 
---- A server whose tools, resources and prompts are offered as well: a program that is started, or a URL.
+--- Another MCP server whose tools, resources and prompts clients get, too: a command or a URL.
 ---@class mcp-tools.MountSpec
----@field command? string|string[] program, or program and arguments; never a shell's line
+---@field command? string|string[] executable, or executable and arguments; not a shell command line
 ---@field args? string[] arguments, after those of `command`
----@field env? table<string, string> variables of the program, beside the few that every program gets (PATH, HOME and
----  the like); `${env:NAME}` stands for a variable of Neovim that `secrets` lists
----@field cwd? string directory that it runs in, relative to the project's root (`.` is the root itself); when left out
---- a private directory, or the project's root for a server that a trusted file of the project defines
----@field url? string where a server listens (streamable HTTP), in place of `command`
----@field headers? table<string, string> of every request to it; `${env:NAME}` as in `env`
----@field secrets? string[] names of variables of Neovim's environment that `${env:NAME}` may stand for; their values
----  are kept out of logs and error messages
----@field allow? string[] what it may ask: `sampling` (the client's model), `elicitation` (the person at the client),
----  `roots` (the root of the project); nothing when left out
----@field timeout? integer ms for each of its tools; that of all tools (`bridge.tool_timeout`) when left out
----@field start_timeout? integer ms until it must have said what it offers; 60000 when left out
+---@field env? table<string, string> environment variables of the process, in addition to a few that every process gets
+---  (PATH, HOME and similar ones); `${env:NAME}` is replaced by a variable of Neovim that `secrets` lists
+---@field cwd? string working directory, relative to the project root (`.` is the root). Default: a private directory,
+--- or the project root for a server that a trusted file of the project defines
+---@field url? string URL of a server (streamable HTTP), instead of `command`
+---@field headers? table<string, string> headers of every request; `${env:NAME}` as in `env`
+---@field secrets? string[] names of Neovim's environment variables that `${env:NAME}` may use; their values are
+---  removed from logs and error messages
+---@field allow? string[] what it may request: `sampling` (the client's model), `elicitation` (the user of the client),
+---  `roots` (the project root). Default: nothing
+---@field timeout? integer ms for each of its tools. Default: `bridge.tool_timeout`
+---@field start_timeout? integer ms until it must have listed its tools. Default: 60000
 
---- What assistants are doing, and what waits for the person.
+--- What assistants are doing, and what waits for the user.
 ---@class mcp-tools.Activity
----@field state 'off'|'ready'|'connected'|'working'|'waiting'|'done' `waiting`: for the person; `done`: only in an event
+---@field state 'off'|'ready'|'connected'|'working'|'waiting'|'done' `waiting`: for the user; `done`: only in an event
 ---@field text string as in `g:mcp_tools_status`
----@field clients string[] names of the clients that are connected, as they call themselves
----@field calls integer calls of tools that run or wait
----@field tool? string the one that runs longest
----@field client? string whose call that is
----@field percent? integer how far it is, where it says so
+---@field clients string[] names of the connected clients, as they report them
+---@field calls integer number of running or waiting tool calls
+---@field tool? string tool of the longest-running call
+---@field client? string client of that call
+---@field percent? integer progress of that call, if it reports it
 ---@field waiting { approvals: integer, interviews: integer, reviews: integer }
----@field done? { calls: integer, failed: integer, ms: integer, tool: string?, client: string? } what was done since
---- nobody worked; the last tool, and who called it
+---@field done? { calls: integer, failed: integer, ms: integer, tool: string?, client: string? } what was done since the
+--- last time without calls; the last tool and its client

@@ -1,7 +1,7 @@
-"""The remote plugin: runs tools that are written in Python.
+"""The remote plugin that runs Python tools.
 
-The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;
-that changes nothing, and the file imports nothing but pynvim until it is called.
+The plugin starts its own worker process with this file. `:UpdateRemotePlugins` may also register it,
+which has no effect: the file imports only pynvim until it is called.
 """
 
 import os
@@ -16,46 +16,46 @@ POST = "require('mcp-tools.calls.remote').receive(...)"
 
 
 class PynvimWire:
-    """The editor as bridge/mcp_tools_nvim/python_tools/worker/client_messages.py expects it (`Wire`)."""
+    """The editor in the form that python_tools/worker/client_messages.py expects (`Wire`)."""
 
     def __init__(self, nvim):
         self.nvim = nvim
 
     def post(self, verb, *args):
-        """Tell lua/mcp-tools/calls/remote.lua something, from any thread."""
+        """Send a message to lua/mcp-tools/calls/remote.lua; may be called from any thread."""
 
         def send():
             try:
                 self.nvim.exec_lua(POST, verb, *args, async_=True)
-            except Exception as error:  # noqa: BLE001 (the channel is closed: nobody is there to hear)
-                sys.stderr.write(f"{verb} did not go out: {error!r}\n")
+            except Exception as error:  # noqa: BLE001 (the channel is closed, so the message has no receiver)
+                sys.stderr.write(f"{verb} was not sent: {error!r}\n")
 
         self._soon(send)
 
     def lua(self, code, args, done):
-        """Run Lua and tell `done` what came of it, from any thread."""
+        """Run Lua and call `done` with the result or error; may be called from any thread."""
 
         def ask():
             try:
                 value = self.nvim.exec_lua(code, *args)
-            except Exception as error:  # noqa: BLE001 (whatever Lua raised is the tool's to see)
+            except Exception as error:  # noqa: BLE001 (the tool handles errors of Lua)
                 done(None, RuntimeError(str(error)))
             else:
                 done(value, None)
 
-        # Requests need a greenlet, which async_call makes.
+        # A request needs a greenlet, which async_call creates.
         self._soon(lambda: self.nvim.async_call(ask))
 
     def _soon(self, function):
         try:
             self.nvim.loop.call_soon_threadsafe(function)
         except RuntimeError:
-            pass  # the loop has ended, and this process with it
+            pass  # the loop has ended, and the process ends with it
 
 
 @pynvim.plugin
 class McpToolsHost:
-    """The calls of this process; made when its first event comes."""
+    """The calls of this process; created for its first event."""
 
     def __init__(self, nvim):
         sys.path.insert(0, os.path.join(ROOT, "bridge"))  # first: another version may be installed
@@ -73,8 +73,8 @@ class McpToolsHost:
 
     @pynvim.function("McpToolsHost", sync=False)
     def handle(self, args):
-        """An event of the editor."""
+        """Handle an event from the editor."""
         try:
             self.host.handle(*args)
-        except Exception:  # noqa: BLE001 (pynvim would show it to the person; this goes to the log)
+        except Exception:  # noqa: BLE001 (pynvim would show it to the user; stderr goes to the log)
             traceback.print_exc()

@@ -54,7 +54,7 @@ FOUND = """
 local status = probe.agents.status()[1]
 return status and status.state == 'on' and #status.files > 0
 """
-PID = "return probe.current.said.hello.pid"
+PID = "return probe.current.reported.hello.pid"
 CHANGES = "return #probe.changes.list() == ..."
 EDIT = "return probe.review.current():rewrite(1, ...)"
 

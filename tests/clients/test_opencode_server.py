@@ -26,7 +26,7 @@ CONNECTED = """
 local one = probe.integrations.status()[1]
 return one and one.state == 'connected'
 """
-ANOTHER = "return (probe.current.said.hello.pid or ...) ~= ..."
+ANOTHER = "return (probe.current.reported.hello.pid or ...) ~= ..."
 
 
 @contextlib.asynccontextmanager

@@ -140,7 +140,7 @@ function hosts.command(name, args)
     local ended = title:match(': (%a[%a ]*) in ')
     if ended then
       local code = text:match('^Error %((.-)%)')
-      local ok = ended == 'done' and not vim.startswith(text, 'The tool calls this an error')
+      local ok = ended == 'done' and not vim.startswith(text, 'The tool reports an error')
       found.outcome = { ok = ok, text = text, code = code }
     else
       found.progress = { text:match('1/2  (%a+)') }

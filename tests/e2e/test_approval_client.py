@@ -202,8 +202,8 @@ async def test_clients_that_cannot_ask(asking: Bridge, transport: Transport) -> 
     async with connect(asking, transport) as client:
         error = error_of(await client.call_tool("nvim_risky", arguments))
     assert error["code"] == "access_denied"
-    assert "offers no elicitation" in error["message"]
-    assert "The person can still allow the next try" in error["message"]
+    assert "does not support elicitation" in error["message"]
+    assert "can still allow the next try" in error["message"]
     assert "setup" not in error["message"]
     assert await audited(asking, arguments) == ("deny", "nobody to ask")
 
@@ -249,7 +249,8 @@ async def test_a_tool_may_ask_after_that(asking: Bridge, transport: Transport) -
     person = Person(says("once"), types.ElicitResult(action="decline"))
     async with connect(asking, transport, elicitation_callback=person) as client:
         assert text_of(await client.call_tool("nvim_curious", {})) == "decline"
-    assert [params.message.split("\n")[0] for params in person.asked] == ["May this run in Neovim?", "Name?"]
+    asked = [params.message.split("\n")[0] for params in person.asked]
+    assert asked == ["Allow this call in Neovim?", "Name?"]
 
 
 async def test_two_clients_at_once(asking: Bridge, transport: Transport) -> None:

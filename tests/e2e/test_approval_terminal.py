@@ -72,7 +72,7 @@ async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None
     async with connect(bridge, "sessions") as client:
         await screen.type("iyes ")
         call = asyncio.create_task(client.call_tool("nvim_risky", RISKY))
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await screen.type("yna")
         await screen.shows(
             "yes yna",
@@ -94,7 +94,7 @@ async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None
         assert await ran(screen) == 0
         await screen.command("McpTools approve")
         assert text_of(await ended(call)) == "it ran"
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
     """Who goes into the window answers by a key; `q` leaves the question open, closing the window is a no."""
 
     async def ask() -> asyncio.Task[Any]:
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await screen.shows("without arguments")
         await looked_at(screen)
@@ -113,7 +113,7 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         call = await ask()
         await screen.type("q")
         await screen.nvim.wait_for("return vim.b.mcp_tools_approval == nil")
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await screen.command("McpTools approve look")
         await screen.type("y")
         assert text_of(await ended(call)) == "it ran"
@@ -142,8 +142,8 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         call = await ask()
         await screen.type("X")
         assert error_of(await ended(call))["code"] == "access_denied"
-        assert "denied it always" in error_of(await client.call_tool("nvim_risky", {}))["message"]
-        await screen.hides("may this run?")
+        assert "always denies it" in error_of(await client.call_tool("nvim_risky", {}))["message"]
+        await screen.hides("Allow this call?")
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ async def test_a_tool_runs_where_the_person_was(screen: Terminal, bridge: Bridge
     await screen.command("edit notes.txt | split")
     async with connect(bridge, "sessions") as client:
         call = asyncio.create_task(client.call_tool("nvim_here", {}))
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await looked_at(screen)
         await screen.command("McpTools approve look")
         await screen.shows("y once")
@@ -164,7 +164,7 @@ async def test_a_tool_runs_where_the_person_was(screen: Terminal, bridge: Bridge
         await screen.type("y")
         assert text_of(await ended(call)) == "notes.txt"
         assert await screen.nvim.lua("return vim.api.nvim_get_current_win()") == before
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
 async def test_ones_own_call(screen: Terminal, bridge: Bridge) -> None:
     """A question for what the person typed themselves says so."""
     await screen.command("McpTools call risky")
-    await screen.shows("may this run?", "client  you, by :McpTools call")
+    await screen.shows("Allow this call?", "client  you, by :McpTools call")
     await looked_at(screen)
     await screen.press("F5")
     await screen.shows("it ran")
@@ -205,7 +205,7 @@ async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> No
     async with connect(bridge, "sessions") as client:
         lines = "\n".join(f"line {n}" for n in range(30))
         for act in (screen.type, None):
-            await screen.hides("may this run?")
+            await screen.hides("Allow this call?")
             call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines, "path": "a.txt"}))
             await screen.shows('path: "a.txt"', "line 3", "… 25 more lines")
             await looked_at(screen)
@@ -238,7 +238,7 @@ async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> 
         await screen.shows("line 29")
         await screen.press("F5")
         assert text_of(await ended(call)) == "it ran"
-        await screen.shows("n: 2", "may this run?")
+        await screen.shows("n: 2", "Allow this call?")
         assert "more to read" not in await screen.screen()
         await looked_at(screen)
         await screen.press("F5")
@@ -250,7 +250,7 @@ async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> 
 @pytest.mark.slow
 async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
     """What is opened while a question is there is seen beside it, and the question is seen whole."""
-    question = ("may this run?", "tool    risky", "without arguments", "<F5> yes")
+    question = ("Allow this call?", "tool    risky", "without arguments", "<F5> yes")
     await screen.nvim.lua("""
       mcp_tools.register({ name = 'poem', description = 'x', annotations = { read_only = true },
         execute = function(ctx) ctx('roses are red\\nviolets are blue') end })
@@ -271,18 +271,18 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
         await looked_at(screen)
         await screen.command("McpTools deny")
         assert error_of(await ended(call))["code"] == "access_denied"
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
         await screen.command("only")
         lines = "\n".join(f"line {n}" for n in range(30))
         call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines}))
-        await screen.shows("may this run? … 23 more lines")
+        await screen.shows("Allow this call? … 23 more lines")
         await screen.command("McpTools status")
         lower = await screen.shows(
-            "may this run? … ", "tool    risky", "<F5> yes", "bridge: ready", "1 in flight"
+            "Allow this call? … ", "tool    risky", "<F5> yes", "bridge: ready", "1 in flight"
         )
         assert "… 23 more lines" not in lower
         await screen.command("q")
-        await screen.shows("may this run? … 23 more lines")
+        await screen.shows("Allow this call? … 23 more lines")
         await looked_at(screen)
         await screen.command("McpTools deny")
         assert error_of(await ended(call))["code"] == "access_denied"
@@ -295,7 +295,7 @@ async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         await screen.type("ihello ")
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await looked_at(screen)
         await screen.press("F6")
         await screen.shows("y once", "n deny")
@@ -305,7 +305,7 @@ async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("y once", "n deny")
         await screen.type("y")
         assert text_of(await ended(call)) == "it ran"
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
         await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'i'")
         await screen.type("you")
         await screen.shows("hello you")
@@ -334,7 +334,7 @@ async def test_autocommands_that_throw(screen: Terminal, bridge: Bridge, event: 
     )
     async with connect(bridge, "sessions") as client:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await looked_at(screen)
         await screen.command("McpTools approve look")
         await screen.shows("y once", "n deny")
@@ -349,16 +349,16 @@ async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         await screen.type(":echo 'typed")
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("may this run?", ":echo 'typed")
+        await screen.shows("Allow this call?", ":echo 'typed")
         await screen.press("C-c")
         await screen.command("tabnew")
-        await screen.shows("may this run?", "[No Name]")
+        await screen.shows("Allow this call?", "[No Name]")
         await screen.tmux("resize-window", "-x", "60", "-y", "16")
         await screen.until(
-            lambda text: "may this run?" in text and "╮" in text, "the window at its new place"
+            lambda text: "Allow this call?" in text and "╮" in text, "the window at its new place"
         )
         await screen.command("tabclose")
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await screen.command("terminal cat")
         await screen.type("i")
         await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 't'")
@@ -367,7 +367,7 @@ async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
         assert await ran(screen) == 0
         await screen.press("F5")
         assert text_of(await ended(call)) == "it ran"
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
         await screen.press("C-\\", "C-n")
 
         await screen.type("q:")
@@ -375,7 +375,7 @@ async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await screen.nvim.wait_for("return probe.approval.current() ~= nil")
         await screen.command("q")
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await looked_at(screen)
         await screen.press("F5")
         assert text_of(await ended(call)) == "it ran"
@@ -406,10 +406,10 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
     """`:McpTools trust` shows and changes levels; `:McpTools audit` shows what was decided."""
     async with connect(bridge, "sessions") as client:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         await screen.command("McpTools approve always")
         assert text_of(await ended(call)) == "it ran"
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
         assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
         await screen.command("McpTools trust")
         await screen.shows("trusted    risky", "you trust it")
@@ -433,12 +433,12 @@ async def test_the_cursor_moves_for_who_wants_that(screen: Terminal, bridge: Bri
     async with connect(bridge, "sessions") as client:
         await screen.type("ia")
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("may this run?")
+        await screen.shows("Allow this call?")
         assert not await screen.nvim.lua(entered)
         await screen.press("Escape")
         await screen.command("McpTools deny")
         assert error_of(await ended(call))["code"] == "access_denied"
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
 
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await screen.nvim.wait_for(entered)
@@ -467,10 +467,10 @@ async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("changes", "│ -old", "│ +n<U+200B>ew")
         await screen.press("F5")
         assert text_of(await ended(call)) == "done"
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")
         long = {"lines": ["x" * 50] * 9000, "z": "y" * 1_000_000}
         call = asyncio.create_task(client.call_tool("nvim_fails", long))
-        await screen.shows("arguments, CUT: 2 of 2 are too long to be shown whole", "its preview failed")
+        await screen.shows("arguments, CUT: 2 of 2 are too long to show completely", "its preview failed")
         await looked_at(screen)
         await screen.command("McpTools approve look")
         await screen.type("G")
@@ -527,4 +527,4 @@ async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge
         await screen.shows("│ not known yet")
         await screen.nvim.lua("tell({ code = 'not_found', message = 'there is nothing to edit' })")
         assert error_of(await ended(call)) == {"code": "not_found", "message": "there is nothing to edit"}
-        await screen.hides("may this run?")
+        await screen.hides("Allow this call?")

@@ -32,7 +32,7 @@ async def starts_not(nvim: Nvim, why: str) -> None:
     await nvim.lua(LATER)
     await nvim.wait_for("return later")
     assert not await nvim.lua("return probe.is_loaded('control')")
-    assert why in await nvim.lua("return probe.autostart.hindrance()")
+    assert why in await nvim.lua("return probe.autostart.blocker()")
 
 
 async def test_without_setup(spawn_nvim: Spawn) -> None:

@@ -132,7 +132,7 @@ async def test_damaged(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
 
     assert "No module named" in status["last_error"]
     assert status["fault"]["advice"] == "Run :McpTools install"
-    assert ":McpTools install! builds it anew" in " ".join(report.split())
+    assert ":McpTools install!` rebuilds" in " ".join(report.split())
 
     await nvim.request("nvim_command", "McpTools install")
     assert (await nvim.wait_for(STATE, "ready", timeout=60_000))["source"] == "environment"
@@ -186,9 +186,9 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
     report = " ".join((await nvim.lua(HEALTH)).split())
 
     expected = {
-        "none": "install: install Python 3.11 or newer, then run :McpTools install again: no Python on PATH",
+        "none": "install: no Python on PATH; install Python 3.11 or newer",
         "old": f"install: Python 3.11 or newer is needed, here: {path}/python3 (Python 3.9.2). Install ",
-        "ancient": f"no Python on PATH (of {path}/python3 none runs or is new enough)",
+        "ancient": f"no Python on PATH (found {path}/python3, but none can be used)",
     }
     assert expected[has] in said
     assert expected[has].removeprefix("install: ") in report

@@ -45,7 +45,7 @@ function _G.ask()
       table.insert(list, { name = node.name, line = node.line, end_line = node.end_line, by = file.by })
     end)
     _G.found, _G.answers = list, answers + 1
-  end, { within = symbol.PERSON_MS })
+  end, { within = symbol.INTERACTIVE_MS })
 end
 function _G.prompt(name, args)
   _G.result, _G.fault = nil, nil

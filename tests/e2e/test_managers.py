@@ -143,7 +143,7 @@ async def test_vim_pack_and_quit(spawn_nvim: Spawn, home: Home, published: str, 
     second = await spawn_nvim(init_lua=init, env=env)
     await second.attach_ui()
     [told] = await second.wait_for("return #told > 0 and told")
-    assert "is being installed; the bridge starts by itself then" in told
+    assert "is being installed; the bridge starts automatically" in told
     gate.touch()
     await works(second, home.make("data") / PACKED)
     assert (built / environment.STAMP).exists()

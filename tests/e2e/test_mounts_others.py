@@ -82,7 +82,7 @@ async def test_a_server_at_a_url(bridge: Bridge, tmp_path: Path) -> None:
         await bridge.nvim.wait_for("return mcp_tools.list_tools().ts__grown ~= nil")
         server.tell("forget")
         forgotten = error_of(await client.call_tool("ts__echo", {"text": "x"}))
-        assert "it has forgotten our session" in forgotten["message"]
+        assert "does not know our session" in forgotten["message"]
         assert await server.line() == ["session", "tools"]
         assert text_of(await client.call_tool("ts__echo", {"text": "again"})) == "again"
 
@@ -92,9 +92,7 @@ async def test_a_server_that_wants_another_token(bridge: Bridge, tmp_path: Path)
     async with typescript(tmp_path) as (_, spec):
         spec["headers"] = {"Authorization": "Bearer of another token"}
         async with mounts.mounted(bridge, "ts", spec, "waiting") as status:
-            assert (
-                status["error"] == "HTTP 401 Unauthorized: it wants other credentials (headers of the mount)"
-            )
+            assert status["error"].startswith("HTTP 401 Unauthorized: ")
     async with mounts.mounted(bridge, "ts", spec, "waiting") as status:
         assert "connect" in status["error"].lower()
 

@@ -117,7 +117,7 @@ async def test_inline(screen: Terminal, keep: Keep) -> None:
     await screen.shows("1 of 3 hunks left")
     await keep("decided-in-part")
     await screen.type("e")
-    await screen.shows("what this hunk is to become")
+    await screen.shows("Edit this hunk")
     await keep("hunk-editor")
     await screen.command("q!")
     await screen.shows("1 of 3 hunks left", "y accept")

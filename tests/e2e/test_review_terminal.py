@@ -103,7 +103,7 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
     """`r` in a question leads to the hunks; the agent hears what was not accepted, and why."""
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
-        await screen.shows("may this run?", "buffer_edit")
+        await screen.shows("Allow this call?", "buffer_edit")
         await ask_for_review(screen)
         await screen.shows(
             "review", "a new second", "and one more", "3 of 3 hunks left", "y accept", "n reject"
@@ -143,7 +143,7 @@ async def test_the_review_of_a_question_is_opened_and_accepted_by_command(
     """`:McpTools review` opens the review of the open question; the approve key accepts it."""
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
-        await screen.shows("may this run?", "buffer_edit")
+        await screen.shows("Allow this call?", "buffer_edit")
         await question_is_settled(screen)
         await screen.command("McpTools review")
         await screen.shows("3 of 3 hunks left", "a new second")
@@ -231,7 +231,7 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
         call = await review(screen, client, path, EDITS)
         await screen.type("cwmine")
         await screen.press("Escape")
-        await screen.shows("changed meanwhile: it cannot be accepted")
+        await screen.shows("changed meanwhile: cannot be accepted")
         await screen.type("y")
         await screen.shows("undo that, or reject it", "3 of 3 hunks left")
         await screen.type("u")
@@ -247,7 +247,7 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "reason"),
-    [("bwipeout!", "its buffer was closed"), ("file another.txt", "its buffer has another name now")],
+    [("bwipeout!", "its buffer was closed"), ("file another.txt", "its buffer was renamed")],
 )
 async def test_the_buffer_is_gone_meanwhile(
     screen: Terminal, bridge: Bridge, path: Path, command: str, reason: str

@@ -35,7 +35,7 @@ async def test_status_and_the_life_of_the_bridge(served: Terminal) -> None:
     await served.hides("bridge: ready")
 
     await served.command("McpTools start")
-    await served.shows(f"the bridge runs already, on port {endpoint['port']}")
+    await served.shows(f"the bridge is already running on port {endpoint['port']}")
     await served.command("McpTools restart")
     await served.shows(f"[mcp-tools] ready: {endpoint['url']}")
     assert await served.nvim.lua("return mcp_tools.endpoint()") == endpoint
@@ -55,7 +55,7 @@ async def test_tools_and_calls(idle: Terminal) -> None:
     await idle.command('McpTools call test_echo {"text":"hi"}')
     await idle.shows("\nhi", "mcp-tools://call test_echo")
     await idle.command('McpTools call test_echo {"text":hi}')
-    await idle.shows("The arguments are no JSON object: ", "invalid token", '\n  {"text":hi}')
+    await idle.shows("The arguments must be a JSON object: ", "invalid token", '\n  {"text":hi}')
     await idle.command("McpTools call test_echo")
     await idle.shows("Error (validation_error)", "\n  text: ")
     await idle.command("McpTools call test_ecko {}")
@@ -68,7 +68,7 @@ async def test_tools_and_calls(idle: Terminal) -> None:
 async def test_names_and_completion(idle: Terminal) -> None:
     """A subcommand that is not there names the nearest; Tab completes subcommands and tools."""
     await idle.command("McpTools stauts")
-    await idle.shows("[mcp-tools] there is no :McpTools stauts; did you mean status?")
+    await idle.shows("[mcp-tools] unknown subcommand 'stauts'; did you mean status?")
     await idle.type(":McpTools st")
     await idle.press("Tab")
     await idle.shows("start", "status", "stop")
@@ -94,7 +94,7 @@ async def test_cancel(idle: Terminal) -> None:
     """One call is cancelled at once; among several the person chooses; a result leaves the cursor alone."""
     slow = 'McpTools call test_progress {"delay_ms":60000}'
     await idle.command("McpTools cancel")
-    await idle.shows("[mcp-tools] no call is in flight")
+    await idle.shows("[mcp-tools] no call is running")
     await idle.command(slow)
     await idle.command("McpTools cancel")
     await idle.shows("[mcp-tools] cancelled test_progress", "Error (cancelled)")

@@ -69,9 +69,7 @@ async def call(screen: Terminal, text: str, *expected: str) -> str:
 async def test_results(screen: Terminal) -> None:
     """Text is text, data is JSON, content is named; each call sees the file that the person is in."""
     for _ in range(2):
-        await call(
-            screen, "where", "\nnotes.txt", "call where: done in ", " ms; CTRL-W w goes here ", "q close"
-        )
+        await call(screen, "where", "\nnotes.txt", "call where: done in ", " ms; CTRL-W w enters ", "q close")
     await call(screen, "poem", "\nroses are red", "\nviolets are blue")
     await call(screen, "data", "\n{", '\n  "a": "x",', '\n  "b": [', "\n    1,", "\n    2", "\n  ]", "\n}")
     await call(screen, "mixed", "\na picture:", "\n[image image/png, 5 bytes]")
@@ -83,7 +81,7 @@ async def test_progress(screen: Terminal) -> None:
     await call(
         screen,
         "steps",
-        "call steps: it runs; :McpTools cancel ends it",
+        "call steps: running; :McpTools cancel stops it",
         "1/2  half of it",
         'log info: {"seen":1}',
     )
@@ -100,7 +98,7 @@ async def test_mistakes(screen: Terminal) -> None:
     await call(
         screen,
         "nothing_like_it {}",
-        ":McpTools tools lists what there is",
+        ":McpTools tools lists all tools",
         "not loaded: tool 'half_made': execute: is required (or run)",
     )
     await call(
@@ -111,9 +109,9 @@ async def test_mistakes(screen: Terminal) -> None:
     await call(
         screen,
         'test_echo {"text":hi}',
-        "not called; CTRL-W w goes here ",
-        "The arguments are no JSON object: ",
-        'They look like {"text": "text"}; yours are',
+        "not called; CTRL-W w enters ",
+        "The arguments must be a JSON object: ",
+        'An example: {"text": "text"}. Yours:',
     )
     shown = await call(
         screen, "throws", "Error (execution_error)", "init.lua:", "on purpose", "stack traceback:"
@@ -138,14 +136,14 @@ async def test_questions(screen: Terminal) -> None:
     await screen.shows("Your name [is required]: ")
     await screen.type("Ada")
     await screen.press("Enter")
-    await screen.shows("size, may be left out: ")
+    await screen.shows("size, optional: ")
     await screen.type("2")
     await screen.press("Enter")
-    await screen.shows("size, may be left out [must be at least 3]: ")
+    await screen.shows("size, optional [must be at least 3]: ")
     await screen.press("C-u")
     await screen.type("5")
     await screen.press("Enter")
-    await screen.shows("sure, may be left out:", "1: yes", "3: (leave it out)")
+    await screen.shows("sure, optional:", "1: yes", "3: (skip)")
     await screen.type("3")
     await screen.press("Enter")
     await screen.shows("form: done in", '"action": "accept"', '"kind": "b"', '"name": "Ada"', '"size": 5')
@@ -158,9 +156,9 @@ async def test_questions(screen: Terminal) -> None:
     await screen.shows("Your name: ")
     await screen.type("Ada")
     await screen.press("Enter")
-    await screen.shows("size, may be left out: ")
+    await screen.shows("size, optional: ")
     await screen.press("Enter")
-    await screen.shows("1: yes", "3: (leave it out)")
+    await screen.shows("1: yes", "3: (skip)")
     await screen.press("Enter")
     shown = await screen.shows("form: done in", '"action": "accept"', '"kind": "a"', '"name": "Ada"')
     assert "sure" not in shown.split("call form: done in")[1]

@@ -118,13 +118,13 @@ async def test_lists_wrap(idle: Terminal) -> None:
 async def test_the_status_stays_true(served: Terminal) -> None:
     """It shows what has changed without being asked again."""
     await served.command("McpTools status")
-    await served.shows("bridge: ready", "none in flight")
+    await served.shows("bridge: ready", "none running")
     await served.nvim.lua("mcp_tools.call('test_progress', { delay_ms = 60000 }, {}, function() end)")
     await served.shows("1 in flight", "test_progress  running")
     await served.nvim.lua("probe.bridge.stop()")
     await served.shows("bridge: stopped")
     await served.command("McpTools cancel all")
-    await served.shows("none in flight")
+    await served.shows("none running")
     await served.type("q")
     await served.hides("bridge: stopped")
 
@@ -135,7 +135,7 @@ async def test_the_endpoint(served: Terminal) -> None:
     await served.command("McpTools endpoint")
     header = f"Authorization: Bearer {endpoint['token']}"
     await served.shows(f"\n{endpoint['url']}", "\nAuthorization: Bearer ", '"mcpServers": {')
-    await served.shows("y yank this", endpoint["token"])
+    await served.shows("y yank", endpoint["token"])
     await served.type("jy")
     screen = await served.shows('[mcp-tools] register " has the header')
     assert screen.count(endpoint["token"]) == 2

@@ -146,7 +146,7 @@ async def test_nobody_answers(bridge: Bridge) -> None:
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
-        await bridge.nvim.wait_for("return table.concat(Notes):find('tried again', 1, true)")
+        await bridge.nvim.wait_for("return table.concat(Notes):find(':McpTools approve', 1, true)")
         await bridge.nvim.lua("vim.cmd('McpTools trust')")
         shown = "\n".join(await bridge.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
         assert "unanswered  risky" in shown

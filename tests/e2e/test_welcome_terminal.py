@@ -69,7 +69,7 @@ async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home:
     note.unlink()
     init = INIT + "mcp_tools.setup({ aproval = {} })"
     async with terminal.opened(nvim_program, home, init_lua=init) as screen:
-        await screen.shows("unknown options left out: aproval")
+        await screen.shows("unknown options were ignored: aproval")
         await screen.command("lua vim.defer_fn(function() vim.g.later = 'later' end, 300)")
         await screen.command("lua vim.wait(1000, function() return vim.g.later end) print(vim.g.later)")
         await screen.shows("later")
@@ -88,7 +88,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows(HINT)
         await screen.command("McpTools welcome")
         await screen.shows(
-            "→ 1 Options    no tool is offered: `tools` is not set", "<CR> does it for this once"
+            "→ 1 Options    no tool is on: `tools` is not set", "<CR> runs it for this session"
         )
         await screen.press("Enter")
         await screen.shows("✓ 1 Options", 'tools = "recommended"', "✓ 3 Bridge     ready: http", "Gemini CLI")
@@ -100,7 +100,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         assert number
         await screen.type(number[1])
         await screen.press("Enter")
-        await screen.shows("write this", "nvim-tools")
+        await screen.shows("y write", "nvim-tools")
         assert not settings.exists()
         await screen.type("y")
         await screen.shows("there was more of it")
@@ -109,7 +109,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         assert settings.exists()
 
         await screen.press("Enter")
-        await screen.shows("✓ 5 Try it     editor_state has answered, through client and bridge")
+        await screen.shows("✓ 5 Try it     editor_state answered through client and bridge")
         assert marks(await screen.screen()) == ["✓", "✓", "✓", "✓", "✓", "→"]
         await screen.type("q")
         await screen.command("McpTools welcome")
@@ -117,7 +117,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
 
         answer = await call_as(settings, "gemini-cli", home)
         assert not answer["result"].get("isError"), answer
-        await screen.shows("✓ 6 Your turn  gemini-cli has", "you are there")
+        await screen.shows("✓ 6 Your turn  gemini-cli has", "the setup is complete")
         await screen.type("q")
         await screen.hides("Your turn")
 

@@ -119,7 +119,7 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
         assert not any(secret.encode() in b"".join(heard) for secret in (before, bridge.token))
         status = await nvim.lua("return mcp_tools.status()")
         assert (status["wanted_port"], status["port_holder"]) == (port, "stranger")
-        assert f"another program uses port {port}" in status["note"]
+        assert f"another process uses port {port}" in status["note"]
         assert [said for said in await nvim.lua("return Said") if "a new token" in said]
         await nvim.lua("vim.cmd('checkhealth mcp-tools')")
         assert status["note"] in "\n".join(await nvim.request("nvim_buf_get_lines", 0, 0, -1, False))

@@ -165,7 +165,7 @@ async def given_up(nvim: Nvim, timeout: int = 8_000) -> tuple[dict[str, Any], st
     ("text", "wanted"),
     [
         (None, "/python is no program"),
-        ("echo 3.9.18", "is Python 3.9.18, too old: the bridge needs 3.11 or newer"),
+        ("echo 3.9.18", "is Python 3.9.18, but the bridge needs 3.11 or newer"),
         ("echo 'no libpython' >&2; exit 127", "does not run: no libpython"),
         ("echo hello", "does not run"),
     ],
@@ -240,7 +240,8 @@ async def test_restart_after_crashes(spawn_nvim: Spawn, tmp_path: Path) -> None:
     assert time.monotonic() - begin >= 0.75
     assert tries.read_text().count("x") == 3
     status = await nvim.lua("return mcp_tools.status()")
-    assert (status["tries"], status["last_error"]) == (2, "it ended with code 3: the cellar is flooded")
+    assert status["tries"] == 2
+    assert status["last_error"].endswith("code 3: the cellar is flooded")
     assert await nvim.lua("return Said") == []
     await answers(nvim)
 

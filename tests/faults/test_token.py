@@ -101,4 +101,4 @@ async def test_a_wrapper_without_stdin(spawn_nvim: Spawn, tmp_path: Path, stdin:
     await nvim.lua("mcp_tools.start()")
     error = await nvim.wait_for("return mcp_tools.status().last_error", timeout=15_000)
     await nvim.lua("mcp_tools.stop()")
-    assert "stdin holds no token: the program of bridge.command must hand its stdin on" in error
+    assert "stdin has no token: the command of bridge.command must pass its stdin" in error

@@ -37,7 +37,7 @@ describe('report()', function()
     local echo, own = report.tools[2], report.tools[1]
     t.eq({ 'own', 'registered' }, { own.name, own.origin })
     t.eq({ 'test_echo', 'bundled', 'test' }, { echo.name, echo.origin, echo.group })
-    t.matches("nothing is called 'no_such'", report.failures[1].error)
+    t.matches("unknown name 'no_such'", report.failures[1].error)
     t.eq({ 'p_', false }, { report.tool_prefix, report.no_bundled_tools })
     t.eq({ 'ext', 'python' }, { report.sources[1].name, report.sources[2].name })
   end)

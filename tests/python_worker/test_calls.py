@@ -291,7 +291,7 @@ async def test_much_output_is_left_out(shared: Bridge) -> None:
     async with caller(shared, "lua") as tools:
         assert (await tools.call("py_prints_much")).value == "done"
         async with asyncio.timeout(20):  # that is said with the next line, a second later
-            while "lines left out" not in log.read_text():
+            while "lines omitted" not in log.read_text():
                 await tools.call("py_prints")
                 await asyncio.sleep(0.05)
 
@@ -307,7 +307,7 @@ async def test_status_and_health_show_the_host(shared: Bridge) -> None:
     health = await shared.nvim.lua(f"vim.cmd('silent checkhealth mcp-tools'); {SHOWN}")
 
     assert f"ready, process {pid}, calls: 0" in status
-    assert f"the host runs: process {pid}, Python 3." in health
+    assert f"the worker is running: process {pid}, Python 3." in health
     assert "modules: 1, tools: " in health
 
 

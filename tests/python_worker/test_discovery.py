@@ -279,7 +279,7 @@ async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Pat
         assert name in report
         assert words in report
     assert "modules: 8, tools: 2" in report
-    assert "the host does not run" in report
+    assert "the worker is not running" in report
     said = await nvim.lua("return vim.fn.execute('messages')")
     assert re.fullmatch(
         r"\n\[mcp-tools\] broken\.py:1: .*\(and 5 more such files: :checkhealth mcp-tools\)", said
@@ -338,7 +338,7 @@ async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Pat
     nvim = await editor(init="_G.told = {}; vim.notify = function(text) table.insert(told, text) end")
     await looked(nvim)
     await nvim.lua("vim.cmd.edit(...)", str(path))
-    await nvim.lua("probe.discovery.on_look(function() _G.looked = true end)")
+    await nvim.lua("probe.discovery.on_scan(function() _G.looked = true end)")
 
     async def told(*lines: str) -> list[str]:
         await nvim.lua(
@@ -404,7 +404,7 @@ async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
 
     nvim = await editor(init="probe.python_reader.TIMEOUT = 2000")
     assert await looked(nvim) == ["later"]
-    assert "did not end within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
+    assert "did not exit within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
 
 
 @pytest.mark.slow
@@ -447,7 +447,7 @@ async def test_configured_modules(editor: Editor, plugin: Path) -> None:
     failures = await nvim.lua(FAILURES)
     assert "private" in failures["module:my_package._hidden"]
     assert "No module named 'nowhere'" in failures["module:nowhere"]
-    assert "no name of a module" in failures["module:os;x"]
+    assert "not a valid module name" in failures["module:os;x"]
 
 
 @pytest.mark.slow
@@ -460,7 +460,7 @@ async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> Non
     assert (await tools.call("one")).value == "before"
     path.write_text(path.read_text().replace("before", "after"))
     await nvim.lua("vim.cmd.edit(...); vim.api.nvim_buf_set_lines(0, -1, -1, false, {'# more'})", str(path))
-    await nvim.lua("_G.looked = false; probe.discovery.on_look(function() _G.looked = true end)")
+    await nvim.lua("_G.looked = false; probe.discovery.on_scan(function() _G.looked = true end)")
     await nvim.lua("vim.cmd.write()")
     await nvim.wait_for("return _G.looked", timeout=20_000)
 

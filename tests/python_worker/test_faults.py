@@ -275,7 +275,7 @@ async def test_a_python_without_the_packages(
     nvim = await spawn_nvim(init_lua=init)
     await nvim.lua("probe.core.get()")
     failures = await nvim.wait_for(FAILED, timeout=20_000)
-    assert failures[0]["source"] == "tools written in Python"
+    assert failures[0]["source"] == "Python tools"
     assert "No module named" in failures[0]["error"]
 
     (nvim.home.path / "cwd" / "a.py").write_text("pass\n")
@@ -302,7 +302,7 @@ async def test_without_an_environment_the_call_says_what_to_do(
     await nvim.lua("probe.core.get()")
     failures = await nvim.wait_for(FAILED)
 
-    assert failures[0]["source"] == "tools written in Python"
+    assert failures[0]["source"] == "Python tools"
     assert "Run :McpTools install" in failures[0]["error"]
     assert await nvim.lua("return #probe.registry():list('tools')") == 0
     assert await messages(nvim) == ""

@@ -12,9 +12,9 @@ from mcp_tools_nvim.errors import Code, EditorGoneError, NoAnswerError
 from mcp_tools_nvim.neovim import EditorListener
 from mcp_tools_nvim.values import (
     LARGE,
+    AgentEndpoint,
     CallRequest,
     CallState,
-    Endpoint,
     FieldError,
     Hello,
     HelloInfo,
@@ -151,7 +151,7 @@ class MemoryEditor:
         self.cancels: list[tuple[str, str]] = []
         self.acknowledged: list[str] = []
         self.companions: list[tuple[str, dict[str, Any]]] = []
-        self.tell_endpoints: Callable[[tuple[Endpoint, ...]], None]
+        self.tell_endpoints: Callable[[tuple[AgentEndpoint, ...]], None]
         self.push: Callable[[str, str | None, str, str, bool], None]
         self.reports: list[tuple[str, dict[str, Any]]] = []
         self.heard: list[tuple[str, int, dict[str, Any]]] = []
@@ -329,7 +329,7 @@ class MemoryEditor:
     def on_updated(self, callback: Callable[[str], None]) -> None:
         self._updated.append(callback)
 
-    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
+    def on_endpoints(self, callback: Callable[[tuple[AgentEndpoint, ...]], None]) -> None:
         self.tell_endpoints = callback
 
     def on_integrations(self, callback: Callable[[Any], None]) -> None:

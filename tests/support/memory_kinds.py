@@ -100,8 +100,8 @@ class Offers:
 
 def is_shown(tool: Tool, scope: Scope | None) -> bool:
     """Whether a client with this scope sees a tool; its group is what its name begins with."""
-    if tool.companion is not None or (scope is not None and scope.companion is not None):
-        return scope is not None and tool.companion == scope.companion
+    if tool.companion is not None or (scope is not None and scope.agent is not None):
+        return scope is not None and tool.companion == scope.agent
     if scope is None:
         return True
     reads = tool.definition.get("annotations", {}).get("readOnlyHint") is True

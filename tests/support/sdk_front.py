@@ -13,7 +13,7 @@ from mcp.server.context import CallNext, HandlerResult
 
 from mcp_tools_nvim import jsonrpc
 from mcp_tools_nvim.mcp.dispatch import Dispatch, Standalone
-from mcp_tools_nvim.mcp.request import Context, connection_of, is_stateless
+from mcp_tools_nvim.mcp.request import RequestContext, is_stateless, sdk_connection
 from mcp_tools_nvim.mcp.server import BridgeServer
 
 
@@ -23,9 +23,9 @@ def behind_the_sdk(server: BridgeServer) -> BridgeServer:
     return server
 
 
-async def _handed_over(context: Context, call_next: CallNext) -> HandlerResult:
+async def _handed_over(context: RequestContext, call_next: CallNext) -> HandlerResult:
     """Gives the request our view of it; returns when everything that was sent on its behalf is sent."""
-    way, connection = _Way(context.session._request_outbound), connection_of(context)
+    way, connection = _Way(context.session._request_outbound), sdk_connection(context)
     ask = None if is_stateless(context) else way.ask
     if ask is not None and not isinstance(connection.outbound, _Outbound):
         apart = _Way(connection.outbound)
@@ -76,8 +76,8 @@ class _Way:
             result = await self._outbound.send_raw_request(
                 method, params, {"timeout": seconds} if seconds else {}
             )
-        except MCPError as refusal:
-            return jsonrpc.Answer(0, error=refusal.error.model_dump(mode="json", exclude_none=True))
+        except MCPError as mcp_error:
+            return jsonrpc.Answer(0, error=mcp_error.error.model_dump(mode="json", exclude_none=True))
         return jsonrpc.Answer(0, result)
 
     async def sent(self) -> None:

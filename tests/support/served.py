@@ -11,13 +11,13 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from mcp_tools_nvim.agents.companions import Companions
+from mcp_tools_nvim.agents.agents import Agents
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.http.app import App
 from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
 from mcp_tools_nvim.http.parts import Parts, Token
 from mcp_tools_nvim.sessions.session import SessionInfo
-from mcp_tools_nvim.values import Endpoint, Hello, Settings, Versions
+from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings, Versions
 
 from .memory import MemoryEditor, ToolContext
 
@@ -47,7 +47,7 @@ class Served:
         self.reported: list[list[SessionInfo]] = []
         self.app: App
         self.runner: Runner
-        self.companions: Companions
+        self.companions: Agents
         self._ids = iter(range(1, 1_000_000))
 
     @property
@@ -182,7 +182,7 @@ async def served(
     read_seconds: float = 30.0,
     unread_bytes: int = UNREAD_BYTES,
     boot: str = "boot",
-    endpoints: tuple[Endpoint, ...] = (),
+    endpoints: tuple[AgentEndpoint, ...] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""
@@ -200,7 +200,7 @@ async def served(
     )
     reported: list[list[SessionInfo]] = []
     parts.report_sessions = reported.append
-    companions = Companions(editor, endpoints, lambda token: None)
+    companions = Agents(editor, endpoints, lambda token: None)
     parts.watcher, parts.server_info = companions.session_events, companions.endpoints.server_info
     app = App(parts)
     companions.join(app)

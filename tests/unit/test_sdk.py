@@ -87,7 +87,7 @@ async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch
         if len(loads) == 1:
             raise ImportError("half a module")
 
-    monkeypatch.setattr(sdk, "load", load)
+    monkeypatch.setattr(sdk, "import_sdk", load)
     monkeypatch.setattr(loader, "RETRY_SECONDS", 0.05)
     editor = Editor()
     mounts = loader.Mounts(editor, lambda _: None)  # type: ignore[arg-type]
@@ -107,6 +107,6 @@ async def test_a_load_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     with pytest.raises(RuntimeError):
-        await sdk.load("half_a_module")
+        await sdk.import_sdk("half_a_module")
     (tmp_path / "half_a_module.py").write_text("")
-    await asyncio.gather(sdk.load("half_a_module"), sdk.load("half_a_module"))
+    await asyncio.gather(sdk.import_sdk("half_a_module"), sdk.import_sdk("half_a_module"))

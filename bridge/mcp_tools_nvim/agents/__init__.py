@@ -1,4 +1,4 @@
-"""Agents that found this editor by themselves: the endpoints of companions, and who comes to them.
+"""Endpoints for terminal agents that find this Neovim: their sockets, guards and sessions.
 
-Nothing here names an agent: what it is called, what it may ask and what it is told are the editor's business.
+Which agents there are, and what each of them gets, is decided in Lua.
 """

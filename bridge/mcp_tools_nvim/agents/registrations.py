@@ -1,8 +1,7 @@
-"""Registers this bridge with OpenCode servers that run already, for as long as both run.
+"""Registers this bridge as an MCP server with running OpenCode servers.
 
-`POST /mcp` gives an OpenCode server another MCP server, `POST /mcp/NAME/disconnect` ends it. The process that
-answers at a URL gets a token that opens nothing but `/mcp`, for sessions of its own, and that is revoked when
-the registration ends. The editor names the servers.
+`POST /mcp` adds an MCP server to an OpenCode server, `POST /mcp/NAME/disconnect` removes it. Each server gets
+its own token, valid for `/mcp` and its own sessions only, and revoked when the registration ends.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from ..sessions.registry import Sessions
 logger = logging.getLogger(__name__)
 
 NAME = "nvim-tools"
-"""Name of our entry there, as in `:McpTools endpoint`."""
-LOOK_EVERY = 15.0
-"""Seconds between two looks at a server: one that was restarted has forgotten its entries."""
-LOOK_FOR = 600.0
-"""Seconds after which a server is not looked at any more, unless the editor names it again."""
+"""Name of our entry in OpenCode, as in `:McpTools endpoint`."""
+CHECK_SECONDS = 15.0
+"""Interval of checks: a restarted server has lost its entries."""
+CHECK_FOR = 600.0
+"""Seconds after which a server is no longer checked, unless Neovim names it again."""
 TIMEOUT = 3.0
 """Seconds for an answer."""
 CONNECT_TIMEOUT = 15.0
 """Seconds for the answer to a registration: the server connects to us before it answers."""
 END_TIMEOUT = 0.3
-"""Seconds for all servers to hear of the end of the bridge."""
+"""Seconds to end all registrations when the bridge ends."""
 MAX_ANSWER = 1024 * 1024
 """Bytes of an answer."""
 SOCKET_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-"""Where Linux tells which user listens on a port."""
+"""Where Linux lists which user listens on a port."""
 LISTENS = "0A"
 
 Values = Callable[[str], Sequence[str]]
@@ -51,7 +50,7 @@ Values = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class OpenCodeServer:
     """An OpenCode server that the user has chosen.
 
     Attributes:
@@ -74,26 +73,26 @@ class _GoneError(_FaultError):
 
 
 class Registration:
-    """One server.
+    """The registration with one server.
 
     Args:
-        server: Where it is.
+        server: The server.
         url: Our endpoint.
         hide: Receives each token, which must not be logged.
         revoked: Receives the session ids of a revoked token.
         changed: Called when `state` or `fault` has changed.
-        after: The end of an earlier registration with the same server, which comes first.
+        after: Task that ends an earlier registration with the same server; it runs first.
 
     Attributes:
         token: The token that the server has; empty while it has none.
         sessions: Ids of the sessions that were opened with the token.
-        state: `waiting`, `connected`, or `others`: another program has registered a server of our name.
+        state: `waiting`, `connected`, or `others`: another process has registered a server of our name.
         fault: Why it is not connected.
     """
 
     def __init__(
         self,
-        server: Server,
+        server: OpenCodeServer,
         url: str,
         hide: Callable[[str], None],
         revoked: Callable[[set[str]], None],
@@ -115,12 +114,12 @@ class Registration:
         self._task = self._loop.create_task(self._run())
 
     def look_soon(self) -> None:
-        """Looks at the server at once, and from time to time for the next minutes."""
-        self._until = self._loop.time() + LOOK_FOR
+        """Checks the server now, and regularly for the next minutes."""
+        self._until = self._loop.time() + CHECK_FOR
         self._wake.set()
 
     def revoke(self) -> None:
-        """Makes the token worthless and ends its sessions."""
+        """Invalidates the token and ends its sessions."""
         self.token = ""
         ids, self.sessions = self.sessions, set()
         self._revoked(ids)
@@ -155,7 +154,7 @@ class Registration:
             except Exception:
                 logger.exception("OpenCode at %s", self.server.url)
                 self._become("waiting", "an internal error; see :McpTools log")
-            pause = LOOK_EVERY if self._loop.time() < self._until else None
+            pause = CHECK_SECONDS if self._loop.time() < self._until else None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
@@ -203,9 +202,9 @@ class Registration:
         self._changed()
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """One request, over a connection of its own, to this machine alone."""
+        """Sends one request over its own connection, to this machine only."""
         if not _is_loopback(self.server.url):
-            raise _FaultError(f"it is no address of this machine: {self.server.url}")
+            raise _FaultError(f"not an address of this machine: {self.server.url}")
         if _is_of_another_user(self.server.url):
             raise _FaultError("a process of another user listens there")
         seconds = TIMEOUT if body is None else CONNECT_TIMEOUT
@@ -222,33 +221,33 @@ class Registration:
             ):
                 if answer.status == 401:
                     raise _FaultError(
-                        "it wants a password (OPENCODE_SERVER_PASSWORD): name its variable by `password_env`"
+                        "it requires OPENCODE_SERVER_PASSWORD; set `password_env` to the variable that has it"
                     )
                 if answer.status != 200:
-                    raise _FaultError(f"it answers with status {answer.status}")
+                    raise _FaultError(f"HTTP status {answer.status}")
                 text = await answer.content.read(MAX_ANSWER)
                 while len(text) < MAX_ANSWER and (more := await answer.content.read(MAX_ANSWER)):
                     text += more
         except aiohttp.ClientConnectorError as fault:
             raise _GoneError(f"nothing listens there: {fault.strerror or fault}") from None
         except TimeoutError:
-            raise _FaultError("it does not answer") from None
+            raise _FaultError("no answer") from None
         except (aiohttp.ClientError, ValueError) as fault:
-            raise _FaultError(f"its answer is not valid HTTP: {str(fault)[:200]}") from None
+            raise _FaultError(f"invalid HTTP answer: {str(fault)[:200]}") from None
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = None
         if path == "/mcp" and not isinstance(value, dict):
-            raise _FaultError("its answer is not one of OpenCode")
+            raise _FaultError("the answer is not from OpenCode")
         return value if isinstance(value, dict) else {}
 
 
 class Registrations:
-    """All servers that the editor names.
+    """The registrations with all servers that Neovim names.
 
     Args:
-        editor: Names the servers; gets how they are.
+        editor: Names the servers; gets their states.
         hide: Receives each token, which must not be logged.
     """
 
@@ -262,11 +261,11 @@ class Registrations:
         editor.on_integrations(self._want)
 
     def of(self, sessions: Sessions) -> None:
-        """These are the sessions that revoked tokens lose."""
+        """Sets the sessions from which those of revoked tokens are deleted."""
         self._sessions = sessions
 
     def opened_by(self, values: Values) -> Registration | None:
-        """The registration whose token a request shows; takes equally long for every wrong one."""
+        """Returns the registration whose token a request has, in constant time for wrong tokens."""
         if not self._by_url:
             return None
         given = values("authorization")
@@ -330,9 +329,9 @@ class Registrations:
             self._editor.report("integrations", {"servers": states})
 
 
-def _server(raw: Any) -> Server:
+def _server(raw: Any) -> OpenCodeServer:
     headers = {str(name): str(value) for name, value in (raw.get("headers") or {}).items()}
-    return Server(str(raw["url"]), headers, raw.get("registered") is True)
+    return OpenCodeServer(str(raw["url"]), headers, raw.get("registered") is True)
 
 
 def _status(entries: dict[str, Any]) -> str:
@@ -341,7 +340,7 @@ def _status(entries: dict[str, Any]) -> str:
 
 
 def _is_of_another_user(url: str) -> bool:
-    """Whether a process of another user than us or root listens on the port; False where that is unknown."""
+    """Whether a process of a user other than us or root listens on the port; False where that is unknown."""
     own = getattr(os, "getuid", int)()
     port = urlsplit(url).port or 80
     for table in SOCKET_TABLES:

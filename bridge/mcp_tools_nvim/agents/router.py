@@ -1,6 +1,6 @@
-"""The router of companions: the guards of their endpoints, and which transport serves a request.
+"""Routes requests of terminal agents: matches tokens, applies guards, chooses the transport.
 
-The guards are stricter than those of the main token: no agent is a web page, so none has an Origin.
+The guards are stricter than those of the main token: agents are not web pages, so no Origin is allowed.
 """
 
 from __future__ import annotations
@@ -13,54 +13,51 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..http.app import Handler, answer_expectation
-from ..http.endpoints import Front
-from ..http.guards import Guard, refusal
-from ..http.guards.host import HostGuard
-from ..http.guards.size import SizeGuard
-from ..http.guards.types import AcceptGuard, JsonGuard
+from ..http.guards import AcceptGuard, Guard, HostGuard, JsonGuard, SizeGuard, refusal
+from ..http.handlers import Handlers
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
-from ..values import Endpoint, ServerInfo
+from ..values import AgentEndpoint, ServerInfo
 from .registrations import Registration, Registrations, Values
 from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
 
 GENERIC_NAMES = ("", "streamable-http-client")
-"""What agents call themselves that do not set a name: Gemini CLI and Qwen Code."""
+"""Client names of agents that set none: Gemini CLI and Qwen Code."""
 
 CONTAINER_HOST = "host.docker.internal"
-"""What an agent in a container calls the machine that it believes its editor to be on."""
+"""The name by which an agent in a container reaches its host."""
 
 
 class Endpoints:
-    """The endpoints of all agents, and which of them a request opens."""
+    """The endpoints of all agents, and the match of a request to one of them."""
 
-    def __init__(self, endpoints: Iterable[Endpoint] = ()) -> None:
-        self._by_name: dict[str, Endpoint] = {}
+    def __init__(self, endpoints: Iterable[AgentEndpoint] = ()) -> None:
+        self._by_name: dict[str, AgentEndpoint] = {}
         self.set(endpoints)
 
     def __bool__(self) -> bool:
         return bool(self._by_name)
 
-    def __iter__(self) -> Iterator[Endpoint]:
+    def __iter__(self) -> Iterator[AgentEndpoint]:
         return iter(list(self._by_name.values()))
 
-    def set(self, endpoints: Iterable[Endpoint]) -> None:
-        """From now on these are all."""
+    def set(self, endpoints: Iterable[AgentEndpoint]) -> None:
+        """Replaces all endpoints."""
         self._by_name = {endpoint.name: endpoint for endpoint in endpoints}
 
-    def server_info(self, companion: str) -> ServerInfo | None:
-        """What the agent of a companion is told that it has found."""
-        endpoint = self._by_name.get(companion)
+    def server_info(self, agent: str) -> ServerInfo | None:
+        """Returns the server information that an agent gets, by its name."""
+        endpoint = self._by_name.get(agent)
         return None if endpoint is None else endpoint.server
 
-    def opened_by(self, values: Values, unix: str | None = None) -> Endpoint | None:
-        """The endpoint whose token a request shows; takes equally long for every wrong one.
+    def opened_by(self, values: Values, unix: str | None = None) -> AgentEndpoint | None:
+        """Returns the endpoint whose token a request has, in constant time for wrong tokens.
 
         Args:
             values: the headers of the request.
-            unix: name of the endpoint whose socket it came by; without one it came to the port.
+            unix: name of the endpoint whose unix socket got the request; None for the port.
         """
         found = None
         for endpoint in self._by_name.values():
@@ -70,8 +67,8 @@ class Endpoints:
         return found
 
 
-def holds(endpoint: Endpoint, values: Values) -> bool:
-    """Whether a request shows the token of an endpoint, once and as that endpoint wants it."""
+def holds(endpoint: AgentEndpoint, values: Values) -> bool:
+    """Whether a request has the token of an endpoint, exactly once and in its format."""
     given = values(endpoint.header)
     if len(given) != 1:
         return False
@@ -82,27 +79,29 @@ def holds(endpoint: Endpoint, values: Values) -> bool:
 
 
 class AnyOriginGuard:
-    """Refuses every browser."""
+    """Refuses requests of browsers."""
 
     def refuse(self, request: web.Request) -> web.Response | None:
-        """403 for whatever Origin."""
+        """Returns 403 for any Origin."""
         return refusal(403, "Origin is not allowed here") if hdrs.ORIGIN in request.headers else None
 
 
-class CompanionRouter:
+class AgentRouter:
     """Serves the requests of agents.
 
     Args:
-        front: has the sessions, and what else all transports share.
-        endpoints: those of the moment.
-        registrations: servers that have a token for sessions of their own.
-        limit: bytes of a message.
+        front: the parts that all transports share.
+        endpoints: the current endpoints.
+        registrations: OpenCode servers, which have tokens of their own.
+        limit: maximum bytes of a message.
 
     Attributes:
-        ends: nobody is served any more.
+        ends: the bridge is ending; all requests are refused.
     """
 
-    def __init__(self, front: Front, endpoints: Endpoints, registrations: Registrations, limit: int) -> None:
+    def __init__(
+        self, front: Handlers, endpoints: Endpoints, registrations: Registrations, limit: int
+    ) -> None:
         self.ends = False
         self._front = front
         self._endpoints = endpoints
@@ -117,12 +116,12 @@ class CompanionRouter:
             "DELETE": [],
         }
 
-    def welcomes(self, request: web.Request, unix: str | None = None) -> Handler | None:
-        """Who serves a request that shows the token of an endpoint.
+    def match(self, request: web.Request, unix: str | None = None) -> Handler | None:
+        """Returns the handler of a request with the token of an agent; None for other requests.
 
         Args:
-            request: its head is enough.
-            unix: name of the endpoint whose socket it came by.
+            request: the request; only its head is needed.
+            unix: name of the endpoint whose unix socket got the request.
         """
 
         def values(name: str) -> Sequence[str]:
@@ -134,7 +133,7 @@ class CompanionRouter:
         registration = self._registrations.opened_by(values) if unix is None else None
         return None if registration is None else partial(self._serve_registered, registration)
 
-    async def _serve(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+    async def _serve(self, endpoint: AgentEndpoint, request: web.Request) -> web.StreamResponse:
         if refused := self._refuse(request):
             return refused
         if endpoint.transport == "websocket":
@@ -142,7 +141,7 @@ class CompanionRouter:
         return await self._answer(request, self._transport(endpoint.name), endpoint.label)
 
     async def _serve_registered(self, registration: Registration, request: web.Request) -> web.StreamResponse:
-        """A server that has a token of its own: it has the tools of a client, in its own sessions alone."""
+        """Serves an OpenCode server: it has the tools of any client, but only its own sessions."""
         if refused := self._refuse(request):
             return refused
         token, id_ = registration.token, request.headers.get(SESSION_HEADER)
@@ -157,8 +156,8 @@ class CompanionRouter:
         return response
 
     def _refuse(self, request: web.Request) -> web.Response | None:
-        if self.ends:  # on a connection that was there before
-            return refusal(503, "The bridge is about to end", Connection="close")
+        if self.ends:  # on an older connection
+            return refusal(503, "The bridge is shutting down", Connection="close")
         for guard in self._guards:
             if refused := guard.refuse(request):
                 return refused
@@ -180,17 +179,17 @@ class CompanionRouter:
             return await http.get(request, kernel)
         return await http.delete(request)
 
-    def _transport(self, companion: str | None) -> StreamableHttp:
-        """Returns the transport of an endpoint: it knows no sessions of others."""
-        if companion not in self._http:
+    def _transport(self, agent: str | None) -> StreamableHttp:
+        """Returns the transport of an endpoint, which accepts its sessions only."""
+        if agent not in self._http:
             front = self._front
-            self._http[companion] = StreamableHttp(front.sessions, front.events, front.responses, companion)
-        return self._http[companion]
+            self._http[agent] = StreamableHttp(front.sessions, front.events, front.responses, agent)
+        return self._http[agent]
 
     async def _post(
         self, request: web.Request, http: StreamableHttp, label: str | None
     ) -> web.StreamResponse:
-        """Sessions only: without one nothing can be pushed."""
+        """Serves a POST; requires a session, which notifications need."""
         data = await self._front.bodies.read(request)
         if not isinstance(data, bytes):
             return data
@@ -199,7 +198,7 @@ class CompanionRouter:
             return fault_response(body)
         first = isinstance(body, jsonrpc.Request) and SESSION_HEADER not in request.headers
         if first and isinstance(body, jsonrpc.Request) and body.method != "initialize":
-            # An agent that asks first which eras there are goes on with `initialize` after this.
+            # An agent that tries `server/discover` first continues with `initialize` after this error.
             text = f"Method not found: {body.method[:100]}; send initialize first"
             return json_response(jsonrpc.dumps(jsonrpc.error(body.id, jsonrpc.METHOD_NOT_FOUND, text)))
         if first and isinstance(body, jsonrpc.Request) and label is not None:
@@ -209,7 +208,7 @@ class CompanionRouter:
 
 
 def _give_name(initialize: jsonrpc.Request, label: str) -> None:
-    """Names a client that has only the name of its SDK by the agent whose token it shows."""
+    """Replaces the client name of an SDK by the label of the agent."""
     info = (initialize.params or {}).get("clientInfo")
     if isinstance(info, dict) and info.get("name") in GENERIC_NAMES:
         info["name"] = label

@@ -1,4 +1,4 @@
-"""Unix sockets of endpoints: bound in a folder that is this user's alone, served, and taken away."""
+"""Unix sockets of endpoints, in a directory that only this user can access."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from ..http.app import Handler
 from ..http.connection import connection_of
 from ..http.guards import refusal
 from ..http.listener import Runner
-from ..values import Endpoint
+from ..values import AgentEndpoint
 
 MAX_PATH = 103
-"""Bytes of a socket's path: 108 with the last one on Linux, 104 elsewhere."""
+"""Maximum bytes of a socket's path; Linux allows 107, macOS and BSD 103."""
 
 BACKLOG = 16
 
-Welcome = Callable[[web.Request, str], Handler | None]
+Match = Callable[[web.Request, str], Handler | None]
 
 logger = logging.getLogger(__name__)
 
 
 class _Application:
-    """What is served at one socket; see `listener.Application`."""
+    """The application served at one socket; see `listener.Application`."""
 
-    def __init__(self, companion: str, welcome: Welcome, body_limit: int) -> None:
-        self._companion = companion
-        self._welcome = welcome
+    def __init__(self, agent: str, match: Match, body_limit: int) -> None:
+        self._agent = agent
+        self._match = match
         self.body_limit = body_limit
 
     async def start(self) -> None:
-        """Nothing to begin."""
+        """Does nothing."""
 
     async def close(self) -> None:
-        """What its requests wait for ends with the sessions."""
+        """Does nothing: requests end with their sessions."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers one request, whatever happens."""
@@ -49,15 +49,15 @@ class _Application:
         if connection is not None:
             connection.head_is_complete(request)
         try:
-            handler = self._welcome(request, self._companion)
+            handler = self._match(request, self._agent)
             if handler is None:
                 return refusal(401, "Unauthorized: missing or wrong token")
             if connection is not None:
-                connection.become_known()
+                connection.authenticate()
             return await handler(request)
         except ConnectionError:
-            return refusal(400, "The connection is gone")
-        except Exception:  # boundary: a fault of ours is logged, and the client is told nothing about it
+            return refusal(400, "The connection is closed")
+        except Exception:  # boundary: our fault is logged, and hidden from the client
             logger.exception("%s %s at a socket failed", request.method, request.path)
             return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
         finally:
@@ -66,36 +66,36 @@ class _Application:
 
 
 class UnixSockets:
-    """Those that are served.
+    """All served sockets.
 
     Args:
-        welcome: who serves a request that came by the socket of an endpoint.
-        body_limit: bytes of a body.
+        match: finds the handler of a request, given the name of its endpoint.
+        body_limit: maximum bytes of a body.
     """
 
-    def __init__(self, welcome: Welcome, body_limit: int) -> None:
-        self._welcome = welcome
+    def __init__(self, match: Match, body_limit: int) -> None:
+        self._match = match
         self._body_limit = body_limit
         self._runners: dict[str, tuple[Runner, tuple[int, int]]] = {}
         self._turn = asyncio.Lock()
 
-    async def open(self, endpoint: Endpoint) -> None:
+    async def open(self, endpoint: AgentEndpoint) -> None:
         """Serves the socket of an endpoint, if it is not served yet.
 
         Raises:
-            OSError: it cannot be; the text says why.
+            OSError: why it cannot be served.
         """
         if endpoint.socket is None:
-            raise OSError("it has no path")
+            raise OSError("the endpoint has no socket path")
         async with self._turn:
             await self._open(endpoint, endpoint.socket)
 
-    async def _open(self, endpoint: Endpoint, path: str) -> None:
+    async def _open(self, endpoint: AgentEndpoint, path: str) -> None:
         if path in self._runners and _mark(path) == self._runners[path][1]:
             return
         await self._close(path)
         listening = _bind(path)
-        runner = Runner(_Application(endpoint.name, self._welcome, self._body_limit))
+        runner = Runner(_Application(endpoint.name, self._match, self._body_limit))
         try:
             await runner.setup()
             await runner.listen(listening)
@@ -106,13 +106,13 @@ class UnixSockets:
         self._runners[path] = runner, _mark(path) or (0, 0)
 
     async def stop_listening(self) -> None:
-        """Takes no more connections; those that there are go on."""
+        """Accepts no more connections; open ones continue."""
         async with self._turn:
             for runner, _ in self._runners.values():
                 await runner.stop_listening()
 
     async def close(self) -> None:
-        """Ends all. A socket that somebody else has put there by now stays."""
+        """Ends all sockets. A socket file that another process has put there meanwhile stays."""
         await self.keep(set())
 
     async def _close(self, path: str) -> None:
@@ -124,11 +124,11 @@ class UnixSockets:
             await runner.cleanup()
 
     def paths(self) -> set[str]:
-        """Those that are served."""
+        """Returns the paths of the served sockets."""
         return set(self._runners)
 
     async def keep(self, paths: set[str]) -> None:
-        """Ends all others."""
+        """Ends all sockets but these."""
         async with self._turn:
             for path in self.paths() - paths:
                 await self._close(path)
@@ -143,17 +143,16 @@ def _mark(path: str) -> tuple[int, int] | None:
 
 
 def _bind(path: str) -> socket.socket:
-    """A socket that listens at `path`; what an earlier process of ours has left there gives way."""
+    """Returns a socket that listens at `path`; replaces one that an earlier process of ours left there."""
     if not hasattr(socket, "AF_UNIX"):
-        raise OSError("there are no unix sockets here")
+        raise OSError("this platform has no unix sockets")
     if len(os.fsencode(path)) > MAX_PATH:
-        raise OSError(f"the path of its socket is longer than {MAX_PATH} bytes")
-    folder = os.path.dirname(path)
-    _check_folder(folder)
+        raise OSError(f"the socket path is longer than {MAX_PATH} bytes")
+    _check_directory(os.path.dirname(path))
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path)
         if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
-            raise OSError(f"{path} is there already, and no socket of yours")
+            raise OSError(f"{path} exists and is not a socket of yours")
         os.unlink(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -167,11 +166,11 @@ def _bind(path: str) -> socket.socket:
     return listening
 
 
-def _check_folder(folder: str) -> None:
-    found = os.lstat(folder)
+def _check_directory(path: str) -> None:
+    found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode):
-        raise OSError(f"{folder} is no folder")
+        raise OSError(f"{path} is not a directory")
     if found.st_uid != os.getuid():
-        raise OSError(f"{folder} belongs to another user (uid {found.st_uid})")
+        raise OSError(f"{path} belongs to another user (uid {found.st_uid})")
     if found.st_mode & 0o077:
-        raise OSError(f"{folder} is open to other users: run `chmod 700 {folder}`")
+        raise OSError(f"{path} is accessible to other users: run `chmod 700 {path}`")

@@ -1,6 +1,6 @@
-"""WebSockets: one session over one socket, JSON-RPC as text, a message a frame.
+"""WebSocket transport for terminal agents: one session per socket, one JSON-RPC message per text frame.
 
-Nothing is compressed: a small frame must not become a large message.
+Compression is off, so that a small frame cannot become a large message.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from ..http.guards import refusal
 from ..http.streamable import check_batch, full
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
-from ..values import Endpoint, Scope
+from ..values import AgentEndpoint, Scope
 
 if TYPE_CHECKING:
     from ..mcp.loader import Loader
 
 PING_SECONDS = 30.0
-"""Of silence, after which the socket is kept open by a ping. An agent that is stopped for a while need not
-answer it: the system tells when one is gone."""
+"""Silence before a ping keeps the socket open. An agent need not answer it: it may be suspended, and the
+system reports a closed connection."""
 
 CLOSE_SECONDS = 1.0
-"""For the other side to answer the end."""
+"""Time for the agent to answer the closing frame."""
 
 
 class WebSockets:
-    """See the head of this file.
+    """Serves agents over WebSockets.
 
     Args:
-        sessions: all of them.
-        loader: has the kernel.
-        limit: bytes of a message.
+        sessions: all sessions.
+        loader: loads the kernel.
+        limit: maximum bytes of a message.
     """
 
     def __init__(self, sessions: Sessions, loader: Loader, limit: int) -> None:
@@ -44,13 +44,13 @@ class WebSockets:
         self._loader = loader
         self._limit = limit
 
-    async def serve(self, request: web.Request, endpoint: Endpoint) -> web.StreamResponse:
-        """Opens a session and stays until either side goes."""
+    async def serve(self, request: web.Request, endpoint: AgentEndpoint) -> web.StreamResponse:
+        """Opens a session and serves it until either side closes the socket."""
         if request.method != "GET" or request.headers.get(hdrs.UPGRADE, "").lower().strip() != "websocket":
             return refusal(426, "This token is for a WebSocket", Upgrade="websocket")
         kernel = self._loader.kernel or await self._loader.load()
         try:
-            session = self._sessions.create(kernel, "websocket", Scope(companion=endpoint.name))
+            session = self._sessions.create(kernel, "websocket", Scope(agent=endpoint.name))
         except FullError:
             return full()
         socket = web.WebSocketResponse(
@@ -63,20 +63,20 @@ class WebSockets:
             try:
                 await socket.prepare(request)
             except web.HTTPException as failure:
-                return refusal(400, failure.text or "No WebSocket")
+                return refusal(400, failure.text or "Not a WebSocket request")
             await self._run(request, socket, session)
         finally:
             self._sessions.drop(session, "disconnected")
         return socket
 
     async def _run(self, request: web.Request, socket: web.WebSocketResponse, session: Session) -> None:
-        connected = partial(_stands, request, socket)
+        connected = partial(_is_open, request, socket)
         turn = session.standalone.attach(connected)
         writing = asyncio.get_running_loop().create_task(_write(socket, session, turn))
         try:
             await self._read(socket, session, connected)
         except ConnectionError:
-            pass  # it is gone
+            pass  # the agent has disconnected
         finally:
             writing.cancel()
             await asyncio.wait({writing})
@@ -99,12 +99,12 @@ class WebSockets:
                     await session.receive(each)
 
 
-def _stands(request: web.Request, socket: web.WebSocketResponse) -> bool:
+def _is_open(request: web.Request, socket: web.WebSocketResponse) -> bool:
     return not socket.closed and is_connected(request)
 
 
 async def _write(socket: web.WebSocketResponse, session: Session, turn: int) -> None:
-    """Writes what the session has, until it ends or its reader is let go."""
+    """Writes the session's messages, until it ends or another reader takes over."""
     outbox = session.standalone
     try:
         while True:
@@ -119,7 +119,7 @@ async def _write(socket: web.WebSocketResponse, session: Session, turn: int) -> 
             outbox.wrote(turn, event)
         await socket.close(code=WSCloseCode.GOING_AWAY)
     except ConnectionError:
-        pass  # the reader hears of it
+        pass  # `_read` ends, too
 
 
 def _fault(session: Session, body: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Fault) -> jsonrpc.Fault | None:

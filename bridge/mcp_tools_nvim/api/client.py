@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ..values import ToolError
-    from .connection import Connection
+    from .connection import EditorConnection
     from .portal import Portal, Post
 
 home: str | None = None
@@ -98,7 +98,7 @@ class AsyncClient:
 
         self._socket = _socket(socket)
         _need_msgpack()
-        self._connection: Connection | None = None
+        self._connection: EditorConnection | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
 
@@ -154,9 +154,9 @@ class AsyncClient:
             return values.failure(connection)
         return await connection.call(name, arguments, options)
 
-    async def _connected(self) -> Connection | ToolError:
+    async def _connected(self) -> EditorConnection | ToolError:
         from ..instances.choose import Place, find
-        from .connection import Connection, connect
+        from .connection import EditorConnection, open_connection
 
         async with self._connecting:
             if self._closed:
@@ -166,8 +166,8 @@ class AsyncClient:
             place = find(self._socket, home)
             if not isinstance(place, Place):
                 return place
-            connection = await connect(place)
-            if isinstance(connection, Connection):
+            connection = await open_connection(place)
+            if isinstance(connection, EditorConnection):
                 self._connection = connection
             return connection
 

@@ -18,7 +18,7 @@ from ..calls.runner import START_WITHIN, Calls
 from ..errors import Code, EditorError, LuaError, NoAnswerError, StartError
 from ..instances.choose import Place, shown
 from ..neovim.decode import fault_text
-from ..neovim.modes import refusal
+from ..neovim.modes import blocked_text
 from ..neovim.nvim import NvimEditor
 from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, ToolError, Versions
 from .client import CallOptions
@@ -38,7 +38,7 @@ SESSION = f"python-{secrets.token_hex(6)}"
 logging.getLogger(__name__.partition(".")[0]).addHandler(logging.NullHandler())
 
 
-class Connection:
+class EditorConnection:
     """See the head of this file; make one with `connect`."""
 
     def __init__(self, editor: NvimEditor, hello: Hello) -> None:
@@ -81,7 +81,7 @@ class Connection:
         await _leave(self._editor)
 
 
-async def connect(place: Place) -> Connection | ToolError:
+async def open_connection(place: Place) -> EditorConnection | ToolError:
     """Connects to an editor and says hello, or tells why that is not possible."""
     try:
         editor = await NvimEditor.open(place.address)
@@ -97,7 +97,7 @@ async def connect(place: Place) -> Connection | ToolError:
     if isinstance(hello, ToolError):
         await _leave(editor)
         return hello
-    return Connection(editor, hello)
+    return EditorConnection(editor, hello)
 
 
 async def _hello(editor: NvimEditor, address: str) -> Hello | ToolError:
@@ -108,12 +108,12 @@ async def _hello(editor: NvimEditor, address: str) -> Hello | ToolError:
         if not answer.done():
             mode = await editor.mode(MODE_WITHIN)
             blocked = mode if mode is not None and mode.blocking else None
-            return ToolError(Code.EDITOR_BLOCKED, refusal(blocked))
+            return ToolError(Code.EDITOR_BLOCKED, blocked_text(blocked))
         return answer.result()
     except LuaError as fault:
         return ToolError(Code.EXECUTION_ERROR, fault_text(str(fault), address))
     except NoAnswerError:
-        return ToolError(Code.EDITOR_BLOCKED, refusal(None))
+        return ToolError(Code.EDITOR_BLOCKED, blocked_text(None))
     except EditorError as fault:
         return ToolError(Code.EDITOR_GONE, f"no Neovim at {address}: {fault}")
     finally:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..calls.arguments import refused
+from ..calls.arguments import refuse_arguments
 from ..calls.outcomes import error_details
 from ..errors import Code
 from ..values import Outcome, ToolError
@@ -18,7 +18,7 @@ MAX_LEVELS = 100
 """Of arguments, as for clients of the bridge."""
 
 
-def plain(arguments: Any) -> dict[str, Any]:
+def json_copy(arguments: Any) -> dict[str, Any]:
     """A copy of the arguments that holds nothing but what JSON has.
 
     Raises:
@@ -48,15 +48,15 @@ def arguments_of(name: Any, arguments: Any, more: dict[str, Any], options: CallO
     for option in ("on_progress", "on_log", "on_elicit"):
         if (callback := options.get(option)) is not None and not callable(callback):
             raise TypeError(f"{option} must be a function, not {type(callback).__name__}")
-    given = plain({} if arguments is None else arguments)
+    given = json_copy({} if arguments is None else arguments)
     if twice := given.keys() & more.keys():
         raise TypeError(f"given twice: {', '.join(sorted(twice))}")
-    return {**given, **plain(more)}
+    return {**given, **json_copy(more)}
 
 
 def argument_error(arguments: dict[str, Any]) -> ToolError | None:
     """What is wrong with the arguments before the editor sees them."""
-    failure = refused(arguments)
+    failure = refuse_arguments(arguments)
     return None if failure is None else failure.error
 
 

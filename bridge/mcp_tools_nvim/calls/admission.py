@@ -1,7 +1,7 @@
-"""Lets calls through to an editor that can start them; the others wait for it, or are refused.
+"""Admits calls while Neovim can start them; otherwise they wait, or are refused.
 
-Asking for the mode on every call costs 16 % of the throughput, so it is asked only after a silence. While the
-editor is blocked one watcher looks for all calls that wait.
+Requesting the mode for every call costs 16 % of the throughput, so it is requested only after a silence.
+While Neovim is blocked, one watcher polls the mode for all waiting calls.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import time
 
 from ..errors import Code
 from ..neovim import Editor
-from ..neovim.modes import refusal
+from ..neovim.modes import blocked_text
 from ..values import Mode, Outcome, ToolError
 from .call import Call
 
 SILENCE = 0.05
-"""Seconds without a word from the editor after which its mode is asked first."""
+"""Seconds without a message from Neovim after which its mode is requested before a call."""
 MODE_EVERY = 0.1
-"""Seconds between two looks at a blocked editor's mode."""
+"""Seconds between requests of a blocked Neovim's mode."""
 MODE_WITHIN = 2.0
-"""Seconds for the answer to one look; silence for that long is `busy`."""
+"""Seconds to wait for the mode; no answer means busy."""
 MODE_NAMING = 0.25
-"""Seconds for the mode that a late refusal names."""
+"""Seconds to wait for the mode that a late refusal names."""
 REPORT_EVERY = 1.0
-"""Seconds: one notice for all calls that wait behind the same prompt."""
+"""Minimum seconds between notices to the user about a blocked Neovim."""
 
 
 class Admission:
-    """The way to one editor."""
+    """Admits calls to one Neovim."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
@@ -37,16 +37,16 @@ class Admission:
         self._watcher: asyncio.Task[None] | None = None
         self._held: set[Call] = set()
         self._mode: Mode | None = None
-        self._in_doubt = False  # somebody asks for the mode, or it is known to block
+        self._in_doubt = False  # the mode is being requested, or is known to block
         self._reported = -math.inf
 
     def open(self, now: float) -> bool:
-        """Tells whether a call may be sent without asking first."""
+        """Whether a call may be sent without requesting the mode."""
         editor = self._editor
         return now - editor.last_heard < SILENCE and not self._in_doubt and not editor.congested
 
     async def admit(self, call: Call, start_by: float) -> Outcome | None:
-        """Waits until the editor can start a call, but not beyond `start_by`; returns the refusal, if any."""
+        """Waits until Neovim can start a call, at most until `start_by`; returns the refusal, if any."""
         editor = self._editor
         if editor.congested and not await editor.drain(start_by):
             return self.refuse(None)
@@ -61,20 +61,20 @@ class Admission:
         return None
 
     async def name_block(self) -> Outcome:
-        """The refusal of a call that was sent but got no sign of life until its `start_by`."""
+        """Returns the refusal of a call that was sent but not started before its `start_by`."""
         mode = await self._editor.mode(MODE_NAMING)
         return self.refuse(mode if mode is not None and mode.blocking else None)
 
     def refuse(self, mode: Mode | None) -> Outcome:
-        """Says why; the editor's person hears of it too, as soon as the editor listens."""
+        """Returns the refusal, and reports it to the user as soon as Neovim reads messages."""
         now = self._time()
         if now - self._reported >= REPORT_EVERY:
             self._reported = now
             self._editor.report("blocked", {"mode": mode.name if mode else "", "at": int(time.time())})
-        return Outcome("failed", error=ToolError(Code.EDITOR_BLOCKED, refusal(mode)))
+        return Outcome("failed", error=ToolError(Code.EDITOR_BLOCKED, blocked_text(mode)))
 
     async def _ask(self, call: Call, start_by: float) -> None:
-        """Asks once for all that come meanwhile; what it cannot settle is the watcher's."""
+        """Requests the mode for this call and later ones; starts the watcher if Neovim is blocked."""
         self._in_doubt = True
         try:
             asked = call.wait = self._editor.mode(max(0.001, start_by - self._time()))

@@ -1,4 +1,4 @@
-"""Refuses arguments that do not survive the way to Lua; the tool's schema checks everything else."""
+"""Refuses arguments that Lua cannot represent, or that are too many; the tool's schema checks the rest."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ..errors import Code
 from ..values import FieldError, Outcome, ToolError
 
 MAX_INTEGER = 2**53
-"""Lua's numbers are doubles: beyond it neighbours become equal, silently."""
+"""Lua's numbers are doubles, which cannot represent all larger integers."""
 
 MAX_VALUES = 10_000
-"""Values that the arguments of one call may hold: the editor looks at each on its main thread, and ten
-thousand take it 5 ms. What is long is text, and that is one value."""
+"""Maximum values in the arguments of one call: Neovim's main thread takes 5 ms for as many. A text of any
+length is one value."""
 
 MAX_NAMES, MAX_NAME_BYTES = 1000, 64 * 1024
-"""Different names in the objects of one call, and characters of all of them: each may be a path or name a
-file, which takes the editor some time."""
+"""Maximum different names in the objects of one call, and characters of all of them: Neovim may check each
+one as a path."""
 
 MAX_FIELD = 200
-"""Characters of a field's path in a fault: its names come from the client."""
+"""Maximum characters of a field's path in a fault."""
 
 MAX_FAULTS = 100
-"""Faults that are reported; a client needs to see the kind, not all of them."""
+"""Maximum reported faults."""
 
 
 def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
-    """Returns one fault per number that Lua would round or cannot hold; or one, when there is too much.
+    """Returns one fault per number that Lua cannot represent, or a single one for too many values or names.
 
     The work is bounded by `MAX_VALUES`, however large the arguments are.
     """
     values, names, name_bytes, is_faulty = _look(arguments)
     if values > MAX_VALUES:
-        text = f"has more than {MAX_VALUES} values; send fewer, or what belongs together as one text"
+        text = f"has more than {MAX_VALUES} values; send fewer, or combine them into one text"
         return (FieldError(_largest(arguments), text),)
     if (names > MAX_NAMES or name_bytes > MAX_NAME_BYTES) and _has_too_many_names(arguments):
         named = [name for name, value in arguments.items() if _has_too_many_names({"": value})]
@@ -46,11 +46,11 @@ def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
 
 
 def fits(value: Any) -> bool:
-    """Returns whether a value has no more parts than the editor looks through in a few milliseconds."""
+    """Returns whether a value has at most `MAX_VALUES` parts."""
     return _look({"": value})[0] <= MAX_VALUES
 
 
-def refused(arguments: dict[str, Any]) -> Outcome | None:
+def refuse_arguments(arguments: dict[str, Any]) -> Outcome | None:
     """Returns the outcome of a call with such arguments; None when they are valid."""
     faults = faults_of(arguments)
     if not faults:
@@ -62,7 +62,7 @@ def refused(arguments: dict[str, Any]) -> Outcome | None:
 def _look(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
     """Measures arguments: values, names, characters of the names, whether a value has a fault.
 
-    With more values than `MAX_VALUES`, the rest has not been looked at.
+    Stops after `MAX_VALUES` values.
     """
     stack: list[Any] = [arguments]
     count, names, size, faulty = 0, 0, 0, False

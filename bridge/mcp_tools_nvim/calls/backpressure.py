@@ -1,6 +1,6 @@
-"""Back pressure: large results are taken from the editor one after the other, while there is room for them.
+"""Back pressure: fetches large results from Neovim one at a time, while the total size is below a limit.
 
-What counts is what is held, not what was granted: nothing has to be given back, so nothing can be forgotten.
+The total is computed from what is in memory, so nothing has to be released explicitly.
 """
 
 from __future__ import annotations
@@ -11,45 +11,44 @@ from collections.abc import Awaitable, Callable
 
 from ..values import Outcome
 
-ROOM_BYTES = 48 * 1024 * 1024
-"""What all results and answers on their way to clients may hold before a further large result is taken."""
+MAX_HELD_BYTES = 48 * 1024 * 1024
+"""Maximum bytes of results and unsent answers before another large result is fetched."""
 
 SMALL, RESERVE = 1024 * 1024, 16 * 1024 * 1024
-"""Results up to the first size have turns of their own and so much more room: a few that are far larger,
-which nobody reads, must not hold up those of everybody else."""
+"""Results up to the first size have their own queue and additional bytes, so that a few larger ones that
+are not read do not delay those of other clients."""
 
-LOOK_SECONDS = 1.0
-"""After so long without word it is looked whether there is room: what has waited for a client for long enough
-may be taken away, and no holder tells when that is."""
+CHECK_SECONDS = 1.0
+"""Interval of checks for room without a notification, since holders may drop data after a time."""
 
 
 class Backpressure:
-    """See the head of this file.
+    """Limits the memory of results and answers.
 
     Args:
-        limit: see `ROOM_BYTES`.
-        look_seconds: see `LOOK_SECONDS`.
+        limit: see `MAX_HELD_BYTES`.
+        check_seconds: see `CHECK_SECONDS`.
     """
 
-    def __init__(self, limit: int = ROOM_BYTES, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, limit: int = MAX_HELD_BYTES, check_seconds: float = CHECK_SECONDS) -> None:
         self.limit = limit
-        self._look_seconds = look_seconds
+        self._check_seconds = check_seconds
         self._lanes = asyncio.Lock(), asyncio.Lock()
         self._holders: list[tuple[Callable[[], int], Callable[[int], None]]] = []
         self._noted: dict[int, tuple[weakref.ref[Outcome], int]] = {}
-        self._word = asyncio.Event()
+        self._freed = asyncio.Event()
 
     def watch(self, held: Callable[[], int], ease: Callable[[int], None]) -> None:
-        """Counts what somebody holds for clients.
+        """Adds a holder of data for clients.
 
         Args:
-            held: how many bytes.
-            ease: asked to let go of so many, as far as it may.
+            held: returns its bytes.
+            ease: called to drop up to a number of bytes, as far as possible.
         """
         self._holders.append((held, ease))
 
     def note(self, outcome: Outcome, size: int) -> None:
-        """A result has arrived; it counts as long as anybody has it."""
+        """Counts a fetched result as long as it is referenced."""
         key = id(outcome)
 
         def gone(_: weakref.ref[Outcome]) -> None:
@@ -59,34 +58,34 @@ class Backpressure:
         self._noted[key] = weakref.ref(outcome, gone), size
 
     def let_go(self) -> None:
-        """A holder has less than before: who waits for room looks whether that is enough."""
-        self._word.set()
+        """Notifies waiting calls that a holder has fewer bytes."""
+        self._freed.set()
 
     @property
     def held(self) -> int:
-        """Bytes of all results and answers on their way."""
+        """Bytes of all results and answers."""
         return sum(size for _, size in self._noted.values()) + sum(held() for held, _ in self._holders)
 
     async def turn(self, size: int, take: Callable[[], Awaitable[None]]) -> None:
-        """Waits for room for a result of `size` bytes, and takes it; the next one waits until that is done.
+        """Waits for room for a result of `size` bytes, then awaits `take`; one at a time.
 
-        One that is larger than all room is taken when nothing else is held.
+        A result above the limit is fetched when nothing else is held.
         """
         small = size <= SMALL
         limit = self.limit + (RESERVE if small else 0)
         async with self._lanes[small]:
             while (held := self.held) and held + size > limit:
-                self._word.clear()
+                self._freed.clear()
                 for _, ease in self._holders:
                     ease(held + size - limit)
                 if self.held == held:
-                    await self._hear()
+                    await self._wait_for_change()
             await take()
 
-    async def _hear(self) -> None:
-        """Waits for word of a holder, for so long."""
+    async def _wait_for_change(self) -> None:
+        """Waits for a notification of a holder, at most `check_seconds`."""
         try:
-            async with asyncio.timeout(self._look_seconds):
-                await self._word.wait()
+            async with asyncio.timeout(self._check_seconds):
+                await self._freed.wait()
         except TimeoutError:
             pass

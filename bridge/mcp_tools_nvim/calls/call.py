@@ -1,4 +1,4 @@
-"""One call in flight: its state, deadline and progress; it settles once."""
+"""One call in flight: its state, deadline and progress; it ends exactly once."""
 
 from __future__ import annotations
 
@@ -10,67 +10,67 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from ..values import CallRequest, CallState, Inputs, Outcome, Progress, Reply
 
 if TYPE_CHECKING:
-    from .parking import Stay
+    from .parking import ParkedState
     from .waiting import Following
 
 HEARTBEAT = 10.0
-"""Seconds between signs of life, so that clients with limits of 60 s and less stay."""
-NET = 2.0
-"""Seconds after the editor's own deadline at which the bridge stops waiting for it."""
-TAKEN_WITHIN = 30.0
-"""Seconds that a large result may wait for room; as long as clients may leave their answers unread."""
-HAIR = 0.0001
-"""What a heartbeat adds: progress must rise, but stay below the tool's next value; people see the number."""
+"""Maximum seconds between progress notifications; clients have timeouts of 60 s and less."""
+DEADLINE_SLACK = 2.0
+"""Seconds after Neovim's deadline at which the bridge stops waiting."""
+FETCH_TIMEOUT = 30.0
+"""Maximum seconds to wait for room for a large result."""
+MIN_PROGRESS_STEP = 0.0001
+"""Increment of a heartbeat's progress, which must rise but stay below the tool's next value."""
 
 _WAITING_FOR: dict[str, str] = {
-    "waiting_approval": "waiting for the person's approval",
+    "waiting_approval": "waiting for the user's approval",
     "waiting_input": "waiting for an answer",
 }
 _NOTHING_YET = Progress(0, -math.inf)
 
 
 class Observer(Protocol):
-    """What a transport does with a call's events; synchronous, never blocks."""
+    """Receives the events of a call; must not block."""
 
     def progress(self, p: Progress) -> None:
-        """Progress, or a heartbeat; `p.done` always rises."""
+        """Receives progress or a heartbeat; `p.done` always rises."""
 
     def log(self, level: str, data: Any) -> None:
-        """The tool logged `data`."""
+        """Receives a log message of the tool."""
 
 
-class Nobody:
-    """The observer of a call whose client is away."""
+class NullObserver:
+    """The observer of a parked call."""
 
     def progress(self, p: Progress) -> None:
-        """Nobody sees it."""
+        """Does nothing."""
 
     def log(self, level: str, data: Any) -> None:
-        """Nobody reads it."""
+        """Does nothing."""
 
 
 Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Asks the client for all of `{key: {method, params?}}`; gives `{key: {"result": …} | {"error": …}}`."""
+"""Sends the client `{key: {method, params?}}`; returns `{key: {"result": …} | {"error": …}}`."""
 
 
 class Call:
-    """One call in flight. `wait` is what its runner waits for at this moment; `ring` ends that wait.
+    """One call in flight. `wait` is what its runner is waiting for; `ring` ends that wait.
 
     Attributes:
-        request: what was asked for.
-        observer: who hears of its progress.
-        ask: how its client is asked for inputs; None = the client has to come back with its answers.
-        state: where it is, as far as the bridge knows; of a call that has ended, where it was before.
-        outcome: how it ended. To have one is to have ended: there is no other sign of it.
-        answered: the outcome is the editor's, which holds the result until it is acknowledged.
-        deadline: when this side stops waiting: the editor's own one + `NET`.
-        progress: the last one that the observer got.
-        next_beat: when the observer hears at the latest that the call lives.
-        inputs: a question that nothing was done about yet.
-        size: bytes of a large result that is to be asked for: the tool has ended, the call has not.
-        following: of waiting.py, while or after a call goes on; None for those that are answered at once.
-        stay: of parking.py, once its client was told to come back.
-        task: the one in which its client waits, or has waited.
+        request: the request.
+        observer: receives progress and log messages.
+        ask: asks the client for inputs; None = the client must send the request again with its answers.
+        state: last known state; for an ended call the state before.
+        outcome: how the call ended. The call has ended if and only if it is set.
+        answered: the outcome is from Neovim, which keeps the result until it is acknowledged.
+        deadline: when the bridge stops waiting: Neovim's deadline + `DEADLINE_SLACK`.
+        progress: the last progress that the observer got.
+        next_beat: when the next heartbeat is due.
+        inputs: an open question that was not asked yet.
+        size: bytes of a large result that must be fetched: the tool has ended, the call has not.
+        following: state of waiting.py; None for calls that are answered at once.
+        parked_state: state of parking.py, once the client was asked to send the request again.
+        task: the task in which the client waits, or has waited.
     """
 
     __slots__ = (
@@ -86,11 +86,11 @@ class Call:
         "next_beat",
         "observer",
         "outcome",
+        "parked_state",
         "progress",
         "request",
         "size",
         "state",
-        "stay",
         "task",
         "wait",
     )
@@ -117,60 +117,58 @@ class Call:
         self.inputs: Inputs | None = None
         self.size: int | None = None
         self.following: Following | None = None
-        self.stay: Stay | None = None
+        self.parked_state: ParkedState | None = None
         self.task: asyncio.Task[Any] | None = None
-        self._asked = 0  # the last question that something was done about
-        self._withdrawn = 0  # the last question that was taken back
+        self._asked = 0  # number of the last question that was asked
+        self._withdrawn = 0  # number of the last question that was withdrawn
         self._time = time
 
     @property
     def ended(self) -> bool:
-        """Is the outcome known? Any await may change it."""
+        """Whether the outcome is known. Any await may change it."""
         return self.outcome is not None
 
     @property
     def silent(self) -> bool:
-        """Was it sent, without a sign of the editor since?"""
+        """Whether it was sent, and Neovim has not reacted yet."""
         return self.state == "sent" and self.outcome is None
 
     @property
     def sent(self) -> bool:
-        """May the editor know of it?"""
+        """Whether Neovim may have received it."""
         return self.state != "received"
 
     @property
-    def away(self) -> bool:
-        """Has its client gone, to come back with answers?"""
-        return self.stay is not None and self.stay.timer is not None
-
-    # Moves
+    def is_parked(self) -> bool:
+        """Whether its client is away, to send the request again with answers."""
+        return self.parked_state is not None and self.parked_state.timer is not None
 
     def send(self) -> None:
-        """It goes to the editor."""
+        """Marks the call as sent."""
         self.state = "sent"
 
     def start(self, deadline: float | None) -> None:
-        """The editor says that the tool is about to run; None = no deadline."""
+        """Marks the tool as running; `deadline` None = no limit."""
         if self.outcome is None:
             self.state = "running"
-            self.deadline = math.inf if deadline is None else deadline + NET
+            self.deadline = math.inf if deadline is None else deadline + DEADLINE_SLACK
             if self.following is not None:
-                self._stir()
+                self._notify_follower()
 
     def end(self, outcome: Outcome) -> Outcome:
-        """Settles the call. Only the first outcome counts; that is what comes back."""
+        """Ends the call with the first outcome, and returns that one; later outcomes are ignored."""
         if self.outcome is None:
             self.outcome = outcome
             self.ring()
         return self.outcome
 
     def correct(self, outcome: Outcome) -> Outcome:
-        """The editor's answer turned out to be another one than it seemed."""
+        """Replaces an outcome whose text cannot be sent."""
         self.outcome = outcome
         return outcome
 
     def take(self, reply: Reply) -> None:
-        """Learns what the editor said."""
+        """Applies a reply of Neovim."""
         if self.outcome is not None:
             return
         if reply.progress is not None:
@@ -185,21 +183,21 @@ class Call:
         if reply.size is not None:
             self._end_large(reply.size)
             return
-        self.deadline = math.inf if reply.deadline is None else reply.deadline + NET
+        self.deadline = math.inf if reply.deadline is None else reply.deadline + DEADLINE_SLACK
         self._take_inputs(reply.inputs, reply.withdrawn)
-        self._stir()
+        self._notify_follower()
 
     def _end_large(self, size: int) -> None:
-        """Nothing is asked any more, and the tool's time counts no longer: the result has to be taken."""
+        """Records that the tool has ended with a large result, which must be fetched."""
         if self.size is None:
             self.size, self.inputs = size, None
-            self.deadline = self._time() + TAKEN_WITHIN
+            self.deadline = self._time() + FETCH_TIMEOUT
             if self.following is not None:
                 self.following.stop_asking()
-            self._stir()
+            self._notify_follower()
 
     def _take_inputs(self, inputs: Inputs | None, withdrawn: int) -> None:
-        """Learns what is asked, and what no longer is. Replies and wakes may overtake each other."""
+        """Updates the open question. Replies and wakes may overtake each other."""
         self._withdrawn = max(self._withdrawn, withdrawn)
         if self.inputs is not None and self.inputs.seq <= self._withdrawn:
             self.inputs = None
@@ -208,40 +206,36 @@ class Call:
         if inputs is not None and inputs.seq > max(self._asked, self._withdrawn):
             self.inputs = inputs
 
-    def take_question(self) -> Inputs | None:
-        """The open question, once: from now on something is done about it."""
+    def next_question(self) -> Inputs | None:
+        """Returns the open question once."""
         inputs, self.inputs = self.inputs, None
         if inputs is not None:
             self._asked = inputs.seq
         return inputs
 
-    # Waiting
-
     def ring(self) -> None:
-        """Ends the wait of this moment."""
+        """Ends the current wait."""
         if self.wait is not None and not self.wait.done():
             self.wait.set_result(None)
 
-    def _stir(self) -> None:
-        """Something is new: who follows the call looks again."""
+    def _notify_follower(self) -> None:
+        """Wakes the follower, if one is waiting."""
         if self.following is not None and self.following.active:
             self.ring()
 
-    # Time and progress
-
     def advance(self, new: Progress) -> None:
-        """Passes on progress that the observer has not seen yet, always rising."""
+        """Passes new progress to the observer, always rising."""
         if new.seq > self.progress.seq:
-            least = _hair_above(self.progress.done)
+            least = _slightly_above(self.progress.done)
             self._show(
                 new if new.done >= least else Progress(new.seq, least, new.total, new.message, new.state)
             )
 
     def beat(self) -> None:
-        """Shows that the call lives."""
+        """Sends a heartbeat as progress."""
         last = self.progress
         message = _WAITING_FOR.get(self.state, last.message)
-        done = _hair_above(max(0.0, last.done))
+        done = _slightly_above(max(0.0, last.done))
         self._show(Progress(last.seq, done, last.total, message))
 
     def _show(self, progress: Progress) -> None:
@@ -250,9 +244,9 @@ class Call:
         self.observer.progress(progress)
 
 
-def _hair_above(value: float) -> float:
-    """The next larger number that is pleasant to read; large ones have no place for a hair."""
+def _slightly_above(value: float) -> float:
+    """Returns a slightly larger, readable number."""
     if value == -math.inf:
         return value
-    rounded = round(value + HAIR, 4)
+    rounded = round(value + MIN_PROGRESS_STEP, 4)
     return rounded if rounded > value else math.nextafter(value, math.inf)

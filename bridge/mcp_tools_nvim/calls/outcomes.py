@@ -1,4 +1,4 @@
-"""Outcomes that the bridge itself makes, and how an error looks to programs."""
+"""Outcomes made by the bridge, and errors as data."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ..values import FieldError, Outcome, ToolError
 
 
 def failed(code: Code, message: str) -> Outcome:
-    """A failure with that code."""
+    """Returns a failed outcome."""
     return Outcome("failed", error=ToolError(code, message))
 
 
 def gone() -> Outcome:
-    """There is no editor any more."""
-    text = "Neovim is gone (closed or crashed), and the call with it; open it in this project and try again"
+    """Returns the outcome of a call whose Neovim has exited."""
+    text = "Neovim has exited or crashed during the call; open it in this project and try again"
     return failed(Code.EDITOR_GONE, text)
 
 
 def error_details(error: ToolError) -> dict[str, Any]:
-    """`{code, message, errors?}`: an error for programs."""
+    """Returns an error as `{code, message, errors?}`."""
     details: dict[str, Any] = {"code": str(error.code), "message": error.message}
     if error.errors:
         details["errors"] = [_field(fault) for fault in error.errors]

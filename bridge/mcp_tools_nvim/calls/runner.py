@@ -1,13 +1,9 @@
-"""Runs tool calls: start_by, deadline, wake and poll, progress, cancel. Each call ends exactly once.
+"""Runs tool calls: start, deadline, wake and poll, progress, cancel. Each call ends exactly once.
 
-Receives `CallRequest`s from the server and the editor's events (`started`, `wake`, `log`).
-Sends the verbs of `Editor`, and progress, log and one `Outcome` to whoever called `run`.
-Does not know about: MCP, HTTP, msgpack, sockets.
+A call may ask its client for inputs: with `Ask` while `run` waits, or by ending `run_attempt` as `Parked`,
+after which the client sends the request again with its answers (`resume`, parking.py).
 
-A call may ask its client for inputs: over `Ask` while `run` waits, or, after `run_leg`, by ending that leg as
-`Parked`; then the client comes back with its answers (`resume`, in parking.py).
-
-The way that most calls go: one request, answered in its own reply; no task, no timer. Else waiting.py.
+Most calls are one request that is answered in its reply, without a task or timer; waiting.py has the others.
 """
 
 from __future__ import annotations
@@ -32,17 +28,17 @@ from .waiting import Follower
 logger = logging.getLogger(__name__)
 
 START_WITHIN = 2.0
-"""Seconds in which a call must start, or the client hears `editor_blocked`."""
+"""Seconds in which a call must start; otherwise it fails with `editor_blocked`."""
 START_GRACE = 0.1
 """Seconds after that for the answer to arrive."""
 ACKNOWLEDGE_WITHIN = 0.25
-"""Seconds until an acknowledgement goes out by itself, when no call took it along."""
+"""Maximum seconds until an acknowledgement is sent, if no call takes it along."""
 ACKNOWLEDGE_AT_ONCE = 64 * 1024
-"""Characters of a result beyond which the editor may forget it at once."""
+"""Results with more characters are acknowledged at once, so that Neovim can drop them."""
 
 
 class Acknowledgements:
-    """Those that are still to be sent to one editor."""
+    """Unsent acknowledgements of results."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
@@ -50,7 +46,7 @@ class Acknowledgements:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, call_id: str, size: int = 0) -> None:
-        """A result of that many characters has arrived."""
+        """Adds the acknowledgement of a result with `size` characters."""
         self._ids.append(call_id)
         if size > ACKNOWLEDGE_AT_ONCE:
             self.flush()
@@ -58,17 +54,17 @@ class Acknowledgements:
             self._timer = asyncio.get_running_loop().call_later(ACKNOWLEDGE_WITHIN, self.flush)
 
     def take(self) -> list[str]:
-        """Hands over what is to be sent, to whoever sends something anyway."""
+        """Returns the unsent ids to a caller that sends a request anyway."""
         ids, self._ids = self._ids, []
         return ids
 
-    def put_back(self, ids: list[str]) -> None:
-        """Takes ids again that were handed over and could not be sent."""
+    def restore(self, ids: list[str]) -> None:
+        """Adds ids again that could not be sent."""
         for call_id in ids:
             self.add(call_id)
 
     def flush(self) -> None:
-        """Sends what is left."""
+        """Sends the unsent acknowledgements."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -77,12 +73,12 @@ class Acknowledgements:
 
 
 class Calls:
-    """All calls in flight of this bridge; listens to the editor.
+    """All calls in flight of this bridge; receives Neovim's events.
 
     Attributes:
-        loop: that all of them run on. (To ask for the running one costs a system call.)
-        answer_within: seconds for a client to answer what neither a person nor a model has to.
-        room: for large results; whoever holds answers for clients is to be watched by it.
+        loop: the event loop; to get the running one costs a system call.
+        answer_within: seconds for a client to answer what neither the user nor a model answers.
+        backpressure: limits the memory of results and answers.
     """
 
     def __init__(
@@ -97,7 +93,7 @@ class Calls:
         self._limit = settings.limits.calls
         self._timeout = settings.tool_timeout
         self.answer_within = settings.limits.answer / 1000
-        # Never repeated, not by the next bridge of this editor either.
+        # Unique, also among later bridges of this Neovim.
         self._boot = boot or secrets.token_hex(6)
         self._count = 0
         self._calls: dict[str, Call] = {}
@@ -106,25 +102,25 @@ class Calls:
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
         self.backpressure = Backpressure()
-        self._follower = Follower(editor, self._time, self.backpressure, self._ended_away)
+        self._follower = Follower(editor, self._time, self.backpressure, self._ended_parked)
         limits = settings.limits
         self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
-        # What it keeps are results, which count by themselves.
+        # Kept outcomes are counted by `note` already.
         self.backpressure.watch(lambda: 0, self._parking.ease)
         editor.set_listener(self)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
 
     @property
     def in_flight(self) -> int:
-        """How many calls have not ended."""
+        """Number of calls that have not ended."""
         return len(self._calls)
 
     def cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
-        """Says why `task`, which sits in `run`, is about to be cancelled; without it: `disconnected`."""
+        """Sets the reason for the coming cancellation of `task`; the default is `disconnected`."""
         self._reasons[task] = reason
 
     def awaits_approval(self, task: asyncio.Task[Any]) -> bool:
-        """Whether a person is asked whether the call may run that `task` waits for."""
+        """Whether the call that `task` waits for needs the user's approval."""
         calls = self._calls.values()
         return any(
             call.task is task and not call.ended and call.state == "waiting_approval" for call in calls
@@ -134,39 +130,39 @@ class Calls:
         """Runs one call to its end.
 
         Args:
-            request: what to call.
-            observer: gets progress and log of this call, on the event loop, before the outcome.
-            ask: asks the client for inputs; without it the tool is told that it cannot be asked.
+            request: the request.
+            observer: gets progress and log of the call, on the event loop, before the outcome.
+            ask: asks the client for inputs; without it questions of the tool fail.
 
         Returns:
-            How it ended; everything at tool level is a value. Cancelling the task cancels the tool.
+            The outcome, also of a failed tool. Cancelling the task cancels the tool.
         """
-        call = self._enter(request, observer, ask or _refuse)
-        outcome = await self._leg(call, self._run(call)) if isinstance(call, Call) else call
+        call = self._enter(request, observer, ask or _cannot_ask)
+        outcome = await self._attempt(call, self._run(call)) if isinstance(call, Call) else call
         assert isinstance(outcome, Outcome)  # noqa: S101 - only a call without `ask` is parked
         return outcome
 
-    async def run_leg(self, request: CallRequest, observer: Observer) -> Outcome | Parked:
+    async def run_attempt(self, request: CallRequest, observer: Observer) -> Outcome | Parked:
         """Runs one call to its end, or until it asks its client for something."""
         call = self._enter(request, observer, None)
-        return await self._leg(call, self._run(call)) if isinstance(call, Call) else call
+        return await self._attempt(call, self._run(call)) if isinstance(call, Call) else call
 
     async def resume(
         self, task_id: str, seq: int, answers: dict[str, Any], observer: Observer
     ) -> Outcome | Parked | None:
-        """The client of a parked call is back.
+        """Continues a parked call with the client's answers.
 
-        A question is answered once: when `seq` is not that of the open one, or an answer is missing, this
-        only waits for what comes next, or gives the open one again.
+        A question is answered once. When `seq` is not that of the open question, or an answer is missing,
+        the open question is returned again, or the next outcome or question is awaited.
 
         Args:
-            task_id: of `Parked`.
-            seq: of the question that the client has answered.
-            answers: `{key: {"result": …}}`; what was not asked for is left out.
+            task_id: the call's id, from `Parked`.
+            seq: number of the answered question.
+            answers: `{key: {"result": …}}`; unknown keys are ignored.
             observer: gets progress and log from now on.
 
         Returns:
-            None when there is no such call (any more).
+            None when the call does not exist (any more).
         """
         call = self._calls.get(task_id)
         if call is None:
@@ -174,16 +170,16 @@ class Calls:
         open_ = call.inputs
         if open_ is not None:
             if open_.seq != seq or not open_.requests.keys() <= answers.keys():
-                return self._parking.park(call, open_) if call.away else Parked(task_id, open_)
-            call.take_question()
+                return self._parking.park(call, open_) if call.is_parked else Parked(task_id, open_)
+            call.next_question()
             self._follower.answer(call, seq, {key: answers[key] for key in open_.requests})
         call.observer = observer
         return await self._parking.rejoin(
-            call, lambda: self._leg(call, self._follower.follow(call)), self._reasons
+            call, lambda: self._attempt(call, self._follower.follow(call)), self._reasons
         )
 
     def _enter(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Call | Outcome:
-        """A new call in flight, or why there is none."""
+        """Creates a call, or returns why it is refused."""
         if self._stopped is not None:
             return self._stopped
         if len(self._calls) >= self._limit:
@@ -193,8 +189,8 @@ class Calls:
         self._calls[call.id] = call
         return call
 
-    async def _leg(self, call: Call, work: Coroutine[Any, Any, Outcome | None]) -> Outcome | Parked:
-        """From a client's request to its answer: the end of the call, or a question."""
+    async def _attempt(self, call: Call, work: Coroutine[Any, Any, Outcome | None]) -> Outcome | Parked:
+        """Runs a call until its end or its next question."""
         call.task = asyncio.current_task(self.loop)
         try:
             outcome = await work
@@ -203,7 +199,7 @@ class Calls:
                 return self._parking.park(call, call.inputs)
             outcome = call.outcome or call.end(outcome)
             if not outcome.text.isascii() and not _is_text(outcome):
-                outcome = await self._explained(call)
+                outcome = await self._explain(call)
             if call.answered and self._stopped is None:
                 self._acks.add(call.id, len(outcome.text))
             return outcome
@@ -217,34 +213,36 @@ class Calls:
         except EditorGoneError:
             return call.end(gone())
         except LuaError as fault:
-            # What Lua threw may hold paths and values: it goes to the log, not to the client.
+            # Lua errors may contain paths and values: they are logged, not sent to the client.
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
-            self._editor.cancel(call.id, "unreadable")  # its tool may run all the same
-            return call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
+            self._editor.cancel(call.id, "unreadable")  # its tool may be running
+            return call.end(
+                failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log")
+            )
         except EditorError as fault:
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
             self._editor.cancel(call.id, "unreadable")
             return call.end(failed(Code.EXECUTION_ERROR, str(fault)))
         finally:
-            if call.stay is None or not call.away:
+            if call.parked_state is None or not call.is_parked:
                 self._remove(call)
 
-    def _ended_away(self, call: Call) -> None:
+    def _ended_parked(self, call: Call) -> None:
         if call.outcome is not None and not _is_text(call.outcome):
-            # Where they stand nobody asks: the editor may forget the value.
+            # Unlike `_explain` this does not name the place: Neovim may have dropped the value.
             call.correct(failed(Code.NOT_SERIALIZABLE, "result: bytes that are not UTF-8"))
         self._acks.add(call.id)
-        self._parking.leave(call)
+        self._parking.ended(call)
 
     def _remove(self, call: Call) -> None:
         del self._calls[call.id]
-        if call.stay is not None:
+        if call.parked_state is not None:
             self._parking.keep(call)
         if call.following is not None:
             call.following.stop()
 
     def stop(self, reason: str) -> None:
-        """Ends every call now, and those to come at once.
+        """Ends all calls now, and later ones immediately.
 
         Args:
             reason: `editor_gone`, or a reason for `cancel_task`: `shutdown`, `disconnected`.
@@ -264,34 +262,30 @@ class Calls:
             if reason != "editor_gone" and call.sent:
                 self._editor.cancel(call.id, reason)
             call.end(self._stopped)
-            if call.away:
-                self._parking.leave(call)
+            if call.is_parked:
+                self._parking.ended(call)
         self._acks.flush()
 
-    # EditorListener
-
     def started(self, task_id: str, deadline: float | None) -> None:
-        """The tool is about to run."""
+        """Handles the event that a tool is about to run."""
         call = self._calls.get(task_id)
         if call is not None:
             call.start(deadline)
 
     def wake(self, task_id: str, reply: Reply | None) -> None:
-        """Something happened to a call; without `reply` it is asked for."""
+        """Handles a change of a call; without `reply` the state is requested."""
         call = self._calls.get(task_id)
         if call is not None:
-            self._follower.woken(call, reply)
+            self._follower.on_wake(call, reply)
         elif reply is not None and reply.done and task_id.startswith(self._boot):
-            logger.debug("call %s ended after nobody waited any more", task_id)
+            logger.debug("call %s ended after its client had stopped waiting", task_id)
             self._acks.add(task_id)
 
     def log(self, task_id: str, level: str, data: Any) -> None:
-        """The tool logs for its client."""
+        """Passes on a log message of a tool."""
         call = self._calls.get(task_id)
         if call is not None:
             call.observer.log(level, data)
-
-    # Before the start
 
     async def _run(self, call: Call) -> Outcome | None:
         editor = self._editor
@@ -312,12 +306,12 @@ class Calls:
         except EditorGoneError:
             raise
         except EditorError:
-            self._acks.put_back(acks)  # it may never have been sent; to acknowledge twice does no harm
+            self._acks.restore(acks)  # they may not have been sent; a second acknowledgement is harmless
             raise
         if answer is not None:
             call.take(answer)
         elif call.silent:
-            # `start_by` has passed without a sign: the editor will refuse the call when it gets to it.
+            # `start_by` has passed: Neovim will refuse the call when it reads it.
             editor.cancel(call.id, "blocked")
             refused = await self._admission.name_block()
             if call.silent:
@@ -325,10 +319,8 @@ class Calls:
         # A wake-up or `stop` may have ended the call before its reply came.
         return call.outcome if call.outcome is not None else await self._follower.follow(call)
 
-    # After the end
-
-    async def _explained(self, call: Call) -> Outcome:
-        """Refuses text that is not UTF-8, naming the place: the editor still holds the value."""
+    async def _explain(self, call: Call) -> Outcome:
+        """Replaces a result that is not UTF-8 by an error that names the place, which Neovim looks up."""
         try:
             path, message = await self._editor.explain(call.id)
         except EditorError as fault:
@@ -338,7 +330,7 @@ class Calls:
 
 
 def _is_text(outcome: Outcome) -> bool:
-    """Can its text be written as UTF-8?"""
+    """Whether the text of an outcome can be encoded as UTF-8."""
     try:
         outcome.text.encode()
     except UnicodeEncodeError:
@@ -346,6 +338,6 @@ def _is_text(outcome: Outcome) -> bool:
     return True
 
 
-async def _refuse(requests: dict[str, Any]) -> dict[str, Any]:
+async def _cannot_ask(requests: dict[str, Any]) -> dict[str, Any]:
     error = {"code": -32601, "message": "this client cannot be asked here"}
     return {key: {"error": error} for key in requests}

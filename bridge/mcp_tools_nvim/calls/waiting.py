@@ -1,4 +1,4 @@
-"""Waits for a started call: one wait per turn, until a wake-up, poll, heartbeat or the deadline."""
+"""Waits for a started call: repeatedly until a wake, poll, heartbeat or the deadline."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .call import HEARTBEAT, Ask, Call
 from .outcomes import failed, gone
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
-"""Seconds before the first fallback polls, and between those after them."""
+"""Seconds before the first polls, and between later ones."""
 
-_TOO_MANY = {
+_TOO_MANY_VALUES = {
     "error": {
         "code": INVALID_PARAMS,
-        "message": f"its answer has more than {MAX_VALUES} values, which is none",
+        "message": f"the answer has more than {MAX_VALUES} values and was discarded",
     }
 }
 
@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 
 class Following:
-    """What waiting for one call takes.
+    """State of waiting for one call.
 
     Attributes:
-        active: somebody waits at this moment.
-        poll: the one that is under way.
-        next_poll: when the next one is due; set by the first wait, or a wake before it.
-        taking: a large result, as soon as there is room for it.
+        active: a task is waiting.
+        poll: the poll in flight.
+        next_poll: when the next poll is due; set by the first wait, or a wake before it.
+        taking: fetches a large result as soon as there is room.
     """
 
     __slots__ = ("_asking", "active", "next_poll", "poll", "polls", "taking")
@@ -51,16 +51,16 @@ class Following:
         self._asking: asyncio.Task[None] | None = None
 
     def start_asking(self, asking: Coroutine[Any, Any, None]) -> None:
-        """The client is asked."""
+        """Starts to ask the client."""
         self._asking = asyncio.get_running_loop().create_task(asking)
 
     def stop_asking(self) -> None:
-        """Nobody wants the answer any more."""
+        """Stops asking the client."""
         if self._asking is not None:
             self._asking.cancel()
 
     def stop(self) -> None:
-        """The call has ended."""
+        """Stops everything, after the end of the call."""
         self.stop_asking()
         if self.poll is not None:
             self.poll.cancel()
@@ -69,32 +69,32 @@ class Following:
 
 
 class Follower:
-    """See the head of this file.
+    """Waits for started calls.
 
     Args:
-        editor: asked how calls are.
-        time: the event loop's.
-        room: for large results.
-        ended_away: told of a call that ends while its client is away.
+        editor: returns the state of calls.
+        time: returns the time of the event loop.
+        backpressure: limits the memory of large results.
+        ended_parked: called with a call that ends while it is parked.
     """
 
     def __init__(
         self,
         editor: Editor,
         time: Callable[[], float],
-        room: Backpressure,
-        ended_away: Callable[[Call], None],
+        backpressure: Backpressure,
+        ended_parked: Callable[[Call], None],
     ) -> None:
         self._editor = editor
         self._time = time
-        self._room = room
-        self._ended_away = ended_away
+        self._backpressure = backpressure
+        self._ended_parked = ended_parked
 
     async def follow(self, call: Call) -> Outcome | None:
-        """Waits for the end of a call that goes on; None = its client has to come back with answers."""
+        """Waits for the end of a started call; None = the client must send the request again with answers."""
         loop = asyncio.get_running_loop()
         now = self._time()
-        following = _of(call)
+        following = _following_of(call)
         following.active = True
         if following.next_poll == math.inf:
             following.next_poll = now + POLLS[0]
@@ -107,7 +107,7 @@ class Follower:
                 self._ask(call, following, call.ask)
             now = self._time()
             if now >= call.deadline:
-                return self._net(call)
+                return self._give_up(call)
             if now >= call.next_beat:
                 call.beat()
             if call.size is not None:
@@ -125,73 +125,71 @@ class Follower:
                 timer.cancel()
         return call.outcome
 
-    def woken(self, call: Call, reply: Reply | None) -> None:
-        """The editor says that something has happened to a call; without `reply` it is asked what."""
-        following = _of(call)
+    def on_wake(self, call: Call, reply: Reply | None) -> None:
+        """Handles Neovim's event that a call has changed; without `reply` requests the state."""
+        following = _following_of(call)
         if reply is not None:
-            # Wakes arrive, so the next poll is not due before the longest step from now.
+            # Wakes arrive, so the next poll is due after the longest interval.
             following.next_poll = self._time() + POLL_EVERY
-            self._take(call, reply)
+            self._apply(call, reply)
             return
         following.next_poll = 0.0
         if call.size is not None:
             return
         if following.active:
             call.ring()
-        elif call.away and following.poll is None:
+        elif call.is_parked and following.poll is None:
             self._poll(call, following)
 
     def _poll(self, call: Call, following: Following) -> None:
-        """Asks how the call is."""
+        """Requests the state of a call."""
 
         def polled(reply: asyncio.Future[Reply]) -> None:
             following.poll = None
             step = POLLS[following.polls] if following.polls < len(POLLS) else POLL_EVERY
             following.next_poll = self._time() + step
             following.polls += 1
-            self._heard(call, reply)
+            self._on_reply(call, reply)
 
         following.poll = self._editor.get_result(call.id, call.progress.seq)
         following.poll.add_done_callback(polled)
 
-    def _heard(self, call: Call, reply: asyncio.Future[Reply]) -> None:
+    def _on_reply(self, call: Call, reply: asyncio.Future[Reply]) -> None:
         if reply.cancelled() or call.ended:
             return
         fault = reply.exception()
         if fault is None:
-            self._take(call, reply.result())
+            self._apply(call, reply.result())
         elif isinstance(fault, EditorGoneError):
             call.end(gone())
-        elif not isinstance(fault, NoAnswerError):  # silence: the call waits for its own deadline
+        elif not isinstance(fault, NoAnswerError):  # without an answer the call waits for its deadline
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
-            self._editor.cancel(call.id, "unreadable")  # its tool may run on
-            call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
+            self._editor.cancel(call.id, "unreadable")  # its tool may still run
+            call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log"))
         call.ring()
 
     def _take_large(self, call: Call, following: Following, size: int) -> None:
-        """Asks for a large result when there is room for it, again if the editor is silent."""
+        """Fetches a large result when there is room for it; retries if Neovim does not answer."""
 
         async def take() -> None:
             reply = self._editor.get_result(call.id, call.progress.seq, whole=True)
             await asyncio.wait([reply])
-            self._heard(call, reply)
+            self._on_reply(call, reply)
             if call.outcome is not None:
-                self._room.note(call.outcome, size)
+                self._backpressure.note(call.outcome, size)
 
         if following.taking is None or following.taking.done():
-            following.taking = asyncio.get_running_loop().create_task(self._room.turn(size, take))
-
-    # Inputs of the client
+            following.taking = asyncio.get_running_loop().create_task(self._backpressure.turn(size, take))
 
     def _ask(self, call: Call, following: Following, ask: Ask) -> None:
-        inputs = call.take_question()
+        inputs = call.next_question()
         if inputs is None:
             return
 
         async def asking() -> None:
             try:
                 self.answer(call, inputs.seq, await ask(inputs.requests))
-            except Exception:  # boundary: whatever fails here, the tool waits for an answer
+            except Exception:  # boundary: the tool needs an answer
                 logger.exception("call %s (%s): its client could not be asked", call.id, call.request.name)
                 error = {"error": {"code": INTERNAL_ERROR, "message": "the client could not be asked"}}
                 self.answer(call, inputs.seq, dict.fromkeys(inputs.requests, error))
@@ -199,34 +197,34 @@ class Follower:
         following.start_asking(asking())
 
     def answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
-        """Hands the client's answers on."""
-        answers = {key: answer if fits(answer) else _TOO_MANY for key, answer in answers.items()}
-        # An editor that is silent for long has the answers nevertheless; the polls tell when it went on.
+        """Passes the client's answers to Neovim."""
+        answers = {key: answer if fits(answer) else _TOO_MANY_VALUES for key, answer in answers.items()}
+        # Without a reply Neovim still has the answers; polls show when the call continues.
         reply = self._editor.answer(call.id, seq, answers)
-        reply.add_done_callback(lambda reply: self._heard(call, reply))
+        reply.add_done_callback(lambda reply: self._on_reply(call, reply))
 
-    def _take(self, call: Call, reply: Reply) -> None:
-        """Learns what the editor said about a call."""
+    def _apply(self, call: Call, reply: Reply) -> None:
+        """Applies a reply of Neovim to a call."""
         call.take(reply)
-        if call.away and call.ended:
-            self._ended_away(call)
+        if call.is_parked and call.ended:
+            self._ended_parked(call)
 
-    def _net(self, call: Call) -> Outcome:
-        """The editor should have ended the call itself; it is busy or dead. Or nobody reads large results."""
-        if call.size is not None and self._room.held:
+    def _give_up(self, call: Call) -> Outcome:
+        """Ends a call after its deadline: Neovim is blocked, or there is no room for its large result."""
+        if call.size is not None and self._backpressure.held:
             self._editor.cancel(call.id, "unreadable")
             text = (
-                f"the tool has run, but its result of {call.size} bytes cannot be sent now: answers to"
-                f" clients that do not read them take all of the {self._room.limit} bytes that there are;"
-                " ask for less at a time, or later"
+                f"the tool has run, but its result of {call.size} bytes cannot be sent: unread answers"
+                f" of other clients use the limit of {self._backpressure.limit} bytes;"
+                " request less at a time, or try again later"
             )
             return call.end(failed(Code.BUSY, text))
         self._editor.cancel(call.id, "timeout")
-        text = "the tool's time is over and Neovim does not answer; it is told to cancel the tool"
+        text = "the tool's timeout has passed and Neovim does not answer; the tool is being cancelled"
         return call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
 
 
-def _of(call: Call) -> Following:
+def _following_of(call: Call) -> Following:
     if call.following is None:
         call.following = Following()
     return call.following

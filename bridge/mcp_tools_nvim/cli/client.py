@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import __version__
-from ..relay.endpoint import SESSION, VERSION, Endpoint
+from ..relay.bridge_client import SESSION, VERSION, BridgeClient
 from .show import CommandError
 
 PROTOCOL = "2025-11-25"
@@ -28,16 +28,16 @@ class RequestError(CommandError):
         self.name = name
 
 
-class Client:
+class McpClient:
     """`with Client(endpoint) as client: client.request("tools/list")`."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: BridgeClient) -> None:
         self._endpoint = endpoint
         self._headers: dict[str, str] = {}
         self._ids = itertools.count(1)
         self.instructions = ""
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> McpClient:
         info = {"name": "mcp-tools", "version": __version__}
         params = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": info}
         result = self.request("initialize", params)

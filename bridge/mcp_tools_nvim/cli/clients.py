@@ -12,10 +12,10 @@ from typing import Any
 
 from ..client_config import change, skill
 from ..client_config.change import Change, ChangeError, is_for_git
-from ..client_config.client import NAME, Client, Http, Scope, Server, Stdio, expand
+from ..client_config.client import NAME, AiClient, ConfigLevel, Http, Server, Stdio, expand
 from ..client_config.known import CLIENTS
 from ..instances.files import Instance
-from ..relay.endpoint import Missing
+from ..relay.bridge_client import Missing
 from . import editors, manifest, program, show
 from .show import CommandError, Exit
 
@@ -31,7 +31,7 @@ def add_clients(parser: argparse.ArgumentParser) -> None:
 
 def run_clients(options: argparse.Namespace) -> int:
     """A line each; those that are installed first."""
-    scope, root = scope_of(options)
+    scope, root = config_level(options)
     found: list[dict[str, Any]] = [
         {
             "name": name,
@@ -53,12 +53,12 @@ def run_clients(options: argparse.Namespace) -> int:
     return 0
 
 
-def _state(client: Client, scope: Scope, root: Path) -> dict[str, str]:
+def _state(client: AiClient, scope: ConfigLevel, root: Path) -> dict[str, str]:
     if scope not in client.files:
         return {"state": "has no files of a project"}
     try:
-        made = change.disconnect(client, scope, root)
-        change.connect(client, Stdio(""), scope, root)
+        made = change.remove_entry(client, scope, root)
+        change.add_entry(client, Stdio(""), scope, root)
     except ChangeError as error:
         return {"state": str(error)}
     return {"state": "not connected" if made.is_empty else "connected", "path": str(made.path)}
@@ -72,7 +72,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 def run_config(options: argparse.Namespace) -> int:
     """Prints the file's name and what belongs into it."""
     client = client_of(options)
-    scope, root = scope_of(options)
+    scope, root = config_level(options)
     if scope not in client.files:
         raise CommandError(
             f"{client.title} has no configuration of a {scope}; leave --project out", Exit.USAGE
@@ -102,9 +102,9 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
 def run_connect(options: argparse.Namespace) -> int:
     """Shows the change, asks, writes."""
     client = client_of(options)
-    scope, root = scope_of(options)
+    scope, root = config_level(options)
     try:
-        entry = change.connect(client, server_of(options, client, scope, root), scope, root)
+        entry = change.add_entry(client, server_of(options, client, scope, root), scope, root)
         text = skill_of(client, scope, root, options) if options.skill else None
         written = _write(options, entry, text)
     except ChangeError as error:
@@ -124,10 +124,10 @@ def add_disconnect(parser: argparse.ArgumentParser) -> None:
 def run_disconnect(options: argparse.Namespace) -> int:
     """Shows the change, asks, writes."""
     client = client_of(options)
-    scope, root = scope_of(options)
+    scope, root = config_level(options)
     try:
-        entry = change.disconnect(client, scope, root)
-        text = skill.remove(client, scope, root)
+        entry = change.remove_entry(client, scope, root)
+        text = skill.remove_skill(client, scope, root)
         written = _write(options, entry, text)
     except ChangeError as error:
         raise CommandError(str(error)) from error
@@ -150,7 +150,7 @@ def _write(options: argparse.Namespace, entry: Change, text: Change | None) -> b
     if not changes or not agree(changes, options):
         return False
     for each in changes:
-        (skill.apply if each is text else change.apply)(each)
+        (skill.write_skill if each is text else change.apply)(each)
     return True
 
 
@@ -221,7 +221,7 @@ def add_consent(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def client_of(options: argparse.Namespace) -> Client:
+def client_of(options: argparse.Namespace) -> AiClient:
     """The client that is meant.
 
     Raises:
@@ -238,13 +238,13 @@ def client_of(options: argparse.Namespace) -> Client:
     raise CommandError(f"{text}. Installed here: {', '.join(there) or 'none that is known'}", Exit.USAGE)
 
 
-def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
+def config_level(options: argparse.Namespace) -> tuple[ConfigLevel, Path]:
     """Whose files, and the project's folder.
 
     Raises:
         CommandError: there is no such folder.
     """
-    chosen = editors.choose(options)
+    chosen = editors.choose_bridge(options)
     known = isinstance(chosen, Instance) and chosen.root
     try:
         root = Path(known) if known else Path(options.root or ".").resolve()
@@ -253,7 +253,7 @@ def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
     return ("project" if options.project else "user"), root
 
 
-def server_of(options: argparse.Namespace, client: Client, scope: Scope, root: Path) -> Server:
+def server_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel, root: Path) -> Server:
     """How the client is to reach the editor.
 
     Raises:
@@ -278,24 +278,24 @@ def server_of(options: argparse.Namespace, client: Client, scope: Scope, root: P
         command, *arguments = program.command_line(scope, root)
         elsewhere = () if options.url is None else ("--url", options.url)
         return Stdio(command, (*arguments, "stdio", *elsewhere))
-    chosen = editors.choose(options)
+    chosen = editors.choose_bridge(options)
     if isinstance(chosen, Missing):
         raise CommandError(f"--http: {chosen.text}", Exit.NO_EDITOR)
     return Http(chosen.url, chosen.token, options.env)
 
 
-def skill_of(client: Client, scope: Scope, root: Path, options: argparse.Namespace) -> Change:
+def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse.Namespace) -> Change:
     """The skill that `--skill` asks for: that of a project lists its tools, yours holds for all projects.
 
     Raises:
         CommandError: there is no editor whose tools could be listed.
-        ChangeError: see `skill.install`.
+        ChangeError: see `skill.add_skill`.
     """
-    found = manifest.ask(editors.connect(options)) if scope == "project" else None
-    return skill.install(client, manifest.skill_text(program.command_line(scope, root), found), scope, root)
+    found = manifest.read_manifest(editors.connect_bridge(options)) if scope == "project" else None
+    return skill.add_skill(client, manifest.skill_text(program.command_line(scope, root), found), scope, root)
 
 
-def advice_of(options: argparse.Namespace, client: Client, scope: Scope, root: Path) -> str:
+def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel, root: Path) -> str:
     """Returns what the user has to know or do once the entry is in the configuration."""
     parts = [client.advice]
     if options.env is not None:
@@ -303,7 +303,7 @@ def advice_of(options: argparse.Namespace, client: Client, scope: Scope, root: P
             0, f"{client.title} reads the token in ${options.env}: set it (:McpTools endpoint shows it)."
         )
     elif not options.http:
-        parts.insert(0, program.advice(scope, root))
+        parts.insert(0, program.path_advice(scope, root))
     return " ".join(filter(None, parts))
 
 
@@ -327,7 +327,7 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
         )
     diff = diff_of(changes)
     if not options.json:
-        print(show.plain(diff))
+        print(show.printable(diff))
     if options.dry_run:
         return False
     if options.shown and options.shown != hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest():

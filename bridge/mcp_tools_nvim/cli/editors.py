@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
 from ..instances.files import Instance
-from ..relay.endpoint import Endpoint, Missing
+from ..relay.bridge_client import BridgeClient, Missing
 from .show import CommandError, Exit
 
-LOOK_SECONDS = 0.5
+WAIT_INTERVAL = 0.5
 TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable
 """The variable that has the token of an editor that is elsewhere."""
 
@@ -38,7 +38,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def choose(options: argparse.Namespace) -> Instance | Missing:
+def choose_bridge(options: argparse.Namespace) -> Instance | Missing:
     """The editor that is meant; `Missing` says which ones there are.
 
     Raises:
@@ -69,13 +69,13 @@ def choose(options: argparse.Namespace) -> Instance | Missing:
     return Missing(f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance")
 
 
-def reach(options: argparse.Namespace) -> Endpoint | Missing:
+def find_bridge(options: argparse.Namespace) -> BridgeClient | Missing:
     """The endpoint of that editor's bridge, which has proven that it knows the token."""
-    chosen = choose(options)
+    chosen = choose_bridge(options)
     if isinstance(chosen, Missing):
         return chosen
     try:
-        endpoint = Endpoint(chosen.url, chosen.token)
+        endpoint = BridgeClient(chosen.url, chosen.token)
     except ValueError as error:
         return Missing(
             f"the editor of {chosen.root} (process {chosen.pid}): {error}; run :McpTools restart in it"
@@ -93,22 +93,22 @@ def reach(options: argparse.Namespace) -> Endpoint | Missing:
     )
 
 
-def connect(options: argparse.Namespace) -> Endpoint:
+def connect_bridge(options: argparse.Namespace) -> BridgeClient:
     """The same for a command that needs one now.
 
     Raises:
         CommandError: there is none.
     """
-    found = reach(options)
+    found = find_bridge(options)
     if isinstance(found, Missing):
         raise CommandError(found.text, Exit.NO_EDITOR)
     return found
 
 
-def wait(options: argparse.Namespace) -> Endpoint:
+def wait_for_bridge(options: argparse.Namespace) -> BridgeClient:
     """Waits until there is one."""
-    while isinstance(found := reach(options), Missing):
-        time.sleep(LOOK_SECONDS)
+    while isinstance(found := find_bridge(options), Missing):
+        time.sleep(WAIT_INTERVAL)
     return found
 
 

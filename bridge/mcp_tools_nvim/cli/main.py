@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import __version__
-from .show import CommandError, Exit, plain
+from .show import CommandError, Exit, printable
 
 COMMANDS = {
     "stdio": "serve MCP on stdin and stdout, for the editor of this folder",
@@ -88,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
         return Exit.OK
     except OSError as error:
         _silence()
-        sys.stderr.write(f"mcp-tools: {plain(str(error))}\n")
+        sys.stderr.write(f"mcp-tools: {printable(str(error))}\n")
         return Exit.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("\n")
@@ -104,7 +104,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         return int(_function("run", options.command)(options))
     except CommandError as error:
-        sys.stderr.write(f"mcp-tools {options.command}: {plain(str(error))}\n")
+        sys.stderr.write(f"mcp-tools {options.command}: {printable(str(error))}\n")
         return error.code
 
 

@@ -13,9 +13,9 @@ from ..client_config import skill
 from ..client_config.change import ChangeError
 from ..client_config.client import NAME
 from ..client_config.skill import MARK
-from ..relay.endpoint import Endpoint
+from ..relay.bridge_client import BridgeClient
 from . import editors, program, show
-from .client import Client
+from .client import McpClient
 from .show import CommandError
 
 _HEAD = """\
@@ -42,9 +42,9 @@ again what was denied.
 """
 
 
-def ask(endpoint: Endpoint) -> dict[str, Any]:
+def read_manifest(endpoint: BridgeClient) -> dict[str, Any]:
     """Asks an editor for all of it."""
-    with Client(endpoint) as client:
+    with McpClient(endpoint) as client:
         return {
             "server": NAME,
             "tools": [_tool(tool) for tool in client.pages("tools/list", "tools")],
@@ -109,21 +109,21 @@ def add_manifest(parser: argparse.ArgumentParser) -> None:
 
 def run_manifest(options: argparse.Namespace) -> int:
     """Prints it, or writes the folder."""
-    found = ask(editors.connect(options))
+    found = read_manifest(editors.connect_bridge(options))
     if options.json and options.skill is None:
         show.as_json(found)
         return 0
     text = skill_text(program.command_line("user", Path.cwd()), found)
     if options.skill is None:
-        print(show.plain(text), end="")
+        print(show.printable(text), end="")
         return 0
     path = Path(os.path.expanduser(options.skill)) / NAME / skill.FILE
     try:
-        skill.apply(skill.put(path, text))
+        skill.write_skill(skill.skill_change(path, text))
     except ChangeError as error:
         raise CommandError(str(error)) from error
     if options.json:
         show.as_json({"path": str(path)})
     else:
-        print(show.plain(str(path)))
+        print(show.printable(str(path)))
     return 0

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..client_config.client import Scope
+from ..client_config.client import ConfigLevel
 
 NAME = "mcp-tools"
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -21,7 +21,7 @@ _OURS = re.compile(rb"from mcp_tools_nvim\.__main__ import|\bbridge/mcp_tools_nv
 _MAX_SCRIPT = 1024 * 1024
 
 
-def command_line(scope: Scope, root: Path) -> list[str]:
+def command_line(scope: ConfigLevel, root: Path) -> list[str]:
     """Returns the beginning of a command line that starts this program.
 
     The file of a project is for everyone who works on it, so it names the command. That of the user gets
@@ -37,7 +37,7 @@ def command_line(scope: Scope, root: Path) -> list[str]:
     return [str(program)] if program else [_python(root), "-I", str(PACKAGE)]
 
 
-def advice(scope: Scope, root: Path) -> str:
+def path_advice(scope: ConfigLevel, root: Path) -> str:
     """Returns what the user of such an entry has to know; empty if there is nothing to do."""
     if scope != "project":
         return ""

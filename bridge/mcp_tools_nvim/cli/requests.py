@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import Code
 from . import editors, show
-from .client import Client, RequestError
+from .client import McpClient, RequestError
 from .show import CommandError, Exit
 
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
@@ -37,9 +37,9 @@ def run_call(options: argparse.Namespace) -> int:
             bar.show(params.get("progress", 0), params.get("total"), params.get("message"))
         elif method == "notifications/message":
             bar.clear()
-            sys.stderr.write(show.plain(f"{params.get('level')}: {params.get('data')}") + "\n")
+            sys.stderr.write(show.printable(f"{params.get('level')}: {params.get('data')}") + "\n")
 
-    with Client(editors.connect(options)) as client:
+    with McpClient(editors.connect_bridge(options)) as client:
         params = {"name": options.tool, "arguments": arguments, "_meta": {"progressToken": 1}}
         try:
             result = client.request("tools/call", params, listen)
@@ -88,7 +88,7 @@ def add_tools(parser: argparse.ArgumentParser) -> None:
 
 def run_tools(options: argparse.Namespace) -> int:
     """A line each, or one definition."""
-    with Client(editors.connect(options)) as client:
+    with McpClient(editors.connect_bridge(options)) as client:
         tools = list(client.pages("tools/list", "tools"))
     if options.tool is not None:
         tools = [
@@ -104,7 +104,7 @@ def run_tools(options: argparse.Namespace) -> int:
         show.as_json(tools)
     elif options.tool is not None:
         for tool in tools:
-            print(show.plain(f"{tool['name']}\n\n{tool.get('description', '')}\n"))
+            print(show.printable(f"{tool['name']}\n\n{tool.get('description', '')}\n"))
             show.as_json(tool["inputSchema"])
     else:
         show.table([(tool["name"], tool.get("description", "").split("\n")[0]) for tool in tools])
@@ -120,7 +120,7 @@ def add_resources(parser: argparse.ArgumentParser) -> None:
 
 def run_resources(options: argparse.Namespace) -> int:
     """A line each, templates last; or the contents of one."""
-    with Client(editors.connect(options)) as client:
+    with McpClient(editors.connect_bridge(options)) as client:
         if options.uri is not None:
             contents = client.request("resources/read", {"uri": options.uri}).get("contents", [])
         else:
@@ -154,7 +154,7 @@ def add_prompts(parser: argparse.ArgumentParser) -> None:
 def run_prompts(options: argparse.Namespace) -> int:
     """A line each, or the messages of one."""
     arguments = read_arguments(options.arguments)
-    with Client(editors.connect(options)) as client:
+    with McpClient(editors.connect_bridge(options)) as client:
         if options.prompt is None:
             prompts = list(client.pages("prompts/list", "prompts"))
         else:
@@ -168,6 +168,6 @@ def run_prompts(options: argparse.Namespace) -> int:
         show.as_json(prompt)
     else:
         for message in prompt.get("messages", []):
-            print(show.plain(f"{message['role']}:"))
+            print(show.printable(f"{message['role']}:"))
             show.block(message["content"])
     return 0

@@ -32,12 +32,14 @@ class CommandError(Exception):
         self.code = code
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Text without what a terminal would act on."""
-    return "".join(char if char in _KEPT or _is_plain(char) else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(
+        char if char in _KEPT or _is_printable(char) else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
 
 
-def _is_plain(char: str) -> bool:
+def _is_printable(char: str) -> bool:
     return unicodedata.category(char)[0] != "C"
 
 
@@ -45,7 +47,9 @@ def as_json(value: Any) -> None:
     """One value for a program; what a terminal would act on is escaped, as JSON can."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     if not text.isprintable():
-        text = "".join(char if char == "\n" or _is_plain(char) else json.dumps(char)[1:-1] for char in text)
+        text = "".join(
+            char if char == "\n" or _is_printable(char) else json.dumps(char)[1:-1] for char in text
+        )
     print(text)
 
 
@@ -55,7 +59,7 @@ def table(rows: Sequence[Sequence[str]]) -> None:
     sizes = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     for row in rows:
         line = "  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
-        line = plain(line.replace("\n", " "))
+        line = printable(line.replace("\n", " "))
         print(line[: wide - 1] + "…" if wide and len(line) > wide else line)
 
 
@@ -72,10 +76,10 @@ def block(content: dict[str, Any]) -> None:
             )
         )
     elif kind == "resource_link":
-        print(plain(f"[{content.get('name', 'resource')}: {content.get('uri')}]"))
+        print(printable(f"[{content.get('name', 'resource')}: {content.get('uri')}]"))
     else:
         size = len(content.get("data", "")) * 3 // 4
-        print(plain(f"[{kind} {content.get('mimeType', '')}, {size} bytes; --json has it]"))
+        print(printable(f"[{kind} {content.get('mimeType', '')}, {size} bytes; --json has it]"))
 
 
 class Bar:
@@ -95,7 +99,7 @@ class Bar:
         else:
             bar = f"{done:g}"
         wide = shutil.get_terminal_size().columns
-        text = plain(f"{bar} {message or ''}".replace("\n", " "))[: wide - 1]
+        text = printable(f"{bar} {message or ''}".replace("\n", " "))[: wide - 1]
         sys.stderr.write(f"\r\033[K{text}")
         sys.stderr.flush()
         self._shown = True
@@ -109,4 +113,4 @@ class Bar:
 
 
 def _for_terminal(text: str) -> str:
-    return plain(text) if sys.stdout.isatty() else text
+    return printable(text) if sys.stdout.isatty() else text

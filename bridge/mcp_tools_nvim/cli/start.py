@@ -20,8 +20,8 @@ def add_stdio(parser: argparse.ArgumentParser) -> None:
 def run_stdio(options: argparse.Namespace) -> int:
     """Until the client ends."""
     if options.url is not None:
-        editors.choose(options)  # what is wrong with it is said at once
-    return serve(partial(editors.wait if options.wait else editors.reach, options))
+        editors.choose_bridge(options)  # what is wrong with it is said at once
+    return serve(partial(editors.wait_for_bridge if options.wait else editors.find_bridge, options))
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:

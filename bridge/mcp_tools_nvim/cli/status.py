@@ -15,7 +15,7 @@ from .. import __version__
 from ..instances import files
 from ..instances.choose import is_alive, read_own, shown
 from ..instances.files import Instance
-from ..relay.endpoint import Endpoint, Missing
+from ..relay.bridge_client import BridgeClient, Missing
 from . import editors, show
 from .show import Exit
 
@@ -29,7 +29,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
 def run_list(options: argparse.Namespace) -> int:
     """A line each; the one that a command would take is marked."""
     found = sorted(read_own(), key=lambda one: (one.root, -one.focused_at))
-    chosen = editors.choose(options)
+    chosen = editors.choose_bridge(options)
     if options.json:
         show.as_json([_entry(one, chosen) for one in found])
     elif found:
@@ -86,9 +86,9 @@ def run_doctor(options: argparse.Namespace) -> int:
         show.as_json([each._asdict() for each in found])
     else:
         for each in found:
-            print(show.plain(f"{each.level.upper():<8} {each.text}"))
+            print(show.printable(f"{each.level.upper():<8} {each.text}"))
             if each.advice:
-                print(show.plain(f"{'':8} -> {each.advice}"))
+                print(show.printable(f"{'':8} -> {each.advice}"))
     return Exit.FAILED if any(each.level == "error" for each in found) else Exit.OK
 
 
@@ -120,7 +120,7 @@ def _editor(one: Instance) -> Finding:
     elif not is_alive(one.pid):
         return Finding("ok", f"{name} is gone; its note is removed by the next editor that starts")
     try:
-        endpoint = Endpoint(one.url, one.token)
+        endpoint = BridgeClient(one.url, one.token)
     except ValueError as error:
         return Finding("error", f"{name}: {error}", "run :McpTools restart in it")
     if not endpoint.is_ours():
@@ -144,7 +144,7 @@ def _editor(one: Instance) -> Finding:
 
 
 def _choice(options: argparse.Namespace) -> Finding:
-    chosen = editors.choose(options)
+    chosen = editors.choose_bridge(options)
     if isinstance(chosen, Missing):
         return Finding("warning", f"no editor for this folder: {chosen.text}")
     if options.url is not None:

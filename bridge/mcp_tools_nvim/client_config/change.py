@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .client import NAME, Client, Http, Scope, Server, place
+from .client import NAME, AiClient, ConfigLevel, Http, Server, place
 from .formats import FormatError, table_for, value_at
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -72,7 +72,7 @@ class Change:
         return "\n".join(difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm=""))
 
 
-def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
+def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) -> Change:
     """Returns the change that adds the entry.
 
     Raises:
@@ -93,7 +93,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
     return Change(path, before, after, secret)
 
 
-def disconnect(client: Client, scope: Scope, root: Path) -> Change:
+def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
     """Returns the change that removes the entry, and the file if it holds nothing else.
 
     Raises:
@@ -187,7 +187,7 @@ def _search_path(top: Path) -> str:
     return os.pathsep.join(kept)
 
 
-def format_of(client: Client) -> Any:
+def format_of(client: AiClient) -> Any:
     """The module of `formats/` for its files.
 
     Raises:
@@ -201,7 +201,7 @@ def format_of(client: Client) -> Any:
         raise ChangeError(text) from error
 
 
-def _path(client: Client, scope: Scope, root: Path) -> Path:
+def _path(client: AiClient, scope: ConfigLevel, root: Path) -> Path:
     name = client.files.get(scope)
     if name is None:
         raise ChangeError(f"{client.title} has no configuration of a {scope}; leave --project out")

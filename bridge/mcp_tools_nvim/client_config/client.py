@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-Scope = Literal["user", "project"]
+ConfigLevel = Literal["user", "project"]
 Entry = dict[str, Any]
 
 NAME = "nvim-tools"
@@ -52,7 +52,7 @@ Server = Stdio | Http
 
 
 @dataclass(frozen=True)
-class Client:
+class AiClient:
     """One AI client.
 
     Attributes:
@@ -72,8 +72,8 @@ class Client:
     """
 
     title: str
-    files: Mapping[Scope, str]
-    skills: Mapping[Scope, str]
+    files: Mapping[ConfigLevel, str]
+    skills: Mapping[ConfigLevel, str]
     commands: tuple[str, ...]
     homes: tuple[str, ...]
     format: Literal["jsonc", "toml", "yaml"] = "jsonc"

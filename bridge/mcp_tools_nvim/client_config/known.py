@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .client import NAME, Client, Entry, Server, Stdio
+from .client import NAME, AiClient, Entry, Server, Stdio
 
 _CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
 _STDIO = {"type": "stdio"}
@@ -50,7 +50,7 @@ def _opencode(server: Server) -> Entry:
 
 
 CLIENTS = {
-    "amp": Client(
+    "amp": AiClient(
         title="Amp",
         files={"user": f"{_CONFIG}/amp/settings.json", "project": ".amp/settings.json"},
         skills={"user": "~/.config/agents/skills", "project": ".agents/skills"},
@@ -60,7 +60,7 @@ CLIENTS = {
         reference="${%s}",
         advice="`amp mcp list` shows it.",
     ),
-    "claude-code": Client(
+    "claude-code": AiClient(
         title="Claude Code",
         files={"user": "${CLAUDE_CONFIG_DIR:-~}/.claude.json", "project": ".mcp.json"},
         skills={"user": f"{_CLAUDE}/skills", "project": ".claude/skills"},
@@ -70,7 +70,7 @@ CLIENTS = {
         http_fields=_HTTP,
         advice="`claude mcp list` connects and says whether it worked; of a project's file it asks once.",
     ),
-    "codex": Client(
+    "codex": AiClient(
         title="Codex",
         files={"user": f"{_CODEX}/config.toml", "project": ".codex/config.toml"},
         skills={"user": "~/.agents/skills", "project": ".agents/skills"},
@@ -83,7 +83,7 @@ CLIENTS = {
         advice='Neovim asks by itself; default_tools_approval_mode = "approve" spares the second question.'
         " A project's file counts once Codex trusts the project.",
     ),
-    "continue-dev": Client(
+    "continue-dev": AiClient(
         title="Continue",
         files={
             "user": f"{_CONTINUE}/mcpServers/{NAME}.json",
@@ -96,7 +96,7 @@ CLIENTS = {
         http_fields=_HTTP,
         advice="Tools are used in agent mode only. Its command `cn` reads config.yaml alone.",
     ),
-    "copilot-cli": Client(
+    "copilot-cli": AiClient(
         title="Copilot CLI",
         files={"user": f"{_COPILOT}/mcp-config.json", "project": ".github/mcp.json"},
         skills={"user": f"{_COPILOT}/skills", "project": ".github/skills"},
@@ -106,7 +106,7 @@ CLIENTS = {
         http_fields={"type": "http", "tools": ["*"]},
         advice="`copilot mcp list` shows it.",
     ),
-    "crush": Client(
+    "crush": AiClient(
         title="Crush",
         files={"user": f"{_CONFIG}/crush/crush.json", "project": "crush.json"},
         skills={"user": f"{_CONFIG}/crush/skills", "project": ".crush/skills"},
@@ -117,7 +117,7 @@ CLIENTS = {
         stdio_fields=_STDIO,
         http_fields=_HTTP,
     ),
-    "cursor": Client(
+    "cursor": AiClient(
         title="Cursor",
         files={"user": "~/.cursor/mcp.json", "project": ".cursor/mcp.json"},
         skills={"user": "~/.cursor/skills", "project": ".cursor/skills"},
@@ -126,7 +126,7 @@ CLIENTS = {
         reference="${env:%s}",
         advice="Turn it on under Settings, MCP.",
     ),
-    "gemini-cli": Client(
+    "gemini-cli": AiClient(
         title="Gemini CLI",
         files={"user": f"{_GEMINI}/settings.json", "project": ".gemini/settings.json"},
         skills={"user": f"{_GEMINI}/skills", "project": ".gemini/skills"},
@@ -136,7 +136,7 @@ CLIENTS = {
         url_key="httpUrl",
         advice="`gemini mcp list` says whether it is connected; the folder has to be trusted.",
     ),
-    "goose": Client(
+    "goose": AiClient(
         title="Goose",
         files={"user": f"{_CONFIG}/goose/config.yaml"},
         skills={"user": f"{_CONFIG}/goose/skills", "project": ".goose/skills"},
@@ -148,7 +148,7 @@ CLIENTS = {
         custom=_goose,
         advice="`goose configure` shows it among the extensions.",
     ),
-    "opencode": Client(
+    "opencode": AiClient(
         title="OpenCode",
         files={"user": f"{_CONFIG}/opencode/opencode.json", "project": "opencode.json"},
         skills={"user": f"{_CONFIG}/opencode/skills", "project": ".opencode/skills"},
@@ -159,7 +159,7 @@ CLIENTS = {
         custom=_opencode,
         advice="`opencode mcp list` says whether it is connected.",
     ),
-    "qwen-code": Client(
+    "qwen-code": AiClient(
         title="Qwen Code",
         files={"user": f"{_QWEN}/settings.json", "project": ".qwen/settings.json"},
         skills={"user": f"{_QWEN}/skills", "project": ".qwen/skills"},
@@ -170,7 +170,7 @@ CLIENTS = {
         advice="`qwen mcp list` says whether it is connected;"
         " of a project's file `qwen mcp approve nvim-tools`.",
     ),
-    "vscode": Client(
+    "vscode": AiClient(
         title="VS Code",
         files={"user": f"{_VSCODE}/mcp.json", "project": ".vscode/mcp.json"},
         skills={"user": "~/.copilot/skills", "project": ".github/skills"},
@@ -182,7 +182,7 @@ CLIENTS = {
         http_fields=_HTTP,
         advice="It asks once whether the server is trusted; `MCP: List Servers` starts it.",
     ),
-    "windsurf": Client(
+    "windsurf": AiClient(
         title="Windsurf",
         files={"user": "~/.codeium/windsurf/mcp_config.json"},
         skills={"user": "~/.codeium/windsurf/skills", "project": ".windsurf/skills"},
@@ -192,7 +192,7 @@ CLIENTS = {
         url_key="serverUrl",
         advice="Reload the servers in Cascade's MCP panel.",
     ),
-    "zed": Client(
+    "zed": AiClient(
         title="Zed",
         files={"user": f"{_ZED}/settings.json", "project": ".zed/settings.json"},
         skills={"user": "~/.agents/skills", "project": ".agents/skills"},

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import change
 from .change import Change, ChangeError
-from .client import NAME, Client, Scope
+from .client import NAME, AiClient, ConfigLevel
 from .known import CLIENTS
 
 FILE = "SKILL.md"
@@ -18,7 +18,7 @@ MARK = "<!-- By mcp-tools: `connect --skill` writes this anew, `disconnect` take
 """A line of the text, by which it is known again."""
 
 
-def install(client: Client, text: str, scope: Scope, root: Path) -> Change:
+def add_skill(client: AiClient, text: str, scope: ConfigLevel, root: Path) -> Change:
     """Puts it there, or brings it up to date.
 
     Raises:
@@ -27,10 +27,10 @@ def install(client: Client, text: str, scope: Scope, root: Path) -> Change:
     path = _path(client, scope, root)
     if path is None:
         raise ChangeError(f"{client.title} has no folder for skills of a {scope}; leave --skill out")
-    return put(path, text)
+    return skill_change(path, text)
 
 
-def put(path: Path, text: str) -> Change:
+def skill_change(path: Path, text: str) -> Change:
     """The same for a file that is named.
 
     Raises:
@@ -42,7 +42,7 @@ def put(path: Path, text: str) -> Change:
     return Change(path, before, text)
 
 
-def remove(client: Client, scope: Scope, root: Path) -> Change | None:
+def remove_skill(client: AiClient, scope: ConfigLevel, root: Path) -> Change | None:
     """Takes it away; None = there is none of ours, or another client that is connected reads it as well.
 
     Raises:
@@ -55,7 +55,7 @@ def remove(client: Client, scope: Scope, root: Path) -> Change | None:
     return Change(path, before, None)
 
 
-def readers(client: Client, scope: Scope, root: Path) -> list[str]:
+def readers(client: AiClient, scope: ConfigLevel, root: Path) -> list[str]:
     """Titles of the other clients that read the same folder and are connected."""
     path = _path(client, scope, root)
     return [
@@ -67,7 +67,7 @@ def readers(client: Client, scope: Scope, root: Path) -> list[str]:
     ]
 
 
-def apply(made: Change) -> None:
+def write_skill(made: Change) -> None:
     """Writes it; its folder goes with it, unless somebody has put something else there.
 
     Raises:
@@ -79,15 +79,15 @@ def apply(made: Change) -> None:
             made.path.parent.rmdir()
 
 
-def _path(client: Client, scope: Scope, root: Path) -> Path | None:
+def _path(client: AiClient, scope: ConfigLevel, root: Path) -> Path | None:
     folder = client.skills.get(scope)
     return None if folder is None else change.resolve(f"{folder}/{NAME}/{FILE}", root)
 
 
-def _connected(client: Client, scope: Scope, root: Path) -> bool:
+def _connected(client: AiClient, scope: ConfigLevel, root: Path) -> bool:
     if scope not in client.files:
         return False
     try:
-        return not change.disconnect(client, scope, root).is_empty
+        return not change.remove_entry(client, scope, root).is_empty
     except ChangeError:
         return True  # its file cannot be read: nothing is taken from it

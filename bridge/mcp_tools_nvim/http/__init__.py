@@ -1,4 +1,4 @@
-"""HTTP on aiohttp, which nobody else imports: listener, guards, endpoints.
+"""The HTTP server, on aiohttp: listener, guards, handlers, and three transports.
 
-Three transports: sessions over streamable HTTP and over SSE, and the stateless era.
+The transports are streamable HTTP with sessions, legacy SSE, and the stateless era.
 """

@@ -1,6 +1,6 @@
-"""The application: what is served, and who guards it, as lists.
+"""The application: routes and their guards.
 
-aiohttp's own application (router, middleware, signals) would be a tenth of a call, and nothing here needs it.
+aiohttp's own application (router, middleware, signals) would take a tenth of a call's time.
 """
 
 from __future__ import annotations
@@ -13,27 +13,23 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from .connection import connection_of
-from .endpoints import Front
-from .guards import Guard, refusal
-from .guards.host import HostGuard, OriginGuard
-from .guards.size import SizeGuard
-from .guards.token import TokenGuard
-from .guards.types import AcceptGuard, JsonGuard
+from .guards import AcceptGuard, Guard, HostGuard, JsonGuard, OriginGuard, SizeGuard, TokenGuard, refusal
+from .handlers import Handlers
 from .legacy_sse import MESSAGES_PATH
 from .parts import Parts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEALTH_PATH = "/health"
-"""Answered without the token; a little."""
+"""Path that returns a short status without the token."""
 
 logger = logging.getLogger(__name__)
 
 
 class Route(NamedTuple):
-    """The handler of a path and method, and the guards that are asked before it, in this order.
+    """The handler of a path and method, and its guards in order.
 
-    `is_private`: one of the guards is that of the token.
+    `is_private`: the guards check the token.
     """
 
     handler: Handler
@@ -41,25 +37,25 @@ class Route(NamedTuple):
     is_private: bool = True
 
 
-class Guests(Protocol):
-    """Who comes to other endpoints than that of the token, at the same port."""
+class AgentHandlers(Protocol):
+    """Handlers of terminal agents, which have their own tokens at the same port."""
 
-    def welcomes(self, request: web.Request) -> Handler | None:
-        """Who serves a request that shows the token of such an endpoint; None = it is none of theirs."""
+    def match(self, request: web.Request) -> Handler | None:
+        """Returns the handler of a request with the token of an agent; None for other requests."""
 
 
 class App:
-    """See the head of this file. Served by `listener.Runner`.
+    """The application. Served by `listener.Runner`.
 
     Attributes:
-        front: the endpoints.
-        guests: asked before any guard is; they have guards of their own.
+        front: the handlers.
+        agents: matched before the guards; it has its own.
     """
 
     def __init__(self, parts: Parts) -> None:
         settings = parts.settings
-        self.front = front = Front(parts)
-        # In this order, on the head of a request; `public` also before a path is known to exist or not.
+        self.front = front = Handlers(parts)
+        # In this order, on the head of a request. `_public` comes first, to hide which paths exist.
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
         size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
         private: list[Guard] = [TokenGuard(parts.token), size]
@@ -79,7 +75,7 @@ class App:
             MESSAGES_PATH: {"POST": Route(front.messages, [*private, json])},
             HEALTH_PATH: {"GET": Route(front.health, [size], is_private=False)},
         }
-        self.guests: Guests | None = None
+        self.agents: AgentHandlers | None = None
         self.body_limit = settings.limits.request_body
 
     async def start(self) -> None:
@@ -96,28 +92,28 @@ class App:
         if connection is not None:
             connection.head_is_complete(request)
         try:
-            if self.guests is not None and (guest := self.guests.welcomes(request)) is not None:
+            if self.agents is not None and (agent_handler := self.agents.match(request)) is not None:
                 if connection is not None:
-                    connection.become_known()
-                return await guest(request)
+                    connection.authenticate()
+                return await agent_handler(request)
             route = self._admit(request)
             if not isinstance(route, Route):
                 return route
-            if connection is not None and not connection.known and route.is_private:
-                connection.become_known()
+            if connection is not None and not connection.authenticated and route.is_private:
+                connection.authenticate()
             if hdrs.EXPECT in request.headers:
                 await answer_expectation(request)
             return await route.handler(request)
         except ConnectionError:
-            return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
-        except Exception:  # noqa: BLE001 - boundary: whatever happens
+            return refusal(400, "The connection is closed")  # nobody reads it, but raising would be logged
+        except Exception:  # noqa: BLE001 - boundary
             return _failed(request)
         finally:
             if connection is not None:
                 connection.request_is_done(request)
 
     def _admit(self, request: web.Request) -> Route | web.Response:
-        """The route of a request; or the answer that refuses it, when there is none or a guard says so."""
+        """Returns the route of a request, or the response of the guard that refuses it."""
         for guard in self._public:
             if refused := guard.refuse(request):
                 return refused
@@ -135,13 +131,13 @@ class App:
 
 
 def _failed(request: web.Request) -> web.Response:
-    """A fault of ours is logged, and the client is told nothing about it."""
+    """Logs our fault, and hides it from the client."""
     logger.exception("%s %s failed", request.method, request.path)
     return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
 
 
 async def answer_expectation(request: web.Request) -> None:
-    """Lets a client send its body that waits for leave to."""
+    """Tells a client with `Expect: 100-continue` to send its body."""
     if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # aiohttp takes what was written for the begin of the answer
+        request.writer.output_size = 0  # otherwise aiohttp takes this for the begin of the answer

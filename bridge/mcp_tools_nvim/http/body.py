@@ -1,4 +1,4 @@
-"""The body of a request, within size and time."""
+"""Reads bodies of requests, with limits of size and time."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from .. import jsonrpc
-from .guards import refusal
-from .guards.size import too_large
+from .guards import refusal, too_large
 
 if TYPE_CHECKING:
     from ..sessions.session import Session
     from ..values import Limits
 
 BODY_SECONDS = 30.0
-"""4 MiB in half a minute is slower than any client on this machine is on purpose."""
+"""Time for a body; no client on this machine needs half a minute for 4 MiB."""
 
 ANSWER_GROWTH = 2
-"""What a client's file grows to in its answer: by a third in base64, mostly by less with JSON's escapes."""
+"""Maximum growth of a file in a client's answer: a third in base64, usually less with JSON escapes."""
 
 
 class Bodies:
-    """Reads bodies. A client that was asked for something may answer with a file of the largest size.
+    """Reads bodies. The answer of a client to a question may contain a file of the maximum size.
 
     Args:
-        limits: of requests, and of resources.
-        asked: the session of a request, if it waits for an answer of its client.
+        limits: limits of requests and resources.
+        asked: returns the session of a request, if it waits for an answer of its client.
     """
 
     def __init__(self, limits: Limits, asked: Callable[[web.Request], Session | None]) -> None:
@@ -37,13 +36,13 @@ class Bodies:
         self._asked = asked
 
     def refuse_larger(self, request: web.Request) -> web.Response | None:
-        """413 for a request that announces more than `limits.request_body`, unless it may be an answer."""
+        """Returns 413 for a declared length above `limits.request_body`, unless the body may be an answer."""
         session = self._asked(request)
         limit = self._limit if session is None else self._answer_limit
         return None if (request.content_length or 0) <= limit else self._too_large(session, limit)
 
     def ready(self, request: web.Request) -> bytes | None:
-        """The body, if all of it came with the head: nearly always."""
+        """Returns the body if it came with the head, which is the usual case; else None."""
         content = request.content
         if not content.is_eof() or content.total_bytes > self._limit or content.exception() is not None:
             return None
@@ -53,7 +52,7 @@ class Bodies:
         return data
 
     async def read(self, request: web.Request) -> bytes | web.Response:
-        """The body, or the answer to one that is too large, too slow, or breaks off."""
+        """Returns the body, or the response to one that is too large, too slow or incomplete."""
         limit, session, length = self._limit, None, request.content_length
         if (length is None or length > limit) and (session := self._asked(request)) is not None:
             limit = self._answer_limit

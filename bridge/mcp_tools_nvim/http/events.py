@@ -6,14 +6,14 @@ from functools import partial
 
 from aiohttp import web
 
-from ..sessions.outbox import Event, Outbox
+from ..sessions.streams import Event, Outbox
 from .connection import is_connected, note_answer
 
 PING_SECONDS = 15.0
-"""A comment this often keeps proxies and clients from taking a silent stream for a dead one."""
+"""Interval of comments that show proxies and clients that a silent stream is alive."""
 
 RETRY_MS = 1500
-"""A restart of the bridge takes about a second; the Python SDK gives up after two failed tries."""
+"""A restart of the bridge takes about a second; the Python SDK gives up after two failed attempts."""
 
 SSE_HEADERS = {
     "Content-Type": "text/event-stream",
@@ -24,17 +24,17 @@ _PING = b": ping\n\n"
 
 
 class _Unframed(web.StreamResponse):
-    """A body without a length and without chunks (RFC 9112, 6.3)."""
+    """A response with neither a length nor chunks (RFC 9112, 6.3)."""
 
     _length_check = False
 
 
 def attach(outbox: Outbox, request: web.Request) -> int:
-    """Makes `request` the one that is written to, in place of any other; its turn is for `serve`."""
+    """Makes `request` the reader of an outbox, in place of any other; returns its turn for `write_stream`."""
     return outbox.attach(partial(is_connected, request))
 
 
-async def serve(
+async def write_stream(
     outbox: Outbox,
     request: web.Request,
     turn: int,
@@ -45,17 +45,17 @@ async def serve(
     answers: bool = False,
     framed: bool = True,
 ) -> web.StreamResponse:
-    """Writes to this request until the stream ends, the client is gone, or its turn is over.
+    """Writes events until the stream ends, the client disconnects, or another reader takes over.
 
     Args:
-        outbox: what is written.
-        request: whose response it becomes.
-        turn: from `attach`.
-        prime: begin with an empty event that carries the position (unexpected before 2025-11-25).
-        after: resume after this event; None = go on with what was never written.
-        first: frames to begin with.
-        answers: it ends with an answer, which a client that has closed its sending side may still read.
-        framed: the body is chunked; otherwise it ends with the connection, also when the bridge is killed.
+        outbox: holds the events.
+        request: the request to answer.
+        turn: returned by `attach`.
+        prime: start with an empty event that has the position (not before 2025-11-25).
+        after: resume after this event; None = continue with unsent events.
+        first: frames to write first.
+        answers: the stream ends with an answer, which a client that closed its sending side may still read.
+        framed: use chunks; otherwise the body ends with the connection, even if the bridge is killed.
     """
     if after is not None:
         outbox.resume(after)
@@ -73,10 +73,10 @@ async def serve(
         await _write_events(outbox, request, response, turn, retry, answers)
         await response.write_eof()
         if not outbox.is_turn(turn) and request.transport is not None:
-            # The request may still be worked on, and the client must not queue its next one behind it.
+            # The request may still be running; the client must not send its next one on this connection.
             request.transport.close()
     except ConnectionError:
-        pass  # the client is gone; what it missed waits for a request that resumes
+        pass  # the client has disconnected; it can resume
     finally:
         outbox.leave(turn)
     return response
@@ -100,7 +100,7 @@ async def _write_events(
         if event is None:
             return
         if not answers and not outbox.alive:
-            return  # nothing may be written that would tell
+            return  # without a write the disconnect would not be noticed
         await response.write(retry + _frame(outbox, event))
         retry = b""
         outbox.wrote(turn, event)

@@ -11,7 +11,7 @@ from .. import jsonrpc
 from ..sessions.registry import FullError, Sessions
 from .body import Bodies
 from .connection import is_connected
-from .events import attach, serve
+from .events import attach, write_stream
 from .guards import refusal
 from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import check_batch, fault_response, full
@@ -25,14 +25,14 @@ SESSION_QUERY = "session_id"
 
 
 class Sse:
-    """See the head of this file."""
+    """The legacy SSE transport."""
 
     def __init__(self, sessions: Sessions, bodies: Bodies) -> None:
         self._sessions = sessions
         self._bodies = bodies
 
     async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
-        """Opens a session and stays until the client goes."""
+        """Opens a session and serves it until the client disconnects."""
         try:
             session = self._sessions.create(kernel, "sse", read_scope(http))
         except FullError:
@@ -42,12 +42,12 @@ class Sse:
         endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{SESSION_QUERY}={session.id}\n\n".encode()
         try:
             stream = session.standalone
-            return await serve(stream, http, attach(stream, http), first=endpoint)
+            return await write_stream(stream, http, attach(stream, http), first=endpoint)
         finally:
             self._sessions.drop(session, "disconnected")
 
     async def post(self, http: web.Request) -> web.Response:
-        """Takes messages. Clients reset the connection at the answer's first byte: nothing hangs on it."""
+        """Takes messages. Clients reset the connection at the answer's first byte, so it has no content."""
         session = self._sessions.find_sse(http.query.get(SESSION_QUERY, ""))
         if session is None:
             return refusal(404, "Session not found; open the stream again")

@@ -1,4 +1,4 @@
-"""The listener: serves sockets, and ends connections that do not get on (aiohttp would wait for them)."""
+"""The listener: serves sockets, and closes connections that make no progress; aiohttp would wait for them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ..calls.backpressure import Backpressure
 from .connection import Connection
 
 HEAD_SECONDS = 10.0
-"""From the first byte of a request (for the first one: from the connection) to the end of its head."""
+"""Maximum time for the head of a request, from its first byte; for the first request, from the connection."""
 
 READ_SECONDS = 30.0
-"""A client that takes nothing of its answer for so long has lost it; an event stream itself goes on."""
+"""A connection whose client reads nothing for this time is closed; an event stream can be resumed."""
 
 KEEP_ALIVE_SECONDS = 75.0
-"""Idle connections between requests; longer than any known client keeps one."""
+"""Idle time after which a connection is closed; longer than any known client keeps one."""
 
 UNREAD_BYTES = 64 * 1024 * 1024
-"""What all clients together may leave unread, room for six results of the largest size. Beyond that, those
-that have taken nothing for `UNREAD_SECONDS` lose their answers, the longest silent one first."""
+"""Maximum unread bytes of all clients: six results of the maximum size. Above it, connections whose clients
+have read nothing for `UNREAD_SECONDS` are closed, the longest silent one first."""
 
 UNREAD_SECONDS = 1.0
 
 SHUTDOWN_SECONDS = 1.0
-"""What handlers get at the end, after everything that they wait for was told to end."""
+"""Time for handlers to end at shutdown, after their calls were cancelled."""
 
 logger = logging.getLogger(__name__)
 logger.addFilter(lambda record: not _is_of_the_client(record))
@@ -43,10 +43,10 @@ _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length
 
 
 class Application(Protocol):
-    """What is served.
+    """An application that `Runner` can serve.
 
     Attributes:
-        body_limit: most bytes of a body.
+        body_limit: maximum bytes of a body.
     """
 
     body_limit: int
@@ -58,18 +58,18 @@ class Application(Protocol):
         """Called before the first connection."""
 
     async def close(self) -> None:
-        """Called when no more connections are taken; ends what requests wait for."""
+        """Called after the last connection was accepted; ends what requests wait for."""
 
 
 class Runner(web.ServerRunner):
-    """Serves an application; its connections have a deadline for the head of a request.
+    """Serves an application, with deadlines for its connections.
 
     Args:
-        app: to serve; made while the loop runs.
+        app: the application.
         head_seconds: see `HEAD_SECONDS`.
         read_seconds: see `READ_SECONDS`.
         unread_bytes: see `UNREAD_BYTES`.
-        room: counts what waits for clients to read.
+        backpressure: counts unread bytes.
         keep_alive_seconds: see `KEEP_ALIVE_SECONDS`.
     """
 
@@ -81,7 +81,7 @@ class Runner(web.ServerRunner):
         head_seconds: float = HEAD_SECONDS,
         read_seconds: float = READ_SECONDS,
         unread_bytes: int = UNREAD_BYTES,
-        room: Backpressure | None = None,
+        backpressure: Backpressure | None = None,
         keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -94,14 +94,14 @@ class Runner(web.ServerRunner):
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
-        let_go = _nothing if room is None else room.let_go
-        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, let_go, keep_alive_seconds)
-        if room is not None:
-            room.watch(self._deadlines.unread, self._deadlines.ease)
+        on_drained = _nothing if backpressure is None else backpressure.let_go
+        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, on_drained, keep_alive_seconds)
+        if backpressure is not None:
+            backpressure.watch(self._deadlines.unread, self._deadlines.abort_slow)
 
     @property
     def server(self) -> Any:
-        """What makes the protocol of a new connection."""
+        """The factory of the protocol of a new connection."""
         server = super().server
         return None if server is None else partial(self._deadlines.connect, server)
 
@@ -111,11 +111,11 @@ class Runner(web.ServerRunner):
         await super().setup()
 
     async def listen(self, listening: socket.socket) -> None:
-        """Serves one more socket, which is bound and listens already."""
+        """Serves one more listening socket."""
         await web.SockSite(self, listening).start()
 
     async def stop_listening(self) -> None:
-        """Takes no more connections; those that there are go on."""
+        """Accepts no more connections; open ones continue."""
         for site in self.sites:
             await site.stop()
 
@@ -130,35 +130,34 @@ class Runner(web.ServerRunner):
 
 
 def _is_of_the_client(record: logging.LogRecord) -> bool:
-    """aiohttp logs a trace for what is no HTTP, and for a body that is not encoded as it says; whoever sent
-    it was answered, and it says nothing about us."""
-    known = (HttpProcessingError, web.RequestPayloadError)
-    return record.exc_info is not None and isinstance(record.exc_info[1], known)
+    """Whether a log record is about a client's invalid request, which was answered and is not our fault."""
+    expected = (HttpProcessingError, web.RequestPayloadError)
+    return record.exc_info is not None and isinstance(record.exc_info[1], expected)
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """Does nothing."""
 
 
 class _Deadlines:
-    """Looks at all connections twice a second: cheaper than a timer for each request."""
+    """Checks all connections twice a second, which is cheaper than a timer per request."""
 
     def __init__(
         self,
         head_seconds: float,
         read_seconds: float,
         unread_bytes: int,
-        let_go: Callable[[], None],
+        on_drained: Callable[[], None],
         keep_alive_seconds: float,
     ) -> None:
-        self._let_go = let_go
+        self._on_drained = on_drained
         self._head = head_seconds
         self._keep_alive = keep_alive_seconds
         self._unread_bytes = unread_bytes
         self._read = read_seconds
         self._pause = min(_SWEEP_SECONDS, head_seconds / 4, read_seconds / 4)
         self._open: set[Connection] = set()
-        self._strangers: dict[Connection, None] = {}
+        self._unauthenticated: dict[Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def connect(self, server: web.Server) -> Connection:
@@ -168,11 +167,11 @@ class _Deadlines:
         return Connection(
             server,
             self._open,
-            self._strangers,
-            self._let_go,
+            self._unauthenticated,
+            self._on_drained,
             loop=loop,
             access_log=None,
-            keepalive_timeout=_NEVER,  # it would count from the last request that it has parsed itself
+            keepalive_timeout=_NEVER,  # `_check` does it
             lingering_time=2.0,
             logger=logger,
         )
@@ -187,18 +186,18 @@ class _Deadlines:
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         for connection in list(self._open):
-            self._look_at(connection, now)
-        self.ease(self.unread() - self._unread_bytes)
+            self._check(connection, now)
+        self.abort_slow(self.unread() - self._unread_bytes)
         self._timer = None
         if self._open:
             self._sweep_later(loop)
 
     def unread(self) -> int:
-        """Bytes that wait for clients to read."""
+        """Returns the bytes that clients have not read."""
         return sum(size for _, _, size in self._slow())
 
-    def ease(self, size: int) -> None:
-        """Ends the connections that are furthest behind, until so many bytes less wait."""
+    def abort_slow(self, size: int) -> None:
+        """Closes the slowest connections, until `size` unread bytes are freed."""
         if size <= 0:
             return
         now = asyncio.get_running_loop().time()
@@ -215,7 +214,7 @@ class _Deadlines:
             if each.unread is not None and each.transport is not None
         ]
 
-    def _look_at(self, connection: Connection, now: float) -> None:
+    def _check(self, connection: Connection, now: float) -> None:
         transport = connection.transport
         if transport is None:
             return

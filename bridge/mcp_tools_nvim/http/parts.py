@@ -1,4 +1,4 @@
-"""Parts of the application: what it is made from; built once by the lifecycle, handed to `App`."""
+"""The parts that the application is built from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Token:
-    """Holds the bearer token; it never shows in a `repr`, a log line or a traceback."""
+    """Holds the bearer token, and hides it from `repr`, logs and tracebacks."""
 
     __slots__ = ("value",)
 
@@ -32,15 +32,15 @@ class Parts:
 
     Attributes:
         settings: options of the plugin, from `hello`.
-        hello: the editor's whole answer; `hello.boot` is the editor's boot id.
-        editor: the seam to the editor.
-        calls: runs tool calls.
-        token: mutable holder; settled before anything is served.
-        versions: of this side.
-        boot: id of this run of the bridge; prefix of call ids and event ids.
-        report_sessions: call it with the whole list whenever it changed; it is debounced.
-        watcher: hears of the sessions of companions.
-        server_info: what a companion's agent is told that it has found, by the companion's name.
+        hello: Neovim's answer to `hello`; `hello.boot` identifies the run of Neovim.
+        editor: the connection to Neovim.
+        calls: runs calls.
+        token: the token; set before anything is served.
+        versions: versions of the bridge and its packages.
+        boot: identifies this run of the bridge; prefix of call ids and event ids.
+        report_sessions: called with the whole list after every change; debounced.
+        watcher: follows the sessions of terminal agents.
+        server_info: returns the server information that an agent gets, by its name.
     """
 
     settings: Settings
@@ -52,4 +52,4 @@ class Parts:
     boot: str
     report_sessions: Callable[[list[SessionInfo]], None] = lambda sessions: None
     watcher: Watcher | None = None
-    server_info: Callable[[str], ServerInfo | None] = lambda companion: None
+    server_info: Callable[[str], ServerInfo | None] = lambda agent: None

@@ -1,4 +1,4 @@
-"""The response to one POST: plain JSON, unless something is streamed before it; then an event stream."""
+"""The response to one POST: JSON, or an event stream if messages are sent before the answer."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 
 from .. import jsonrpc
-from ..sessions.outbox import EventIds, Outbox
+from ..sessions.streams import EventIds, Outbox
 from .connection import is_connected, note_answer
-from .events import PING_SECONDS, attach, serve
+from .events import PING_SECONDS, attach, write_stream
 
-LOOK_SECONDS = 0.25
-"""How often responses in flight are looked after; short ones never pay for it."""
-
+CHECK_SECONDS = 0.25
+"""Interval of the checks of responses in flight."""
 
 LARGE_BYTES = 64 * 1024
-"""aiohttp copies an answer behind its head, which costs a large one its memory a second time."""
+"""Larger answers are written separately from the head, since aiohttp would copy them."""
 
 JSON = "application/json"
 
 
 class Responses:
-    """Those in flight. One timer looks after all of them: one for each would cost a fiftieth of a call."""
+    """The responses in flight, with one timer for all of them: one each would take 2 % of a call's time."""
 
     def __init__(self) -> None:
         self._open: set[DeferredResponse] = set()
@@ -31,28 +30,28 @@ class Responses:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, response: DeferredResponse) -> None:
-        """From now on."""
+        """Adds a response to the checks."""
         self._open.add(response)
         if self._timer is None:
-            self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+            self._timer = self._loop.call_later(CHECK_SECONDS, self._check_all)
 
     def discard(self, response: DeferredResponse) -> None:
-        """No longer."""
+        """Removes a response from the checks."""
         self._open.discard(response)
 
-    def _look(self) -> None:
+    def _check_all(self) -> None:
         now = self._loop.time()
         for response in list(self._open):
-            response.look(now)
-        self._timer = self._loop.call_later(LOOK_SECONDS, self._look) if self._open else None
+            response.check(now)
+        self._timer = self._loop.call_later(CHECK_SECONDS, self._check_all) if self._open else None
 
 
 class DeferredResponse:
-    """See the head of this file.
+    """A response that becomes JSON or an event stream.
 
     Attributes:
-        outbox: of the event stream, once there is one.
-        when_gone: called when the connection is found to be gone, again and again.
+        outbox: outbox of the event stream, once there is one.
+        when_gone: called repeatedly once the client has disconnected.
     """
 
     def __init__(
@@ -77,21 +76,21 @@ class DeferredResponse:
         among.add(self)
 
     def connected(self) -> bool:
-        """Does the connection still stand?"""
+        """Whether the client is still connected."""
         return is_connected(self._request)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Sends a message before the answer; the first one decides for the event stream."""
+        """Sends a message before the answer; the first one starts the event stream."""
         if (outbox := self._commit()) is not None:
             outbox.push(data, droppable=droppable)
 
     def hang_up(self) -> None:
-        """Ends the response before the answer; the client resumes the stream for the rest."""
+        """Ends the response before the answer; the client resumes the stream to get it."""
         if (outbox := self._commit()) is not None:
             outbox.hang_up()
 
     async def finish(self, answer: bytes, status: int = 200) -> web.StreamResponse:
-        """Sends the answer. `status` counts only for plain JSON."""
+        """Sends the answer. `status` applies to JSON only."""
         self._finished = True
         if self.outbox is None or self._writer is None:
             if len(answer) > LARGE_BYTES:
@@ -102,7 +101,7 @@ class DeferredResponse:
         return await self._writer
 
     async def _write_large(self, answer: bytes, status: int) -> web.StreamResponse:
-        """Writes an answer without a copy, and its size is known while the client does not read it."""
+        """Writes an answer without a copy, and records its size while it is unread."""
         response = web.StreamResponse(status=status, headers={"Content-Type": JSON})
         response.content_length = len(answer)
         await response.prepare(self._request)
@@ -114,8 +113,11 @@ class DeferredResponse:
             note_answer(self._request, 0)
         return response
 
-    def look(self, now: float) -> None:
-        """After a while of silence it becomes a stream, whose pings keep it open; `now` is the loop's."""
+    def check(self, now: float) -> None:
+        """Starts a stream after PING_SECONDS of silence, since its pings keep the connection open.
+
+        `now` is the time of the event loop.
+        """
         if self.when_gone is not None and not self.connected():
             self.when_gone()
         elif self._silent_since is None:
@@ -124,22 +126,22 @@ class DeferredResponse:
             self._commit()
 
     def close(self) -> None:
-        """Leaves nothing running; for the `finally` of the request."""
+        """Stops the response; called in the `finally` of the request."""
         self._among.discard(self)
         self.when_gone = None
         if self._writer is not None and not self._writer.done():
             self._writer.cancel()
 
     def _commit(self) -> Outbox | None:
-        """The stream, begun now at the latest; None when the answer has gone without one."""
+        """Returns the stream, starting it if needed; None when the answer was already sent as JSON."""
         if self.outbox is None and not self._finished:
             self.outbox = Outbox(self._ids, self._asked)
             turn = attach(self.outbox, self._request)
-            writing = serve(self.outbox, self._request, turn, prime=self._prime, answers=True)
+            writing = write_stream(self.outbox, self._request, turn, prime=self._prime, answers=True)
             self._writer = asyncio.get_running_loop().create_task(writing)
         return self.outbox
 
 
 def json_response(body: bytes, status: int = 200) -> web.Response:
-    """An answer in one piece."""
+    """Returns a JSON response."""
     return web.Response(body=body, status=status, content_type=JSON)

@@ -1,4 +1,4 @@
-"""The scope of a client: which tools its URL and its headers ask for."""
+"""Reads the scope of a client, the tools that it asks to see, from the URL and headers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY = "tools", "readonly", "catalogue"
 TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER = "X-MCP-Toolsets", "X-MCP-Tools", "X-MCP-Readonly"
 
 MAX_NAMES_CHARS = 1024
-"""All names together: they are kept in the session's id, which is a header."""
+"""Maximum characters of all names: the session id contains them, and is sent as a header."""
 
 _HEADERS = "x-mcp-"
 _MEANT = frozenset(
     {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
 )
-"""Names that ask for less, without case and punctuation: in another spelling they are not overlooked."""
+"""Names of parameters in lower case without punctuation; other spellings of them are refused."""
 
 _ALL = "all"
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
@@ -28,16 +28,16 @@ _CATALOGUES: dict[str, Catalogue] = {"direct": "direct", "search": "search"}
 
 
 class ScopeError(ValueError):
-    """A parameter is not what it must be; taking it for none would show more than was asked for."""
+    """A parameter is not valid; ignoring it would expose more than was asked for."""
 
 
 def read_scope(http: web.Request) -> Scope | None:
-    """The scope of a request; None = everything that is on.
+    """Returns the scope of a request; None = all enabled tools.
 
-    Names of the URL and of both headers count together.
+    The names in the URL and in both headers are combined.
 
     Raises:
-        ScopeError: a value is malformed, or a name is one of these in another spelling.
+        ScopeError: a value is not valid, or a parameter is misspelled.
     """
     headers = http.headers
     if "?" not in http.raw_path and _HEADERS not in ",".join(headers).lower():
@@ -60,7 +60,7 @@ def read_scope(http: web.Request) -> Scope | None:
 
 
 def refuse_scope(failure: ScopeError, request: jsonrpc.RequestId | None = None) -> web.Response:
-    """The answer to a malformed one; it names the `request` that it answers."""
+    """Returns the response to an invalid scope, with the id of the `request`."""
     return refusal(400, str(failure), request)
 
 
@@ -68,7 +68,7 @@ def _refuse_misspelled(given: Iterable[str], known: tuple[str, ...], prefix: str
     for name in given:
         meant = "".join(filter(str.isalnum, name.removeprefix(prefix))).lower()
         if name not in known and meant in _MEANT:
-            raise ScopeError(f"{name!a} is not known; it is spelled as one of {', '.join(known)}")
+            raise ScopeError(f"unknown parameter {name!a}; valid ones are {', '.join(known)}")
 
 
 def _names(lists: list[tuple[str, str]]) -> tuple[str, ...] | None:
@@ -78,12 +78,12 @@ def _names(lists: list[tuple[str, str]]) -> tuple[str, ...] | None:
     for parameter, text in lists:
         given = [name.strip() for name in text.split(",")]
         if "" in given:
-            raise ScopeError(f"{parameter} must be names of groups or tools, with commas between them")
+            raise ScopeError(f"{parameter} must be a comma-separated list of groups or tools")
         if not all(name.isprintable() for name in given):
-            raise ScopeError(f"{parameter} has characters that no name has")
+            raise ScopeError(f"{parameter} contains invalid characters")
         names.update(given)
     if sum(map(len, names)) > MAX_NAMES_CHARS:
-        raise ScopeError(f"{lists[0][0]}: the names have more than {MAX_NAMES_CHARS} characters; name groups")
+        raise ScopeError(f"{lists[0][0]}: more than {MAX_NAMES_CHARS} characters; use group names")
     return None if _ALL in names else tuple(sorted(names))
 
 

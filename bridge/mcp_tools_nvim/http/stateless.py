@@ -1,4 +1,4 @@
-"""The stateless era (2026-07-28): one POST, one answer, nothing kept between them."""
+"""The transport of the stateless era (2026-07-28): each POST is independent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..mcp.exchange import Exchange
-from .connection import scope_of
+from .connection import connection_store
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import fault_response
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Stateless:
-    """See the head of this file."""
+    """The transport of the stateless era."""
 
     def __init__(self, calls: Calls, responses: Responses) -> None:
         self._calls = calls
@@ -31,7 +31,7 @@ class Stateless:
     async def post(
         self, http: web.Request, kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.Batch
     ) -> web.StreamResponse:
-        """One request. Notifications are taken and dropped: this era has none that mean anything here."""
+        """Serves a request. Notifications are accepted and ignored."""
         if isinstance(body, jsonrpc.Notification):
             refused = kernel.unserved_version(version)
             return web.Response(status=202) if refused is None else _refuse(None, refused)
@@ -49,8 +49,8 @@ class Stateless:
         self._exchanges.add(exchange)
         response.when_gone = partial(exchange.cancel, "disconnected")
         try:
-            kept = scope_of(http)
-            dispatch = kernel.dispatch(body.id, body.params, response.push, scope=kept, within=within)
+            store = connection_store(http)
+            dispatch = kernel.dispatch(body.id, body.params, response.push, store=store, within=within)
             answer = await exchange.run(kernel, dispatch, kernel.serve(route, dispatch, body))
             return await response.finish(answer, exchange.status)
         finally:
@@ -58,11 +58,11 @@ class Stateless:
             response.close()
 
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """The tasks of the requests in flight."""
+        """Returns the tasks of the requests in flight."""
         return {exchange.task for exchange in self._exchanges}
 
     def cancel_all(self, reason: str) -> None:
-        """Cancels the requests in flight; they are answered."""
+        """Cancels the requests in flight; each is answered with an error."""
         for exchange in list(self._exchanges):
             exchange.cancel(reason)
 

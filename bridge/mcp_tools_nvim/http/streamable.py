@@ -10,12 +10,12 @@ from multidict import istr
 
 from .. import jsonrpc
 from ..sessions.ids import TooMuchError
-from ..sessions.outbox import EventIds
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
+from ..sessions.streams import EventIds
 from ..values import Scope
 from .connection import is_connected
-from .events import SSE_HEADERS, attach, serve
+from .events import SSE_HEADERS, attach, write_stream
 from .guards import refusal
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope, refuse_scope
@@ -27,23 +27,23 @@ SESSION_HEADER = istr("Mcp-Session-Id")
 LAST_EVENT_HEADER = istr("Last-Event-ID")
 
 RETRY_AFTER_SECONDS = 10
-"""Sessions free themselves within seconds of their last call, if at all."""
+"""A session can usually be dropped seconds after its last call."""
 
 
 class StreamableHttp:
-    """See the head of this file.
+    """The transport for streamable HTTP with sessions.
 
     Args:
-        sessions: all of them.
-        events: their ids.
-        responses: those in flight.
-        companion: to whose endpoint all of its requests come; they have its sessions alone.
+        sessions: all sessions.
+        events: makes event ids.
+        responses: the responses in flight.
+        agent: name of the terminal agent whose endpoint this serves; it accepts only that agent's sessions.
     """
 
     def __init__(
-        self, sessions: Sessions, events: EventIds, responses: Responses, companion: str | None = None
+        self, sessions: Sessions, events: EventIds, responses: Responses, agent: str | None = None
     ) -> None:
-        self._companion = companion
+        self._agent = agent
         self._sessions = sessions
         self._events = events
         self._responses = responses
@@ -51,7 +51,7 @@ class StreamableHttp:
     async def post(
         self, http: web.Request, kernel: Kernel, body: jsonrpc.Message | jsonrpc.Batch
     ) -> web.StreamResponse:
-        """One message, or a batch of them."""
+        """Serves a message or a batch."""
         try:
             if isinstance(body, jsonrpc.Request) and body.method == "initialize":
                 return await self._initialize(http, kernel, body)
@@ -72,7 +72,7 @@ class StreamableHttp:
         return web.Response(status=202)
 
     async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
-        """The stream for what belongs to no request, or the rest of one that was interrupted."""
+        """Opens the standalone stream, or resumes an interrupted one."""
         try:
             session = self._session(http, kernel)
         except FullError:
@@ -82,38 +82,38 @@ class StreamableHttp:
         last_id = http.headers.get(LAST_EVENT_HEADER, "")
         last = self._events.read(last_id)
         stream = None if last is None else session.streams.resumable(last)
-        # A chunked body that breaks off is an error to `fetch`, after which Gemini CLI and Qwen Code give up.
-        framed = self._companion is None
+        # `fetch` reports a chunked body that breaks off as an error; Gemini CLI and Qwen Code then give up.
+        framed = self._agent is None
         if stream is not None:
-            return await serve(stream, http, attach(stream, http), after=last, framed=framed)
+            return await write_stream(stream, http, attach(stream, http), after=last, framed=framed)
         if lost := self._events.asked(last_id):
             return _lost_response(lost)
         stream = session.standalone
         if stream.alive:
-            return refusal(409, "The session has a stream already")
+            return refusal(409, "The session already has a stream")
         turn = attach(stream, http)
-        session.look()
-        return await serve(stream, http, turn, prime=session.peer.expects_priming, framed=framed)
+        session.notify_watcher()
+        return await write_stream(stream, http, turn, prime=session.peer.expects_priming, framed=framed)
 
     async def delete(self, http: web.Request) -> web.Response:
-        """Ends the session for good."""
+        """Permanently ends a session."""
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id()
-        return web.Response(status=200) if self._sessions.delete(id_, self._companion) else _no_session()
+        return web.Response(status=200) if self._sessions.delete(id_, self._agent) else _no_session()
 
     def _session(
         self, http: web.Request, kernel: Kernel, request: jsonrpc.RequestId | None = None
     ) -> Session | web.Response:
-        """The session of a message; or the refusal, which names the `request` that it answers."""
+        """Returns the session of a message, or a refusal with the id of the `request`."""
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id(request)
-        return self._sessions.find(kernel, id_, self._companion) or _no_session(request)
+        return self._sessions.find(kernel, id_, self._agent) or _no_session(request)
 
     async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
         try:
-            within = read_scope(http) if self._companion is None else Scope(companion=self._companion)
+            within = read_scope(http) if self._agent is None else Scope(agent=self._agent)
         except ScopeError as failure:
             return refuse_scope(failure, request.id)
         session = self._sessions.create(kernel, "http", within)
@@ -138,7 +138,7 @@ class StreamableHttp:
     async def _respond(
         self, http: web.Request, session: Session, asked: jsonrpc.Request | list[jsonrpc.Request]
     ) -> web.StreamResponse:
-        """Answers a request, or those of a batch."""
+        """Answers a request, or the requests of a batch."""
         requests = asked if isinstance(asked, list) else [asked]
         response = DeferredResponse(
             http,
@@ -169,7 +169,7 @@ class StreamableHttp:
 
 
 def check_batch(session: Session, batch: jsonrpc.Batch) -> jsonrpc.Fault | None:
-    """Why a session does not take this batch."""
+    """Returns why a session refuses a batch; None when it accepts it."""
     if not session.peer.may_batch:
         return jsonrpc.Fault(
             jsonrpc.INVALID_REQUEST, "Batches are not part of this session's protocol version"
@@ -188,20 +188,20 @@ def check_batch(session: Session, batch: jsonrpc.Batch) -> jsonrpc.Fault | None:
 
 
 def fault_response(fault: jsonrpc.Fault) -> web.Response:
-    """The answer to a body that is not what may be sent here."""
+    """Returns the response to an invalid body."""
     return json_response(jsonrpc.dumps(jsonrpc.error(fault.id, fault.code, fault.message)), 400)
 
 
 def _lost_response(asked: list[jsonrpc.RequestId]) -> web.Response:
-    """The rest of a stream that cannot be resumed: an error for each request that it was to answer."""
-    text = "The answer was lost in a restart or kept no longer; the request may have been carried out"
+    """Returns a stream with an error for each unanswered request of a stream that cannot be resumed."""
+    text = "The answer was lost in a restart or has expired; the request may have been carried out"
     errors = [jsonrpc.dumps(jsonrpc.error(id_, jsonrpc.INTERNAL_ERROR, text)) for id_ in asked]
     body = b"".join(b"event: message\ndata: " + error + b"\n\n" for error in errors)
     return web.Response(body=body, headers=SSE_HEADERS)
 
 
 def full() -> web.Response:
-    """The answer when there is no room for a session."""
+    """Returns the response when there is no room for a session."""
     message = "All sessions are in use; close one, or raise limits.sessions"
     return refusal(503, message, code=jsonrpc.INTERNAL_ERROR, Retry_After=str(RETRY_AFTER_SECONDS))
 

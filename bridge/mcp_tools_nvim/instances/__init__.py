@@ -1,1 +1,1 @@
-"""Which editors there are, which one of them is meant, and who holds a port."""
+"""The running Neovims of this user: instance files, the choice of one, and the holder of a port."""

@@ -1,4 +1,4 @@
-"""Which editor a program means: the one it names, the one it runs in, or that of its folder's project."""
+"""Finds the Neovim that a program means: a named one, the one it runs in, or that of its project."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from . import files
 from .files import Instance
 
 VARIABLES = ("NVIM", "NVIM_LISTEN_ADDRESS")
-"""What a Neovim tells the programs that run in it, its terminals included; and what a person may set."""
+"""Variables with Neovim's address: it sets the first one for child processes, the user may set the second."""
 
 
 class Place(NamedTuple):
-    """Where an editor listens, and from where that is known."""
+    """The address of a Neovim, and where it is from."""
 
     address: str
     origin: str
 
 
 def find(address: str | None = None, home: str | None = None) -> Place | ToolError:
-    """Finds the editor of this process.
+    """Finds the Neovim for this process.
 
     Args:
-        address: its `v:servername`; else `home`, $NVIM, $NVIM_LISTEN_ADDRESS, the project of this folder.
-        home: the address of the editor that this process works for.
+        address: its `v:servername`; else `home`, $NVIM, $NVIM_LISTEN_ADDRESS or the project is used.
+        home: the address of the Neovim that this process works for.
     """
     if address is not None:
         return Place(address, "socket")
@@ -46,19 +46,19 @@ def find(address: str | None = None, home: str | None = None) -> Place | ToolErr
 
 
 def read_own() -> list[Instance]:
-    """All editors of this user that live."""
+    """Returns the running Neovims of this user."""
     folders = files.own_folders(os.environ)
     found = [one for folder in folders for one in files.read_all(folder)]
     return [one for one in found if is_alive(one.pid)]
 
 
 def shown(name: str | Path) -> str:
-    """A name that can be printed, also where its bytes are no text."""
+    """Returns a name that can be printed, even if its bytes are not valid text."""
     return str(name).encode(errors="backslashreplace").decode()
 
 
 def choose(here: Path, found: list[Instance]) -> Place | ToolError:
-    """The editor whose project is the nearest above `here`."""
+    """Returns the Neovim whose project is the nearest one above `here`."""
     chosen = nearest(here, [instance for instance in found if instance.socket and is_alive(instance.pid)])
     if isinstance(chosen, Instance):
         return Place(chosen.socket, f"the editor of {shown(chosen.root)}")
@@ -66,7 +66,7 @@ def choose(here: Path, found: list[Instance]) -> Place | ToolError:
 
 
 def nearest(here: Path, live: list[Instance]) -> Instance | ToolError:
-    """The one with the longest root above `here`; among several in one project, the one last focused."""
+    """Returns the instance with the longest root above `here`; the last focused one of several."""
     above = [instance for instance in live if _holds(instance.root, here)]
     longest = max((len(_real(instance.root)) for instance in above), default=0)
     chosen = [instance for instance in above if len(_real(instance.root)) == longest]
@@ -74,7 +74,7 @@ def nearest(here: Path, live: list[Instance]) -> Instance | ToolError:
         return max(chosen, key=lambda instance: instance.focused_at)
     text = f"no Neovim with a running bridge has {shown(here)} open"
     if live:
-        text += f"; there are {names(live)}"
+        text += f"; running: {names(live)}"
     return ToolError(Code.EDITOR_GONE, text)
 
 
@@ -86,11 +86,11 @@ def _holds(root: str, here: Path) -> bool:
     try:
         return bool(root) and here.resolve().is_relative_to(Path(root).resolve())
     except (OSError, ValueError):
-        return False  # a note that names no folder
+        return False  # the root is not a valid path
 
 
 def names(found: list[Instance]) -> str:
-    """What there is, for people."""
+    """Returns a description of instances for the user."""
     return ", ".join(_name(instance) for instance in found)
 
 
@@ -99,15 +99,15 @@ def _name(instance: Instance) -> str:
     try:
         return f"{known}, last focused {time.strftime('%H:%M:%S', time.localtime(instance.focused_at))})"
     except (OSError, OverflowError, ValueError):
-        return f"{known})"  # beyond the calendar
+        return f"{known})"  # not a valid time
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process."""
+    """Whether a process exists."""
     if pid <= 0:
         return False  # a group
     if os.name == "nt":
-        return True  # there `kill` is no question
+        return True  # `kill` would end it
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Instance files: which editors of this user there are, and where each of them and its bridge listen."""
+"""Instance files: the running Neovims of this user, with the addresses of each and of its bridge."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 64 * 1024
-"""An editor's note has a few hundred."""
+"""Maximum size of an instance file, which usually has a few hundred bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One editor with a bridge, from its instance file."""
+    """A Neovim with a bridge, from its instance file."""
 
     pid: int
     port: int
@@ -31,13 +31,13 @@ class Instance:
 
 
 def own_folders(environ: Mapping[str, str], sessions: str = "/run/user") -> list[str]:
-    """Where this user's editors note themselves, as lua/mcp-tools/instances/file.lua has it.
+    """Returns the directories of instance files, like lua/mcp-tools/instances/file.lua.
 
-    An editor has one place; one that was started elsewhere (by a service, say) may have the other.
+    A Neovim uses one of them, depending on its environment.
 
     Args:
         environ: usually `os.environ`.
-        sessions: where the system has XDG_RUNTIME_DIR, for what `ssh` or `su` started without the variable.
+        sessions: parent of XDG_RUNTIME_DIR, for processes that `ssh` or `su` started without the variable.
     """
     runtime = environ.get("XDG_RUNTIME_DIR")
     if runtime is None and os.name != "nt":
@@ -53,7 +53,7 @@ def own_folders(environ: Mapping[str, str], sessions: str = "/run/user") -> list
 
 
 def read_all(folder: str | None) -> list[Instance]:
-    """All instances named in `folder`; files that others could have written are left out."""
+    """Returns the instances in a directory; ignores files that other users could have written."""
     if not folder or not _is_own_folder(Path(folder)):
         return []
     found = [_read(path) for path in sorted(Path(folder).glob("*.json"))]
@@ -61,9 +61,9 @@ def read_all(folder: str | None) -> list[Instance]:
 
 
 def table_of(data: bytes) -> dict[str, Any]:
-    """The JSON object that `data` is; {} for what is half written, foreign or nested without end.
+    """Returns the JSON object in `data`; {} if it is incomplete, invalid or nested too deep.
 
-    Bytes that are no UTF-8 stay what they are: a folder's name may hold some.
+    Invalid UTF-8 is preserved: names of directories may contain it.
     """
     try:
         values = json.loads(os.fsdecode(data))
@@ -73,7 +73,7 @@ def table_of(data: bytes) -> dict[str, Any]:
 
 
 def _private(about: os.stat_result) -> bool:
-    """Ours alone: owned by this user and not writable by others."""
+    """Whether a file is owned by this user and not writable by others."""
     if os.name == "nt":
         return True
     return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -96,8 +96,8 @@ def _read(path: Path) -> Instance | None:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """What is in a file that is ours; nothing of any other, of a link, or of what is no file at all."""
-    # A pipe would hold up whoever opens it, so it is not waited for; what was opened is judged, not its name.
+    """Returns the contents of a private regular file; empty for anything else, such as a link."""
+    # O_NONBLOCK since opening a named pipe would block; the open file is checked, not its name.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
         with open(os.open(path, flags), "rb") as file:

@@ -1,4 +1,4 @@
-"""Who holds a port: another editor of this user, or a stranger."""
+"""Finds out whether a port is held by another Neovim of this user or by a foreign process."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .files import read_all, table_of
 from .proof import proves
 
 ANSWER_WITHIN = 1.0
-"""Seconds for the holder's proof; a bridge that is just starting needs a third of one."""
+"""Seconds for the holder's proof; a starting bridge needs a third of a second."""
 ANSWER_MAX = 64 * 1024
 
 
 async def holder_of(host: str, port: int, folder: str | None, own_token: str) -> Literal["ours", "stranger"]:
-    """Tells who listens on `port`.
+    """Returns which kind of process listens on `port`.
 
     Args:
-        host: where.
-        port: the port that is taken.
-        folder: of instance files.
-        own_token: of this project; an editor of the same project that is just starting has no file yet.
+        host: address of the port.
+        port: the port.
+        folder: directory of instance files.
+        own_token: token of this project; a starting Neovim of the same project has no instance file yet.
     """
     tokens = [own_token, *(i.token for i in read_all(folder) if i.port == port)]
     nonce = secrets.token_hex(16)
@@ -30,7 +30,7 @@ async def holder_of(host: str, port: int, folder: str | None, own_token: str) ->
 
 
 async def ask_proof(host: str, port: int, nonce: str) -> str | None:
-    """The `proof` that whoever listens there gives for `nonce`; None = no bridge."""
+    """Returns the proof of the process at a port for `nonce`; None if it is not a bridge."""
     try:
         async with asyncio.timeout(ANSWER_WITHIN):
             reader, writer = await asyncio.open_connection(host, port)

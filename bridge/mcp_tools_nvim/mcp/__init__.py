@@ -1,1 +1,1 @@
-"""MCP on the kernel of its SDK, which nobody else imports: requests become verbs of the editor, and calls."""
+"""MCP on the SDK's kernel: turns requests into calls and other requests to Neovim."""

@@ -1,4 +1,4 @@
-"""The editor's definitions of one kind, kept as long as their revision holds, and cut into pages."""
+"""Neovim's definitions of one kind, cached by revision and split into pages."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from typing import Any
 
 from ..errors import Code, EditorError, EditorGoneError
 from ..neovim import Editor
-from ..values import Kind, View
-from ..values import Listing as Answer
+from ..values import Kind, Listing, View
 
 PAGE_SIZE = 1000
-"""Larger than most clients' whole lists: several do not follow cursors."""
+"""Longer than most lists: several clients do not follow cursors."""
 
 DEADLINE_SECONDS = 2.0
-"""How long a list may wait for an editor that does not answer, before the last known one is served."""
+"""Maximum wait for Neovim's list, before the cached one is served."""
 
 LOADING_SECONDS = 0.02
-"""Between two looks at an editor that is loading what it offers, some hundredths of a second at a time."""
+"""Interval of requests while Neovim is loading definitions."""
 
 MAX_VIEWS = 16
-"""Lists of tools as different clients see them that are kept; each is as large as what its client may see."""
+"""Maximum cached lists for clients with different scopes."""
 
 _CURSOR = "after:"
 logger = logging.getLogger(__name__)
 
 
 class ListingError(Exception):
-    """There is no list: the editor does not answer, and none was kept."""
+    """Neovim does not answer, and no list is cached."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -42,12 +41,12 @@ class ListingError(Exception):
 
 
 class CursorError(ValueError):
-    """A cursor that was not given out here."""
+    """The cursor is not one of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """All definitions of one revision, sorted by `names`; `pages` is for whoever makes something of them."""
+    """All definitions of one revision, sorted by `names`; `pages` is a cache for the list method."""
 
     revision: int
     items: list[dict[str, Any]]
@@ -56,18 +55,18 @@ class Definitions:
     pages: dict[Any, Any] = field(default_factory=dict, compare=False)
 
 
-class Listing:
-    """Definitions of one kind.
+class DefinitionList:
+    """The list of definitions of one kind.
 
     Args:
-        editor: has them.
-        kind: which.
-        key: the member that they are sorted by.
-        deadline: seconds.
-        view: who sees them; whoever makes a listing for one tells it of changes by `change`.
+        editor: has the definitions.
+        kind: kind of the definitions.
+        key: member that they are sorted by.
+        deadline: seconds to wait for Neovim.
+        view: the client that sees the list; its owner must then call `change`. None = the full list.
 
     Attributes:
-        told: the text that whoever sees it knows of, or has been told that it is another now.
+        announced: text of the list that the client knows, or was notified of.
     """
 
     def __init__(
@@ -84,61 +83,61 @@ class Listing:
         self._deadline = deadline
         self.current: Definitions | None = None
         self.stale = True
-        self.told: str | None = None
+        self.announced: str | None = None
         self._view = view
         self._changes = 0
         if view is None:
             editor.on_changed(self._on_changed)
 
     async def refresh(self) -> Definitions:
-        """Asks the editor whether the kept list still holds.
+        """Returns the current definitions, asking Neovim whether the cached ones are up to date.
 
         Raises:
-            ListingError: the editor gave no answer and nothing is kept.
+            ListingError: Neovim does not answer and no list is cached.
         """
         held, changes = self.current, self._changes
         try:
             async with asyncio.timeout(self._deadline):
-                listing = await self._ask(held)
+                listing = await self._fetch(held)
                 while listing.loading:
                     await asyncio.sleep(LOADING_SECONDS)
-                    listing = await self._ask(held)
+                    listing = await self._fetch(held)
         except (EditorError, TimeoutError) as failure:
             if held is not None:
                 return held
             if isinstance(failure, EditorGoneError):
-                raise ListingError(Code.EDITOR_GONE, "Neovim is gone") from failure
+                raise ListingError(Code.EDITOR_GONE, "Neovim has exited") from failure
             raise ListingError(
                 Code.EDITOR_BLOCKED, "Neovim does not answer; look for a prompt in it"
             ) from failure
-        self.stale = self._changes != changes  # it may have changed since the editor answered
+        self.stale = self._changes != changes  # it may have changed since Neovim answered
         if listing.json is not None:
             self.current = held = self._read(listing.revision, listing.json)
-            if self.told is None:
-                self.told = held.text
+            if self.announced is None:
+                self.announced = held.text
         if held is None:
             raise ListingError(Code.EDITOR_GONE, f"Neovim has no list of {self._kind}")
         return held
 
     async def ensure(self) -> None:
-        """Asks the editor only when nothing is kept or a change was announced; keeps quiet about failures."""
+        """Refreshes a missing or changed list; ignores failures."""
         if self.stale:
             try:
                 await self.refresh()
             except ListingError as failure:
                 logger.debug("no list of %s: %s", self._kind, failure)
 
-    async def is_news(self) -> bool:
-        """Whether it is another list than the one that was told of; True as well when nobody can know."""
-        before = self.told
+    async def has_changed(self) -> bool:
+        """Whether the list differs from the announced one; also True when that is unknown."""
+        before = self.announced
         await self.ensure()
         if self.stale or self.current is None:
             return True
-        self.told = self.current.text
-        return self.told != before
+        self.announced = self.current.text
+        return self.announced != before
 
     def change(self) -> None:
-        """It may be another one now."""
+        """Marks the list as possibly changed."""
         self.stale = True
         self._changes += 1
 
@@ -146,7 +145,7 @@ class Listing:
         if kind == self._kind:
             self.change()
 
-    def _ask(self, held: Definitions | None) -> asyncio.Future[Answer]:
+    def _fetch(self, held: Definitions | None) -> asyncio.Future[Listing]:
         return self._editor.list(self._kind, held.revision if held else None, self._view)
 
     def _read(self, revision: int, text: str) -> Definitions:
@@ -158,31 +157,31 @@ class Listing:
 
 
 class Views:
-    """One list as different clients see it: the listings that were used last."""
+    """The most recently used lists of one kind for clients with different scopes."""
 
     def __init__(self, editor: Editor, kind: Kind) -> None:
         self._editor = editor
         self._kind: Kind = kind
-        self._listings: OrderedDict[View, Listing] = OrderedDict()
+        self._listings: OrderedDict[View, DefinitionList] = OrderedDict()
         editor.on_changed(self._on_changed)
 
-    def of(self, view: View) -> Listing:
-        """The list of a client."""
+    def of(self, view: View) -> DefinitionList:
+        """Returns the list of a client."""
         listing = self._listings.get(view)
         if listing is None:
             if len(self._listings) >= MAX_VIEWS:
                 self._listings.popitem(last=False)
-            listing = self._listings[view] = Listing(self._editor, self._kind, view=view)
+            listing = self._listings[view] = DefinitionList(self._editor, self._kind, view=view)
         else:
             self._listings.move_to_end(view)
         return listing
 
-    def scoped(self) -> dict[View, Listing]:
-        """Those that are kept of clients who asked for less than there is."""
+    def scoped(self) -> dict[View, DefinitionList]:
+        """Returns the cached lists of clients with a scope."""
         return {
             view: listing
             for view, listing in self._listings.items()
-            if view.scope is not None and view.scope.companion is None
+            if view.scope is not None and view.scope.agent is None
         }
 
     def _on_changed(self, kind: str, revision: int) -> None:
@@ -192,12 +191,13 @@ class Views:
 
 
 def page(definitions: Definitions, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
-    """The definitions after `cursor` and the cursor of the next page, if there is one.
+    """Returns the definitions after `cursor`, and the cursor of the next page, if there is one.
 
-    A cursor names the last definition of its page, so that changes between pages repeat or lose no other one.
+    A cursor contains the name of the last definition of its page, so that a change between two pages
+    neither repeats nor skips other definitions.
 
     Raises:
-        CursorError: the cursor was not given out here.
+        CursorError: the cursor is not one of ours.
     """
     start = 0 if cursor is None else bisect.bisect_right(definitions.names, _read_cursor(cursor))
     end = start + PAGE_SIZE

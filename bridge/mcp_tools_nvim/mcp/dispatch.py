@@ -1,4 +1,4 @@
-"""The dispatch of one message: what the SDK is given of it, and the ways back to its client."""
+"""One inbound message as the SDK gets it, and the ways to send messages to its client."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .. import jsonrpc
 from ..values import Scope
 
 MAX_TOKEN = 1024
-"""Characters of a progress token, or bits: each progress repeats it, so who sends a longer one gets none."""
+"""Maximum characters (or bits) of a progress token, which every progress repeats; longer ones are ignored."""
 
 _ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
 _TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)
 
 
-class Ask(Protocol):
+class SendRequest(Protocol):
     """Sends a request to the client and waits for its answer."""
 
     def __call__(
@@ -39,21 +39,20 @@ class Push(Protocol):
 
 
 class KeyedPush(Push, Protocol):
-    """A push towards a stream that can wait long for its reader."""
+    """A push to a stream that may have no reader for long."""
 
     def __call__(self, data: bytes, *, droppable: bool = False, key: str | None = None) -> None:
-        """`key`: a message with the same one that still waits makes this one superfluous."""
+        """`key`: skip the message while an unsent one has the same key."""
 
 
 class Dispatch:
-    """One inbound message to the SDK (its `DispatchContext`), and to our handlers the way back to the client.
+    """One inbound message (the SDK's `DispatchContext`), and the way back to its client.
 
     Attributes:
-        scope: what lives as long as the client's connection, where the client has no session.
-        encoded: set by a handler that has the result as JSON text already, in parts; used instead of the
-            returned dict.
-        early: what the handler has to make a result of, because its work is done already.
-        within: what the client asked to be shown of the tools.
+        store: dict that lives as long as the connection of a client without a session.
+        encoded: the result as JSON text in parts, set by a handler; replaces its returned dict.
+        early: outcome of the fast path, from which the handler makes the result.
+        within: scope of the client.
     """
 
     def __init__(
@@ -61,13 +60,13 @@ class Dispatch:
         request_id: jsonrpc.RequestId | None,
         params: Mapping[str, Any] | None,
         push: Push | None = None,
-        ask: Ask | None = None,
+        ask: SendRequest | None = None,
         hang_up: Callable[[], None] | None = None,
-        scope: dict[str, Any] | None = None,
+        store: dict[str, Any] | None = None,
         within: Scope | None = None,
     ) -> None:
         self.request_id = request_id
-        self.scope = scope
+        self.store = store
         self.within = within
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
         self.encoded: tuple[bytes, ...] | None = None
@@ -80,7 +79,7 @@ class Dispatch:
 
     @property
     def message_metadata(self) -> ServerMessageMetadata:
-        """For the SDK. (Not kept: a circle would keep the whole request until a collection.)"""
+        """Metadata for the SDK. Not cached: a reference cycle would keep the request in memory."""
         close = None if self._hang_up is None else self._close_stream
         return ServerMessageMetadata(request_context=self, close_sse_stream=close)
 
@@ -93,18 +92,18 @@ class Dispatch:
 
     @property
     def can_send_request(self) -> bool:
-        """Whether the client can be asked something now."""
+        """Whether requests can be sent to the client now."""
         return self._ask is not None
 
     def send(self, method: str, params: Mapping[str, Any] | None, *, droppable: bool = True) -> None:
-        """A notification that belongs to this request; never waits."""
+        """Sends a notification that belongs to this request; never waits."""
         if self._push is not None:
             self._push(jsonrpc.dumps(jsonrpc.notification(method, params)), droppable=droppable)
 
     def send_progress(
         self, done: float, total: float | None, message: str | None, meta: dict[str, Any] | None = None
     ) -> None:
-        """Progress, if the client wants any; never waits."""
+        """Sends progress, if the client sent a progress token; never waits."""
         token = _progress_token(self._params)
         if token is None:
             return
@@ -120,17 +119,17 @@ class Dispatch:
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> None:
-        """The SDK's way to `send`."""
+        """Implements the SDK's method with `send`."""
         self.send(method, params)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """The SDK's way to `send_progress`."""
+        """Implements the SDK's method with `send_progress`."""
         self.send_progress(progress, total, message)
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Asks the client over this request's own stream."""
+        """Sends a request over the stream of this request."""
         if self._ask is None:
             raise NoBackChannelError(method)
         return await _ask(self._ask, method, params, opts)
@@ -143,12 +142,12 @@ class Dispatch:
 class Standalone:
     """The SDK's `Outbound` of a session: messages that belong to no request."""
 
-    def __init__(self, push: KeyedPush, ask: Ask) -> None:
+    def __init__(self, push: KeyedPush, ask: SendRequest) -> None:
         self._push = push
         self._ask = ask
 
-    def tell(self, method: str, params: Mapping[str, Any], key: str) -> None:
-        """Sends a notification, unless one with this key waits to be read; never waits."""
+    def notify_client(self, method: str, params: Mapping[str, Any], key: str) -> None:
+        """Sends a notification, unless an unsent one has the same key; never waits."""
         self._push(jsonrpc.dumps(jsonrpc.notification(method, params)), key=key)
 
     async def notify(
@@ -160,12 +159,12 @@ class Standalone:
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Asks the client."""
+        """Sends a request over the standalone stream."""
         return await _ask(self._ask, method, params, opts)
 
 
 async def _ask(
-    ask: Ask, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None
+    ask: SendRequest, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None
 ) -> dict[str, Any]:
     answer = await ask(method, params, (opts or {}).get("timeout"))
     if answer.error is not None:

@@ -1,10 +1,7 @@
-"""The fast path of `tools/call`: a plain call goes straight to its tool, and a text comes back as JSON.
+"""The fast path of `tools/call`, which bypasses the SDK's models of calls and results.
 
-Receives: calls as their messages have them. Sends: them to `execute.py`; what they came to as JSON text, or
-as an early outcome for the handler in `methods/tools.py`, which then runs nothing.
-Does not know about: what a call that is not plain is refused with, how errors look; the kernel does.
-
-The SDK's models of a call and its result are a quarter of a call, and say nothing that is not known here.
+They take a quarter of a call's time. A plain call runs at once, and a text result is serialized here. Any
+other outcome is left to the handler in `methods.py` (`Dispatch.early`), which then does not run the call.
 """
 
 from __future__ import annotations
@@ -17,13 +14,13 @@ from mcp_types.methods import serialize_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from .. import jsonrpc
-from ..calls.arguments import refused
+from ..calls.arguments import refuse_arguments
 from ..calls.runner import Calls
 from ..values import Outcome
 from . import execute
 from .inputs import InputRequiredError
 from .request import Caller
-from .tool_results import tool_result
+from .results import tool_result
 
 METHOD = "tools/call"
 
@@ -31,8 +28,8 @@ _MEMBERS = frozenset({"name", "arguments", "_meta"})
 _TEXT, _VALUE = "a text", {"a": "value"}
 
 
-def is_plain(params: Mapping[str, Any]) -> bool:
-    """Whether the SDK would take these parameters of a session's call, and reads nothing else in them."""
+def is_plain_call(params: Mapping[str, Any]) -> bool:
+    """Whether the SDK would accept these parameters, and no member needs its models."""
     if not params.keys() <= _MEMBERS:
         return False
     arguments, meta = params.get("arguments"), params.get("_meta")
@@ -42,7 +39,7 @@ def is_plain(params: Mapping[str, Any]) -> bool:
 
 
 class _Frame(NamedTuple):
-    """A result as JSON text, without what it holds: its text, and for `typed` its structured content."""
+    """The JSON text around a result's text, and for `typed` also around its structured content."""
 
     before: bytes
     after: bytes
@@ -52,11 +49,11 @@ class _Frame(NamedTuple):
 
 
 class FastPath:
-    """See the head of this file.
+    """Runs plain calls.
 
     Args:
         calls: runs tools.
-        server_info: of the server, which results of the stateless era are stamped with.
+        server_info: server information that results of the stateless era contain.
     """
 
     def __init__(self, calls: Calls, server_info: Mapping[str, Any]) -> None:
@@ -65,14 +62,14 @@ class FastPath:
         self._frames: dict[str, _Frame] = {}
 
     async def run(self, caller: Caller) -> bool:
-        """Runs a plain call; False leaves the answer to the kernel, either way the tool has run if it may."""
+        """Runs a plain call. Returns False when the kernel must make the answer of the finished call."""
         params, dispatch = caller.params, caller.dispatch
         arguments = params.get("arguments") or {}
-        if (failure := refused(arguments)) is not None:
+        if (failure := refuse_arguments(arguments)) is not None:
             dispatch.early = failure
             return False
         try:
-            outcome = await execute.run(self._calls, caller, params["name"], arguments)
+            outcome = await execute.run_call(self._calls, caller, params["name"], arguments)
         except InputRequiredError as required:
             dispatch.early = required
             return False
@@ -90,7 +87,7 @@ class FastPath:
         if not outcome.structured:
             return frame.before, jsonrpc.dumps(text), frame.after
         if text[:1] != "{":
-            return None  # versions differ in what they allow
+            return None  # protocol versions differ
         try:
             value = jsonrpc.dumps(jsonrpc.loads(text))
         except ValueError:
@@ -99,15 +96,15 @@ class FastPath:
 
     def _add_frame(self, version: str) -> _Frame:
         text, value = jsonrpc.dumps(_TEXT), jsonrpc.dumps(_VALUE)
-        before, _, after = self._shaped(version, Outcome("done", "text", _TEXT)).partition(text)
-        typed = self._shaped(version, Outcome("done", "json", _TEXT), structuredContent=_VALUE)
+        before, _, after = self._serialized(version, Outcome("done", "text", _TEXT)).partition(text)
+        typed = self._serialized(version, Outcome("done", "json", _TEXT), structuredContent=_VALUE)
         before_typed, _, rest = typed.partition(text)
         between, _, after_typed = rest.partition(value)
         frame = self._frames[version] = _Frame(before, after, before_typed, between, after_typed)
         return frame
 
-    def _shaped(self, version: str, outcome: Outcome, **more: Any) -> bytes:
-        """A result as the kernel would send it."""
+    def _serialized(self, version: str, outcome: Outcome, **more: Any) -> bytes:
+        """Returns a result as the kernel would serialize it."""
         result = serialize_server_result(METHOD, version, tool_result(outcome) | more)
         if version in MODERN_PROTOCOL_VERSIONS:
             result["_meta"] = {SERVER_INFO_META_KEY: self._server_info}

@@ -1,6 +1,6 @@
-"""What a call asks its client for (elicitation, sampling, roots), in both eras.
+"""Questions of a call to its client (elicitation, sampling, roots), in both eras.
 
-A state names {life of the editor, call, question}. What cannot be opened or names nothing is refused.
+In the stateless era a sealed request state names the run of Neovim, the call and the question.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from ..calls.runner import Calls
 from ..errors import Code
 from ..values import CallRequest, Outcome, Parked
 from .dispatch import Dispatch
-from .request import Caller, Context, is_stateless
+from .request import Caller, RequestContext, is_stateless
 
 SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
-"""A person types, a model thinks: they take as long as they take."""
+"""Methods without a timeout: a user or a model answers them."""
 
 _KEY_LABEL = b"mcp-tools.nvim request state 1"
 
 
 class InputRequiredError(Exception):
-    """Ends a leg through any handler; `Legs` makes the result of it."""
+    """Raised through any handler when a call needs answers; `RequestStates` makes the result."""
 
     def __init__(self, parked: Parked) -> None:
-        super().__init__("the client has to come back with its answers")
+        super().__init__("the client must send the request again with its answers")
         self.parked = parked
 
 
-class Legs:
-    """Middleware: seals and opens the states of the stateless era.
+class RequestStates:
+    """Middleware that seals and opens request states of the stateless era.
 
     Args:
-        token: key and principal of the seal come from it.
-        boot: of the editor.
-        seconds: how long a state holds.
+        token: key and principal of the seal are derived from it.
+        boot: id of the run of Neovim.
+        seconds: how long a state is valid.
     """
 
     def __init__(self, token: str, boot: str, seconds: float) -> None:
         self._boot = boot
-        # As for session ids; but clients, who all know the token, must not make it, and nobody misses it
-        # afterwards: a call ends with the process that runs it.
+        # Random, unlike the key of session ids: clients know the token and must not be able to make states,
+        # and a call ends with this process.
         key = hmac.digest(_KEY_LABEL, secrets.token_bytes(32) + token.encode(), "sha256")
         holder = hashlib.sha256(token.encode()).hexdigest()
         security = RequestStateSecurity(keys=[key], ttl=seconds, bind_principal=lambda _: holder)
@@ -64,17 +64,17 @@ class Legs:
 
     def install(self, server: Server[Any]) -> None:
         """Adds the middleware."""
-        server.middleware.append(self._sealed)  # type: ignore[arg-type]  # any awaitable will do
+        server.middleware.append(self._with_state)  # type: ignore[arg-type]  # any awaitable will do
 
-    def _sealed(self, ctx: Context, call_next: CallNext) -> Awaitable[HandlerResult]:
+    def _with_state(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
         if ctx.method not in INPUT_REQUIRED_METHODS or not is_stateless(ctx):
-            return call_next(ctx)  # no coroutine of its own: every call of a session passes here
-        return self._seal(ctx, partial(self._leg, call_next))
+            return call_next(ctx)  # not a coroutine itself, to save time on every call
+        return self._seal(ctx, partial(self._resume_or_run, call_next))
 
-    async def _leg(self, call_next: CallNext, ctx: Context) -> HandlerResult:
+    async def _resume_or_run(self, call_next: CallNext, ctx: RequestContext) -> HandlerResult:
         state = _state(ctx.params or {})
         if state is not None and state["boot"] != self._boot:
-            raise _expired()
+            raise _expired_error()
         try:
             return await call_next(ctx)
         except InputRequiredError as required:
@@ -87,25 +87,25 @@ class Legs:
             }
 
 
-async def run_leg(calls: Calls, caller: Caller, request: CallRequest, observer: Observer) -> Outcome:
-    """Runs a call of the stateless era, or goes on with it.
+async def run_or_resume(calls: Calls, caller: Caller, request: CallRequest, observer: Observer) -> Outcome:
+    """Runs or continues a call of the stateless era.
 
     Raises:
-        InputRequiredError: it asks for something.
-        MCPError: the state names no call, or the client lacks a capability.
+        InputRequiredError: the call asks its client something.
+        MCPError: the state does not name a call, or the client lacks a capability.
     """
     answers = _answers(caller.params.get("inputResponses"))
     state = _state(caller.params)
     result: Outcome | Parked | None
     if state is None:
-        result = await calls.run_leg(request, observer)
+        result = await calls.run_attempt(request, observer)
         if isinstance(result, Parked) and result.inputs.requests.keys() <= answers.keys():
-            # The client knew what it would be asked for.
+            # The client has sent the answers in advance.
             result = await calls.resume(result.task_id, result.inputs.seq, answers, observer)
     else:
         result = await calls.resume(state["task"], state["seq"], answers, observer)
     if result is None:
-        raise _expired()
+        raise _expired_error()
     if isinstance(result, Parked):
         raise InputRequiredError(result)
     error = result.error
@@ -116,11 +116,11 @@ async def run_leg(calls: Calls, caller: Caller, request: CallRequest, observer: 
 
 
 async def ask(dispatch: Dispatch, seconds: float, requests: dict[str, Any]) -> dict[str, Any]:
-    """Asks the client of a session for everything at once.
+    """Sends all questions of a call to the client of a session and returns the answers.
 
     Args:
-        dispatch: of the client's own request, over whose stream it is asked.
-        seconds: how long the client may take where no person or model answers.
+        dispatch: of the client's request; the questions are sent over its stream.
+        seconds: timeout of methods not in SLOW_METHODS.
         requests: `{key: {method, params?}}`.
     """
     answers = await asyncio.gather(*(_ask(dispatch, seconds, request) for request in requests.values()))
@@ -132,15 +132,15 @@ async def _ask(dispatch: Dispatch, seconds: float, request: dict[str, Any]) -> d
     options: CallOptions = {} if method in SLOW_METHODS else {"timeout": seconds}
     try:
         return {"result": await dispatch.send_raw_request(method, request.get("params") or None, options)}
-    except MCPError as refusal:
-        return {"error": refusal.error.model_dump(mode="json", exclude_none=True)}
+    except MCPError as mcp_error:
+        return {"error": mcp_error.error.model_dump(mode="json", exclude_none=True)}
     except TimeoutError:
         text = f"no answer within {seconds:g} s"
         return {"error": {"code": jsonrpc.REQUEST_TIMEOUT, "message": text}}
 
 
 def _state(params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a state says that was opened, hence is our own."""
+    """Returns the contents of a request state, which the middleware has verified."""
     text = params.get("requestState")
     state: dict[str, Any] | None = None if text is None else json.loads(text)
     return state
@@ -150,7 +150,7 @@ def _answers(given: Any) -> dict[str, Any]:
     return {key: {"result": value} for key, value in given.items()} if isinstance(given, dict) else {}
 
 
-def _expired() -> MCPError:
-    # The same words as for a seal that does not open.
+def _expired_error() -> MCPError:
+    # The same message as the SDK's for an invalid seal.
     text, data = "Invalid or expired requestState", {"reason": "invalid_request_state"}
     return MCPError(jsonrpc.INVALID_PARAMS, text, data)

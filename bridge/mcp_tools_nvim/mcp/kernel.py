@@ -1,11 +1,12 @@
-"""The SDK as a kernel for both eras: sessions' clients, and requests that carry everything themselves.
+"""The SDK as the kernel of both eras: clients of sessions, and stateless requests.
 
-Receives: checked JSON-RPC messages and their `Dispatch`. Sends: results as plain dicts, or `Rejection`s.
-Does not know about: HTTP responses, the editor. Imported late (about a second); see `loader.py`.
+It serves valid JSON-RPC messages, and returns results as dicts or a `Rejection`. Its import takes about a
+second; see `loader.py`.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,24 +41,31 @@ from pydantic import ValidationError
 
 from .. import jsonrpc
 from ..values import Scope
-from . import fast_path, invalid_params
-from .capabilities import well_formed
-from .dispatch import Ask, Dispatch, KeyedPush, Standalone
-from .fast_path import FastPath, is_plain
+from . import fast_path
+from .dispatch import Dispatch, KeyedPush, SendRequest, Standalone
+from .fast_path import FastPath, is_plain_call
 from .request import Caller
 
 MAX_KEPT_IDENTITY = 16 * 1024
-"""Characters of what a client without a session says of itself, beyond which that is read anew each time."""
+"""Maximum characters of a stateless client's identity that is cached."""
+
+MAX_FIELDS = 5
+"""Maximum invalid fields in an error. An invalid union has faults in the fields of all its members."""
+
+MAX_FIELD = 200
+"""Maximum characters of a field's path in an error."""
 
 _BATCH_VERSION = "2025-03-26"
 _PRIMING_VERSION = "2025-11-25"
 
 _LIFESPAN: dict[str, Any] = {}
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a stateless request is not served."""
+    """Why a stateless request is refused."""
 
     status: int
     code: int
@@ -66,9 +74,11 @@ class Rejection:
 
 
 class Peer:
-    """The client at the other end of a session, as the SDK sees it."""
+    """The SDK's side of a session's client."""
 
-    def __init__(self, server: Server[Any], fast: FastPath, key: str, push: KeyedPush, ask: Ask) -> None:
+    def __init__(
+        self, server: Server[Any], fast: FastPath, key: str, push: KeyedPush, ask: SendRequest
+    ) -> None:
         self._connection = Connection.for_loop(Standalone(push, ask), session_id=key)
         self._fast_path = fast
         options = server.create_initialization_options()
@@ -81,12 +91,12 @@ class Peer:
 
     @property
     def may_batch(self) -> bool:
-        """Whether the client may send several messages in one body: only one version has that."""
+        """Whether the client may send batches, which only one protocol version has."""
         return self.version == _BATCH_VERSION
 
     @property
     def expects_priming(self) -> bool:
-        """Whether the client understands an empty event at the begin of a stream."""
+        """Whether the client accepts an empty event at the begin of a stream."""
         return _expects_priming(self.version)
 
     @property
@@ -96,15 +106,15 @@ class Peer:
 
     @property
     def identity(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Client information and capabilities, as the client declared them; empty before `initialize`."""
+        """Declared client information and capabilities; empty before `initialize`."""
         params = self._connection.client_params
         return ({}, {}) if params is None else (_dump(params.client_info), _dump(params.capabilities))
 
     def revive(self, version: str, client: dict[str, Any], capabilities: dict[str, Any]) -> None:
-        """Makes it the client that was initialized with these in an earlier life of the session.
+        """Restores the state of a client that was initialized before a restart of the bridge.
 
         Raises:
-            ValueError: they are not what a client can have declared.
+            ValueError: the values are not valid.
         """
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
             raise ValueError(f"unknown protocol version {version}")
@@ -123,7 +133,7 @@ class Peer:
             request.method == fast_path.METHOD
             and self._connection.initialize_accepted
             and params is not None
-            and is_plain(params)
+            and is_plain_call(params)
             and await self._fast_path.run(Caller(self._connection, dispatch, params))
         ):
             return {}
@@ -137,12 +147,12 @@ class Peer:
         await self._runner.on_notify(dispatch, notification.method, notification.params)
 
     async def close(self) -> None:
-        """Runs the clean-up that handlers left with the connection."""
+        """Runs clean-up functions that handlers registered with the connection."""
         await aclose_shielded(self._connection)
 
 
 class _Client(NamedTuple):
-    """A client without a session; `well_formed`: the SDK has nothing against what it says of itself."""
+    """A client without a session; `well_formed`: its identity passes the SDK's validation."""
 
     identity: tuple[str, Any, Any]
     connection: Connection
@@ -155,10 +165,10 @@ class Kernel:
 
     Args:
         server: built by `server.py`.
-        schema: gives the schema of a tool that a client may see, if parameter headers are checked against it.
-        stop: ends what the server keeps open (subscription streams).
+        schema: returns the schema of a visible tool, if parameter headers are checked against it.
+        stop: ends the subscription streams.
         fast: the fast path of `tools/call`.
-        companion_server: gives that of a companion, by its name.
+        agent_server: returns the server of a terminal agent, by its name.
     """
 
     handshake_versions = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
@@ -171,34 +181,34 @@ class Kernel:
         schema: Callable[[str, Scope | None], Awaitable[dict[str, Any] | None]],
         stop: Callable[[], None],
         fast: FastPath,
-        companion_server: Callable[[str], Server[Any]],
+        agent_server: Callable[[str], Server[Any]],
     ) -> None:
         self.server = server
-        self._companion_server = companion_server
+        self._agent_server = agent_server
         self.stop = stop
         self._schema = schema
         self._fast_path = fast
 
-    def connect(self, key: str, push: KeyedPush, ask: Ask, companion: str | None = None) -> Peer:
-        """A new session's client; that of a `companion` has a server of its own."""
-        server = self.server if companion is None else self._companion_server(companion)
+    def connect(self, key: str, push: KeyedPush, ask: SendRequest, agent: str | None = None) -> Peer:
+        """Creates the client of a new session; a terminal agent has its own server."""
+        server = self.server if agent is None else self._agent_server(agent)
         return Peer(server, self._fast_path, key, push, ask)
 
     async def route(
         self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None = None
     ) -> InboundModernRoute | Rejection:
-        """Checks envelope and headers of a stateless request."""
+        """Validates envelope and headers of a stateless request."""
         if repeated := find_duplicated_routing_header(headers.items()):
             return Rejection(400, HEADER_MISMATCH, f"{repeated} header appears more than once")
         body = {"method": request.method, "params": request.params}
-        verdict = classify_inbound_request(body, headers=headers)  # aiohttp's: names in any case
+        verdict = classify_inbound_request(body, headers=headers)  # `headers` is case-insensitive
         if isinstance(verdict, InboundLadderRejection):
             return _rejection(verdict)
         mismatch = await self._parameter_mismatch(request, headers, within)
         return verdict if mismatch is None else mismatch
 
     def unserved_version(self, version: str) -> Rejection | None:
-        """The refusal of a stateless protocol version that is not served."""
+        """Returns the rejection of an unsupported stateless protocol version; else None."""
         rejection = unsupported_protocol_version_rejection(version)
         return None if rejection is None else _rejection(rejection)
 
@@ -206,13 +216,13 @@ class Kernel:
         self, route: InboundModernRoute, dispatch: Dispatch, request: jsonrpc.Request
     ) -> dict[str, Any]:
         """Serves a stateless request; raises whatever the handler raises."""
-        client = self._client(route, {} if dispatch.scope is None else dispatch.scope)
+        client = self._client(route, {} if dispatch.store is None else dispatch.store)
         params = request.params
         if (
             request.method == fast_path.METHOD
             and client.well_formed
             and params is not None
-            and is_plain(params)
+            and is_plain_call(params)
             and LOG_LEVEL_META_KEY not in params["_meta"]
             and await self._fast_path.run(Caller(client.connection, dispatch, params))
         ):
@@ -221,21 +231,21 @@ class Kernel:
 
     @staticmethod
     def error(id_: jsonrpc.RequestId, failure: Exception) -> dict[str, Any]:
-        """The answer to a request whose handler raised; unexpected failures are logged, not told."""
+        """Returns the answer to a request whose handler raised; unexpected errors are logged and hidden."""
         if isinstance(failure, ValidationError):
-            return jsonrpc.error(id_, jsonrpc.INVALID_PARAMS, *invalid_params.describe(failure))
+            return jsonrpc.error(id_, jsonrpc.INVALID_PARAMS, *_describe_invalid(failure))
         data = modern_error_data(failure)
         return jsonrpc.error(id_, data.code, data.message, data.data)
 
     @staticmethod
     def status_of(answer: dict[str, Any]) -> int:
-        """The HTTP status of a stateless answer."""
+        """Returns the HTTP status of a stateless answer."""
         return ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
 
     def _client(self, route: InboundModernRoute, scope: dict[str, Any]) -> _Client:
-        """The SDK's view of a client without a session: the same while the HTTP connection says the same.
+        """Returns the SDK's objects of a stateless client, cached while its identity stays the same.
 
-        Nothing is to be unwound after a request: handlers leave things with the connections of sessions only.
+        They need no clean-up after a request: handlers register it for sessions only.
         """
         identity = (route.protocol_version, route.client_info, route.client_capabilities)
         known: _Client | None = scope.get("client")
@@ -256,12 +266,50 @@ class Kernel:
         if request.method != "tools/call" or not isinstance(name, str):
             return None
         if not isinstance(arguments, dict):
-            return None  # malformed: the handler's own check says so better
+            return None  # the handler reports it better
         schema = await self._schema(name, within)
         if schema is None:
             return None
         rejection = validate_mcp_param_headers(schema, arguments, headers)
         return None if rejection is None else _rejection(rejection)
+
+
+def well_formed(params: dict[str, Any]) -> dict[str, Any]:
+    """Returns the parameters, without malformed extensions, for which the SDK would reject the client."""
+    capabilities = params.get("capabilities")
+    if not isinstance(capabilities, dict):
+        return params
+    kept = dict(capabilities)
+    for place in ("extensions", "experimental"):
+        if place not in kept:
+            continue
+        declared = kept[place]
+        if not isinstance(declared, dict):
+            logger.info("ignored the client's capabilities.%s: not an object", place)
+            del kept[place]
+        elif malformed := [name for name, value in declared.items() if not isinstance(value, dict)]:
+            names = ", ".join(map(ascii, malformed))[:200]
+            logger.info("ignored malformed members of the client's capabilities.%s: %s", place, names)
+            kept[place] = {name: value for name, value in declared.items() if isinstance(value, dict)}
+    return params if kept == capabilities else {**params, "capabilities": kept}
+
+
+def _describe_invalid(failure: ValidationError) -> tuple[str, dict[str, Any]]:
+    """Returns message and data of the error for invalid parameters."""
+    faults = [
+        {"field": _field(fault["loc"]), "message": fault["msg"]}
+        for fault in failure.errors(include_url=False, include_context=False, include_input=False)[
+            :MAX_FIELDS
+        ]
+    ]
+    text = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults)
+    return f"Invalid request parameters: {text}", {"errors": faults}
+
+
+def _field(location: tuple[int | str, ...]) -> str:
+    parts = location[1:] if location[:1] == ("params",) else location
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return path.removeprefix(".")[:MAX_FIELD] or "(root)"
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""Tells every client that a list changed: sessions by `broadcast`, subscription streams by the SDK's bus."""
+"""Notifies clients of changed lists: sessions by `broadcast`, subscription streams by the SDK's bus."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mcp.server.subscriptions import (
 )
 
 from ..values import View
-from .definitions import Listing
+from .definitions import DefinitionList
 
 CHANGE_DELAY_SECONDS = 0.05
-"""Registrations come in bursts; one announcement for all of them."""
+"""Registrations come in bursts, which get one notification."""
 
 TOOLS = "notifications/tools/list_changed"
 
@@ -34,18 +34,18 @@ class Broadcast(Protocol):
     """Sends a notification without parameters to every session."""
 
     def __call__(self, method: str, concerned: Callable[[View], bool] | None = None) -> None:
-        """`concerned`: to which of them; all when left out."""
+        """`concerned`: selects sessions; None = all."""
 
 
 class Announcer:
-    """See the head of this file.
+    """Notifies clients of changed lists.
 
     Args:
-        broadcast: reaches the sessions.
-        scoped: the lists of tools of those who asked for less than there is.
+        broadcast: notifies sessions.
+        scoped: returns the lists of tools of clients with a scope.
     """
 
-    def __init__(self, broadcast: Broadcast, scoped: Callable[[], dict[View, Listing]]) -> None:
+    def __init__(self, broadcast: Broadcast, scoped: Callable[[], dict[View, DefinitionList]]) -> None:
         self.bus = InMemorySubscriptionBus()
         self._broadcast = broadcast
         self._scoped = scoped
@@ -54,7 +54,7 @@ class Announcer:
         self._publishing: set[asyncio.Task[None]] = set()
 
     def changed(self, kind: str, revision: int) -> None:
-        """The editor's event; kinds that are not advertised are nobody's business."""
+        """Handles Neovim's event of a change; kinds without a notification are ignored."""
         if kind not in _ANNOUNCED:
             return
         method, event = _ANNOUNCED[kind]
@@ -63,11 +63,11 @@ class Announcer:
             self._timer = asyncio.get_running_loop().call_later(CHANGE_DELAY_SECONDS, self._announce)
 
     def publish(self, event: ServerEvent) -> None:
-        """Puts an event on the bus, for those streams that asked for it."""
+        """Sends an event to the streams that listen for it."""
         self._spawn(self.bus.publish(event))
 
     def stop(self) -> None:
-        """Nothing more is announced."""
+        """Stops pending notifications."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -82,10 +82,10 @@ class Announcer:
         scoped = self._scoped() if method == TOOLS else {}
         self._broadcast(method, (lambda view: view not in scoped) if scoped else None)
         for view, listing in scoped.items():
-            self._spawn(self._announce_if_news(view, listing))
+            self._spawn(self._announce_if_changed(view, listing))
 
-    async def _announce_if_news(self, view: View, listing: Listing) -> None:
-        if await listing.is_news():
+    async def _announce_if_changed(self, view: View, listing: DefinitionList) -> None:
+        if await listing.has_changed():
             self._broadcast(TOOLS, lambda other: other == view)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""Builds the kernel with the first request that needs it, after the SDK has been loaded."""
+"""Imports the SDK and builds the kernel for the first request that needs it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Loader:
-    """Makes the kernel once.
+    """Builds the kernel once.
 
     Args:
-        build: makes it, once the SDK is there.
+        build: builds it after the import of the SDK.
     """
 
     def __init__(self, build: Callable[[], Kernel]) -> None:
@@ -25,23 +25,23 @@ class Loader:
         self.kernel: Kernel | None = None
 
     async def load(self) -> Kernel:
-        """The kernel, as soon as it is there; all who wait share one import, a failed one is tried again."""
+        """Returns the kernel, waiting for the import, which all callers share; retries a failed one."""
         if self.kernel is None:
             return await asyncio.shield(self.begin())
         return self.kernel
 
     def begin(self) -> asyncio.Task[Kernel]:
-        """Starts the import, unless it runs or has succeeded."""
+        """Starts the import, unless it is running or has succeeded."""
         if self._loading is None or (self._loading.done() and self.kernel is None):
             self._loading = asyncio.get_running_loop().create_task(self._load())
         return self._loading
 
     def stop(self) -> None:
-        """Ends what the server keeps open."""
+        """Ends the subscription streams."""
         if self.kernel is not None:
             self.kernel.stop()
 
     async def _load(self) -> Kernel:
-        await sdk.load(f"{__package__}.server")
+        await sdk.import_sdk(f"{__package__}.server")
         self.kernel = self._build()
         return self.kernel

@@ -1,4 +1,4 @@
-"""The SDK server of the bridge, put together from `methods/`; nothing in it knows a tool by name."""
+"""Builds the SDK server of the bridge from the handlers of all methods."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from .. import __version__
 from ..calls.runner import Calls
 from ..neovim import Editor
 from ..values import ServerInfo, Settings
-from . import observer
+from .execute import set_log_level
 from .fast_path import FastPath
-from .inputs import Legs
+from .inputs import RequestStates
 from .list_changed import Announcer, Broadcast
-from .methods.prompts import Prompts
-from .methods.resources import Resources
-from .methods.subscriptions import Subscriptions
-from .methods.tools import Tools
+from .methods import Prompts, Resources, Tools
 from .pages import Lists
+from .subscriptions import Subscriptions
 
 NAME = "mcp-tools.nvim"
 
 
 class BridgeServer(Server[Any]):
-    """The SDK's server, but it announces that its lists change, and its stamp is not copied in depth."""
+    """The SDK's server, with `listChanged` capabilities and a cached server stamp."""
 
     @cached_property
     def _stamp(self) -> dict[str, Any]:
@@ -37,7 +35,7 @@ class BridgeServer(Server[Any]):
 
     @property
     def server_info_stamp(self) -> dict[str, Any]:
-        """Name and version, in every result of the stateless era; flat, so that a copy is its owner's."""
+        """Name and version, contained in every result of the stateless era. A copy for each caller."""
         return dict(self._stamp)
 
     def create_initialization_options(
@@ -46,22 +44,22 @@ class BridgeServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """What `initialize` answers with."""
+        """Returns the options of `initialize`."""
         changes = notification_options or NotificationOptions(True, True, True)
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
 
 class Assembly:
-    """The server and what its owner needs beside it.
+    """The server and its parts.
 
     Args:
-        editor: asked for definitions.
-        calls: runs tools, and what else has a handler in the editor.
-        settings: the instructions for clients, limits.
+        editor: has the definitions.
+        calls: runs tools and other handlers in Neovim.
+        settings: instructions for clients, and limits.
         broadcast: sends a notification without parameters to sessions.
-        token: what clients authenticate with.
-        boot: id of this life of the editor.
-        server_info: what a companion's agent is told that it has found, by the companion's name.
+        token: the token of clients.
+        boot: id of the run of Neovim.
+        server_info: returns the server information that an agent gets, by its name.
     """
 
     def __init__(
@@ -72,11 +70,11 @@ class Assembly:
         broadcast: Broadcast,
         token: str,
         boot: str,
-        server_info: Callable[[str], ServerInfo | None] = lambda companion: None,
+        server_info: Callable[[str], ServerInfo | None] = lambda agent: None,
     ) -> None:
         self._server_info = server_info
-        self._companion_servers: dict[ServerInfo, BridgeServer] = {}
-        self.legs = Legs(token, boot, max(1.0, settings.limits.parked / 1000))
+        self._agent_servers: dict[ServerInfo, BridgeServer] = {}
+        self.legs = RequestStates(token, boot, max(1.0, settings.limits.parked / 1000))
         self.tools = Tools(editor, calls, settings.tool_prefix)
         self.announcer = Announcer(broadcast, self.tools.scoped)
         self.listen = ListenHandler(self.announcer.bus)
@@ -93,20 +91,20 @@ class Assembly:
         self.announcer.stop()
         self.listen.close()
 
-    def companion_server(self, companion: str) -> BridgeServer:
-        """The server of a companion's agents: it has tools, and nothing else that one could ask for."""
-        info = self._server_info(companion) or ServerInfo(NAME, __version__)
-        server = self._companion_servers.get(info)
+    def agent_server(self, agent: str) -> BridgeServer:
+        """Returns the server of a terminal agent, which has tools only."""
+        info = self._server_info(agent) or ServerInfo(NAME, __version__)
+        server = self._agent_servers.get(info)
         if server is None:
             server = BridgeServer(info.name, version=info.version, title=info.title)
             server.middleware.clear()
             Lists({"tools/list": self.tools.pages}).install(server)
             server.add_request_handler("tools/call", types.CallToolRequestParams, self.tools.call)
-            self._companion_servers[info] = server
+            self._agent_servers[info] = server
         return server
 
     def _build(self, instructions: str) -> BridgeServer:
-        """The SDK server. Capabilities follow from the handlers that it has."""
+        """Builds the SDK server. Its handlers determine the capabilities."""
         server = BridgeServer(
             NAME,
             version=__version__,
@@ -114,7 +112,7 @@ class Assembly:
             on_subscriptions_listen=self.subscriptions.listen,
             get_tool_input_schema=self.tools.input_schema,
         )
-        server.middleware.clear()  # the SDK's tracing costs 11 µs per call and has no exporter here
+        server.middleware.clear()  # removes the SDK's tracing, which takes 11 µs per call and is not used
         self.legs.install(server)
         lists = {
             "tools/list": self.tools.pages,
@@ -130,5 +128,5 @@ class Assembly:
         add("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         add("prompts/get", types.GetPromptRequestParams, self.prompts.get)
         add("completion/complete", types.CompleteRequestParams, self.prompts.complete)
-        add("logging/setLevel", types.SetLevelRequestParams, observer.set_level)
+        add("logging/setLevel", types.SetLevelRequestParams, set_log_level)
         return server

@@ -1,4 +1,4 @@
-"""Mounted MCP servers: this process is their client, and the editor exposes their tools.
+"""Mounted MCP servers: the bridge is their client, and Neovim exposes their tools.
 
-Only `loader` is imported at start-up; the rest, and with it the SDK, comes with the first mount.
+Only `loader` is imported at start-up; the rest, and the SDK, is imported with the first mount.
 """

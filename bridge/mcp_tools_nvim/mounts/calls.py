@@ -1,7 +1,7 @@
-"""The calls of what one server offers, and the questions that it has for who calls.
+"""Calls to one mounted server, and the server's questions to the calling client.
 
-A call ends once: with the server's answer, with the end of the connection, or because the editor has ended
-it, which the server then hears.
+A call ends once: with the server's answer, with the connection, or because Neovim has ended it; then the
+server is notified.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..rate_limit import TokenBucket
 from . import outcomes
 from .child_process import TOO_LARGE
 from .loader import MountEditor
-from .outcomes import Outcome, failed
-from .session import Session, is_closed
+from .outcomes import MountOutcome, error_outcome
+from .session import MountSession, is_closed
 
 if TYPE_CHECKING:
     from .servers import MountedServer
@@ -30,27 +30,27 @@ from .mount import Mount
 
 NOT_FOUND = -32002
 CLOSE_REASON_TIMEOUT = 5.0
-"""Seconds in which it is known why a connection is gone."""
+"""Seconds to wait for the reason of a closed connection."""
 MAX_EVENTS = 100
-"""Per second, of progress and of log messages each: the editor reads every one."""
+"""Maximum progress and log messages per second each: Neovim reads every one."""
 MAX_ERROR = 16 * 1024
-"""Characters of an error that a server gives, and of a log message as JSON."""
+"""Maximum characters of a server's error, and of a log message as JSON."""
 MAX_MESSAGE = 4 * 1024
-"""Characters of what progress says; it is a line for people."""
-AMBIGUOUS = "what it asks belongs to no single client: the question of one must not reach another"
+"""Maximum characters of a progress message."""
+AMBIGUOUS = "the question cannot be assigned to one client, and must not reach another"
 
-_call: contextvars.ContextVar[Call] = contextvars.ContextVar("call")
+_call: contextvars.ContextVar[MountCall] = contextvars.ContextVar("call")
 
 
-class Call:
-    """A call that runs here.
+class MountCall:
+    """A running call.
 
     Attributes:
-        sent: the server may have heard of it.
+        sent: the server may have received the request.
     """
 
     def __init__(
-        self, call_id: str, info: Mapping[str, Any], work: Callable[[Call], Coroutine[Any, Any, None]]
+        self, call_id: str, info: Mapping[str, Any], work: Callable[[MountCall], Coroutine[Any, Any, None]]
     ) -> None:
         self.id = call_id
         self.session = info.get("session")
@@ -62,14 +62,14 @@ class Call:
         self.task: asyncio.Task[None] = loop.create_task(work(self), context=context)
 
 
-class Calls:
-    """See the head of this file."""
+class MountCalls:
+    """The running calls to one mounted server."""
 
     def __init__(self, mount: Mount, editor: MountEditor, server: MountedServer) -> None:
         self._mount = mount
         self._editor = editor
         self._server = server
-        self._running: dict[str, Call] = {}
+        self._running: dict[str, MountCall] = {}
         self._questions = 0
         self._loop = asyncio.get_running_loop()
         self._logged = TokenBucket(MAX_EVENTS, MAX_EVENTS, self._loop.time())
@@ -82,44 +82,44 @@ class Calls:
         info: Mapping[str, Any],
         forget: Callable[[str], None],
     ) -> None:
-        """Runs a call of the editor.
+        """Starts a call.
 
         Args:
-            call_id: of the editor.
+            call_id: Neovim's id of the call.
             target: `kind` and `name`.
-            arguments: as checked by the editor.
-            info: who calls, and the `limit` of a result.
-            forget: is told when it has ended.
+            arguments: checked by Neovim.
+            info: the client's session, and the `limit` of a result.
+            forget: called when the call has ended.
         """
 
-        async def work(call: Call) -> None:
+        async def work(call: MountCall) -> None:
             try:
                 outcome = await self._outcome(call, target, arguments, info)
-            except Exception as fault:  # noqa: BLE001 - boundary: whatever a server answers, the call ends
+            except Exception as fault:  # noqa: BLE001 - boundary: the call ends whatever the server answers
                 text = f"mount '{self._mount.name}' returned an unreadable result: {fault!r}"
-                outcome = failed("execution_error", self._mount.clean(text))
+                outcome = error_outcome("execution_error", self._mount.clean(text))
             end(outcome)
 
-        def end(outcome: Outcome) -> None:
+        def end(outcome: MountOutcome) -> None:
             if self._running.pop(call_id, None) is not None:
-                self._tell(call_id, outcome)
+                self._send_result(call_id, outcome)
 
-        def over(_: asyncio.Task[None]) -> None:
-            end(failed("cancelled", "the call was cancelled"))  # unless it has ended: the editor has done it
+        def on_end(_: asyncio.Task[None]) -> None:
+            end(error_outcome("cancelled", "the call was cancelled"))  # no effect after another end
             forget(call_id)
 
-        call = self._running[call_id] = Call(call_id, info, work)
+        call = self._running[call_id] = MountCall(call_id, info, work)
         # A task that is cancelled before it begins runs none of its own code.
-        call.task.add_done_callback(over)
+        call.task.add_done_callback(on_end)
 
     def cancel(self, call_id: str) -> None:
-        """The editor has ended a call; the server is told to stop."""
+        """Cancels a call that Neovim has ended."""
         call = self._running.get(call_id)
         if call is not None:
             call.task.cancel()
 
     def answer(self, call_id: str, ask: int, result: Any, error: Any) -> None:
-        """The answer to a question of a call."""
+        """Takes the client's answer to a question of a call."""
         call = self._running.get(call_id)
         waiting = call.asked.pop(ask, None) if call is not None else None
         if waiting is None or waiting.done():
@@ -129,34 +129,34 @@ class Calls:
         else:
             waiting.set_result(result)
 
-    def settle_all(self, why: str, *, sent: bool = False) -> None:
-        """Ends what runs, or only what was `sent`: the rest waits for a connection, or hears why not."""
+    def end_all(self, why: str, *, sent: bool = False) -> None:
+        """Ends all calls, or only those already `sent`: the others still wait for a connection."""
         for call_id, call in list(self._running.items()):
             if sent and not call.sent:
                 continue
             del self._running[call_id]
-            self._tell(call_id, failed("execution_error", why))
+            self._send_result(call_id, error_outcome("execution_error", why))
             call.task.cancel()
 
     def log(self, level: str, data: Any) -> None:
-        """What the server logs goes to the client that called, when that can be told."""
-        call = self._whose()
+        """Passes a log message on to the calling client, if that is unambiguous."""
+        call = self._caller()
         if call is not None and not self._logged.take(self._loop.time()):
             text = json.dumps(data, ensure_ascii=False)
             if len(text) > MAX_ERROR:
-                text = json.dumps(f"a log message of {len(text)} characters, which is too long")
+                text = json.dumps(f"a log message of {len(text)} characters was dropped")
             self._editor.remote("remote_log", call.id, level, text)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Passes on what the server asks.
+        """Passes the server's question on to the calling client and waits for the answer.
 
         Raises:
-            MCPError: nobody can be asked, or refuses.
+            MCPError: the client refuses, or it is unknown which one to ask.
         """
         if method == "roots/list":
             root = self._mount.root
             return {"roots": [{"uri": Path(root).as_uri()}] if root else []}
-        call = self._whose()
+        call = self._caller()
         if call is None:
             raise MCPError(types.INVALID_REQUEST, AMBIGUOUS)
         text = json.dumps({"answer": {"method": method, "params": params}}, ensure_ascii=False)
@@ -172,27 +172,27 @@ class Calls:
         result: dict[str, Any] = answer.result()
         return result
 
-    def _whose(self) -> Call | None:
-        """The call that something belongs to: it stands in its context, or all that run are of one client."""
+    def _caller(self) -> MountCall | None:
+        """Returns the call that a message belongs to: the context's, or the last if all are of one client."""
         call = _call.get(None)
-        # Who has no session may be anybody.
+        # Calls without a session may be of different clients.
         if call is None and len({each.session or each.id for each in self._running.values()}) == 1:
             call = list(self._running.values())[-1]
         return call
 
-    def _tell(self, call_id: str, outcome: Outcome) -> None:
+    def _send_result(self, call_id: str, outcome: MountOutcome) -> None:
         try:
             self._editor.remote("remote_result", call_id, outcome)
         except (ValueError, TypeError, OverflowError) as fault:
             text = f"the result of mount '{self._mount.name}' cannot be passed on: {fault}"
-            self._editor.remote("remote_result", call_id, failed("execution_error", text))
+            self._editor.remote("remote_result", call_id, error_outcome("execution_error", text))
 
     async def _outcome(
-        self, call: Call, target: Mapping[str, Any], arguments: Any, info: Mapping[str, Any]
-    ) -> Outcome:
+        self, call: MountCall, target: Mapping[str, Any], arguments: Any, info: Mapping[str, Any]
+    ) -> MountOutcome:
         session = await self._server.session()
         if session is None:
-            return failed("busy", self._server.absence())
+            return error_outcome("busy", self._server.unavailable_reason())
         call.sent = True
         kind, limit = target.get("kind") or "tool", info.get("limit") or self._mount.limit
         try:
@@ -204,67 +204,69 @@ class Calls:
             return outcomes.OF[kind](self._mount, raw, limit)
         except MCPError as fault:
             if is_closed(fault):
-                await asyncio.sleep(
-                    CLOSE_REASON_TIMEOUT
-                )  # `settle_all` ends it, and knows why the connection is gone
-                return failed("execution_error", f"mount '{self._mount.name}' was lost while the tool ran")
-            return self._refusal(kind, fault)
+                await asyncio.sleep(CLOSE_REASON_TIMEOUT)  # `end_all` ends it with the reason
+                return error_outcome(
+                    "execution_error", f"mount '{self._mount.name}' was lost while the tool ran"
+                )
+            return self._failure(kind, fault)
         except ValidationError as fault:
             first = fault.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
             text = f"mount '{self._mount.name}' returned an invalid result: {place}: {first['msg']}"
-            return failed("invalid_output", text)
+            return error_outcome("invalid_output", text)
 
     async def _request(
-        self, session: Session, call: Call, kind: str, name: str, arguments: Any
+        self, session: MountSession, call: MountCall, kind: str, name: str, arguments: Any
     ) -> dict[str, Any]:
-        told = TokenBucket(MAX_EVENTS, MAX_EVENTS, self._loop.time())
+        reported = TokenBucket(MAX_EVENTS, MAX_EVENTS, self._loop.time())
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
-            if not told.take(self._loop.time()):
+            if not reported.take(self._loop.time()):
                 line = message and message[:MAX_MESSAGE]
                 self._editor.remote("remote_progress", call.id, done, total, line)
 
-        own = self._mount.own(name)
+        original_name = self._mount.original_name(name)
         match kind:
             case "tool":
-                return await session.call(own, arguments, progress)
+                return await session.call(original_name, arguments, progress)
             case "resource":
-                return await session.request(read_request, progress, uri=self._mount.own_uri(name))
+                return await session.request(read_request, progress, uri=self._mount.original_uri(name))
             case "prompt":
-                return await session.request(prompt_request, progress, name=own, arguments=arguments or None)
+                return await session.request(
+                    prompt_request, progress, name=original_name, arguments=arguments or None
+                )
             case "completion of a prompt":
                 return await session.request(
-                    completion_request, ref=types.PromptReference(name=own), **arguments
+                    completion_request, ref=types.PromptReference(name=original_name), **arguments
                 )
             case _:
-                ref = types.ResourceTemplateReference(uri=self._mount.own_uri(name))
+                ref = types.ResourceTemplateReference(uri=self._mount.original_uri(name))
                 return await session.request(completion_request, ref=ref, **arguments)
 
-    def _refusal(self, kind: str, fault: MCPError) -> Outcome:
+    def _failure(self, kind: str, fault: MCPError) -> MountOutcome:
         error = fault.error
         text = self._mount.clean(error.message)[:MAX_ERROR]
         if error.code == TOO_LARGE:
-            return failed("too_large", text)
+            return error_outcome("too_large", text)
         if kind == "resource" and error.code in (NOT_FOUND, types.INVALID_PARAMS):
-            return failed("not_found", text)
-        return failed("tool_error", text)
+            return error_outcome("not_found", text)
+        return error_outcome("tool_error", text)
 
 
 def read_request(**params: Any) -> types.ReadResourceRequest:
-    """`resources/read`."""
+    """Returns a `resources/read` request."""
     return types.ReadResourceRequest(params=types.ReadResourceRequestParams(**params))
 
 
 def prompt_request(**params: Any) -> types.GetPromptRequest:
-    """`prompts/get`."""
+    """Returns a `prompts/get` request."""
     return types.GetPromptRequest(params=types.GetPromptRequestParams(**params))
 
 
 def completion_request(
     *, ref: Any, argument: dict[str, str], context: dict[str, str] | None = None
 ) -> types.CompleteRequest:
-    """`completion/complete`."""
+    """Returns a `completion/complete` request."""
     given = types.CompletionContext(arguments=context) if context else None
     return types.CompleteRequest(
         params=types.CompleteRequestParams(

@@ -1,8 +1,8 @@
-"""A mounted server that is a child process: its life, and one message a line over its pipes.
+"""A mounted server that is a child process, with one JSON-RPC message per line over its pipes.
 
-The child gets little of our environment and a group of its own, which ends with it: its stdin is closed, then
-TERM, then KILL. What it prints besides goes to the log, bounded. A message beyond the limit is not kept; who
-waits for it is told.
+The child gets a minimal environment and its own process group. To end it, its stdin is closed, then the group
+gets TERM, then KILL. Other output is logged, up to a limit. A message above the size limit is dropped, and
+its request gets an error.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ _WINDOWS = (
     " USERNAME USERPROFILE"
 )
 INHERITED = (_WINDOWS if sys.platform == "win32" else _UNIX).split()
-"""What every program needs to run at all; anything else a mount names itself."""
+"""Environment variables that every process needs; the mount's configuration adds others."""
 ESCAPED = 2
-"""A message may be so many times as long as the result in it: escapes of JSON."""
+"""Maximum growth of a result by JSON escapes."""
 ENVELOPE = 1024 * 1024
-"""Bytes around a result."""
-END_BY_ITSELF = 0.5
+"""Maximum bytes of a message around a result."""
+STDIN_GRACE = 0.5
 """Seconds to end after stdin was closed."""
-END_BY_TERM = 2.0
+TERM_GRACE = 2.0
 """Seconds to end after TERM."""
 POLL = 0.02
-"""Seconds between two looks whether a group has ended."""
+"""Seconds between checks whether the group has ended."""
 MAX_LINE = 2048
-"""Bytes of a line of stderr."""
+"""Maximum bytes of a line of stderr."""
 MAX_LINES = 50
-"""Lines per second, of stderr and of output that is no message, that go to the log: the editor reads it."""
-SHOWN = 80
-"""Bytes of output that is no message."""
+"""Maximum lines of output per second that are logged: Neovim reads the log."""
+MAX_SHOWN_OUTPUT = 80
+"""Maximum bytes of an invalid message in the log."""
 CHUNK = 64 * 1024
 TOO_LARGE = -32005
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})(?!\d|\s*,\s*"method")')
 _LAST = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
-"""Where the id of a message stands, and none that is part of a result."""
+"""Match the id at the begin or end of a message, never one inside a result."""
 
 
 def environment(mount: Mount) -> dict[str, str]:
-    """Of the child."""
+    """Returns the environment of the child."""
     return {name: os.environ[name] for name in INHERITED if name in os.environ} | mount.env
 
 
@@ -66,8 +66,8 @@ class Child:
     """One run of a server.
 
     Attributes:
-        pid: of the process, and of its group.
-        reason: why it is no more, once it is.
+        pid: id of the process and of its group.
+        reason: why it has ended, once it has.
     """
 
     def __init__(self, mount: Mount, lost: Callable[[], None]) -> None:
@@ -82,10 +82,10 @@ class Child:
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[tuple[Read, Write]]:
-        """Starts it, and ends it with the context.
+        """Starts the process, and ends it with the context.
 
         Raises:
-            OSError: there is no such program, or it cannot be run.
+            OSError: the executable does not exist or cannot be run.
         """
         try:
             process = self._process = await asyncio.create_subprocess_exec(
@@ -112,21 +112,21 @@ class Child:
                 await self._end(process)
             finally:
                 self.kill()
-                self.pid = None  # the number may be another's from now on
+                self.pid = None  # the system may reuse the id from now on
                 for task in tasks:
                     task.cancel()
                 await asyncio.wait(tasks)
 
     def terminate(self) -> None:
-        """Tells the group to end."""
+        """Sends TERM to the group."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends the group at once."""
+        """Kills the group."""
         self._signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
 
     def _signal(self, number: int) -> bool:
-        """Is there anything of the group to be told?"""
+        """Sends a signal to the group; False when no process is left."""
         if self.pid is None or self._process is None:
             return False
         try:
@@ -139,24 +139,24 @@ class Child:
         return True
 
     def _missing(self) -> str:
-        folder, program = self._mount.cwd, self._mount.command[0]
-        if folder and not os.path.isdir(folder):
-            return f"there is no folder {folder}"
-        return f"there is no program {program}"
+        directory, executable = self._mount.cwd, self._mount.command[0]
+        if directory and not os.path.isdir(directory):
+            return f"no such directory: {directory}"
+        return f"command not found: {executable}"
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         by_itself = process.returncode is not None
         if process.stdin is not None:
             process.stdin.close()
-        if not await self._gone(END_BY_ITSELF) and self._signal(signal.SIGTERM):
-            await self._gone(END_BY_TERM)
+        if not await self._wait_for_end(STDIN_GRACE) and self._signal(signal.SIGTERM):
+            await self._wait_for_end(TERM_GRACE)
         self.kill()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), END_BY_TERM)
-        self.reason = self.reason or self._why(process.returncode if by_itself else None)
+            await asyncio.wait_for(process.wait(), TERM_GRACE)
+        self.reason = self.reason or self._reason(process.returncode if by_itself else None)
 
-    async def _gone(self, within: float) -> bool:
-        """Waits until nothing of the group is left; 0 is no signal, and only looks."""
+    async def _wait_for_end(self, within: float) -> bool:
+        """Waits until no process of the group is left. Signal 0 only checks."""
         until = asyncio.get_running_loop().time() + within
         while (self._process is not None and self._process.returncode is None) or self._signal(0):
             if asyncio.get_running_loop().time() >= until:
@@ -164,46 +164,46 @@ class Child:
             await asyncio.sleep(POLL)
         return True
 
-    def _why(self, code: int | None) -> str:
+    def _reason(self, code: int | None) -> str:
         if code is None:
-            how = "it closed its output"
+            how = "the process closed its output"
         elif code < 0:
-            how = f"it ended by signal {-code}"
+            how = f"the process was killed by signal {-code}"
         else:
-            how = f"it ended with code {code}"
+            how = f"the process exited with code {code}"
         return f"{how}: {self._last[-1]}" if self._last else how
 
-    async def over(self) -> None:
-        """Its output has ended, and so does the session."""
+    async def on_end(self) -> None:
+        """Ends the session after the end of the output."""
         process = self._process
         with contextlib.suppress(TimeoutError):
             if process is not None:
                 code = await asyncio.wait_for(process.wait(), 0.2)
-                self.reason = self.reason or self._why(code)
+                self.reason = self.reason or self._reason(code)
         self._lost()
 
     def message(self, line: bytes) -> SessionMessage | None:
-        """What a line of its output says, if anything."""
-        if isinstance(line, Overlong):
-            self._log("a message of %d bytes was dropped", line.size)
+        """Returns the message in a line of output; None for an empty or invalid one without a known id."""
+        if isinstance(line, LongLine):
+            self._log("dropped a message of %d bytes", line.size)
             return line.answer(self.limit)
         if not line.strip():
             return None
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError:
-            self._log("a line of its output is no message: %r", line[:SHOWN].decode("utf-8", "replace"))
-            return refusal(line, PARSE_ERROR, "its answer cannot be read: no message, or nested too deep")
+            self._log("invalid message: %r", line[:MAX_SHOWN_OUTPUT].decode("utf-8", "replace"))
+            return error_response(line, PARSE_ERROR, "the answer is not a valid message, or nested too deep")
 
     def _log(self, text: str, *args: Any) -> None:
-        """Puts a line into the log, unless there are too many."""
+        """Logs a line, up to MAX_LINES per second."""
         if not self._logged.take(asyncio.get_running_loop().time()):
             logger.info("mount %s: %s", self._mount.name, self._mount.clean(text % args))
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        """Puts what it says into the log, without secrets, a bounded part of it."""
+        """Logs stderr, without secrets."""
         assert process.stderr is not None  # noqa: S101 (it has pipes)
-        lines = Lines(MAX_LINE, cut=True)
+        lines = LineSplitter(MAX_LINE, cut=True)
         while chunk := await process.stderr.read(CHUNK):
             for line in lines.feed(chunk):
                 text = self._mount.clean(bytes(line).decode("utf-8", "replace").rstrip())
@@ -214,19 +214,19 @@ class Child:
 
 
 class Read:
-    """The messages of a child, as the SDK reads them: straight from the pipe, with no task in between."""
+    """The SDK's read stream, directly on the pipe of a child."""
 
     def __init__(self, stream: asyncio.StreamReader, child: Child) -> None:
         self._stream = stream
         self._child = child
-        self._lines = Lines(child.limit)
+        self._lines = LineSplitter(child.limit)
         self._waiting: deque[SessionMessage] = deque()
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next one.
+        """Returns the next message.
 
         Raises:
-            EndOfStream: there is none any more.
+            EndOfStream: the output has ended.
         """
         try:
             return await self.__anext__()
@@ -234,7 +234,7 @@ class Read:
             raise anyio.EndOfStream from None
 
     async def aclose(self) -> None:
-        """The pipe is closed with the process."""
+        """Does nothing: the pipe is closed with the process."""
 
     def __aiter__(self) -> Read:
         return self
@@ -243,7 +243,7 @@ class Read:
         while not self._waiting:
             chunk = await self._stream.read(CHUNK)
             if not chunk:
-                await self._child.over()
+                await self._child.on_end()
                 raise StopAsyncIteration
             for line in self._lines.feed(chunk):
                 message = self._child.message(line)
@@ -259,14 +259,14 @@ class Read:
 
 
 class Write:
-    """The way to a child, as the SDK writes to it."""
+    """The SDK's write stream, directly on the pipe of a child."""
 
     def __init__(self, stream: asyncio.StreamWriter) -> None:
         self._stream = stream
 
     @property
     def unread(self) -> int:
-        """Bytes that wait for the child."""
+        """Bytes that the child has not read."""
         size: int = self._stream.transport.get_write_buffer_size()
         return size
 
@@ -274,7 +274,7 @@ class Write:
         """Writes a message, and waits while the child does not read.
 
         Raises:
-            BrokenResourceError: it never will.
+            BrokenResourceError: the pipe is closed.
         """
         data = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         try:
@@ -284,7 +284,7 @@ class Write:
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
-        """The pipe is closed with the process."""
+        """Does nothing: the pipe is closed with the process."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -294,39 +294,39 @@ class Write:
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:
-    """Lets a child that still writes come to its end."""
+    """Reads and drops output, so that a child that still writes can end."""
     while await stream.read(CHUNK):
         pass
 
 
-def refusal(line: bytes, code: int, message: str) -> SessionMessage | None:
-    """The error for whoever waits for a message that cannot be read, when its edges say which it is."""
-    found = _FIRST.match(line) or _LAST.search(line[-Lines.EDGE :])
+def error_response(line: bytes, code: int, message: str) -> SessionMessage | None:
+    """Returns an error in place of an unreadable answer; None when its request id is not at its edges."""
+    found = _FIRST.match(line) or _LAST.search(line[-LineSplitter.EDGE_BYTES :])
     if found is None:
         return None
     error = ErrorData(code=code, message=message)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
 
 
-class Overlong(bytes):
-    """What is kept of a line that was too long: its beginning and its end."""
+class LongLine(bytes):
+    """The begin and the end of a line that was too long."""
 
     size = 0
 
     def answer(self, limit: int) -> SessionMessage | None:
-        """The error for whoever waits for this message, when it says so."""
-        return refusal(self, TOO_LARGE, f"the answer has {self.size} bytes, the limit is {limit}")
+        """Returns an error in place of the answer; None when its request id is unknown."""
+        return error_response(self, TOO_LARGE, f"the answer has {self.size} bytes, the limit is {limit}")
 
 
-class Lines:
-    """Cuts bytes into lines, of which each has at most `limit`.
+class LineSplitter:
+    """Splits bytes into lines of at most `limit` bytes.
 
     Args:
-        limit: bytes.
-        cut: the beginning of a longer one is given, else an `Overlong`.
+        limit: maximum bytes of a line.
+        cut: truncate a longer line; otherwise return a `LongLine` for it.
     """
 
-    EDGE = 512
+    EDGE_BYTES = 512
 
     def __init__(self, limit: int, *, cut: bool = False) -> None:
         self._limit = limit
@@ -336,7 +336,7 @@ class Lines:
         self._tail = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now."""
+        """Adds bytes and returns the lines that are complete now."""
         *whole, rest = data.split(b"\n")
         lines = []
         for part in whole:
@@ -352,15 +352,15 @@ class Lines:
             self._parts.append(part)
             if self._size > self._limit:
                 whole = b"".join(self._parts)
-                self._parts = [whole[: self._limit if self._cut else self.EDGE]]
-                self._tail = whole[-self.EDGE :]
+                self._parts = [whole[: self._limit if self._cut else self.EDGE_BYTES]]
+                self._tail = whole[-self.EDGE_BYTES :]
         else:
-            self._tail = (self._tail + part)[-self.EDGE :]
+            self._tail = (self._tail + part)[-self.EDGE_BYTES :]
 
     def _take(self) -> bytes:
         line = b"".join(self._parts)
         if self._size > self._limit and not self._cut:
-            line = Overlong(line + b"\n" + self._tail)
+            line = LongLine(line + b"\n" + self._tail)
             line.size = self._size
         self._parts, self._size, self._tail = [], 0, b""
         return line

@@ -1,4 +1,4 @@
-"""Definitions of what a mounted server exposes: read from its lists, registered with the editor."""
+"""Reads the lists of a mounted server, converts the items to definitions and registers them with Neovim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_types import METHOD_NOT_FOUND
 from .loader import MountEditor
 from .mount import Mount
 from .outcomes import unreserved
-from .session import LISTS, MAX_FAULT, MAX_FAULTS, Item, Session
+from .session import LISTS, MAX_FAULT, MAX_FAULTS, Item, MountSession
 
 logger = logging.getLogger(__name__)
 
@@ -29,49 +29,49 @@ _VARIABLE = re.compile(r"\{\+?([A-Za-z0-9_]+)\}")
 Definition = dict[str, Any]
 
 
-def tool(mount: Mount, item: dict[str, Any], _: Session) -> Definition:
-    """Of an item of `tools/list`."""
+def tool_definition(mount: Mount, item: dict[str, Any], _: MountSession) -> Definition:
+    """Converts an item of `tools/list`."""
     given = item.get("annotations") or {}
     hints = {ours: given[theirs] for theirs, ours in _HINTS.items() if isinstance(given.get(theirs), bool)}
     title = item.get("title") or given.get("title")
     definition = {
-        "name": mount.public(item["name"]),
+        "name": mount.public_name(item["name"]),
         "title": title,
         "description": _description(mount, item, title),
-        "input_schema": _text(item["inputSchema"]),
-        "output_schema": _text(item.get("outputSchema")),
+        "input_schema": _json_text(item["inputSchema"]),
+        "output_schema": _json_text(item.get("outputSchema")),
         "annotations": hints,
         "timeout": mount.timeout,
         "hosts": _hosts(item),
     }
-    return _given(definition)
+    return _present(definition)
 
 
-def resource(mount: Mount, item: dict[str, Any], session: Session) -> Definition:
-    """Of an item of `resources/list`."""
+def resource_definition(mount: Mount, item: dict[str, Any], session: MountSession) -> Definition:
+    """Converts an item of `resources/list`."""
     place = {"uri": mount.public_uri(item["uri"]), "watch": session.subscribes or None}
-    return _resource(mount, item, place)
+    return _resource_fields(mount, item, place)
 
 
-def template(mount: Mount, item: dict[str, Any], session: Session) -> Definition:
-    """Of an item of `resources/templates/list`."""
+def template_definition(mount: Mount, item: dict[str, Any], session: MountSession) -> Definition:
+    """Converts an item of `resources/templates/list`."""
     text = item["uriTemplate"]
     names = sorted(set(_VARIABLE.findall(text))) if session.completes else []
     place = {"uri_template": mount.public_uri(text), "complete": names, "watch": session.subscribes or None}
-    return _resource(mount, item, place)
+    return _resource_fields(mount, item, place)
 
 
-def prompt(mount: Mount, item: dict[str, Any], session: Session) -> Definition:
-    """Of an item of `prompts/list`."""
+def prompt_definition(mount: Mount, item: dict[str, Any], session: MountSession) -> Definition:
+    """Converts an item of `prompts/list`."""
     args = []
     for given in item.get("arguments") or []:
         arg = {field: given.get(field) for field in ("name", "title", "description")}
         arg["required"] = given.get("required") is True
         arg["complete"] = True if session.completes else None
-        args.append(_given(arg))
-    return _given(
+        args.append(_present(arg))
+    return _present(
         {
-            "name": mount.public(item["name"]),
+            "name": mount.public_name(item["name"]),
             "title": item.get("title"),
             "description": _description(mount, item, item.get("title")),
             "args": args,
@@ -80,7 +80,7 @@ def prompt(mount: Mount, item: dict[str, Any], session: Session) -> Definition:
     )
 
 
-def _resource(mount: Mount, item: dict[str, Any], place: Definition) -> Definition:
+def _resource_fields(mount: Mount, item: dict[str, Any], place: Definition) -> Definition:
     given = item.get("annotations") or {}
     annotations = {
         "audience": given.get("audience") or None,
@@ -89,14 +89,14 @@ def _resource(mount: Mount, item: dict[str, Any], place: Definition) -> Definiti
     }
     definition = {
         **place,
-        "name": mount.public(item["name"]),
+        "name": mount.public_name(item["name"]),
         "title": item.get("title"),
         "description": _description(mount, item, item.get("title")),
         "mime_type": item.get("mimeType") or None,
-        "annotations": _given(annotations),
+        "annotations": _present(annotations),
         "hosts": _hosts(item),
     }
-    return _given(definition)
+    return _present(definition)
 
 
 def _description(mount: Mount, item: dict[str, Any], title: Any) -> str:
@@ -105,36 +105,36 @@ def _description(mount: Mount, item: dict[str, Any], title: Any) -> str:
 
 
 def _hosts(item: dict[str, Any]) -> dict[str, Any] | None:
-    extras = _given({"meta": unreserved(item).get("_meta"), "icons": item.get("icons") or None})
+    extras = _present({"meta": unreserved(item).get("_meta"), "icons": item.get("icons") or None})
     return {"mcp": extras} if extras else None
 
 
-def _text(schema: dict[str, Any] | None) -> str | None:
-    """A schema as text, for Lua's numbers cannot hold every integer."""
+def _json_text(schema: dict[str, Any] | None) -> str | None:
+    """Returns a schema as JSON text, since Lua's numbers cannot represent every integer."""
     return None if schema is None else json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
-def _given(definition: Definition) -> Definition:
-    """Without what is not there or empty."""
+def _present(definition: Definition) -> Definition:
+    """Returns a definition without null and empty fields."""
     return {field: value for field, value in definition.items() if value not in (None, {}, [])}
 
 
 Found = dict[str, list[Definition]]
-"""Kind (`tools`, `resources`, …) → """
+"""Kind (`tools`, `resources`, …) → definitions."""
 
-Make = Callable[[Mount, dict[str, Any], Session], Definition]
+Make = Callable[[Mount, dict[str, Any], MountSession], Definition]
 _KINDS: dict[str, tuple[str, Make]] = {
-    "tools/list": ("tools", tool),
-    "resources/list": ("resources", resource),
-    "resources/templates/list": ("templates", template),
-    "prompts/list": ("prompts", prompt),
+    "tools/list": ("tools", tool_definition),
+    "resources/list": ("resources", resource_definition),
+    "resources/templates/list": ("templates", template_definition),
+    "prompts/list": ("prompts", prompt_definition),
 }
 MAX_PIECE = 16 * 1024
-"""Characters of definitions that the editor takes in at a stretch, in some ms; one alone may have more."""
+"""Characters of definitions that Neovim registers at a time, in a few ms; a single one may be longer."""
 
 
 def _pieces(texts: list[str]) -> list[str]:
-    """The JSON text of a list, as those of lists that together are it; one at least."""
+    """Splits a list of JSON texts into JSON lists of at most MAX_PIECE characters; at least one."""
     pieces: list[list[str]] = [[]]
     size = 0
     for text in texts:
@@ -146,38 +146,38 @@ def _pieces(texts: list[str]) -> list[str]:
     return [f"[{','.join(piece)}]" for piece in pieces]
 
 
-class Definitions:
+class MountDefinitions:
     """The definitions of one mount."""
 
     def __init__(self, mount: Mount, editor: MountEditor) -> None:
         self._mount = mount
         self._editor = editor
-        self._given: dict[str, list[str]] = {}
+        self._registered: dict[str, list[str]] = {}
         self._faults: dict[str, list[str]] = {}
         self._refused: dict[str, list[str]] = {}
         self.closed = False
-        """Nothing is offered any more."""
+        """The mount is removed; nothing more is registered."""
 
     @property
     def faults(self) -> list[str]:
-        """What is left out, and why."""
+        """Ignored items and the reasons."""
         both = [*self._faults.values(), *self._refused.values()]
         all_ = [self._mount.clean(fault)[:MAX_FAULT] for faults in both for fault in faults[: MAX_FAULTS + 1]]
         left = sum(len(faults) for faults in both) - len(all_)
         return [*all_, f"and {left} more"] if left else all_
 
-    async def read(self, session: Session, lists: Collection[str] = tuple(LISTS)) -> Found:
-        """Asks the server for these lists.
+    async def read(self, session: MountSession, lists: Collection[str] = tuple(LISTS)) -> Found:
+        """Reads these lists from the server.
 
         Args:
-            session: With the server.
+            session: The session with the server.
             lists: Methods of the lists.
 
         Returns:
-            The definitions of each kind, for `give`.
+            The definitions of each kind, for `register`.
 
         Raises:
-            MCPError: The server refuses one.
+            MCPError: The server refuses one of the lists.
         """
         found: Found = {}
         for method, (kind, make) in _KINDS.items():
@@ -186,7 +186,7 @@ class Definitions:
             items: list[Item] = []
             faults: list[str] = []
             try:
-                if session.offers(method):
+                if session.supports(method):
                     items, faults = await session.list(method)
             except MCPError as fault:
                 if fault.error.code != METHOD_NOT_FOUND:
@@ -196,25 +196,25 @@ class Definitions:
                 definition = make(self._mount, item, session)
                 key = definition.get("uri") or definition.get("uri_template") or definition["name"]
                 if made.setdefault(key, definition) is not definition:
-                    faults.append(f"{method}: {key[:80]}: is there twice; the first counts")
+                    faults.append(f"{method}: {key[:80]}: duplicate; the first one is used")
             self._faults[method] = faults
             found[kind] = list(made.values())
         return found
 
-    async def give(self, found: Found) -> None:
-        """Registers definitions with the editor, unless they are the registered ones.
+    async def register(self, found: Found) -> None:
+        """Registers definitions with Neovim, unless they have not changed.
 
         Raises:
-            EditorError: The editor did not take them; what it has not taken is given again next time.
+            EditorError: Neovim did not register them; the next call tries again.
         """
         for kind, made in found.items():
-            await self._give(kind, made)
+            await self._register(kind, made)
 
-    async def _give(self, kind: str, made: list[Definition]) -> None:
+    async def _register(self, kind: str, made: list[Definition]) -> None:
         texts = [json.dumps(definition, ensure_ascii=False) for definition in made]
-        if self._given.get(kind) == texts:
+        if self._registered.get(kind) == texts:
             return
-        self._given.pop(kind, None)
+        self._registered.pop(kind, None)
         pieces = _pieces(texts)
         refused: list[str] = []
         for number, piece in enumerate(pieces, 1):
@@ -222,6 +222,6 @@ class Definitions:
                 return
             bounds = {"first": number == 1, "last": number == len(pieces)}
             refused += await self._editor.provide(self._mount.name, kind, piece, **bounds)
-        self._refused[kind], self._given[kind] = refused, texts
+        self._refused[kind], self._registered[kind] = refused, texts
         for fault in self.faults:
-            logger.warning("mount %s: left out: %s", self._mount.name, fault)
+            logger.warning("mount %s: ignored: %s", self._mount.name, fault)

@@ -1,6 +1,6 @@
-"""A server that listens at a URL: the connection to it.
+"""The connection to a mounted server at a URL.
 
-The headers go to that origin alone: the SDK follows no redirect to another.
+The headers are sent to that origin only: the SDK follows no redirect to another.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .mount import Mount
 
 logger = logging.getLogger(__name__)
 
-CONNECT = 10.0
-"""Seconds to reach it, and to send it something."""
-STREAMS = 1.0
-"""Seconds between two openings of a stream, whatever the server says."""
-UNUSED_ANSWER = 5.0
-"""Seconds for an answer of no interest."""
+CONNECT_TIMEOUT = 10.0
+"""Seconds to connect and to send a request."""
+STREAM_INTERVAL = 1.0
+"""Minimum seconds between two openings of the event stream."""
+UNUSED_ANSWER_TIMEOUT = 5.0
+"""Seconds for an answer that is not used."""
 _NOTIFICATION = re.compile(rb'"method"\s*:\s*"notifications/')
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -36,8 +36,8 @@ class Remote:
     """One connection to a server.
 
     Attributes:
-        pid: None; it is no child of ours.
-        reason: why it is no more, as far as HTTP says so.
+        pid: always None; see `Child`.
+        reason: why the connection failed, as far as HTTP reports it.
     """
 
     def __init__(self, mount: Mount, lost: Callable[[], None]) -> None:
@@ -50,13 +50,13 @@ class Remote:
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Opens it, and takes leave with the context."""
+        """Opens the connection, and closes it with the context."""
         host = urlsplit(self._mount.url).hostname or ""
         client = httpx2.AsyncClient(
-            headers={"Accept-Encoding": "identity", **self._mount.headers},  # see `_heard`
-            timeout=httpx2.Timeout(CONNECT, read=None),  # deadlines are those of the calls
+            headers={"Accept-Encoding": "identity", **self._mount.headers},  # see `_check_response`
+            timeout=httpx2.Timeout(CONNECT_TIMEOUT, read=None),  # deadlines are those of the calls
             trust_env=host not in _LOOPBACK,
-            event_hooks={"request": [self._pace, _bound], "response": [self._heard]},
+            event_hooks={"request": [self._limit_streams, _set_timeout], "response": [self._check_response]},
         )
         async with (
             client,
@@ -66,56 +66,56 @@ class Remote:
         ):
             yield streams
 
-    async def _pace(self, request: httpx2.Request) -> None:
-        """Waits, lest a stream that ends at once is opened on and on."""
+    async def _limit_streams(self, request: httpx2.Request) -> None:
+        """Delays the reopening of a stream that ends immediately."""
         if request.method == "GET":
             loop = asyncio.get_running_loop()
-            self._stream_at = max(loop.time(), self._stream_at + STREAMS)
+            self._stream_at = max(loop.time(), self._stream_at + STREAM_INTERVAL)
             await asyncio.sleep(self._stream_at - loop.time())
 
-    async def _heard(self, response: httpx2.Response) -> None:
-        """Notes what a refusal says, and refuses what would never end."""
+    async def _check_response(self, response: httpx2.Response) -> None:
+        """Records the reason of a refusal, and limits the size of the answer."""
         status = response.status_code
         if status == 404 and "mcp-session-id" in response.request.headers:
-            self.reason = "it has forgotten our session"
+            self.reason = "the server does not know our session any more"
             self._lost()
         elif status >= 400 and response.request.method == "POST":
             self.reason = f"HTTP {status} {response.reason_phrase}".rstrip()
             if status in (401, 403):
-                self.reason += ": it wants other credentials (headers of the mount)"
+                self.reason += ": check the credentials (headers of the mount)"
         elif status < 400 and response.request.method == "POST":
             self.reason = ""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            self.reason = "its answer is compressed, although none such was asked for"
+            self.reason = "the server sent a compressed answer, which was not requested"
             raise httpx2.DecodingError(self.reason)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             stream = response.stream
-            assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 (the client is an async one)
+            assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 (the client is async)
             response.stream = _Bounded(stream, self._limit, self._too_much)
 
     def _too_much(self) -> None:
-        self.reason = f"an answer of more than {self._limit} bytes (option limits.tool_result)"
+        self.reason = f"the answer is larger than {self._limit} bytes (option limits.tool_result)"
         raise httpx2.DecodingError(self.reason)
 
 
-async def _bound(request: httpx2.Request) -> None:
-    """Nobody waits for the answer to a notification or to the last word, and a server may give none."""
+async def _set_timeout(request: httpx2.Request) -> None:
+    """Sets a timeout for answers that nobody waits for: a server may never send them."""
     if request.method == "DELETE" or (request.method == "POST" and _is_notification(request.content)):
         request.extensions["timeout"] = {
             **request.extensions.get("timeout", {}),
-            "read": UNUSED_ANSWER,
+            "read": UNUSED_ANSWER_TIMEOUT,
         }
 
 
 def _is_notification(content: bytes) -> bool:
     if _NOTIFICATION.search(content) is None:
-        return False  # nearly always, and without parsing
+        return False  # the usual case, without parsing
     message = json.loads(content)
     return isinstance(message, dict) and "method" in message and "id" not in message
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that ends with an error when there is too much of it."""
+    """A body that raises an error when it is too large."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, limit: int, refuse: Callable[[], None]) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Loads mounts, and with them the SDK, when the first one is wanted; events that come earlier wait."""
+"""Imports the mount modules and the SDK when the first mount is configured; queues earlier events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import sdk
 from . import mount
-from .outcomes import failed
+from .outcomes import error_outcome
 
 if TYPE_CHECKING:
     from .servers import MountedServers
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5.0
-"""Seconds after which a load that failed is tried again."""
+"""Seconds until a failed import is retried."""
 
 
 class MountEditor(Protocol):
-    """What mounts need of the editor; `NvimEditor` is it."""
+    """What mounts need of Neovim; `NvimEditor` implements it."""
 
     def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
-        """Adds one that hears `(event, args)` of mounts and of calls that run here."""
+        """Adds a callback `(event, args)` for mounts and their calls."""
 
     def provide(
         self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
     ) -> Awaitable[list[str]]:
-        """Offers a piece of a list of definitions (JSON text of it); gives what was refused.
+        """Registers a part of a list of definitions (JSON text); returns why some were refused.
 
-        Those before go with the last piece, unless they are in one.
+        The last part removes earlier definitions that are in none of the parts.
         """
 
     def withdraw(self, provider: str) -> None:
-        """Takes back all that a provider offers."""
+        """Removes all definitions of a provider."""
 
     def remote(self, verb: str, *args: Any) -> None:
-        """Tells something of a call that runs here (`remote_result`, `remote_progress`, …)."""
+        """Reports an event of a running call (`remote_result`, `remote_progress`, …)."""
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
-        """Tells the editor something about the bridge."""
+        """Reports a state of the bridge."""
 
 
 class Mounts:
-    """The mounts of an editor.
+    """All mounts; imports their modules when needed.
 
     Args:
-        editor: says what is to be mounted.
-        hide: is told of each secret, which is to be in no log.
+        editor: names the mounts.
+        hide: receives each secret, which must not be logged.
     """
 
     def __init__(self, editor: MountEditor, hide: Callable[[str], None]) -> None:
@@ -64,10 +64,10 @@ class Mounts:
         self._closed = False
         self._error = ""
         self._early: list[tuple[str, Sequence[Any]]] = []
-        editor.on_remote(self._hear)
+        editor.on_remote(self._on_event)
 
     def end(self, within: float) -> None:
-        """Begins to end what is mounted; it has `within` seconds."""
+        """Starts to end all mounts; they have `within` seconds."""
         self._closed = True
         if self._retry is not None:
             self._retry.cancel()
@@ -75,20 +75,20 @@ class Mounts:
             self._ending = asyncio.get_running_loop().create_task(self._servers.close(within))
 
     def kill(self) -> None:
-        """Ends the processes of mounted servers at once."""
+        """Kills the processes of mounted servers."""
         if self._servers is not None:
             self._servers.kill()
 
     async def ended(self) -> None:
-        """Waits until it has ended."""
+        """Waits until all mounts have ended."""
         if self._ending is not None:
             await self._ending
 
-    def _hear(self, event: str, args: Sequence[Any]) -> None:
+    def _on_event(self, event: str, args: Sequence[Any]) -> None:
         if event == "mounts":
-            self._want(mount.read(args[0]))
+            self._want(mount.parse_mounts(args[0]))
         elif self._servers is not None:
-            self._servers.hear(event, args)
+            self._servers.on_event(event, args)
         elif self._retry is not None and event == "remote_call":
             self._refuse(args[0])
         else:
@@ -114,16 +114,16 @@ class Mounts:
 
     async def _import(self) -> None:
         try:
-            await sdk.load(f"{__package__}.servers")
+            await sdk.import_sdk(f"{__package__}.servers")
             from .servers import MountedServers
 
             if not self._closed:
                 self._servers = MountedServers(self._editor)
                 self._servers.want(self._wanted)
                 for event, args in self._early:
-                    self._servers.hear(event, args)
+                    self._servers.on_event(event, args)
         except Exception as fault:
-            logger.exception("mounts cannot be loaded; tried again in %g s", RETRY_SECONDS)
+            logger.exception("cannot load mounts; retrying in %g s", RETRY_SECONDS)
             self._error = str(fault)
             self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._load)
             waiting = {"state": "waiting", "error": self._error, "next_ms": round(RETRY_SECONDS * 1000)}
@@ -137,5 +137,5 @@ class Mounts:
             self._loading = None
 
     def _refuse(self, call_id: str) -> None:
-        text = f"mounts cannot be loaded ({self._error}); they are tried again in {RETRY_SECONDS:.0f} s"
-        self._editor.remote("remote_result", call_id, failed("busy", text))
+        text = f"cannot load mounts ({self._error}); retrying in {RETRY_SECONDS:.0f} s"
+        self._editor.remote("remote_result", call_id, error_outcome("busy", text))

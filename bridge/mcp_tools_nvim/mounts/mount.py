@@ -1,4 +1,4 @@
-"""A mount as the editor configures it, and the names of what it exposes."""
+"""The configuration of a mount, and the names of its tools, prompts and resources."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SEPARATOR = "__"
-"""Between the name of a mount and that of its tool or prompt."""
+"""Separates the name of a mount from that of its tool or prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One server that is wanted. Secrets are resolved: none of it may be logged but the name.
+    """One configured server. Secrets are resolved, so only the name may be logged.
 
     Attributes:
-        name: of the mount.
-        command: program and arguments, when it is a process of ours.
-        env: on top of the little that every child gets.
-        cwd: where it runs.
-        url: where it listens, when it is none.
-        headers: of every request to that URL.
-        allow: what it may ask of the client that called one of its tools.
-        start_timeout: seconds until it must have said what it offers.
-        timeout: ms for its tools; None = as for other tools.
-        root: of the project.
-        limit: bytes of a result.
-        secrets: texts that are in no log and no error.
-        generation: another one means: begin anew, although nothing else differs.
+        name: name of the mount.
+        command: executable and arguments of a child process.
+        env: environment variables, added to INHERITED.
+        cwd: working directory of the process.
+        url: URL of a server that is not a child process.
+        headers: HTTP headers of every request to `url`.
+        allow: what the server may ask the client that called one of its tools.
+        start_timeout: seconds until all lists must be read.
+        timeout: ms for its tools; None for the general timeout.
+        root: the project root.
+        limit: maximum bytes of a result.
+        secrets: texts to remove from logs and errors.
+        generation: a change restarts the server, even if nothing else differs.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Mount:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     generation: int = 0
 
-    def public(self, name: str) -> str:
-        """What a tool or prompt of it is called here."""
+    def public_name(self, name: str) -> str:
+        """Returns our name of a tool or prompt of the server."""
         return f"{self.name}{SEPARATOR}{name}"
 
-    def own(self, name: str) -> str:
-        """The way back."""
+    def original_name(self, name: str) -> str:
+        """Returns the server's name of a tool or prompt."""
         return name.removeprefix(self.name + SEPARATOR)
 
     @property
@@ -57,22 +57,22 @@ class Mount:
         return self.name.lower().replace("_", "-") + "+"
 
     def public_uri(self, uri: str) -> str:
-        """What a resource of it is called here: two mounts may have the same, and the editor its own."""
+        """Returns our URI of a resource, unique among mounts and Neovim's resources."""
         return self._scheme + uri
 
-    def own_uri(self, uri: str) -> str:
-        """The way back."""
+    def original_uri(self, uri: str) -> str:
+        """Returns the server's URI of a resource."""
         return uri.removeprefix(self._scheme)
 
     def clean(self, text: str) -> str:
-        """A text without the secrets."""
+        """Returns a text with the secrets removed."""
         for secret in self.secrets:
             text = text.replace(secret, "…")
         return text
 
 
-def read(text: str) -> tuple[Mount, ...]:
-    """The mounts of a JSON text."""
+def parse_mounts(text: str) -> tuple[Mount, ...]:
+    """Returns the mounts in a JSON text."""
     return tuple(_mount(one) for one in json.loads(text))
 
 

@@ -1,6 +1,7 @@
-"""Mounted servers: connected, kept, connected again, ended.
+"""Mounted servers: connects them, reconnects after a failure, refreshes their lists.
 
-What a server exposes stays registered while it is gone: a call says why, and when it is tried again.
+Definitions stay registered while a server is disconnected; calls then fail with the reason and the time of
+the next attempt.
 """
 
 from __future__ import annotations
@@ -15,38 +16,38 @@ from mcp import MCPError
 from mcp.client.subscriptions import listen
 
 from ..errors import LuaError, NoAnswerError
-from .calls import Calls
+from .calls import MountCalls
 from .child_process import Child
-from .definitions import Definitions, Found
+from .definitions import Found, MountDefinitions
 from .http import Remote
 from .loader import MountEditor
 from .mount import Mount
-from .outcomes import failed
-from .session import LISTS, Session, is_closed
+from .outcomes import error_outcome
+from .session import LISTS, MountSession, is_closed
 
 logger = logging.getLogger(__name__)
 
 BACKOFF = (0.25, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 60.0)
-"""Seconds until it is tried again, after so many failures in a row."""
-STEADY = 30.0
-"""Seconds after which an end is no sign that the next run ends, too."""
-SETTLE = 0.05
-"""Seconds in which changes of a list become one look at it."""
-REST = 10
-"""A look at lists is followed by so many times its time without one: the editor reads them."""
-MAX_FRESH = 100
-"""Resources that have changed within `SETTLE`."""
-MAX_REST = 10.0
-"""Seconds of that."""
-SOON = 1.5
-"""Seconds until the next try that a call waits for."""
-MAX_WHY = 300
-"""Characters of a cause that are told."""
+"""Seconds until the next attempt, by number of consecutive failures."""
+STABLE_SECONDS = 30.0
+"""A connection that lasted this long resets the number of failures."""
+DEBOUNCE = 0.05
+"""Seconds in which changes are collected."""
+PAUSE_FACTOR = 10
+"""A refresh of lists is followed by a pause of its duration times this, since Neovim reads the lists."""
+MAX_UPDATES = 100
+"""Maximum changed resources within `DEBOUNCE`."""
+MAX_PAUSE = 10.0
+"""Maximum seconds of the pause."""
+CALL_WAIT = 1.5
+"""Maximum seconds that a call waits for the next attempt."""
+MAX_REASON = 300
+"""Maximum characters of a reason."""
 EDITOR_RETRY = 2.0
-"""Seconds until definitions are given again to an editor that did not answer."""
-EDITOR_SILENT = "Neovim does not answer; its definitions are registered once it does"
-AGAIN = 2.0
-"""Seconds until a stream of changes that was lost is opened again."""
+"""Seconds until definitions are registered again after Neovim did not answer."""
+EDITOR_SILENT = "Neovim does not answer; the definitions are registered once it does"
+REOPEN_SECONDS = 2.0
+"""Seconds until a lost stream of changes is opened again."""
 
 _TOOLS, _PROMPTS = ("tools/list",), ("prompts/list",)
 _RESOURCES = ("resources/list", "resources/templates/list")
@@ -58,19 +59,19 @@ _CHANGES: dict[str, tuple[str, ...]] = {
     "ResourcesListChanged": _RESOURCES,
     "PromptsListChanged": _PROMPTS,
 }
-"""What tells of a change, in either era → the lists that it is one of."""
+"""Class of a notification, in either era → the lists that have changed."""
 
 
 class MountedServer:
-    """One mounted server: connected, kept, connected again."""
+    """One mounted server, connected again after each failure."""
 
     def __init__(self, mount: Mount, editor: MountEditor) -> None:
         self.mount = mount
-        self.calls = Calls(mount, editor, self)
+        self.calls = MountCalls(mount, editor, self)
         self._editor = editor
-        self._definitions = Definitions(mount, editor)
+        self._definitions = MountDefinitions(mount, editor)
         self._loop = asyncio.get_running_loop()
-        self._session: Session | None = None
+        self._session: MountSession | None = None
         self._arrived: asyncio.Future[None] = self._loop.create_future()
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._transport: Child | Remote | None = None
@@ -78,49 +79,49 @@ class MountedServer:
         self._error = ""
         self._runs = 0
         self._next = 0.0
-        self._dirty, self._watched, self._fresh = set[str](), set[str](), set[str]()
-        self._looking: asyncio.Task[None] | None = None
-        self._look_at = 0.0
+        self._dirty, self._watched, self._updated_uris = set[str](), set[str](), set[str]()
+        self._refreshing: asyncio.Task[None] | None = None
+        self._refresh_at = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._task = self._loop.create_task(self._run())
 
-    async def session(self) -> Session | None:
-        """For its calls."""
+    async def session(self) -> MountSession | None:
+        """Returns the live session, waiting for a connection attempt that is running or about to start."""
         wait = self._next - self._loop.time()
-        if self._state == "waiting" and wait < SOON:
-            await asyncio.sleep(wait + SETTLE)
+        if self._state == "waiting" and wait < CALL_WAIT:
+            await asyncio.sleep(wait + DEBOUNCE)
         if self._state == "connecting":
             await asyncio.wait({self._arrived})
         return self._session
 
-    def absence(self) -> str:
-        """For its calls."""
+    def unavailable_reason(self) -> str:
+        """Returns why there is no session, as the error of a call."""
         wait = max(0.0, self._next - self._loop.time())
         return (
-            f"mount '{self.mount.name}' is not connected ({self._error}); it is tried again in {wait:.0f} s. "
-            "The person sees more with :McpTools mounts, and tries at once with :McpTools mounts retry"
+            f"mount '{self.mount.name}' is not connected ({self._error}); next attempt in {wait:.0f} s. "
+            "The user can run :McpTools mounts for details, or :McpTools mounts retry"
         )
 
     def watch(self, uri: str, wanted: bool) -> None:
-        """Somebody wants to hear of changes of a resource, or nobody any more."""
+        """Subscribes to changes of a resource, or unsubscribes."""
         (self._watched.add if wanted else self._watched.discard)(uri)
         if self._session is not None:
             self._spawn(self._subscribe(self._session, uri, wanted))
 
     def end(self) -> asyncio.Task[None]:
-        """Ends its calls now, and itself soon; gives what ends then."""
+        """Ends the calls now and starts to end the connection; returns its task."""
         self._definitions.closed = True
-        self.calls.settle_all(f"mount '{self.mount.name}' was taken away while the tool ran")
+        self.calls.end_all(f"mount '{self.mount.name}' was removed while the tool ran")
         self._task.cancel()
         return self._task
 
     def terminate(self) -> None:
-        """Tells its process to end, without waiting until it does so by itself."""
+        """Sends TERM to the process."""
         if isinstance(self._transport, Child):
             self._transport.terminate()
 
     def kill(self) -> None:
-        """Ends its process at once."""
+        """Kills the process."""
         if isinstance(self._transport, Child):
             self._transport.kill()
 
@@ -130,26 +131,26 @@ class MountedServer:
             began, self._runs = self._loop.time(), self._runs + 1
             self._lost = self._loop.create_future()
             make = Child if self.mount.command else Remote
-            transport = self._transport = make(self.mount, self._lose)
-            self._become("connecting")
+            transport = self._transport = make(self.mount, self._on_lost)
+            self._set_state("connecting")
             fault: Exception | None = None
             try:
                 await self._live(transport)
-            except Exception as why:  # noqa: BLE001 - boundary: whatever a server does, the next try follows
-                fault = why
-            lived = self._state == "ready" and self._loop.time() - began > STEADY
+            except Exception as error:  # noqa: BLE001 - boundary: another attempt follows any failure
+                fault = error
+            lived = self._state == "ready" and self._loop.time() - began > STABLE_SECONDS
             failures = 1 if lived else failures + 1
-            self._error = self.mount.clean(_why(fault, transport))
+            self._error = self.mount.clean(_reason(fault, transport))
             delay = BACKOFF[min(failures, len(BACKOFF)) - 1]
             self._next = self._loop.time() + delay
-            logger.warning("mount %s: %s; tried again in %g s", self.mount.name, self._error, delay)
+            logger.warning("mount %s: %s; next attempt in %g s", self.mount.name, self._error, delay)
             text = f"mount '{self.mount.name}' was lost while the tool ran: {self._error}"
-            self.calls.settle_all(text, sent=True)
-            self._become("waiting")
+            self.calls.end_all(text, sent=True)
+            self._set_state("waiting")
             await asyncio.sleep(delay)
 
     async def _live(self, transport: Child | Remote) -> None:
-        """One connection, from its beginning to its end."""
+        """Connects, and stays until the connection is lost."""
         patience = self.mount.start_timeout
         self._dirty.clear()
         start = asyncio.timeout(patience)
@@ -157,36 +158,38 @@ class MountedServer:
             async with (
                 start,
                 transport.run() as streams,
-                Session(streams, patience, self.mount.allow, self.calls.ask, self._told) as session,
+                MountSession(
+                    streams, patience, self.mount.allow, self.calls.ask, self._on_notification
+                ) as session,
             ):
                 found = await self._definitions.read(session)
                 start.reschedule(None)
-                while not await self._give(found):  # noqa: ASYNC110 - there is no event to wait for
+                while not await self._register(found):  # noqa: ASYNC110 - there is no event to wait for
                     await asyncio.sleep(EDITOR_RETRY)
                 self._session = session
-                self._become("ready")
-                self._changed(())  # what has changed while it was looked at
+                self._set_state("ready")
+                self._changed(())  # changes that came while the lists were read
                 for uri in self._watched:
                     self._spawn(self._subscribe(session, uri, True))
-                logger.info("mount %s: connected to %s", self.mount.name, session.server or "it")
+                logger.info("mount %s: connected to %s", self.mount.name, session.server or "a server")
                 watch = self._loop.create_task(self._watch(session)) if session.is_modern else None
                 try:
                     await asyncio.wait({self._lost})
                 finally:
                     self._session = None
-                    for task in (watch, self._looking):
+                    for task in (watch, self._refreshing):
                         if task is not None:
                             task.cancel()
         finally:
             if start.expired():
-                transport.reason = f"it did not say what it offers within {patience:g} s"
+                transport.reason = f"the server did not list its tools within {patience:g} s"
 
-    def _lose(self) -> None:
-        """The connection is at its end."""
+    def _on_lost(self) -> None:
+        """Ends the connection."""
         if not self._lost.done():
             self._lost.set_result(None)
 
-    def _become(self, state: str) -> None:
+    def _set_state(self, state: str) -> None:
         self._state = state
         if state == "connecting" and self._arrived.done():
             self._arrived = self._loop.create_future()
@@ -196,7 +199,7 @@ class MountedServer:
 
     def _report(self) -> None:
         if self._definitions.closed:
-            return  # another may have its name
+            return  # another mount may have the name now
         session, transport = self._session, self._transport
         left = round((self._next - self._loop.time()) * 1000) if self._state == "waiting" else None
         self._editor.report(
@@ -218,15 +221,13 @@ class MountedServer:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _subscribe(self, session: Session, uri: str, wanted: bool) -> None:
+    async def _subscribe(self, session: MountSession, uri: str, wanted: bool) -> None:
         try:
-            await session.subscribe(self.mount.own_uri(uri), wanted)
+            await session.subscribe(self.mount.original_uri(uri), wanted)
         except Exception as fault:  # noqa: BLE001 - boundary: nobody waits for it
-            logger.warning("mount %s: %s: %s", self.mount.name, uri, _why(fault))
+            logger.warning("mount %s: %s: %s", self.mount.name, uri, _reason(fault))
 
-    # Changes of what it offers
-
-    def _told(self, notification: Any) -> None:
+    def _on_notification(self, notification: Any) -> None:
         if isinstance(notification, types.LoggingMessageNotification):
             self.calls.log(notification.params.level, notification.params.data)
         elif isinstance(notification, types.ResourceUpdatedNotification):
@@ -235,46 +236,46 @@ class MountedServer:
             self._changed(_CHANGES.get(type(notification).__name__, ()))
 
     def _updated(self, uri: str) -> None:
-        """Changes of a resource become one as well."""
-        if not self._fresh:
-            self._loop.call_later(SETTLE, self._tell_fresh)
-        if len(self._fresh) < MAX_FRESH:
-            self._fresh.add(uri)
+        """Reports changes of resources, collected for `DEBOUNCE`."""
+        if not self._updated_uris:
+            self._loop.call_later(DEBOUNCE, self._report_updates)
+        if len(self._updated_uris) < MAX_UPDATES:
+            self._updated_uris.add(uri)
 
-    def _tell_fresh(self) -> None:
-        while self._fresh:
-            self._editor.remote("remote_updated", self._fresh.pop())
+    def _report_updates(self) -> None:
+        while self._updated_uris:
+            self._editor.remote("remote_updated", self._updated_uris.pop())
 
     def _changed(self, lists: tuple[str, ...]) -> None:
         self._dirty.update(lists)
-        idle = self._looking is None or self._looking.done()
+        idle = self._refreshing is None or self._refreshing.done()
         if self._dirty and idle and self._session is not None:
-            self._looking = self._loop.create_task(self._look_again(self._session))
+            self._refreshing = self._loop.create_task(self._refresh_lists(self._session))
 
-    async def _look_again(self, session: Session) -> None:
+    async def _refresh_lists(self, session: MountSession) -> None:
         while self._dirty:
-            await asyncio.sleep(max(SETTLE, self._look_at - self._loop.time()))
+            await asyncio.sleep(max(DEBOUNCE, self._refresh_at - self._loop.time()))
             lists, self._dirty = self._dirty, set()
             began = self._loop.time()
             try:
-                if not await self._give(await self._definitions.read(session, lists)):
+                if not await self._register(await self._definitions.read(session, lists)):
                     self._dirty |= lists
-                    self._look_at = self._loop.time() + EDITOR_RETRY
+                    self._refresh_at = self._loop.time() + EDITOR_RETRY
                     continue
-            except Exception as fault:  # noqa: BLE001 - boundary: changes after this one are still looked at
-                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _why(fault))
+            except Exception as fault:  # noqa: BLE001 - boundary: later changes are still read
+                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _reason(fault))
             took = self._loop.time() - began
-            self._look_at = began + took + min(MAX_REST, REST * took)
+            self._refresh_at = began + took + min(MAX_PAUSE, PAUSE_FACTOR * took)
             self._report()
 
-    async def _give(self, found: Found) -> bool:
-        """Registers what the server offers with the editor.
+    async def _register(self, found: Found) -> bool:
+        """Registers definitions with Neovim.
 
         Returns:
-            False when the editor does not answer: it is to be given again.
+            False when Neovim does not answer and they must be registered again.
         """
         try:
-            await self._definitions.give(found)
+            await self._definitions.register(found)
         except NoAnswerError:
             if self._error != EDITOR_SILENT:
                 logger.warning("mount %s: %s", self.mount.name, EDITOR_SILENT)
@@ -282,32 +283,32 @@ class MountedServer:
             self._report()
             return False
         except LuaError as fault:
-            self._error = f"Neovim could not register its definitions: {fault}"[:MAX_WHY]
+            self._error = f"Neovim could not register its definitions: {fault}"[:MAX_REASON]
             logger.warning("mount %s: %s", self.mount.name, self._error)
         else:
             self._error = ""
         return True
 
-    async def _watch(self, session: Session) -> None:
-        """Hears of changes where servers tell only those who listen."""
+    async def _watch(self, session: MountSession) -> None:
+        """Listens for changes of lists, which modern servers report on request only."""
         wanted = {f"{kind}_list_changed": True for kind in ("tools", "resources", "prompts")}
         while True:
             try:
-                async with listen(session.inner, **wanted) as events:  # type: ignore[arg-type]
+                async with listen(session.sdk_session, **wanted) as events:  # type: ignore[arg-type]
                     async for event in events:
                         self._changed(_CHANGES.get(type(event).__name__, ()))
-            except MCPError as refusal:
-                if refusal.error.code == types.METHOD_NOT_FOUND:
+            except MCPError as error:
+                if error.error.code == types.METHOD_NOT_FOUND:
                     return
-                logger.debug("mount %s: the stream of changes: %s", self.mount.name, _why(refusal))
-            except Exception as fault:  # noqa: BLE001 - boundary: whatever ends the stream, it is opened again
-                logger.debug("mount %s: the stream of changes: %s", self.mount.name, _why(fault))
-            await asyncio.sleep(AGAIN)
+                logger.debug("mount %s: the stream of changes: %s", self.mount.name, _reason(error))
+            except Exception as fault:  # noqa: BLE001 - boundary: the stream is opened again after any error
+                logger.debug("mount %s: the stream of changes: %s", self.mount.name, _reason(fault))
+            await asyncio.sleep(REOPEN_SECONDS)
             self._changed(tuple(LISTS))
 
 
 class MountedServers:
-    """All mounted servers of an editor: started, replaced and ended as it wishes; each gets its own calls."""
+    """All mounted servers: starts, replaces and ends them as configured, and routes calls to them."""
 
     def __init__(self, editor: MountEditor) -> None:
         self._editor = editor
@@ -315,12 +316,12 @@ class MountedServers:
         self._owners: dict[str, MountedServer] = {}
         self._alive: set[MountedServer] = set()
         self._ending: set[asyncio.Task[None]] = set()
-        # They tell of each bad message of a peer, with a traceback: what comes of it is told by us.
+        # They log each invalid message with a traceback; we report the consequences.
         for library in ("mcp.client", "mcp.shared", "httpx2"):
             logging.getLogger(library).setLevel(logging.CRITICAL)
 
     def want(self, mounts: Sequence[Mount]) -> None:
-        """Makes these the mounts; one that is as it was goes on."""
+        """Sets the mounts; unchanged ones continue."""
         wanted = {mount.name: mount for mount in mounts}
         for name, server in list(self._servers.items()):
             if server.mount != wanted.get(name):
@@ -331,8 +332,8 @@ class MountedServers:
                 server = self._servers[name] = MountedServer(mount, self._editor)
                 self._alive.add(server)
 
-    def hear(self, event: str, args: Sequence[Any]) -> None:
-        """An event of a call."""
+    def on_event(self, event: str, args: Sequence[Any]) -> None:
+        """Handles an event of a call or subscription."""
         if event in ("remote_watch", "remote_unwatch"):
             if server := self._servers.get(args[0]):
                 server.watch(args[1], event == "remote_watch")
@@ -342,8 +343,8 @@ class MountedServers:
             _, target, arguments, info = args
             server = self._servers.get(target["provider"])
             if server is None:
-                text = f"there is no mount '{target['provider']}' any more"
-                self._editor.remote("remote_result", call_id, failed("execution_error", text))
+                text = f"mount '{target['provider']}' was removed"
+                self._editor.remote("remote_result", call_id, error_outcome("execution_error", text))
                 return
             self._owners[call_id] = server
             server.calls.begin(call_id, target, arguments, info, self._forget)
@@ -354,7 +355,7 @@ class MountedServers:
                 owner.calls.answer(call_id, *args[1:])
 
     async def close(self, within: float) -> None:
-        """Ends all of them; what has not ended in `within` seconds is killed."""
+        """Ends all servers; kills those that have not ended `within` seconds."""
         for server in self._servers.values():
             server.terminate()
         self.want(())
@@ -363,7 +364,7 @@ class MountedServers:
         self.kill()
 
     def kill(self) -> None:
-        """Ends the processes of all servers at once."""
+        """Kills the processes of all servers."""
         for server in self._alive:
             server.kill()
 
@@ -379,10 +380,10 @@ class MountedServers:
         task.add_done_callback(lambda _: self._alive.discard(server))
 
 
-def _why(fault: BaseException | None, transport: Child | Remote | None = None) -> str:
-    """The first cause, in a line: that the server refused, else what the transport says of its end.
+def _reason(fault: BaseException | None, transport: Child | Remote | None = None) -> str:
+    """Returns why a connection ended, in one line: the server's refusal, else the transport's reason.
 
-    Of a refusal over HTTP the transport knows more: the status and what to do.
+    For a refusal over HTTP the transport's reason is better: it has the status and the fix.
     """
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
@@ -395,4 +396,4 @@ def _why(fault: BaseException | None, transport: Child | Remote | None = None) -
     if fault is None:
         return "the connection ended"
     text = fault.error.message if isinstance(fault, MCPError) else str(fault)
-    return (text.strip() or type(fault).__name__).splitlines()[0][:MAX_WHY]
+    return (text.strip() or type(fault).__name__).splitlines()[0][:MAX_REASON]

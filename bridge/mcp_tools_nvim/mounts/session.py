@@ -1,7 +1,4 @@
-"""The session with a mounted server: the SDK's, with deadlines for all but calls and lists of bounded size.
-
-Items of a list that are not valid are left out.
-"""
+"""The session with a mounted server: the SDK's, with deadlines and with bounded, validated lists."""
 
 from __future__ import annotations
 
@@ -25,32 +22,32 @@ from .outcomes import unreserved
 logger = logging.getLogger(__name__)
 
 UNTIMED = ("tools/call", "resources/read", "prompts/get", "completion/complete", "subscriptions/listen")
-"""Their deadlines are those of the calls here."""
+"""Methods without a deadline here: Neovim's calls have one."""
 LISTS = {
     "tools/list": "tools",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
 }
-"""Method → the field of its items."""
+"""Method → the field with its items."""
 MAX_ITEMS = 5000
-"""Of one list; a server that never ends it must not fill the editor."""
+"""Maximum items of one list."""
 MAX_BYTES = 2 * 1024 * 1024
-"""Of the items of one list as JSON: the editor reads it at once."""
+"""Maximum size of the items of one list as JSON, which Neovim reads."""
 MAX_FAULTS = 50
-"""That are told of one list."""
-MAX_ASKED = 100
-"""Requests of a server that are looked at together; nobody answers more."""
+"""Maximum invalid items reported of one list."""
+MAX_REQUESTS = 100
+"""Maximum concurrent requests of a server; more are ignored."""
 MAX_UNREAD = 32 * 1024 * 1024
-"""Bytes that a server has not read yet, up to which it is sent more requests."""
+"""Maximum bytes that a server has not read; above it no more requests are sent."""
 MAX_FAULT = 300
-"""Characters of one that is told."""
+"""Maximum characters of a fault's description."""
 MAX_PAGES = 100
-"""Of one list."""
+"""Maximum pages of one list."""
 MAX_NAME = 100
-"""Characters of what a server calls itself."""
+"""Maximum characters of a server's name and version."""
 MAX_ROUNDS = 10
-"""Questions that one call may come back with, one after the other."""
+"""Maximum consecutive questions of one call."""
 _REQUESTS: dict[str, Any] = {
     "tools/list": types.ListToolsRequest,
     "resources/list": types.ListResourcesRequest,
@@ -60,20 +57,20 @@ _REQUESTS: dict[str, Any] = {
 _RAW: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
 Item = dict[str, Any]
-Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+ForwardQuestion = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 GONE = ((types.CONNECTION_CLOSED, "Connection closed"), (types.INVALID_REQUEST, "Session terminated"))
-"""The SDK's words for a connection that is gone; servers use these codes for errors of their own."""
+"""Errors of the SDK for a closed connection; servers use the same codes with other messages."""
 
 
 def is_closed(fault: MCPError) -> bool:
-    """Is the connection gone?"""
+    """Whether the error means a closed connection."""
     return (fault.error.code, fault.error.message) in GONE
 
 
 def _is_text(raw: dict[str, Any]) -> bool:
-    """Is it a result of nothing but text, in which nothing can be wrong?"""
+    """Whether a result consists of text only, so that it needs no validation."""
     content = raw.get("content")
     return (
         type(content) is list
@@ -90,23 +87,23 @@ def _is_text(raw: dict[str, Any]) -> bool:
 
 
 class Dispatcher(JSONRPCDispatcher[Any]):
-    """Requests with deadlines; lists without the items that are none; not too many questions at a time.
+    """The SDK's dispatcher with deadlines, validated lists, and a limit of concurrent server requests.
 
     Args:
-        streams: of the transport.
-        patience: seconds for all but what a call waits for.
+        streams: the transport's streams.
+        patience: deadline in seconds of methods not in UNTIMED.
     """
 
     def __init__(self, streams: tuple[Any, Any], patience: float) -> None:
         super().__init__(*streams)
         self._patience = patience
-        self._way = streams[1]
-        self._asked = 0
+        self._write_stream = streams[1]
+        self._open_requests = 0
         self.version = "2025-11-25"
         self.begin_list()
 
     def begin_list(self) -> None:
-        """What comes from now on belongs to a new list."""
+        """Starts to collect the items of a new list."""
         self.items: list[Item] = []
         self.faults: list[str] = []
         self.is_full = False
@@ -115,32 +112,32 @@ class Dispatcher(JSONRPCDispatcher[Any]):
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
     ) -> dict[str, Any]:
-        """As the SDK's."""
-        unread = getattr(self._way, "unread", 0)
+        """Sends a request; see the SDK."""
+        unread = getattr(self._write_stream, "unread", 0)
         if unread > MAX_UNREAD:
             raise MCPError(
-                types.INTERNAL_ERROR, f"the server does not read what it is sent: {unread} bytes wait"
+                types.INTERNAL_ERROR, f"the server does not read its input: {unread} bytes are unsent"
             )
         opts = opts or {}
         if method not in UNTIMED:
             opts.setdefault("timeout", self._patience)
         raw = await super().send_raw_request(method, params, opts, **more)
         if method in LISTS and isinstance(raw.get(LISTS[method]), list):
-            raw = raw | {LISTS[method]: self._sift(method, raw)}
+            raw = raw | {LISTS[method]: self._valid_items(method, raw)}
         return raw
 
     async def _dispatch_request(self, req: types.JSONRPCRequest, *more: Any) -> None:
-        if self._asked < MAX_ASKED:
-            self._asked += 1
+        if self._open_requests < MAX_REQUESTS:
+            self._open_requests += 1
             await super()._dispatch_request(req, *more)
 
     async def _handle_request(self, *args: Any) -> None:
         try:
             await super()._handle_request(*args)
         finally:
-            self._asked -= 1
+            self._open_requests -= 1
 
-    def _sift(self, method: str, raw: dict[str, Any]) -> list[Item]:
+    def _valid_items(self, method: str, raw: dict[str, Any]) -> list[Item]:
         good: list[Item] = []
         for item in raw[LISTS[method]]:
             if len(self.items) + len(good) >= MAX_ITEMS or len(self.faults) >= MAX_FAULTS:
@@ -150,7 +147,7 @@ class Dispatcher(JSONRPCDispatcher[Any]):
                 methods.validate_server_result(method, self.version, raw | {LISTS[method]: [item]})
             except ValidationError as fault:
                 first = fault.errors()[0]
-                field = ".".join(str(part) for part in first["loc"][2:]) or "it"
+                field = ".".join(str(part) for part in first["loc"][2:]) or "(root)"
                 name = item.get("name") if isinstance(item, dict) else None
                 self.faults.append(f"{method}: {str(name)[:80]}: {field}: {first['msg']}"[:MAX_FAULT])
                 continue
@@ -167,15 +164,15 @@ def _call_request(**params: Any) -> types.CallToolRequest:
     return types.CallToolRequest(params=types.CallToolRequestParams(**params))
 
 
-class Session:
-    """A session that has shaken hands.
+class MountSession:
+    """An initialized session.
 
     Args:
-        streams: of the transport.
-        patience: seconds for all but what a call waits for.
+        streams: the transport's streams.
+        patience: deadline in seconds of methods not in UNTIMED.
         allow: what the server may ask: `sampling`, `elicitation`, `roots`.
-        ask: passes a question on; gives its answer, or raises `MCPError`.
-        told: hears of notifications.
+        ask: passes a question on and returns the answer, or raises `MCPError`.
+        on_notification: called with each notification.
     """
 
     def __init__(
@@ -183,11 +180,11 @@ class Session:
         streams: tuple[Any, Any],
         patience: float,
         allow: frozenset[str],
-        ask: Ask,
-        told: Callable[[Any], None],
+        ask: ForwardQuestion,
+        on_notification: Callable[[Any], None],
     ) -> None:
         self._ask = ask
-        self._told = told
+        self._on_notification = on_notification
         self._dispatcher = Dispatcher(streams, patience)
         callbacks: list[tuple[str, str, Any]] = [
             ("elicitation", "elicitation_callback", self._elicit),
@@ -197,14 +194,14 @@ class Session:
         self._session = ClientSession(
             dispatcher=self._dispatcher,
             **{name: callback for right, name, callback in callbacks if right in allow},
-            message_handler=self._hear,
+            message_handler=self._on_event,
             client_info=types.Implementation(name="mcp-tools.nvim", version=__version__),
         )
 
-    async def __aenter__(self) -> Session:
+    async def __aenter__(self) -> MountSession:
         await self._session.__aenter__()
         try:
-            await self._shake_hands()
+            await self._handshake()
         except BaseException as fault:
             await self._session.__aexit__(type(fault), fault, fault.__traceback__)
             raise
@@ -213,70 +210,70 @@ class Session:
     async def __aexit__(self, *exc: Any) -> None:
         await self._session.__aexit__(*exc)
 
-    async def _shake_hands(self) -> None:
-        """The handshake that every server knows; those that know only the newer way refuse it."""
+    async def _handshake(self) -> None:
+        """Initializes the session; servers of the stateless era refuse that, and are discovered."""
         try:
             await self._session.initialize()
-        except MCPError as refusal:
-            if is_closed(refusal) or refusal.error.code == types.REQUEST_TIMEOUT:
+        except MCPError as error:
+            if is_closed(error) or error.error.code == types.REQUEST_TIMEOUT:
                 raise
             try:
                 await self._session.discover()
             except MCPError:
-                raise refusal from None
+                raise error from None
         self._dispatcher.version = self.protocol
 
     @property
     def protocol(self) -> str:
-        """The revision that both speak."""
+        """The negotiated protocol version."""
         return self._session.protocol_version or ""
 
     @property
     def is_modern(self) -> bool:
-        """No session on the wire; changes are told to who listens."""
+        """Whether the protocol is of the stateless era, in which changes are sent to listeners only."""
         return self.protocol in MODERN_PROTOCOL_VERSIONS
 
     @property
-    def inner(self) -> ClientSession:
-        """The SDK's."""
+    def sdk_session(self) -> ClientSession:
+        """The SDK's session."""
         return self._session
 
-    def offers(self, method: str) -> bool:
-        """Does the server have such lists?"""
+    def supports(self, method: str) -> bool:
+        """Whether the server has this list."""
         capabilities = self._session.server_capabilities
         return getattr(capabilities, method.partition("/")[0], None) is not None
 
     @property
     def completes(self) -> bool:
-        """Does it complete arguments?"""
+        """Whether the server completes arguments."""
         capabilities = self._session.server_capabilities
         return capabilities is not None and capabilities.completions is not None
 
     @property
     def subscribes(self) -> bool:
-        """Does the server tell of changes of single resources? Only in a session is it asked to."""
+        """Whether resources can be subscribed to; used in sessions only."""
         capabilities = self._session.server_capabilities
         resources = capabilities.resources if capabilities is not None else None
         return not self.is_modern and resources is not None and resources.subscribe is True
 
     async def subscribe(self, uri: str, wanted: bool) -> None:
-        """Hears of changes of a resource from now on, or no longer."""
+        """Subscribes to changes of a resource, or unsubscribes."""
         method = "resources/subscribe" if wanted else "resources/unsubscribe"
         await self._dispatcher.send_raw_request(method, {"uri": uri})
 
     @property
     def server(self) -> str:
-        """What it calls itself."""
+        """Name and version of the server."""
         info = self._session.server_info
         return f"{info.name} {info.version}"[:MAX_NAME] if info else ""
 
     async def list(self, method: str) -> tuple[list[Item], list[str]]:
-        """All items of a list, and what was wrong with others."""
+        """Returns the valid items of a list, and descriptions of invalid ones."""
         self._dispatcher.begin_list()
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
-            if method == "tools/list":  # it remembers what a call needs
+            if method == "tools/list":  # the SDK's method remembers what calls need
                 cursor = (await self._session.list_tools(params=params)).next_cursor
             else:
                 raw = await self._session.send_request(_REQUESTS[method](params=params), _RAW)
@@ -285,11 +282,11 @@ class Session:
                 break
         items, faults = self._dispatcher.items, self._dispatcher.faults
         if cursor is not None or self._dispatcher.is_full:
-            faults.append(f"{method}: it is too long, or too much of it is wrong; {len(items)} are taken in")
+            faults.append(f"{method}: too long or too many invalid items; the first {len(items)} are used")
         return items, faults
 
     async def call(self, name: str, arguments: Any, progress: Any) -> dict[str, Any]:
-        """`tools/call`; in a session, and answered by text, without the SDK's models, a third of its cost."""
+        """Calls a tool. A text result in a session bypasses the SDK's models, a third of its cost."""
         if self.is_modern:
             return await self.request(_call_request, progress, name=name, arguments=arguments)
         params = {"name": name, "arguments": arguments}
@@ -301,12 +298,12 @@ class Session:
     async def request(
         self, request: Callable[..., Any], progress: Any = None, **params: Any
     ) -> dict[str, Any]:
-        """Asks something, and goes through the questions that come back with it.
+        """Sends a request, and answers questions until it returns a result.
 
         Args:
-            request: makes it of `params` and of answers.
-            progress: hears of it.
-            params: of the request.
+            request: builds the request from `params` and the answers.
+            progress: called with progress.
+            params: parameters of the request.
         """
         raw: dict[str, Any] = {}
         more: dict[str, Any] = {}
@@ -326,29 +323,27 @@ class Session:
                     raise MCPError.from_error_data(answer)
                 answers[key] = answer
             more = {"input_responses": answers or None, "request_state": needed.request_state}
-        raise MCPError(types.INTERNAL_ERROR, f"it asks more than {MAX_ROUNDS} times")
+        raise MCPError(types.INTERNAL_ERROR, f"the server asked more than {MAX_ROUNDS} questions")
 
     async def _elicit(self, _: Any, params: Any) -> Any:
-        return await self._passed_on("elicitation/create", params, types.ElicitResult)
+        return await self._forward("elicitation/create", params, types.ElicitResult)
 
     async def _sample(self, _: Any, params: Any) -> Any:
-        return await self._passed_on("sampling/createMessage", params, types.CreateMessageResult)
+        return await self._forward("sampling/createMessage", params, types.CreateMessageResult)
 
     async def _roots(self, _: Any) -> Any:
-        return await self._passed_on("roots/list", None, types.ListRootsResult)
+        return await self._forward("roots/list", None, types.ListRootsResult)
 
-    async def _passed_on(self, method: str, params: Any, result: Any) -> Any:
+    async def _forward(self, method: str, params: Any, result: Any) -> Any:
         given = params.model_dump(by_alias=True, mode="json", exclude_none=True) if params else {}
         given.pop("_meta", None)
         try:
             return result.model_validate(await self._ask(method, given), by_name=False)
-        except MCPError as refusal:
-            return refusal.error
+        except MCPError as error:
+            return error.error
         except ValidationError as fault:
-            return types.ErrorData(
-                code=types.INTERNAL_ERROR, message=f"an invalid answer: {fault.errors()[0]}"
-            )
+            return types.ErrorData(code=types.INTERNAL_ERROR, message=f"invalid answer: {fault.errors()[0]}")
 
-    async def _hear(self, message: Any) -> None:
+    async def _on_event(self, message: Any) -> None:
         if not isinstance(message, Exception):
-            self._told(message)
+            self._on_notification(message)

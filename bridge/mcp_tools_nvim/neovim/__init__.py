@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ..values import CallRequest, Endpoint, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError, View
+from ..values import AgentEndpoint, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError, View
 
 
 class EditorListener(Protocol):
@@ -121,15 +121,15 @@ class Editor(Protocol):
     def on_updated(self, callback: Callable[[str], None]) -> None:
         """Adds one that hears the URI of a resource that was subscribed to and has changed."""
 
-    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
-        """Adds one that hears of the endpoints of companions when they are others than `hello` said."""
+    def on_endpoints(self, callback: Callable[[tuple[AgentEndpoint, ...]], None]) -> None:
+        """Adds a callback for endpoints of terminal agents, when they differ from those of `hello`."""
 
     def on_integrations(self, callback: Callable[[Any], None]) -> None:
         """Adds one that receives `{"url": ours, "servers": […]}`: the agents' servers to register with."""
 
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
-        """Adds one that hears `(companion, session, method, params, latest)`: a notification for a session or
-        for all of the companion; `params` is JSON text, `latest` replaces what of it is not read yet."""
+        """Adds a callback with `(agent, session, method, params, latest)`: a notification for one session of
+        an agent or for all; `params` is JSON text, `latest` replaces unsent ones of the method."""
 
     def companion(self, event: str, data: dict[str, Any]) -> None:
-        """Tells the editor of a session of a companion (`opened`, `notified`, `left`)."""
+        """Reports an event of a terminal agent's session (`opened`, `notified`, `left`)."""

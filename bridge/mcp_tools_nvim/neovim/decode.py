@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import Code
 from ..values import (
-    Endpoint,
+    AgentEndpoint,
     FieldError,
     Hello,
     Inputs,
@@ -95,7 +95,7 @@ def explanation(raw: Any) -> tuple[str, str]:
     return clean(raw["path"]), clean(raw["message"])
 
 
-def refusal(raw: Any) -> ToolError | None:
+def subscription_error(raw: Any) -> ToolError | None:
     """Answer to `subscribe`."""
     error = raw.get("error")
     return None if error is None else _error(error)
@@ -118,17 +118,17 @@ def hello(raw: Any) -> Hello:
     )
 
 
-def endpoints(raw: Any) -> tuple[Endpoint, ...]:
+def endpoints(raw: Any) -> tuple[AgentEndpoint, ...]:
     """The endpoints of companions, from `hello` or the event `endpoints`."""
     return tuple(_endpoint(each) for each in raw) if isinstance(raw, list) else ()
 
 
-def _endpoint(raw: Any) -> Endpoint:
+def _endpoint(raw: Any) -> AgentEndpoint:
     server = raw["server"]
     token, name = raw["token"], raw["name"]
     if type(token) is not str or type(name) is not str or not token or not name:
         raise ValueError("an endpoint without a name or a token")
-    return Endpoint(
+    return AgentEndpoint(
         name=name,
         token=token,
         transport=_one_of(raw["transport"], _TRANSPORTS),
@@ -187,6 +187,6 @@ def _table(raw: Any) -> dict[str, Any]:
 _CODES = {str(code) for code in Code}
 
 
-def refused(raw: Any) -> list[str]:
+def refused_definitions(raw: Any) -> list[str]:
     """Faults of definitions that were not taken in, a line each."""
     return [line for fault in raw["refused"] for line in str(fault).splitlines()]

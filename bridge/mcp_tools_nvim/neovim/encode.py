@@ -39,7 +39,10 @@ def scope(asked: Scope | None) -> dict[str, Any] | None:
     """What a client asked for, without what it did not say."""
     if asked is None:
         return None
-    return {name: value for name, value in asdict(asked).items() if value is not None}
+    fields = {name: value for name, value in asdict(asked).items() if value is not None}
+    if asked.agent is not None:
+        fields["companion"] = fields.pop("agent")  # the name on the wire
+    return fields
 
 
 def _crosses(value: Any, levels: int) -> bool:

@@ -1,4 +1,4 @@
-"""Events of the editor: what it sends without being asked, told to those who listen."""
+"""Events of Neovim, and their callbacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..values import Endpoint
+from ..values import AgentEndpoint
 from . import EditorListener, decode
 from .clock import EditorClock
 
@@ -16,10 +16,10 @@ _REMOTE = ("mounts", "remote_call", "remote_cancel", "remote_answer", "remote_wa
 
 
 class Events:
-    """Who listens to what; see `Editor` for each.
+    """The callbacks of all events; see `Editor`.
 
     Args:
-        clock: of the editor, in whose time deadlines come.
+        clock: Neovim's clock, to convert deadlines.
     """
 
     def __init__(self, clock: EditorClock) -> None:
@@ -27,13 +27,13 @@ class Events:
         self.listener: EditorListener | None = None
         self.changed: list[Callable[[str, int], None]] = []
         self.updated: list[Callable[[str], None]] = []
-        self.endpoints: list[Callable[[tuple[Endpoint, ...]], None]] = []
+        self.endpoints: list[Callable[[tuple[AgentEndpoint, ...]], None]] = []
         self.integrations: list[Callable[[Any], None]] = []
         self.push: list[Callable[[str, str | None, str, str, bool], None]] = []
         self.remote: list[Callable[[str, Sequence[Any]], None]] = []
 
     def receive(self, name: str, args: Sequence[Any]) -> None:
-        """An event of the editor has come."""
+        """Passes an event to its callbacks."""
         listener = self.listener
         count = len(args) if args and type(args[0]) is str else 0
         if name == "started" and count in (1, 2) and listener is not None:
@@ -55,9 +55,9 @@ class Events:
             for named in self.integrations:
                 named(decode.json_value(args[0]))
         elif name == "push" and count == 5:
-            companion, session, method, params, latest = args
+            agent, session, method, params, latest = args
             for push in self.push:
-                push(companion, session, decode.clean(method), decode.clean(params), latest is True)
+                push(agent, session, decode.clean(method), decode.clean(params), latest is True)
         elif listener is None:
             logger.warning("event %s before anyone listens", name)
         elif name == "wake" and count in (1, 2):
@@ -66,4 +66,4 @@ class Events:
         elif name == "log" and count == 3:
             listener.log(args[0], args[1], decode.json_value(args[2]))
         else:
-            logger.warning("event %s is unknown or has other arguments than expected", name)
+            logger.warning("event %s is unknown or has unexpected arguments", name)

@@ -1,4 +1,4 @@
-"""What to tell a client whose call the editor could not start, and a person how to free the editor."""
+"""Explains why Neovim is blocked, and which key unblocks it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
 
 
 def advice(mode: Mode | None) -> str:
-    """Why the editor does not answer, and what to press; None = not even `mode()` was answered."""
+    """Returns why Neovim does not answer, and what to press; None = it did not return its mode either."""
     if mode is None:
         return "Neovim is busy: no answer for 2 s"
     for prefix, text in _TABLE:
@@ -33,6 +33,6 @@ def advice(mode: Mode | None) -> str:
     return f'Neovim is blocked (mode "{mode.name}"): press Esc in it'
 
 
-def refusal(mode: Mode | None) -> str:
-    """Text for the client; it may rely on it that nothing ran."""
+def blocked_text(mode: Mode | None) -> str:
+    """Returns the error for the client of a call that was not started."""
     return f"{advice(mode)}. The tool did not run and will not; try again then."

@@ -19,8 +19,8 @@ from ..errors import EditorError, StartError
 from ..values import (
     LARGE,
     PROTOCOL,
+    AgentEndpoint,
     CallRequest,
-    Endpoint,
     Hello,
     HelloInfo,
     Kind,
@@ -233,7 +233,7 @@ class NvimEditor:
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
         give_up = self._channel.time() + ANSWER_WITHIN
-        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.refusal)
+        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.subscription_error)
 
     def unsubscribe(self, uri: str) -> None:
         self._tell(_UNSUBSCRIBE, (self._channel_id, uri))
@@ -250,7 +250,7 @@ class NvimEditor:
     def on_updated(self, callback: Callable[[str], None]) -> None:
         self._events.updated.append(callback)
 
-    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
+    def on_endpoints(self, callback: Callable[[tuple[AgentEndpoint, ...]], None]) -> None:
         self._events.endpoints.append(callback)
 
     def on_integrations(self, callback: Callable[[Any], None]) -> None:
@@ -262,7 +262,7 @@ class NvimEditor:
     def companion(self, event: str, data: dict[str, Any]) -> None:
         self._tell(_COMPANION, (event, data, self._channel_id))
 
-    # For mounts (upstream.door.MountEditor)
+    # For mounts (mounts.loader.MountEditor)
 
     def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
         self._events.remote.append(callback)
@@ -272,7 +272,7 @@ class NvimEditor:
     ) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
         give_up = self._channel.time() + ANSWER_WITHIN
         args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
-        return self._lua(_PROVIDE, args, give_up, decode.refused)
+        return self._lua(_PROVIDE, args, give_up, decode.refused_definitions)
 
     def withdraw(self, provider: str) -> None:
         self._tell(_WITHDRAW, (self._channel_id, provider))

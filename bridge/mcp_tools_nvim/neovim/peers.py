@@ -1,6 +1,6 @@
-"""Who calls, as the editor was told: what stays the same from call to call crosses once.
+"""Numbers for callers, so that their constant data is sent to Neovim once and not with every call.
 
-The editor works off what it is sent in order, so that a caller is known before its next call comes.
+Neovim handles messages in order, so a caller is known before its next call arrives.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 from ..values import CallRequest, ClientInfo, Scope
 
 MAX_PEERS = 64
-"""As many as there are sessions in memory; of more the oldest is told anew when it calls again."""
+"""Maximum known callers, the default of limits.sessions; the oldest one is sent again with its next call."""
 
 Key = tuple[ClientInfo, str, str | None, Scope | None, int]
 
 
 class Peers:
-    """See the head of this file."""
+    """The callers that Neovim knows."""
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[int, dict[str, Any] | None]] = {}
@@ -24,18 +24,18 @@ class Peers:
 
     @staticmethod
     def key(request: CallRequest, timeout_ms: int) -> Key:
-        """What a caller is known by, but for its capabilities."""
+        """Returns what identifies a caller, except its capabilities."""
         return request.client, request.host, request.session, request.scope, timeout_ms
 
     def find(self, key: Key, request: CallRequest) -> int | None:
-        """The number that the editor knows the caller by; None = it has to be told."""
+        """Returns the number of a known caller; None if it must be sent."""
         known = self._known.get(key)
         if known is None or (known[1] is not request.capabilities and known[1] != request.capabilities):
             return None
         return known[0]
 
     def number(self, key: Key) -> int:
-        """The number that a caller is told by."""
+        """Returns the number for a caller that must be sent."""
         known = self._known.get(key)
         if known is not None:
             return known[0]
@@ -43,5 +43,5 @@ class Peers:
         return self._known.pop(next(iter(self._known)))[0] if number is None else number
 
     def told(self, key: Key, number: int, request: CallRequest) -> None:
-        """The editor was told of it."""
+        """Records that a caller was sent."""
         self._known[key] = number, request.capabilities

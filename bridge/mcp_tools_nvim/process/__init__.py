@@ -1,1 +1,1 @@
-"""The life of the process: environment, log, port, hello to the editor, serving, the end."""
+"""The process of the bridge: environment, log, port, connection to Neovim, shutdown."""

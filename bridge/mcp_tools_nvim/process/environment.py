@@ -1,4 +1,4 @@
-"""Environment variables → one frozen `Environment`; secrets leave `os.environ` before anything else runs."""
+"""Reads the environment variables of the bridge; removes secrets from `os.environ`."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from dataclasses import dataclass, field
 from ..errors import ConfigurationError
 
 _PRIVATE = ("MCP_AUTH_TOKEN", "MCP_TOOLS_LAUNCH", "NVIM_LISTEN_ADDRESS", "NVIM")
-"""What child processes of tools must not inherit."""
+"""Variables that child processes of tools must not inherit."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _STDIN_PATIENCE = 10.0
-"""Seconds in which the token must have come; less than the editor waits for the bridge."""
+"""Seconds to wait for the token; Neovim waits longer for the bridge."""
 _STDIN_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the process was started with.
+    """The configuration from environment variables.
 
     Attributes:
         address: NVIM_LISTEN_ADDRESS, a path or `host:port`.
-        token: the first line of stdin with MCP_TOOLS_TOKEN_STDIN, else MCP_AUTH_TOKEN, or a fresh one.
-        token_made: the token is fresh, so somebody must be shown it.
+        token: first line of stdin with MCP_TOOLS_TOKEN_STDIN, else MCP_AUTH_TOKEN or a generated one.
+        token_made: the token was generated and must be shown to the user.
         port: MCP_PORT; 0 = any.
         host: MCP_TOOLS_HOST; a loopback address.
         log_file: MCP_LOG_FILE.
-        tool_timeout: MCP_TOOL_TIMEOUT in ms, 0 = no limit; None = what the plugin says.
-        port_fallback: MCP_TOOLS_PORT_FALLBACK: a taken port is no error, the next free one is used.
-        instance_dir: MCP_TOOLS_INSTANCE_DIR, the folder of instance files.
-        launch: MCP_TOOLS_LAUNCH, by which the editor knows the process that it has started.
+        tool_timeout: MCP_TOOL_TIMEOUT in ms, 0 = no limit; None = the plugin's option.
+        port_fallback: MCP_TOOLS_PORT_FALLBACK: use the next free port if the wanted one is taken.
+        instance_dir: MCP_TOOLS_INSTANCE_DIR, the directory of instance files.
+        launch: MCP_TOOLS_LAUNCH, by which Neovim identifies the process that it started.
     """
 
     address: str
@@ -52,16 +52,16 @@ class Environment:
 def take(
     environ: MutableMapping[str, str], terminal: bool, stdin: int = 0, patience: float = _STDIN_PATIENCE
 ) -> Environment:
-    """Reads the environment and removes the private part of it.
+    """Reads the environment and removes its private variables.
 
     Args:
         environ: usually `os.environ`; changed.
-        terminal: a person reads our output, so a token may be made and shown.
-        stdin: where the token comes from when MCP_TOOLS_TOKEN_STDIN says so; it is empty from then on.
-        patience: seconds that the token may take.
+        terminal: the output is a terminal, so a token may be generated and shown.
+        stdin: descriptor with the token if MCP_TOOLS_TOKEN_STDIN is set; empty afterwards.
+        patience: seconds to wait for the token.
 
     Raises:
-        ConfigurationError: something is missing or wrong.
+        ConfigurationError: a variable is missing or not valid.
     """
     private = {name: environ.pop(name, "") for name in _PRIVATE}
     address = private["NVIM_LISTEN_ADDRESS"]
@@ -74,8 +74,8 @@ def take(
         token = _first_line(stdin, patience)
         if not token:
             raise ConfigurationError(
-                "MCP_TOOLS_TOKEN_STDIN is set but stdin holds no token: "
-                "the program of bridge.command must hand its stdin on to the bridge"
+                "MCP_TOOLS_TOKEN_STDIN is set but stdin has no token: "
+                "the command of bridge.command must pass its stdin to the bridge"
             )
     elif not token:
         if not terminal:
@@ -85,7 +85,7 @@ def take(
         token, made = secrets.token_hex(32), True
     if not _TOKEN.fullmatch(token):
         raise ConfigurationError(
-            "MCP_AUTH_TOKEN holds characters that no bearer token may have: use letters, digits and ._~+/=-"
+            "MCP_AUTH_TOKEN contains invalid characters: use letters, digits and ._~+/=-"
         )
     return Environment(
         address=address,
@@ -102,7 +102,7 @@ def take(
 
 
 def _first_line(descriptor: int, patience: float) -> str:
-    """The first line of a descriptor, which is an empty file afterwards; "" when none came in time."""
+    """Returns the first line of a descriptor, which is then replaced by an empty file; "" after a timeout."""
     chunks: list[bytes] = []
 
     def read() -> None:
@@ -112,7 +112,7 @@ def _first_line(descriptor: int, patience: float) -> str:
         except OSError:
             pass  # closed
 
-    # A thread waits for pipes of every system; one that nobody writes to must not hold the start up.
+    # A thread works for pipes on every system, and a pipe without a writer must not block the start.
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     reader.join(patience)
@@ -129,7 +129,7 @@ def _number(environ: MutableMapping[str, str], name: str, least: int, most: int,
     text = environ.get(name, "").strip()
     if not text:
         return None
-    # Not int(): that takes signs, underscores and digits of other scripts.
+    # int() alone would accept signs, underscores and digits of other scripts.
     if not re.fullmatch(r"[0-9]{1,16}", text) or not least <= int(text) <= most:
         raise ConfigurationError(f"{name} is {text!r}: it must be {wanted}")
     return int(text)
@@ -145,5 +145,5 @@ def _loopback(environ: MutableMapping[str, str]) -> str:
     except ValueError:
         pass
     raise ConfigurationError(
-        f"MCP_TOOLS_HOST (option bridge.host) is {host!r}, which others could reach: use 127.0.0.1 or ::1"
+        f"MCP_TOOLS_HOST (option bridge.host) is {host!r}, not a loopback address: use 127.0.0.1 or ::1"
     )

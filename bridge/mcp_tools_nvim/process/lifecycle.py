@@ -1,4 +1,4 @@
-"""The life of the process: claim a port, say hello to the editor, serve, and end in time."""
+"""The lifecycle of the process: claims a port, connects to Neovim, serves, and shuts down in time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .environment import Environment
 from .log import LogHandler, set_level
 
 if TYPE_CHECKING:
-    from ..agents.companions import Companions
+    from ..agents.agents import Agents
     from ..http.listener import Runner
     from ..sessions.session import SessionInfo
 
@@ -38,31 +38,31 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 HELLO_WITHIN = 600.0
-"""Seconds for the editor's first answer: it may sit at a prompt of its own start-up."""
+"""Seconds for Neovim's first answer: it may be blocked by a prompt of its start-up."""
 HELLO_PATIENCE = 2.0
-"""Seconds after which the log says what it waits for."""
+"""Seconds after which the log reports the wait."""
 END_WITH_EDITOR = 0.7
-"""Seconds for the last answers to clients when the editor is gone; the promise is 1 s to the exit."""
+"""Seconds for the last answers to clients after Neovim has exited; the documented maximum is 1 s."""
 END_BY_SIGNAL = 2.0
-"""Seconds for the same after a signal; the promise is 3 s."""
+"""Seconds for the same after a signal; the documented maximum is 3 s."""
 SHUTDOWN_GRACE = 0.25
 """Seconds before that for calls that are about to end, such as the one whose tool restarts the bridge."""
 FLUSH_TIMEOUT = 0.3
-"""Seconds for the editor to hear that its calls were cancelled."""
+"""Seconds to notify Neovim of cancelled calls."""
 END_MOUNTS = 0.6
-"""Seconds for mounted servers to end by themselves; then they are killed."""
+"""Seconds for mounted servers to end; then they are killed."""
 FOREIGN_AFTER = 5
-"""Looks without a proof after which the holder of the wanted port is a foreign process: a bridge that is busy
-may miss one or two."""
+"""Number of missing proofs after which the holder of the wanted port is a foreign process; a busy bridge may
+miss one or two."""
 REPORT_AFTER = 0.25
-"""Seconds in which changes of the sessions become one report."""
+"""Seconds in which changes of sessions are collected for one report."""
 
 
 class _Ending:
-    """Why the process is to end; set once.
+    """The reason to shut down; set once.
 
     Attributes:
-        kill: ends child processes at once; called before an exit that waits for nothing.
+        kill: kills child processes; called before an immediate exit.
     """
 
     def __init__(self) -> None:
@@ -75,12 +75,12 @@ class _Ending:
             self.signals += 1
             if self.signals > 1:
                 self.kill()
-                os._exit(0)  # whoever sends a second one does not want to wait
+                os._exit(0)  # a second signal exits immediately
         if not self.reason.done():
             self.reason.set_result(reason)
 
     async def unless(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Runs `work`, but gives None when the end comes first."""
+        """Returns the result of `work`; cancels it and returns None when the shutdown starts first."""
         task = asyncio.ensure_future(work)
         both: set[asyncio.Future[Any]] = {task, self.reason}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -92,25 +92,25 @@ class _Ending:
 
 
 async def run(environment: Environment, handler: LogHandler) -> int:
-    """Runs the bridge until the editor is gone or a signal comes.
+    """Runs the bridge until Neovim exits or a signal comes.
 
     Args:
-        environment: what the process was started with.
-        handler: of the log; it is told what must not be shown.
+        environment: the configuration.
+        handler: the log handler; receives secrets that must not be logged.
 
     Returns:
         The exit code.
 
     Raises:
-        StartError: it cannot start; the text says what to do.
+        StartError: the bridge cannot start; the message says what to do.
     """
     ending = _Ending()
     handler.hide(environment.token)
     _end_on_signal(ending)
     claim = ports.claim(environment.host, environment.port, environment.port_fallback)
     try:
-        # The slow part, while the port is already ours: other editors that start now see that.
-        from ..agents.companions import Companions
+        # Slow imports come after the claim of the port, so that other Neovims that start now see it taken.
+        from ..agents.agents import Agents
         from ..http.app import App
         from ..http.listener import Runner
         from ..mounts.loader import Mounts
@@ -123,28 +123,28 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
             parts = await ending.unless(_meet(environment, editor, claim, handler))
             if parts is not None:
-                companions = Companions(editor, parts.hello.endpoints, handler.hide)
-                parts.watcher = companions.session_events
-                parts.server_info = companions.endpoints.server_info
+                agents = Agents(editor, parts.hello.endpoints, handler.hide)
+                parts.watcher = agents.session_events
+                parts.server_info = agents.endpoints.server_info
                 app = App(parts)
-                companions.join(app)
-                runner = Runner(app, room=parts.calls.backpressure)
+                agents.join(app)
+                runner = Runner(app, backpressure=parts.calls.backpressure)
                 try:
-                    await _serve(environment, parts, runner, claim, ending, editor, companions)
+                    await _serve(environment, parts, runner, claim, ending, editor, agents)
                 finally:
                     await mounts.ended()
     except EditorGoneError:
         ending.now("editor")
     finally:
         claim.socket.close()
-    logger.info("ended: %s", "Neovim is gone" if ending.reason.result() == "editor" else "told to")
+    logger.info("ended: %s", "Neovim has exited" if ending.reason.result() == "editor" else "signal")
     return 0
 
 
 async def _meet(
     environment: Environment, editor: NvimEditor, claim: ports.Claim, handler: LogHandler
 ) -> Parts:
-    """Says hello and puts together what the application needs."""
+    """Connects to Neovim and builds the parts of the application."""
     holder: PortHolder = "none"
     if claim.taken:
         holder = await holder_of(
@@ -198,13 +198,13 @@ async def _serve(
     claim: ports.Claim,
     ending: _Ending,
     editor: NvimEditor,
-    companions: Companions,
+    agents: Agents,
 ) -> None:
-    """Serves until the end, then answers what is in flight and tells the editor."""
+    """Serves until the shutdown, then answers requests in flight and notifies Neovim."""
     await runner.setup()
     await runner.listen(claim.socket)
-    await companions.open()
-    # What lives now lives to the end: later collections need not look at it.
+    await agents.open()
+    # These objects live until the end; later collections can skip them.
     gc.freeze()
     gc.enable()
     _print_ready(claim.port)
@@ -217,16 +217,16 @@ async def _serve(
         watch.cancel()
     within = END_WITH_EDITOR if reason == "editor" else END_BY_SIGNAL
     await runner.stop_listening()
-    await companions.let_go()
+    await agents.disconnect()
     if reason != "editor":
         await _let_end(parts.calls, SHUTDOWN_GRACE)
     parts.calls.stop("editor_gone" if reason == "editor" else "shutdown")
     try:
         async with asyncio.timeout(within):
             await runner.cleanup()
-            await companions.close()
+            await agents.close()
     except TimeoutError:
-        logger.warning("some connections did not end in time; dropped")
+        logger.warning("some connections did not end in time and were dropped")
     if reason != "editor":
         await editor.settle(FLUSH_TIMEOUT)
     editor.close()
@@ -234,7 +234,7 @@ async def _serve(
 
 
 async def _let_end(calls: Calls, within: float) -> None:
-    """Waits for the calls in flight, but not for long."""
+    """Waits for the calls in flight, at most `within` seconds."""
     for _ in range(round(within * 100)):
         if not calls.in_flight:
             return
@@ -244,9 +244,9 @@ async def _let_end(calls: Calls, within: float) -> None:
 async def _take_wanted_port(
     environment: Environment, token: Token, editor: NvimEditor, runner: Runner
 ) -> None:
-    """Serves the wanted port as well, as soon as its holder lets it go.
+    """Also serves the wanted port, as soon as it is free.
 
-    A foreign process may take it first, and be sent the token by clients: the editor is told.
+    Reports to Neovim when a foreign process holds it, since clients may send that process the token.
     """
     port, foreign = environment.port, 0
 
@@ -259,7 +259,7 @@ async def _take_wanted_port(
 
     try:
         await runner.listen(await ports.await_port(environment.host, port, held))
-    except Exception:  # boundary: nobody waits for this, and the port that is served goes on
+    except Exception:  # boundary: the other port is still served
         logger.exception("port %d is free again but cannot be served", port)
         return
     editor.report("listening", {"port": port})
@@ -301,7 +301,7 @@ def _print_ready(port: int) -> None:
         sys.stdout.write(f"MCP server listening on port {port}\n")
         sys.stdout.flush()
     except OSError:
-        pass  # nobody reads it; serving goes on
+        pass  # stdout is closed
 
 
 def _versions() -> Versions:
@@ -324,5 +324,5 @@ def _installed(name: str) -> str:
 _HOLDERS: dict[PortHolder, str] = {
     "none": "nobody",
     "ours": "another Neovim of yours",
-    "stranger": "a stranger, so a new token is made",
+    "stranger": "a foreign process, so a new token is made",
 }

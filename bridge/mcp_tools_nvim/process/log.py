@@ -1,4 +1,4 @@
-"""The log handler: all but the ready line goes to stderr (read by the plugin) and `MCP_LOG_FILE`."""
+"""The log handler: writes to stderr, which the plugin reads, and to `MCP_LOG_FILE`; hides secrets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PACKAGE = __name__.partition(".")[0]
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 NAMES = {number: name.upper() for name, number in LEVELS.items()}
 ROTATE_AT = 10 * 1024 * 1024
-"""Bytes of the log file; one older file is kept."""
+"""Maximum bytes of the log file; one older file is kept."""
 
 
 class LogHandler(logging.Handler):
-    """Writes lines; never waits for whoever reads them, and never fails."""
+    """Writes log lines; never waits for the reader, and never fails."""
 
     def __init__(self, path: str | None = None, fd: int = 2) -> None:
         super().__init__()
@@ -29,21 +29,21 @@ class LogHandler(logging.Handler):
         self._torn = False
         try:
             kind = os.fstat(fd).st_mode
-            # A reader that hangs must not hang the bridge. Not for terminals: those share the flag.
+            # A reader that hangs must not block the bridge. Terminals share the flag with other processes.
             if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
                 os.set_blocking(fd, False)
         except OSError:
-            pass  # closed stderr: lines are lost, which is what its owner asked for
+            pass  # stderr is closed
         if path is not None:
             self._open(path)
 
     def hide(self, secret: str) -> None:
-        """Keeps `secret` out of every line from now on."""
+        """Replaces `secret` in all later lines."""
         if secret not in self._secrets:
             self._secrets.append(secret)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a record, traceback included, each of its lines with the level."""
+        """Writes a record with its traceback; each line starts with the level."""
         text = self.format(record)
         if record.name.partition(".")[0] != PACKAGE:
             text = f"{record.name}: {text}"
@@ -52,7 +52,7 @@ class LogHandler(logging.Handler):
         self._emit(NAMES.get(record.levelno, record.levelname), text.splitlines() or [""])
 
     def _emit(self, level: str, lines: list[str]) -> None:
-        notice = [f"({self._lost} log lines were lost: nobody read them)"] if self._lost else []
+        notice = [f"({self._lost} log lines were lost: the reader was too slow)"] if self._lost else []
         data = "".join(f"{level} {line}\n" for line in [*lines, *notice]).encode("utf-8", "backslashreplace")
         taken = self._write(data)
         whole = taken == len(data)
@@ -62,7 +62,7 @@ class LogHandler(logging.Handler):
             self._keep("".join(f"[{stamp}] [bridge] {level} {line}\n" for line in lines))
 
     def _write(self, data: bytes) -> int:
-        """How many bytes went out. A pipe that is nearly full takes a part; the next begins a line."""
+        """Returns the number of bytes written. After a partial write the next starts with a line break."""
         start = b"\n" if self._torn else b""
         try:
             taken = os.write(self._fd, start + data) - len(start)
@@ -81,16 +81,16 @@ class LogHandler(logging.Handler):
                 self._size += os.write(self._file, data)
         except OSError as fault:
             self._file = None
-            self._emit("WARN", [f"MCP_LOG_FILE: {fault}; going on without it"])
+            self._emit("WARN", [f"MCP_LOG_FILE: {fault}; continuing without it"])
 
     def _rotate(self, path: str, file: int) -> None:
         self._file = None
         try:
-            # Several bridges may write to one file. Whose turn is over joins the one who was first.
+            # Several bridges may write to one file; only the first one renames it.
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 os.replace(path, path + ".1")
         except FileNotFoundError:
-            pass  # taken away by somebody else
+            pass  # removed by another process
         finally:
             os.close(file)
         self._open(path)
@@ -100,20 +100,20 @@ class LogHandler(logging.Handler):
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             self._size = os.fstat(self._file).st_size
         except OSError as fault:
-            self._emit("WARN", [f"MCP_LOG_FILE: {fault}; going on without it"])
+            self._emit("WARN", [f"MCP_LOG_FILE: {fault}; continuing without it"])
 
 
-def install(handler: LogHandler) -> None:
-    """Makes it the only handler of this process."""
+def install_handler(handler: LogHandler) -> None:
+    """Makes `handler` the only log handler of this process."""
     logging.basicConfig(handlers=[handler], format="%(message)s", force=True)
     logging.raiseExceptions = False
     set_level("info")
 
 
 def set_level(level: str) -> None:
-    """Sets the least level of ours that is written; an unknown one changes nothing.
+    """Sets the log level of the bridge; ignores an unknown one.
 
-    Of libraries only warnings are, unless somebody looks for a fault.
+    Libraries log warnings only, unless the level is `debug`.
     """
     if level in LEVELS:
         logging.getLogger(PACKAGE).setLevel(LEVELS[level])
@@ -121,5 +121,5 @@ def set_level(level: str) -> None:
 
 
 def is_terminal() -> bool:
-    """Tells whether a person reads stdout or stderr."""
+    """Whether stdout or stderr is a terminal."""
     return any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))

@@ -1,4 +1,4 @@
-"""Claims a port before anything else happens, and the wanted one later when somebody else holds it now."""
+"""Claims a port at start-up, and later the wanted port if another process holds it now."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from dataclasses import dataclass
 from ..errors import StartError
 
 NEIGHBOURS = 32
-"""Ports after the wanted one that are tried before any free one is taken."""
-LOOK_EVERY = 2.0
-"""Seconds between two tries to get the wanted port; the promise is 5 s."""
+"""Number of ports after the wanted one that are tried before any free one."""
+RETRY_EVERY = 2.0
+"""Seconds between attempts to get the wanted port; the documented maximum is 5 s."""
 BACKLOG = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A port that is ours."""
+    """A claimed port."""
 
     socket: socket.socket
     port: int
     taken: bool
-    """Somebody else holds the wanted port."""
+    """Another process holds the wanted port."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Binds and listens at once: a port that is bound only is not ours yet.
+    """Returns a listening socket; a port that is only bound is not exclusive yet.
 
     Raises:
-        OSError: as `bind` and `listen` do.
+        OSError: from `bind` or `listen`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "nt":
-            # There SO_REUSEADDR would share the port with its holder.
+            # On Windows SO_REUSEADDR would share the port with its holder.
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE", 0), 1)
         else:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -52,10 +52,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def claim(host: str, port: int, fallback: bool) -> Claim:
-    """Takes the wanted port, or with `fallback` the next free one.
+    """Claims the wanted port, or with `fallback` the next free one.
 
     Raises:
-        StartError: it cannot be had; the text names MCP_PORT.
+        StartError: no port can be claimed; the message names MCP_PORT.
     """
     try:
         return _claimed(listen(host, port), False)
@@ -70,14 +70,14 @@ def claim(host: str, port: int, fallback: bool) -> Claim:
         try:
             return _claimed(listen(host, candidate), True)
         except OSError:
-            continue  # taken or forbidden: the next one
+            continue  # taken or forbidden
     raise StartError(f"no free port after {port}: set MCP_PORT to another one, or to 0 for any free port")
 
 
 async def await_port(host: str, port: int, held: Callable[[], Awaitable[None]]) -> socket.socket:
-    """Waits until `port` is free and takes it; awaits `held` each time that it is not free."""
+    """Waits until `port` is free and claims it; awaits `held` after each failed attempt."""
     while True:
-        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.sleep(RETRY_EVERY)
         try:
             return listen(host, port)
         except OSError:

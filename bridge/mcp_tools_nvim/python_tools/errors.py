@@ -66,7 +66,7 @@ def trace_of(error: BaseException) -> str:
     return type(error).__name__
 
 
-def outcome_of(error: BaseException) -> dict[str, Any]:
+def exception_outcome(error: BaseException) -> dict[str, Any]:
     """An exception as the outcome of its call; whatever it is, this raises nothing.
 
     A tool's own error is what it says. Anything else is a defect of the tool: the client gets the message,

@@ -159,7 +159,7 @@ def is_text(value: str) -> bool:
     return True
 
 
-def refused(value: Any, why: str, *, is_passed: bool = False) -> ToolError:
+def conversion_error(value: Any, why: str, *, is_passed: bool = False) -> ToolError:
     """The error for a value that cannot be written."""
     path, reason = find_fault(value, is_passed=is_passed) or ("result", why)
     if len(path) > MAX_PATH:
@@ -180,11 +180,11 @@ def to_json(value: Any, *, is_passed: bool = False) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=simpler)
     except (TypeError, ValueError, RecursionError) as error:
-        raise refused(value, str(error), is_passed=is_passed) from None
+        raise conversion_error(value, str(error), is_passed=is_passed) from None
     may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH
     may_be_faulty = may_be_deep or (not is_passed and DIGITS.search(text))
     if not is_text(text) or (may_be_faulty and find_fault(value, is_passed=is_passed)):
-        raise refused(value, "text that is not UTF-8", is_passed=is_passed)
+        raise conversion_error(value, "text that is not UTF-8", is_passed=is_passed)
     return text
 
 
@@ -274,7 +274,7 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
         return {"kind": "empty"}
     if isinstance(value, str):
         if not is_text(value):
-            raise refused(value, "")
+            raise conversion_error(value, "")
         outcome, size = {"kind": "text", "text": value}, size_of(value)
     elif isinstance(value, Result):
         blocks = blocks_of(value.content)

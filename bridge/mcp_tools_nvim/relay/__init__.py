@@ -1,1 +1,1 @@
-"""MCP over stdin and stdout, for agents that start their servers themselves: a relay to the bridge."""
+"""MCP over stdin and stdout, for clients that start their servers: a relay to the bridge."""

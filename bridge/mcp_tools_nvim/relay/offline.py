@@ -1,4 +1,4 @@
-"""What the relay answers itself while no editor can be reached: a server with one tool, which says why."""
+"""The server that the relay provides while no Neovim can be reached: one tool, which reports why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CAPABILITIES: dict[str, Any] = {
     "resources": {"listChanged": True, "subscribe": True},
     "tools": {"listChanged": True},
 }
-"""Those of the bridge: a client that began without an editor keeps them when one appears."""
+"""Capabilities of the bridge, since a client that starts without Neovim keeps them when one appears."""
 
 INSTRUCTIONS = (
     "Tools of the user's Neovim. No Neovim could be reached yet; its tools are listed as soon as one is."
@@ -55,7 +55,7 @@ def initialize(params: Any) -> dict[str, Any]:
     }
 
 
-def result(method: Any) -> dict[str, Any] | None:
+def offline_result(method: Any) -> dict[str, Any] | None:
     """Returns the result of a request that needs no editor; None for any other."""
     return _RESULTS.get(method) if isinstance(method, str) else None
 
@@ -72,7 +72,7 @@ def status(reason: str | None) -> dict[str, Any]:
     """Returns the result of the status tool.
 
     Args:
-        reason: why no editor can be reached; None = one is.
+        reason: why Neovim cannot be reached; None = it can.
     """
     if reason is None:
         text = "Neovim is connected. If its tools are not listed, list the tools of this server again."

@@ -1,10 +1,9 @@
-"""The pump: relays lines of JSON-RPC to the bridge's endpoint, and what the bridge sends to the client.
+"""The pump: relays lines of JSON-RPC from the client to the bridge, and its messages back.
 
-The client's session outlives the editor. After a restart of the bridge it continues; with another editor it
-is opened again with the client's own `initialize`. While no editor can be reached the client is served by
-`offline.py`, and it is notified that its lists changed when an editor appears or goes away. A request is sent
-once; if its answer breaks off, the client gets an error, since the tool may have run. Lists are asked for
-again.
+The client's session outlives Neovim. After a restart of the bridge it continues; with another Neovim it is
+opened again with the client's `initialize`. While no Neovim can be reached, `offline.py` serves the client,
+which is notified of changed lists when one appears or exits. A request is sent once; if its answer breaks
+off, the client gets an error, since the tool may have run. Only lists are requested again.
 """
 
 from __future__ import annotations
@@ -19,66 +18,75 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import offline
-from .endpoint import OK, SESSION, VERSION, BrokenError, Endpoint, Missing, Reply, UnreachableError
+from .bridge_client import (
+    OK,
+    SESSION,
+    VERSION,
+    BridgeClient,
+    BrokenError,
+    HttpReply,
+    Missing,
+    UnreachableError,
+)
 
 LAST_EVENT = "Last-Event-ID"
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
-LOOK_SECONDS = 0.25
-"""First pause before the stream is opened again or an editor is looked for again; doubled each time."""
+RETRY_SECONDS = 0.25
+"""First pause before the stream is opened or Neovim is searched again; doubled each time."""
 
-MAX_LOOK_SECONDS = 10.0
+MAX_RETRY_SECONDS = 10.0
 """Longest such pause. A request of the client ends it."""
 
 RESTART_SECONDS = 5.0
-"""For a bridge that ends and starts again; it takes about one."""
+"""Maximum time for a restart of the bridge, which takes about a second."""
 
-GOODBYE_SECONDS = 2.0
-"""At the end, for the session."""
+SESSION_END_SECONDS = 2.0
+"""Timeout of ending the session at exit."""
 
 OPEN_SECONDS = 30.0
-"""For the answer to `initialize`: an editor that is busy, and a bridge that has yet to load."""
+"""Timeout of `initialize`: Neovim may be busy, and the bridge may have to import the SDK."""
 
-TELL_SECONDS = 10.0
-"""For a notification to be taken; whoever sends it waits with all that comes after it."""
+NOTIFY_SECONDS = 10.0
+"""Timeout of a notification, for which later messages of the client wait."""
 
 THREADS = 64
-"""Requests at a time, each in a thread of its own; more than agents make. The next wait."""
+"""Maximum concurrent requests, each in its own thread; more are queued."""
 
-TRIES = 3
+MAX_ATTEMPTS = 3
 UNKNOWN_SESSION = 404
-UNCERTAIN = "whether the request was carried out is unknown"
+MAY_HAVE_RUN = "whether the request was carried out is unknown"
 
 CHANGED = ("tools", "resources", "prompts")
-"""What may be different in another editor."""
+"""Lists that differ between Neovims."""
 
 
-Find = Callable[[], Endpoint | Missing]
-"""Finds the bridge, anew each time, and lets it prove who it is; it may wait for one."""
+FindBridge = Callable[[], BridgeClient | Missing]
+"""Finds the bridge and verifies its proof of the token; may wait for one."""
 
 
 @dataclass
-class Session:
-    """What one bridge knows the client by.
+class RelaySession:
+    """The client's session with one bridge.
 
     Attributes:
-        version: of the protocol, as negotiated; None = not known to be any.
+        version: negotiated protocol version; None if unknown.
     """
 
-    endpoint: Endpoint
+    bridge: BridgeClient
     id: str | None
     version: str | None
-    stream: Reply | None = None
+    stream: HttpReply | None = None
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of every request in it."""
+        """Headers of every request in the session."""
         known = {SESSION: self.id, VERSION: self.version}
         return {name: value for name, value in known.items() if value is not None}
 
     def abort_stream(self) -> None:
-        """Ends the stream that is read, if there is one."""
+        """Closes the open stream, if there is one."""
         stream = self.stream
         if stream is not None:
             stream.abort()
@@ -88,16 +96,16 @@ class Pump:
     """Relays the messages of one client.
 
     Args:
-        find: the bridge.
-        write: takes a line for the client, without its end; from any thread, one at a time.
+        find: finds the bridge.
+        write: writes a line to the client, without the line end; called from any thread, never concurrently.
     """
 
-    def __init__(self, find: Find, write: Callable[[bytes], None]) -> None:
+    def __init__(self, find: FindBridge, write: Callable[[bytes], None]) -> None:
         self._find = find
         self._write = write
         self._writing = threading.Lock()
         self._opening = threading.Lock()
-        self._session: Session | None = None
+        self._session: RelaySession | None = None
         self._missing: Missing | None = None  # why no editor could be reached when last looked for
         self._missed_at = 0.0
         self._first_line: bytes | None = None
@@ -110,8 +118,8 @@ class Pump:
         self._busy = 0
         self.ended = False
 
-    def take(self, line: bytes) -> None:
-        """One line of the client."""
+    def on_line(self, line: bytes) -> None:
+        """Handles a line from the client."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -124,28 +132,26 @@ class Pump:
         elif asked:
             sent = threading.Event()
             self._unsent |= {_key(id_): sent for id_ in asked}
-            self._in_thread(lambda: self._ask(line, message, asked, sent), asked)
+            self._in_thread(lambda: self._serve_requests(line, message, asked, sent), asked)
         elif (unsent := self._unsent.get(_cancelled(message))) is not None:
-            # The request is sent by another thread, and the bridge ignores a cancel that comes before it.
+            # Another thread sends the request, and the bridge ignores a cancel that comes before it.
             threading.Thread(target=self._notify, args=(line, unsent), daemon=True).start()
         else:
             self._notify(line)
 
     def finish(self, goes_on: Callable[[], bool]) -> None:
-        """Waits for what is in flight, while it `goes_on`."""
+        """Waits for the requests in flight, while `goes_on` returns True."""
         with self._state:
             while self._busy and goes_on():
-                self._state.wait(LOOK_SECONDS)
+                self._state.wait(RETRY_SECONDS)
 
     def close(self) -> None:
-        """The client is gone: so is its session, with what is in flight."""
+        """Ends the session and its requests when the client has exited."""
         self.ended = True
         self._wake.set()
         session, self._session = self._session, None
         if session is not None and session.id is not None:
-            session.endpoint.delete(session.headers, GOODBYE_SECONDS)
-
-    # Messages
+            session.bridge.delete(session.headers, SESSION_END_SECONDS)
 
     def _initialize(self, line: bytes, message: dict[str, Any]) -> None:
         with self._opening:
@@ -160,17 +166,17 @@ class Pump:
                 self._follower = threading.Thread(target=self._follow_stream, daemon=True)
                 self._follower.start()
 
-    def _replace(self, session: Session | None) -> None:
+    def _replace(self, session: RelaySession | None) -> None:
         before, self._session = self._session, session
         if before is not None:
             before.abort_stream()
         if session is not None:
             self._wake.set()
 
-    def _open(self, endpoint: Endpoint, line: bytes) -> bytes | Missing:
+    def _open(self, bridge: BridgeClient, line: bytes) -> bytes | Missing:
         """Opens a session; returns the answer to `initialize`."""
         try:
-            with endpoint.post(line, seconds=OPEN_SECONDS) as reply:
+            with bridge.post(line, seconds=OPEN_SECONDS) as reply:
                 messages = list(reply.messages())
                 id_ = reply.header(SESSION)
         except OSError as error:
@@ -182,16 +188,18 @@ class Pump:
             elif reply.status < 400:
                 self._write_line(message)
         if answer is None:
-            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}{_detail(messages)}")
+            return Missing(
+                f"The editor's bridge refused to start a session: HTTP {reply.status}{_detail(messages)}"
+            )
         try:
             version = json.loads(answer)["result"]["protocolVersion"]
         except (TypeError, KeyError):
-            return answer  # it refuses; the client is told how
+            return answer  # the bridge's refusal
         self._missing = None
-        self._replace(Session(endpoint, id_, version))
+        self._replace(RelaySession(bridge, id_, version))
         return answer
 
-    def _ask(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
+    def _serve_requests(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
         """Answers each of the requests in a line once, whatever happens."""
         self._wake.set()
         try:
@@ -207,56 +215,56 @@ class Pump:
             sent.set()
 
     def _reason(self) -> str | None:
-        """Why no editor can be reached now; None = one can."""
+        """Returns why Neovim cannot be reached now; None if it can."""
         session = self._session
-        if session is not None and self._missing is None and session.endpoint.is_ours():
+        if session is not None and self._missing is None and session.bridge.is_ours():
             return None
         found = self._reopen(session, wait=False)
         return found.text if isinstance(found, Missing) else None
 
     def _relay(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
         session, known = self._session, True
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             if session is None or not known:
                 found = self._reopen(session, known=known, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
             try:
-                with session.endpoint.post(line, session.headers, sent=sent.set) as reply:
+                with session.bridge.post(line, session.headers, sent=sent.set) as reply:
                     if reply.status != UNKNOWN_SESSION:
                         return self._answer(session, reply, asked)
                     reply.text()
                     known = False
             except (UnreachableError, BrokenError) as fault:
                 if isinstance(fault, BrokenError) and not _is_repeatable(message):
-                    return self._fail_all(asked, f"The connection to the editor broke; {UNCERTAIN}")
+                    return self._fail_all(asked, f"The connection to the editor broke; {MAY_HAVE_RUN}")
                 found = self._reopen(session, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
-        return self._fail_all(asked, "The editor's bridge cannot be kept; see :McpTools log")
+        return self._fail_all(asked, "The editor's bridge does not keep the session; see :McpTools log")
 
     def _answer_offline(self, message: Any, missing: Missing) -> None:
         for one in message if isinstance(message, list) else [message]:
             if _ids(one):
-                result = offline.result(one["method"])
+                result = offline.offline_result(one["method"])
                 if result is None:
                     self._fail(one["id"], INTERNAL_ERROR, missing.text)
                 else:
                     self._write_line(_response(one["id"], result))
 
-    def _answer(self, session: Session, reply: Reply, asked: list[Any]) -> None:
-        """Hands on what an answer holds; takes a stream up again that ends before the answer."""
+    def _answer(self, session: RelaySession, reply: HttpReply, asked: list[Any]) -> None:
+        """Relays an answer; resumes its stream if it breaks off."""
         open_, status = set(map(_key, asked)), reply.status
-        self._hand_on(reply, open_, status)
+        self._relay_messages(reply, open_, status)
         last = reply.last_event
         while open_ and last is not None and not self.ended:
             resumed = self._resume(session, last)
             if resumed is None:
                 break
             with resumed:
-                self._hand_on(resumed, open_, status)
+                self._relay_messages(resumed, open_, status)
             last = resumed.last_event or last
         if not open_:
             return
@@ -264,27 +272,27 @@ class Pump:
         if status >= 400:
             text = f"The editor's bridge refused the request: HTTP {status}"
         else:
-            text = f"The editor's bridge ended before it answered; {UNCERTAIN}"
+            text = f"The editor's bridge ended before it answered; {MAY_HAVE_RUN}"
         self._fail_all(left, text)
 
-    def _hand_on(self, reply: Reply, open_: set[str], status: int) -> None:
-        """Until it ends; what is answered is no longer `open_`."""
+    def _relay_messages(self, reply: HttpReply, open_: set[str], status: int) -> None:
+        """Relays messages until the answer ends; removes answered requests from `open_`."""
         try:
             for message in reply.messages():
                 answered = _answered(message)
-                if status < 400 or answered & open_:  # else it is told by who asked
+                if status < 400 or answered & open_:  # else the caller reports the error
                     self._write_line(message)
                 open_ -= answered
         except BrokenError:
             pass
 
-    def _resume(self, session: Session, last: str) -> Reply | None:
+    def _resume(self, session: RelaySession, last: str) -> HttpReply | None:
         deadline = time.monotonic() + RESTART_SECONDS
         while time.monotonic() < deadline and not self.ended:
             try:
-                reply = session.endpoint.get({**session.headers, LAST_EVENT: last})
+                reply = session.bridge.get({**session.headers, LAST_EVENT: last})
             except OSError:
-                time.sleep(LOOK_SECONDS)
+                time.sleep(RETRY_SECONDS)
                 continue
             if reply.status == OK:
                 return reply
@@ -293,41 +301,41 @@ class Pump:
         return None
 
     def _notify(self, line: bytes, after: threading.Event | None = None) -> None:
-        """Sends a notification or an answer of the client; nobody waits for what comes of it.
+        """Sends a notification or an answer of the client; ignores errors.
 
         Args:
             line: the message.
-            after: is awaited first.
+            after: event to wait for first.
         """
         if after is not None:
-            after.wait(TELL_SECONDS)
+            after.wait(NOTIFY_SECONDS)
         session = self._session
         if session is None:
             return
         try:
-            with session.endpoint.post(line, session.headers, TELL_SECONDS) as reply:
+            with session.bridge.post(line, session.headers, NOTIFY_SECONDS) as reply:
                 reply.text()
         except OSError:
-            pass  # with the bridge went whoever wanted to know
+            pass  # its receiver has ended with the bridge
 
-    # Sessions
-
-    def _reopen(self, gone: Session | None, *, known: bool = True, wait: bool = True) -> Session | Missing:
-        """Returns a session in place of one that could not be reached; the first caller opens it for all.
+    def _reopen(
+        self, gone: RelaySession | None, *, known: bool = True, wait: bool = True
+    ) -> RelaySession | Missing:
+        """Returns a session in place of an unreachable one; the first caller opens it for all threads.
 
         Args:
-            gone: the session that could not be reached.
+            gone: the unreachable session.
             known: whether the bridge may still know that session.
-            wait: for an editor whose bridge may be about to start.
+            wait: wait for a bridge that may be about to start.
         """
         asked_at = time.monotonic()
         with self._opening:
             if self._missing is not None and self._missed_at > asked_at:
-                return self._missing  # another thread has looked meanwhile
+                return self._missing  # another thread has searched meanwhile
             before, was_missing = self._session, self._missing is not None
             if before is not None and before is not gone and not was_missing:
                 return before
-            now = self._look(before, known=known, wait=wait)
+            now = self._find_session(before, known=known, wait=wait)
             is_missing = isinstance(now, Missing)
             self._missing = now if isinstance(now, Missing) else None
             self._missed_at = time.monotonic()
@@ -338,41 +346,43 @@ class Pump:
                     self._write_line(_notification(f"notifications/{kind}/list_changed"))
             return now
 
-    def _look(self, before: Session | None, *, known: bool, wait: bool) -> Session | Missing:
+    def _find_session(
+        self, before: RelaySession | None, *, known: bool, wait: bool
+    ) -> RelaySession | Missing:
         found = self._find_starting() if wait else self._find()
         if isinstance(found, Missing) or self._first_line is None:
             return found if isinstance(found, Missing) else Missing("Send initialize first")
-        if before is not None and known and found == before.endpoint:
+        if before is not None and known and found == before.bridge:
             return before  # a restarted bridge knows the session
         answer = self._open(found, self._first_line)
         if isinstance(answer, Missing):
             return answer
         opened = self._session
         if opened is None or opened is before:
-            return Missing("The editor refuses what this client began with; start the client anew")
+            return Missing("The editor refuses the client's initialize; restart the client")
         self._notify(_notification("notifications/initialized"))
         return opened
 
-    def _find_starting(self) -> Endpoint | Missing:
-        """The bridge, also one that is just being started."""
+    def _find_starting(self) -> BridgeClient | Missing:
+        """Finds the bridge, waiting for one that is about to start."""
         deadline = time.monotonic() + RESTART_SECONDS
         while True:
             found = self._find()
-            if not isinstance(found, Missing) or not found.soon or self.ended:
+            if not isinstance(found, Missing) or not found.may_start or self.ended:
                 return found
             if time.monotonic() > deadline:
                 return found
-            time.sleep(LOOK_SECONDS)
+            time.sleep(RETRY_SECONDS)
 
     def _follow_stream(self) -> None:
-        """Reads the session's stream; while there is none, looks for an editor, less and less often."""
-        session: Session | None = None
+        """Reads the session's stream; while there is none, searches for Neovim at growing intervals."""
+        session: RelaySession | None = None
         last: str | None = None
-        pause, silent_since = LOOK_SECONDS, time.monotonic()
+        pause, silent_since = RETRY_SECONDS, time.monotonic()
         while not self.ended:
             if self._wake.wait(pause):
                 self._wake.clear()
-                pause = LOOK_SECONDS
+                pause = RETRY_SECONDS
             if session is not self._session:
                 session, last = self._session, None
             try:
@@ -380,26 +390,26 @@ class Pump:
                 if session is not None and self._missing is None:
                     status, last = self._listen(session, last)
                 if status == OK:
-                    pause, silent_since = LOOK_SECONDS, time.monotonic()
+                    pause, silent_since = RETRY_SECONDS, time.monotonic()
                     continue
-                pause = min(2 * pause, MAX_LOOK_SECONDS)
+                pause = min(2 * pause, MAX_RETRY_SECONDS)
                 if status == UNKNOWN_SESSION:
                     self._reopen(session, known=False, wait=False)
                 elif status == 0 and (self._missing or self._is_gone(silent_since)):
                     self._reopen(session, wait=False)
-            except Exception:  # noqa: BLE001 - boundary: it is logged, and tried again
+            except Exception:  # noqa: BLE001 - boundary: logged and retried
                 traceback.print_exc()
 
-    def _listen(self, session: Session, last: str | None) -> tuple[int, str | None]:
-        """Relays the messages that belong to no request, until the stream ends.
+    def _listen(self, session: RelaySession, last: str | None) -> tuple[int, str | None]:
+        """Relays messages of the standalone stream until it ends.
 
         Returns:
-            The HTTP status, 0 if there was no answer; the id of the last event.
+            The HTTP status, 0 without an answer; the id of the last event.
         """
         status = 0
         try:
             more = {} if last is None else {LAST_EVENT: last}
-            with session.endpoint.get({**session.headers, **more}) as reply:
+            with session.bridge.get({**session.headers, **more}) as reply:
                 session.stream, status = reply, reply.status
                 if status == OK and session is self._session:
                     for message in reply.messages():
@@ -412,13 +422,11 @@ class Pump:
         return status, last
 
     def _is_gone(self, silent_since: float) -> bool:
-        """Whether the editor does not come back: its bridge may be restarting, also beside another editor."""
+        """Whether the bridge is gone for good rather than restarting."""
         if time.monotonic() - silent_since > RESTART_SECONDS:
             return True
         found = self._find()
-        return isinstance(found, Missing) and not found.soon
-
-    # Threads and lines
+        return isinstance(found, Missing) and not found.may_start
 
     def _in_thread(self, job: Callable[[], None], asked: list[Any]) -> None:
         with self._state:
@@ -433,9 +441,9 @@ class Pump:
             job, asked = self._jobs.get()
             try:
                 job()
-            except Exception:  # noqa: BLE001 - boundary: it is told, and the thread serves the next
+            except Exception:  # noqa: BLE001 - boundary: answered with an error; the thread continues
                 traceback.print_exc()
-                self._fail_all(asked, f"mcp-tools has failed, see what it prints; {UNCERTAIN}")
+                self._fail_all(asked, f"mcp-tools has failed, see what it prints; {MAY_HAVE_RUN}")
             finally:
                 del job, asked
                 with self._state:
@@ -457,18 +465,18 @@ class Pump:
 
 
 def _is_repeatable(message: Any) -> bool:
-    """Returns whether a request changes nothing: an editor that ends may break the answer to a list."""
-    return isinstance(message, dict) and offline.result(message.get("method")) is not None
+    """Returns whether a request can be sent again, because it changes nothing."""
+    return isinstance(message, dict) and offline.offline_result(message.get("method")) is not None
 
 
 def _ids(message: Any) -> list[Any]:
-    """The ids that somebody waits for: of a request, or of those of a batch."""
+    """Returns the ids of the requests in a message or batch."""
     each = message if isinstance(message, list) else [message]
     return [one["id"] for one in each if isinstance(one, dict) and "method" in one and "id" in one]
 
 
 def _cancelled(message: Any) -> str:
-    """The key of the request that a message cancels; empty for any other message."""
+    """Returns the key of the request that a message cancels; empty for any other message."""
     if not isinstance(message, dict) or message.get("method") != "notifications/cancelled":
         return ""
     params = message.get("params")
@@ -480,7 +488,7 @@ def _response(id_: Any, result: dict[str, Any]) -> bytes:
 
 
 def _detail(messages: list[bytes]) -> str:
-    """The message of an error that was answered, to end a sentence with."""
+    """Returns the message of an error answer as the end of a sentence; empty without one."""
     for line in messages:
         try:
             return f": {json.loads(line)['error']['message']}"

@@ -1,4 +1,4 @@
-"""Serves MCP on stdin and stdout until the client ends."""
+"""Serves MCP on stdin and stdout until the client exits."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from .pump import Find, Pump
+from .pump import FindBridge, Pump
 
 MAX_LINE = 64 * 1024 * 1024
-"""Bytes; the bridge refuses larger messages itself."""
+"""Maximum bytes of a line; the bridge refuses smaller ones that are too large."""
 
 ANSWER_SECONDS = 30.0
-"""After the end of stdin, for what was asked before it."""
+"""Time after the end of stdin to answer earlier requests."""
 
 
-def serve(find: Find) -> int:
+def serve(find: FindBridge) -> int:
     """Relays lines until stdin ends or a signal comes; returns the exit code."""
     out = sys.stdout.buffer
-    # What else prints must not come between the messages.
+    # Output of other code must not come between the messages.
     sys.stdout = sys.stderr
 
     def write(line: bytes) -> None:
@@ -32,13 +32,13 @@ def serve(find: Find) -> int:
             out.write(line + b"\n")
             out.flush()
         except (OSError, ValueError):
-            os.kill(os.getpid(), signal.SIGTERM)  # nobody reads any more
+            os.kill(os.getpid(), signal.SIGTERM)  # the client has closed the pipe
 
     pump = Pump(find, write)
     _end_on_signal(pump)
     for line in _lines(sys.stdin.buffer):
-        pump.take(line)
-    # Whoever pipes messages into it reads the answers; a client that is gone does not.
+        pump.on_line(line)
+    # A script that pipes messages in still reads the answers; a client that exited does not.
     deadline = time.monotonic() + ANSWER_SECONDS
     pump.finish(lambda: time.monotonic() < deadline and _is_read(out.fileno()))
     pump.close()
@@ -68,7 +68,7 @@ def _end_on_signal(pump: Pump) -> None:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Those that say something; of one that is too long its beginning alone, which is no message."""
+    """Yields non-empty lines; of a line that is too long its first byte only, which is not a message."""
     is_rest = False
     while part := stream.readline(MAX_LINE):
         line, was_rest = part.strip(), is_rest
@@ -82,7 +82,7 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _is_read(pipe: int) -> bool:
-    """Whether there is still somebody at the other end."""
+    """Whether the other end of a pipe is still open."""
     if not hasattr(select, "poll"):
         return True
     poll = select.poll()

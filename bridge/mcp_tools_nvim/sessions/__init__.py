@@ -1,1 +1,1 @@
-"""Clients of the session era, over whatever they speak: identifiers, one session, all of them."""
+"""Sessions of MCP clients, whatever their transport: ids, streams, one session, and all of them."""

@@ -1,4 +1,4 @@
-"""The sessions in memory: found by id, revived, closed when idle or in the way."""
+"""All sessions in memory: found or revived by id, closed when idle or when room is needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..values import Scope, View
 from .ids import Sealed, SessionIds, new_key
-from .outbox import EventIds
 from .session import ENDS_WITH_STREAM, Session, SessionInfo, Transport, Watcher
+from .streams import EventIds
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
@@ -19,45 +19,44 @@ if TYPE_CHECKING:
     from ..values import Limits
 
 IDLE_SECONDS = 30 * 60.0
-"""Longer than a coffee break; a session that returns later is revived by its id."""
+"""A session idle for longer is dropped; its id revives it."""
 
-KEPT_BYTES = 64 * 1024 * 1024
-"""What ended streams of all sessions together hold; beyond that the oldest are forgotten."""
+MAX_ENDED_BYTES = 64 * 1024 * 1024
+"""Maximum size of ended streams of all sessions; above it the oldest are dropped."""
 
-ASKED_FOR_WITHIN = 5.0
-"""Seconds in which a client that lost its connection comes back for the rest of a stream. After that it is
-kept only while nobody needs the room."""
+RESUME_SECONDS = 5.0
+"""Seconds in which a disconnected client resumes a stream. Later its stream may be dropped to make room."""
 
 TICK_SECONDS = 1.0
-"""How often sessions are looked after, while there are any."""
+"""Interval of the checks for idle sessions and dead connections."""
 
-COMPANION_SHARE = 4
-"""The agents of one companion have at most one in so many of all sessions: one that comes again and again
-without an end keeps nobody else out."""
+AGENT_SHARE = 4
+"""One agent gets at most 1/AGENT_SHARE of all sessions, so that one that keeps reconnecting does not
+lock other clients out."""
 
-LISTS = (
+MISSED_NOTIFICATIONS = (
     "notifications/tools/list_changed",
     "notifications/resources/list_changed",
     "notifications/prompts/list_changed",
 )
-"""What a revived client may have missed."""
+"""Sent to a revived client, which may have missed them."""
 
 
 class FullError(Exception):
-    """All sessions are in use; none can give way."""
+    """All sessions are in use; none can be dropped."""
 
 
 class Sessions:
-    """See the head of this file.
+    """All sessions in memory.
 
     Args:
-        calls: for the sessions.
-        ids: seals and opens session ids.
-        events: event ids of this process.
-        limits: how many, and how long a client may be gone.
-        report: hears of every change, with the whole list.
-        idle_seconds: see `IDLE_SECONDS`.
-        watcher: hears of the sessions of companions.
+        calls: runs the calls of the sessions.
+        ids: creates and reads session ids.
+        events: makes event ids.
+        limits: how many sessions, and how long a client may be disconnected.
+        report: called with the whole list after every change.
+        idle_seconds: seconds after which an idle session is dropped.
+        watcher: follows the sessions of terminal agents.
     """
 
     def __init__(
@@ -88,25 +87,25 @@ class Sessions:
         return len(self._by_id)
 
     def infos(self) -> list[SessionInfo]:
-        """The clients that are there, as the dashboard shows them; the session of one that left may stay."""
+        """Returns the present clients, for the dashboard. Sessions of clients that left may still exist."""
         now = time.monotonic()
         sessions = self._by_id.values()
         return [session.info for session in sessions if session.info is not None and session.is_there(now)]
 
     def create(self, kernel: Kernel, transport: Transport, scope: Scope | None = None) -> Session:
-        """A session that is not initialized yet, and its `scope`. Until `seal` its id is known to nobody.
+        """Creates a session that is not initialized yet. `seal` gives it the id for the client.
 
         Raises:
             FullError: there is no room.
         """
-        self._make_room(None if scope is None else scope.companion)
+        self._make_room(None if scope is None else scope.agent)
         ids = self._events if transport == "http" else None
         session = Session(kernel, self._calls, new_key(), transport, ids, scope, self._watcher)
         self._add(session)
         return session
 
     def seal(self, session: Session) -> str:
-        """Gives an initialized session the id that the client gets.
+        """Gives an initialized session its id and returns it.
 
         Raises:
             TooMuchError: the client declares more than an id can hold.
@@ -120,22 +119,22 @@ class Sessions:
         return id_
 
     def identify(self, session: Session) -> None:
-        """Takes down who the client says it is, as soon as it has."""
+        """Records the client's name and version, once it has declared them."""
         client, _ = session.peer.identity
         if session.info is not None or not client or self._by_id.get(session.id) is not session:
             return
         session.info = SessionInfo(
             str(client.get("name", "")), str(client.get("version", "")), session.transport
         )
-        self._tell()
+        self._report_changes()
 
-    def find(self, kernel: Kernel, id_: str, companion: str | None = None) -> Session | None:
-        """The session that was sealed as this id, revived if need be; None when there is none or no longer.
+    def find(self, kernel: Kernel, id_: str, agent: str | None = None) -> Session | None:
+        """Returns the session with this id, reviving it if needed; None when the id is not valid.
 
         Args:
-            kernel: serves it.
-            id_: as the client sends it.
-            companion: to whose endpoint the request came; sessions are not carried through another.
+            kernel: serves a revived session.
+            id_: the id from the client.
+            agent: agent whose endpoint got the request; a session is valid on its own endpoint only.
 
         Raises:
             FullError: it can be revived, but there is no room.
@@ -145,67 +144,67 @@ class Sessions:
             if self._ids.expired(session.sealed_at):
                 self.drop(session)
                 return None
-            return session if session.companion == companion else None
+            return session if session.agent == agent else None
         sealed = self._ids.open(id_)
-        if sealed is None or _companion_of(sealed) != companion:
+        if sealed is None or _agent_of(sealed) != agent:
             return None
         return self._revive(kernel, id_, sealed)
 
     def find_asked(self, id_: str) -> Session | None:
-        """The session with this id, if its client was asked for something and has not answered."""
+        """Returns the session with this id, if its client has an unanswered question."""
         session = self._by_id.get(id_)
         return session if session is not None and session.questions.are_open else None
 
     def find_sse(self, id_: str) -> Session | None:
-        """The session over SSE with this id."""
+        """Returns the session over legacy SSE with this id."""
         session = self._by_id.get(id_)
         return session if session is not None and session.transport == "sse" else None
 
-    def of_companion(self, companion: str) -> list[Session]:
-        """Its sessions."""
-        return [session for session in self._by_id.values() if session.companion == companion]
+    def of_agent(self, agent: str) -> list[Session]:
+        """Returns the sessions of a terminal agent."""
+        return [session for session in self._by_id.values() if session.agent == agent]
 
-    def let_companions_go(self) -> None:
-        """Ends the connections of all companions' agents, without an answer to what they wait for."""
+    def disconnect_agents(self) -> None:
+        """Disconnects all terminal agents, without answering their requests."""
         for session in self._by_id.values():
-            if session.companion is not None:
+            if session.agent is not None:
                 session.streams.hang_up()
 
-    def delete(self, id_: str, companion: str | None = None) -> bool:
-        """Ends a session for good, also one that is not in memory; False when there is none."""
+    def delete(self, id_: str, agent: str | None = None) -> bool:
+        """Permanently ends a session, in memory or not; False when the id is not valid."""
         sealed = self._ids.open(id_)
-        if sealed is None or _companion_of(sealed) != companion:
+        if sealed is None or _agent_of(sealed) != agent:
             return False
-        self._ids.bury(sealed)
+        self._ids.delete(sealed)
         session = self._by_id.get(id_)
         if session is not None:
             self.drop(session)
         return True
 
     def drop(self, session: Session, reason: str = "session_closed") -> None:
-        """Frees a session's memory; a sealed one may return by its id."""
+        """Removes a session from memory; one with an id can be revived."""
         if self._by_id.get(session.id) is session:
             del self._by_id[session.id]
             closing = asyncio.get_running_loop().create_task(session.close(reason))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
-            self._tell()
+            self._report_changes()
 
     def broadcast(self, method: str, concerned: Callable[[View], bool] | None = None) -> None:
-        """Sends a notification without parameters to every client, or to those whom it concerns.
+        """Sends a notification without parameters to every client, or to those that it concerns.
 
-        Not to agents of companions: what they are offered stays as it is.
+        Terminal agents get none: their tools never change.
         """
         for session in self._by_id.values():
-            if session.companion is None and (concerned is None or concerned(session.view)):
+            if session.agent is None and (concerned is None or concerned(session.view)):
                 session.notify(method)
 
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """The tasks of all requests in flight."""
+        """Returns the tasks of all requests in flight."""
         return {task for session in self._by_id.values() for task in session.tasks()}
 
     async def close(self, reason: str) -> None:
-        """Ends all sessions and waits until they have."""
+        """Ends all sessions and waits until they are closed."""
         for session in list(self._by_id.values()):
             self.drop(session, reason)
         if self._closing:
@@ -214,14 +213,14 @@ class Sessions:
             self._timer.cancel()
 
     def _revive(self, kernel: Kernel, id_: str, sealed: Sealed) -> Session | None:
-        self._make_room(_companion_of(sealed))
+        self._make_room(_agent_of(sealed))
         session = Session(kernel, self._calls, sealed.key, "http", self._events, sealed.scope, self._watcher)
         try:
             session.peer.revive(sealed.version, sealed.client, sealed.capabilities)
         except ValueError:
-            return None  # sealed by another release of the bridge, for a client that this one cannot serve
+            return None  # made by another release of the bridge, for a client that this one cannot serve
         session.id, session.sealed_at = id_, sealed.sealed_at
-        for method in () if session.companion is not None else LISTS:
+        for method in () if session.agent is not None else MISSED_NOTIFICATIONS:
             session.notify(method)
         self._add(session)
         self.identify(session)
@@ -232,9 +231,9 @@ class Sessions:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
-    def _make_room(self, companion: str | None) -> None:
-        share = max(self._limit // COMPANION_SHARE, 1)
-        while companion is not None and len(own := self.of_companion(companion)) >= share:
+    def _make_room(self, agent: str | None) -> None:
+        share = max(self._limit // AGENT_SHARE, 1)
+        while agent is not None and len(own := self.of_agent(agent)) >= share:
             self._drop_one(own)
         while len(self._by_id) >= self._limit:
             self._drop_one(self._by_id.values())
@@ -248,44 +247,43 @@ class Sessions:
     def _tick(self) -> None:
         now = time.monotonic()
         for session in list(self._by_id.values()):
-            self._look_after(session, now)
-        self._bound_kept()
+            self._check(session, now)
+        self._drop_ended_streams(self._ended_bytes() - MAX_ENDED_BYTES, math.inf)
         self._calls.backpressure.let_go()
         if self.infos() != self._reported:
-            self._tell()
+            self._report_changes()
         self._timer = None
         if self._by_id:
             self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
-    def _tell(self) -> None:
+    def _report_changes(self) -> None:
         self._reported = self.infos()
         self._report(self._reported)
 
-    def _bound_kept(self) -> None:
-        total = sum(session.streams.kept_bytes for session in self._by_id.values())
-        self._forget_kept(total - KEPT_BYTES, math.inf)
+    def _ended_bytes(self) -> int:
+        return sum(session.streams.ended_bytes for session in self._by_id.values())
 
     def _held(self) -> int:
         return sum(session.streams.held_bytes for session in self._by_id.values())
 
     def _ease(self, size: int) -> None:
-        """There is no room for more answers: ended streams that nobody came back for give way."""
-        self._forget_kept(size, time.monotonic() - ASKED_FOR_WITHIN)
+        """Makes room for answers: drops ended streams that were not resumed in time."""
+        self._drop_ended_streams(size, time.monotonic() - RESUME_SECONDS)
 
-    def _forget_kept(self, size: int, until: float) -> None:
+    def _drop_ended_streams(self, size: int, until: float) -> None:
         streams = [session.streams for session in self._by_id.values()]
         while size > 0:
-            oldest = min(streams, key=lambda each: each.kept_since, default=None)
-            if oldest is None or oldest.kept_since >= until:
-                return  # (infinite: it keeps none)
-            before = oldest.kept_bytes
-            oldest.forget_oldest()
-            size -= before - oldest.kept_bytes
+            oldest = min(streams, key=lambda each: each.ended_at, default=None)
+            if oldest is None or oldest.ended_at >= until:
+                return  # infinite: no stream is left
+            before = oldest.ended_bytes
+            oldest.drop_oldest()
+            size -= before - oldest.ended_bytes
 
-    def _look_after(self, session: Session, now: float) -> None:
+    def _check(self, session: Session, now: float) -> None:
         connected = session.connected
         session.streams.tidy(now)
-        session.look()
+        session.notify_watcher()
         if connected:
             session.last_heard = now
         elif session.transport in ENDS_WITH_STREAM:
@@ -296,5 +294,5 @@ class Sessions:
             self.drop(session)
 
 
-def _companion_of(sealed: Sealed) -> str | None:
-    return None if sealed.scope is None else sealed.scope.companion
+def _agent_of(sealed: Sealed) -> str | None:
+    return None if sealed.scope is None else sealed.scope.agent

@@ -1,8 +1,9 @@
-"""One client of the session era: what it is, and what it has asked."""
+"""One session of an MCP client: its requests in flight, its streams, and questions to it."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,37 +13,36 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from .. import jsonrpc
 from ..mcp.exchange import Exchange
 from ..values import MAX_CLIENT_NAME, Scope, View
-from .questions import Questions
-from .streams import Response, Streams
+from .streams import EventIds, Response, Streams
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
+    from ..mcp.dispatch import Push
     from ..mcp.kernel import Kernel
-    from .outbox import EventIds
 
 RECONNECT_SECONDS = 5.0
-"""A client that had a stream of its own and has none has left, unless it comes back within that."""
+"""A client that lost its standalone stream counts as gone after this time without a new one."""
 
 SILENCE_SECONDS = 60.0
-"""One that never had any may be idle for long; nobody can tell whether it is."""
+"""The same for a client that never opened one; it may just be idle."""
 
 BATCH_BYTES = 16 * 1024 * 1024
-"""All answers of a batch together: one of the largest size, and many small ones."""
+"""Maximum size of all answers of a batch: one of the maximum size and many small ones."""
 
 Transport = Literal["http", "sse", "websocket"]
 
 ENDS_WITH_STREAM: frozenset[Transport] = frozenset({"sse", "websocket"})
-"""Transports whose sessions are their one connection."""
+"""Transports whose sessions end with their connection."""
 
 MAX_NOTICE = 64 * 1024
-"""Bytes of a notification that MCP does not know; the editor is not told of a longer one."""
+"""Maximum bytes of a notification outside MCP; Neovim does not get longer ones."""
 
 _MCP_NOTIFICATIONS = "notifications/"
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """One connected client, as the dashboard shows it."""
+    """One connected client, for the dashboard."""
 
     name: str
     version: str
@@ -50,29 +50,83 @@ class SessionInfo:
 
 
 class Watcher(Protocol):
-    """Hears of the agents of companions; every method returns at once."""
+    """Follows the sessions of terminal agents; no method may wait."""
 
     def opened(self, session: Session) -> None:
-        """It is initialized, and can be told things."""
+        """The session is initialized and can receive notifications."""
 
     def notified(self, session: Session, method: str, params: Mapping[str, Any] | None) -> None:
-        """It says something that MCP does not know."""
+        """The agent sent a notification outside MCP."""
 
     def left(self, session: Session) -> None:
-        """It was there, and is gone."""
+        """The agent has disconnected."""
+
+
+class Questions:
+    """Requests that one client was sent and has not answered."""
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[jsonrpc.Answer]] = {}
+
+    async def ask(
+        self, push: Push, method: str, params: Mapping[str, Any] | None, seconds: float | None
+    ) -> jsonrpc.Answer:
+        """Sends the client a request over a stream's `push` and waits for its answer.
+
+        Raises:
+            TimeoutError: the client did not answer within `seconds`.
+        """
+        id_ = next(self._ids)
+        asked: asyncio.Future[jsonrpc.Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[str(id_)] = asked
+        push(jsonrpc.dumps(jsonrpc.request(id_, method, params)))
+        try:
+            async with asyncio.timeout(seconds):
+                return await asked
+        except (asyncio.CancelledError, TimeoutError):
+            push(jsonrpc.dumps(jsonrpc.notification("notifications/cancelled", {"requestId": id_})))
+            raise
+        finally:
+            del self._waiting[str(id_)]
+
+    def answered(self, message: jsonrpc.Answer) -> None:
+        """Takes an answer of the client. Late and unknown ones are ignored."""
+        asked = self._waiting.get(str(message.id))  # some clients return a number as a string
+        if asked is not None and not asked.done():
+            asked.set_result(message)
+
+    @property
+    def are_open(self) -> bool:
+        """Whether any request is unanswered."""
+        return bool(self._waiting)
+
+    def lose(self, limit: int) -> None:
+        """Handles a refused body of more than `limit` bytes; fails a single open question."""
+        if len(self._waiting) != 1:
+            return  # unknown which one the body answered; they have a deadline
+        id_, asked = next(iter(self._waiting.items()))
+        if not asked.done():
+            text = f"the client's answer is larger than {limit} bytes"
+            asked.set_result(jsonrpc.Answer(id_, error={"code": jsonrpc.TOO_LARGE, "message": text}))
+
+    def cancel(self) -> None:
+        """Cancels whatever waits for an answer."""
+        for asked in self._waiting.values():
+            asked.cancel()
 
 
 class Session:
-    """See the head of this file.
+    """One session of an MCP client.
 
     Args:
-        kernel: serves its requests.
-        calls: told why a request was cancelled.
+        kernel: serves the requests.
+        calls: gets the reason when a request is cancelled.
         key: names the session to tools; not the id that the client sends.
-        transport: streamable HTTP, whose streams are resumable; or the one connection that it is.
-        ids: of events.
-        scope: what it asked to be shown of the tools when it began.
-        watcher: of a companion's session.
+        transport: how the client is connected.
+        ids: makes event ids; None where streams cannot be resumed.
+        scope: which tools the client asked to see.
+        watcher: follows the session of a terminal agent.
     """
 
     def __init__(
@@ -88,7 +142,7 @@ class Session:
         self.key = key
         self.scope = scope
         self._watcher = watcher
-        self._told = False
+        self._announced = False
         self.transport: Transport = transport
         self.id = key  # until it is sealed
         self.sealed_at: int | None = None
@@ -99,7 +153,7 @@ class Session:
         self.standalone = self.streams.standalone
         self.questions = Questions()
         self.peer = kernel.connect(
-            key, self.standalone.push, partial(self.questions.ask, self.standalone.push), self.companion
+            key, self.standalone.push, partial(self.questions.ask, self.standalone.push), self.agent
         )
         self._kernel = kernel
         self._calls = calls
@@ -108,40 +162,38 @@ class Session:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def companion(self) -> str | None:
-        """To whose endpoint it came; None for every other client."""
-        return None if self.scope is None else self.scope.companion
+    def agent(self) -> str | None:
+        """Name of the terminal agent whose endpoint the client uses; None for other clients."""
+        return None if self.scope is None else self.scope.agent
 
     @property
     def calls(self) -> int:
-        """Requests in flight."""
+        """Number of requests in flight."""
         return len(self._in_flight)
 
     @property
     def view(self) -> View:
-        """By what its list of tools may differ from that of others."""
+        """What determines the client's list of tools."""
         return View("" if self.info is None else self.info.name[:MAX_CLIENT_NAME], self.scope)
 
     @property
     def connected(self) -> bool:
-        """Whether any connection of the client is known to stand."""
+        """Whether any connection of the client is known to be open."""
         return self.streams.alive or any(exchange.connected() for exchange in self._in_flight.values())
 
     def is_there(self, now: float) -> bool:
-        """Whether its client is taken to be there; `now` in monotonic seconds."""
+        """Whether the client is connected, or likely to come back; `now` in monotonic seconds."""
         silence = RECONNECT_SECONDS if self.standalone.was_read else SILENCE_SECONDS
         return self.connected or now - self.last_heard < silence
 
     @property
     def disposable(self) -> bool:
-        """Whether it may give way to another session."""
+        """Whether the session may be dropped to make room."""
         return not self._in_flight and not self.streams.any_open and not self.connected
 
     def tasks(self) -> set[asyncio.Task[Any]]:
         """The tasks of the requests in flight."""
         return {exchange.task for exchange in self._in_flight.values()}
-
-    # What the client sends
 
     def is_duplicate(self, request: jsonrpc.Request) -> bool:
         """Whether the id is that of a request in flight."""
@@ -153,9 +205,9 @@ class Session:
         """Serves a request in the caller's task.
 
         Args:
-            connected: does the connection that it came by still stand?
-            request: what to serve.
-            response: takes what is sent before the answer; without it that goes over the standalone stream.
+            connected: whether the connection of the request is still open.
+            request: the request.
+            response: gets messages sent before the answer; without it the standalone stream does.
         """
         self.last_heard = time.monotonic()
         self._about_to_run.discard(request.id)
@@ -173,7 +225,7 @@ class Session:
             self.last_heard = time.monotonic()
 
     async def answer_batch(self, requests: list[jsonrpc.Request], response: Response) -> bytes:
-        """Serves the requests of a batch, side by side."""
+        """Serves the requests of a batch concurrently."""
         self._about_to_run.update(request.id for request in requests)
         total = 0
 
@@ -181,7 +233,7 @@ class Session:
             nonlocal total
             answer = await self.answer(response.connected, request, response)
             if total + len(answer) > BATCH_BYTES:
-                text = f"The answers of this batch have more than {BATCH_BYTES} bytes; send it in parts"
+                text = f"The answers of this batch are larger than {BATCH_BYTES} bytes; split the batch"
                 return jsonrpc.dumps(jsonrpc.error(request.id, jsonrpc.TOO_LARGE, text))
             total += len(answer)
             return answer
@@ -190,7 +242,7 @@ class Session:
         return b"[" + b",".join(answers) + b"]"
 
     def lose(self, response: Response, requests: Iterable[jsonrpc.Request]) -> None:
-        """The connection of a response is gone. One that has not become a stream cannot be resumed."""
+        """Handles a closed connection: a response that has not become a stream cannot be resumed."""
         if response.outbox is None:
             for request in requests:
                 if (exchange := self._in_flight.get(request.id)) is not None:
@@ -199,70 +251,66 @@ class Session:
     def answer_later(
         self, connected: Callable[[], bool], request: jsonrpc.Request, done: Callable[[Session], None]
     ) -> None:
-        """Serves a request in a task of its own; answers over the standalone stream, then tells `done`."""
+        """Serves a request in its own task; answers over the standalone stream, then calls `done`."""
         self._about_to_run.add(request.id)
         task = asyncio.get_running_loop().create_task(self._answer_later(connected, request, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def receive(self, message: jsonrpc.Notification | jsonrpc.Answer) -> None:
-        """Takes what needs no answer. Cancels and answers that come too late are normal and ignored."""
+        """Handles a message that needs no answer. Late cancels and answers are normal and ignored."""
         self.last_heard = time.monotonic()
         if isinstance(message, jsonrpc.Answer):
             self.questions.answered(message)
             return
         if message.method == "notifications/cancelled":
             id_ = (message.params or {}).get("requestId")
-            # True is equal to 1, but is no id.
+            # True equals 1, but is not a valid id.
             valid = isinstance(id_, int | str) and not isinstance(id_, bool)
             exchange = self._in_flight.get(id_) if valid else None  # type: ignore[arg-type]
             if exchange is not None and exchange.request.method != "initialize":
                 exchange.cancel("client")
-        if self.companion is not None and not message.method.startswith(_MCP_NOTIFICATIONS):
+        if self.agent is not None and not message.method.startswith(_MCP_NOTIFICATIONS):
             if self._watcher is not None:
                 self._watcher.notified(self, message.method, message.params)
             return
         await self.peer.notified(message)
-        self.look()
+        self.notify_watcher()
 
-    def look(self) -> None:
-        """Tells the watcher once it is initialized and its stream stands, and once it is gone for good."""
-        if self._watcher is None or self.companion is None:
+    def notify_watcher(self) -> None:
+        """Notifies the watcher when an agent becomes reachable, and when it has left."""
+        if self._watcher is None or self.agent is None:
             return
-        if not self._told and not self.closed and self.peer.initialized and self.standalone.alive:
-            self._told = True
+        if not self._announced and not self.closed and self.peer.initialized and self.standalone.alive:
+            self._announced = True
             self._watcher.opened(self)
-        elif self._told and (self.closed or not self.is_there(time.monotonic())):
-            self._told = False
+        elif self._announced and (self.closed or not self.is_there(time.monotonic())):
+            self._announced = False
             self._watcher.left(self)
 
-    # What is sent to the client
-
     def notify(self, method: str) -> None:
-        """A notification without parameters; while it still waits to be read, a second one is superfluous."""
+        """Sends a notification without parameters, unless the same one is unsent."""
         if self.peer.initialized:
             self.standalone.push(jsonrpc.dumps(jsonrpc.notification(method)), key=method)
 
     def tell(self, method: str, params: bytes, *, latest: bool) -> None:
-        """A notification with parameters as JSON text; `latest`: in place of those that wait to be read."""
+        """Sends a notification with parameters as JSON text; `latest` replaces unsent ones of the method."""
         if self.peer.initialized:
             head = jsonrpc.dumps({"jsonrpc": "2.0", "method": method})
             data = head[:-1] + b',"params":' + params + b"}"
             self.standalone.push(data, key=method if latest else None, latest=latest)
 
-    # Its end
-
     def cancel_all(self, reason: str) -> None:
-        """Cancels the requests in flight; they are answered."""
+        """Cancels the requests in flight; each is answered with an error."""
         for exchange in list(self._in_flight.values()):
             exchange.cancel(reason)
 
     async def close(self, reason: str = "session_closed") -> None:
-        """Ends everything that belongs to the session."""
+        """Ends the session's requests, streams and questions."""
         if self.closed:
             return
         self.closed = True
-        self.look()
+        self.notify_watcher()
         self.cancel_all(reason)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=1.0)

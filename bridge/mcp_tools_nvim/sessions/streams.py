@@ -1,77 +1,327 @@
-"""The streams to one client: the standalone one, those of responses, and ended ones it may resume."""
+"""Streams to one client: outboxes with unsent and resumable messages, and event ids."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import itertools
+import json
 import math
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from .outbox import EventIds, Outbox
+from .. import jsonrpc
 
-KEPT_STREAMS = 16
-"""Ended response streams that a client may still ask for after it lost its connection."""
+UNSENT_SOFT, UNSENT_HARD = 64, 256
+"""Numbers of unsent events. Above the first, progress and log events are dropped; above the second, a slow
+reader is disconnected, and without a reader the oldest event is dropped."""
 
-KEPT_BYTES = 16 * 1024 * 1024
-"""All of them together, but for the newest: room for one result of the largest size and its stream."""
+UNSENT_BYTES = 24 * 1024 * 1024
+"""Like UNSENT_HARD, in bytes: two results of the maximum size. The newest event is never dropped."""
 
-KEPT_SECONDS = 300.0
-"""As long as the editor keeps a result that nobody fetched."""
+KEPT_EVENTS, KEPT_BYTES = 256, 1024 * 1024
+"""What a resumable outbox keeps. The newest event is always kept, so that no result is lost to its size."""
+
+MAX_DIGITS = 19
+"""Maximum number of digits in the number of an event id."""
+
+MAX_ASKED = 4096
+"""Maximum number of characters in an event id for the request ids of its stream; longer lists are left out.
+The client sends the event id as a header, of at most 8190 bytes."""
+
+ENDED_STREAMS = 16
+"""Maximum number of ended response streams that a client can still resume."""
+
+ENDED_BYTES = 16 * 1024 * 1024
+"""Maximum size of all ended streams but the newest: one result of the maximum size and its stream."""
+
+ENDED_SECONDS = 300.0
+"""How long an ended stream is kept; Neovim keeps an unfetched result as long."""
+
+
+class EventIds:
+    """Makes and reads event ids, `<boot>-<n>`; one counter for the process makes them unique.
+
+    On a stream that answers requests the id also contains their ids, `<boot>-<n>.<requests>`. After a restart
+    of the bridge a client that resumes such a stream then gets an error for each request.
+    """
+
+    def __init__(self, boot: str) -> None:
+        self._boot = boot
+        self._numbers = itertools.count(1)
+
+    def next(self) -> int:
+        """Returns a number not used before in this process."""
+        return next(self._numbers)
+
+    def write(self, number: int, asked: Sequence[jsonrpc.RequestId] = ()) -> str:
+        """Returns the id of an event on a stream that answers the requests `asked`."""
+        id_ = f"{self._boot}-{number}"
+        if asked:
+            named = base64.urlsafe_b64encode(jsonrpc.dumps(list(asked))).decode()
+            if len(named) <= MAX_ASKED:
+                id_ += f".{named}"
+        return id_
+
+    @staticmethod
+    def asked(text: str) -> list[jsonrpc.RequestId]:
+        """Returns the request ids in an event id of any process; empty for any other text."""
+        _, _, named = text.partition(".")
+        if not named or len(named) > MAX_ASKED:
+            return []
+        try:
+            ids = json.loads(base64.b64decode(named, b"-_", validate=True))
+        except (ValueError, RecursionError):
+            return []
+        valid = isinstance(ids, list) and all(isinstance(id_, str | int) for id_ in ids)
+        return ids if valid and not any(isinstance(id_, bool) for id_ in ids) else []
+
+    def read(self, text: str) -> int | None:
+        """Returns the number in an event id of this process; None for any other text."""
+        boot, _, number = text.partition(".")[0].rpartition("-")
+        mine = boot == self._boot and number.isascii() and number.isdecimal() and len(number) <= MAX_DIGITS
+        return int(number) if mine else None
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """An outgoing message."""
+
+    number: int
+    data: bytes
+    droppable: bool = False
+    key: str | None = None
+
+
+class Outbox:
+    """Outgoing messages of one stream, for one reader at a time.
+
+    Args:
+        ids: makes event ids; without it the stream is not resumable.
+        asked: ids of the requests that the stream answers.
+    """
+
+    def __init__(self, ids: EventIds | None = None, asked: Sequence[jsonrpc.RequestId] = ()) -> None:
+        self.ids = ids
+        self.asked = asked
+        self.ended = False
+        self._unsent: deque[Event] = deque()
+        self._unsent_bytes = 0
+        self._kept: deque[Event] = deque()
+        self._kept_bytes = 0
+        # Event numbers: last written, and last dropped from `_kept`.
+        self._sent = self._floor = ids.next() if ids else 0
+        self._wake = asyncio.Event()
+        self._turn = 0
+        self._connected: Callable[[], bool] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a connected reader."""
+        return self._connected is not None and self._connected()
+
+    @property
+    def was_read(self) -> bool:
+        """Whether there has ever been a reader."""
+        return self._turn > 0
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory. The kept and the unsent events overlap: both are the last ones."""
+        return max(self._kept_bytes, self._unsent_bytes)
+
+    @property
+    def position(self) -> int:
+        """Number of the last written event."""
+        return self._sent
+
+    def push(
+        self, data: bytes, *, droppable: bool = False, key: str | None = None, latest: bool = False
+    ) -> None:
+        """Queues a message; never waits.
+
+        Args:
+            data: JSON text without line breaks.
+            droppable: may be dropped when the reader is slow.
+            key: skip the message while an unsent one has the same key.
+            latest: instead replace the unsent ones with the same key.
+        """
+        if key is not None and latest:
+            self._drop_waiting(key)
+        elif key is not None and any(event.key == key for event in self._unsent):
+            return
+        event = Event(self.ids.next() if self.ids else 0, data, droppable, key)
+        self._unsent.append(event)
+        self._unsent_bytes += len(data)
+        self._keep(event)
+        if len(self._unsent) > UNSENT_SOFT or self._unsent_bytes > UNSENT_BYTES:
+            self._make_room()
+        self._wake.set()
+
+    def end(self) -> None:
+        """Ends the stream after the queued messages."""
+        self.ended = True
+        self._wake.set()
+
+    def hang_up(self) -> None:
+        """Disconnects the reader; another may follow."""
+        self._turn += 1
+        self._connected = None
+        self._wake.set()
+
+    def knows(self, number: int) -> bool:
+        """Whether a reader can resume after this event."""
+        return number == self._floor or any(event.number == number for event in self._kept)
+
+    def attach(self, connected: Callable[[], bool]) -> int:
+        """Makes the caller the reader, in place of any other.
+
+        Args:
+            connected: whether the reader is still connected.
+
+        Returns:
+            The reader's turn, for the methods below.
+        """
+        self.hang_up()
+        self._connected = connected
+        return self._turn
+
+    def release(self) -> None:
+        """Detaches a disconnected reader; without a write its disconnect would not be noticed."""
+        if self._connected is not None and not self.alive:
+            self.hang_up()
+
+    def leave(self, turn: int) -> None:
+        """Detaches the reader at its own request."""
+        if turn == self._turn:
+            self._connected = None
+
+    def is_turn(self, turn: int) -> bool:
+        """Whether this reader is still the current one."""
+        return turn == self._turn
+
+    def resume(self, number: int) -> None:
+        """Queues the kept events after this one again."""
+        self._unsent = deque(event for event in self._kept if event.number > number)
+        self._unsent_bytes = sum(len(event.data) for event in self._unsent)
+        self._sent = number
+
+    async def next(self, turn: int, seconds: float) -> Event | None:
+        """Waits for the event to write now; it stays queued until `wrote`.
+
+        Returns:
+            None when another reader took over, or the stream has ended and everything is written.
+
+        Raises:
+            TimeoutError: there was no event for `seconds`.
+        """
+        while turn == self._turn:
+            if self._unsent:
+                return self._unsent[0]
+            if self.ended:
+                return None
+            self._wake.clear()
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        return None
+
+    def wrote(self, turn: int, event: Event) -> None:
+        """Removes an event that the reader has written."""
+        if turn == self._turn and self._unsent and self._unsent[0] is event:
+            self._drop_first()
+            self._sent = event.number
+
+    def _keep(self, event: Event) -> None:
+        if self.ids is None:
+            return
+        self._kept.append(event)
+        self._kept_bytes += len(event.data)
+        while len(self._kept) > 1 and (len(self._kept) > KEPT_EVENTS or self._kept_bytes > KEPT_BYTES):
+            dropped = self._kept.popleft()
+            self._kept_bytes -= len(dropped.data)
+            self._floor = dropped.number
+
+    def _make_room(self) -> None:
+        for event in self._unsent:
+            if event.droppable:
+                self._unsent.remove(event)
+                self._unsent_bytes -= len(event.data)
+                return
+        if self._connected is not None and self._overfull():
+            self.hang_up()
+        while len(self._unsent) > 1 and self._connected is None and self._overfull():
+            self._drop_first()
+
+    def _overfull(self) -> bool:
+        return len(self._unsent) > UNSENT_HARD or self._unsent_bytes > UNSENT_BYTES
+
+    def _drop_waiting(self, key: str) -> None:
+        """Drops unsent events with this key, except a first one that may be being written."""
+        first = self._unsent[0] if self._unsent and self._connected is not None else None
+        for event in [event for event in self._unsent if event.key == key and event is not first]:
+            self._unsent.remove(event)
+            self._unsent_bytes -= len(event.data)
+
+    def _drop_first(self) -> None:
+        self._unsent_bytes -= len(self._unsent.popleft().data)
 
 
 class Response(Protocol):
-    """Where the answer to a message goes, and what comes before it.
+    """Where the answer to a message is sent, and messages before it.
 
     Attributes:
-        outbox: of the stream that it became; None while nothing was pushed.
+        outbox: of the stream that the response became; None while nothing was pushed.
     """
 
     outbox: Outbox | None
 
     def connected(self) -> bool:
-        """Does the connection still stand?"""
+        """Whether the client is still connected."""
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
         """Sends a message before the answer."""
 
     def hang_up(self) -> None:
-        """Ends it before the answer; the client resumes for the rest."""
+        """Ends the response before the answer; the client resumes to get it."""
 
 
 class Streams:
-    """See the head of this file.
+    """The standalone stream of a client, its open responses, and ended ones that it can resume.
 
     Args:
-        ids: of events; None where streams cannot be resumed.
+        ids: makes event ids; None where streams cannot be resumed.
     """
 
     def __init__(self, ids: EventIds | None) -> None:
         self.standalone = Outbox(ids)
         self._open: set[Response] = set()
-        self._ended: deque[tuple[float, Outbox]] = deque(maxlen=KEPT_STREAMS)
+        self._ended: deque[tuple[float, Outbox]] = deque(maxlen=ENDED_STREAMS)
 
     @property
     def alive(self) -> bool:
-        """Whether any of them is known to be read."""
+        """Whether any stream has a connected reader."""
         return self.standalone.alive or any(stream.alive for stream in self._open_outboxes())
 
     @property
     def any_open(self) -> bool:
-        """Whether a response is being made or written."""
+        """Whether a response is being prepared or written."""
         return bool(self._open)
 
     def responding(self, response: Response) -> None:
-        """A response is being made and written."""
+        """Adds a response that is being prepared."""
         self._open.add(response)
 
     def responded(self, response: Response) -> None:
-        """It is made, or never will be; what it streamed can be asked for from now on."""
+        """Removes a response that ended; if it streamed, the client can resume it from now on."""
         self._open.discard(response)
         if response.outbox is not None:
             self._keep(response.outbox)
 
     def resumable(self, number: int) -> Outbox | None:
-        """The stream that an event was sent on, if it still can be taken up after it."""
+        """Returns the stream of an event, if it can be resumed after it."""
         ended = (stream for _, stream in self._ended)
         for stream in (self.standalone, *self._open_outboxes(), *ended):
             if stream.knows(number):
@@ -79,35 +329,35 @@ class Streams:
         return None
 
     @property
-    def kept_bytes(self) -> int:
-        """What ended streams hold for a client that may ask for them."""
+    def ended_bytes(self) -> int:
+        """Bytes in ended streams."""
         return sum(stream.size for _, stream in self._ended)
 
     @property
     def held_bytes(self) -> int:
-        """What all its streams hold, ended or not."""
+        """Bytes in all streams, ended or not."""
         open_ = self.standalone.size + sum(stream.size for stream in self._open_outboxes())
-        return open_ + self.kept_bytes
+        return open_ + self.ended_bytes
 
     @property
-    def kept_since(self) -> float:
-        """When the first of those that it keeps ended, in monotonic seconds."""
+    def ended_at(self) -> float:
+        """When the oldest ended stream ended, in monotonic seconds; infinite without one."""
         return self._ended[0][0] if self._ended else math.inf
 
-    def forget_oldest(self) -> None:
-        """Lets go of that one."""
+    def drop_oldest(self) -> None:
+        """Drops the oldest ended stream."""
         self._ended.popleft()
 
     def tidy(self, now: float) -> None:
-        """Lets go of dead connections and of streams that nobody fetched; `now` in monotonic seconds."""
+        """Detaches disconnected readers and drops expired streams; `now` in monotonic seconds."""
         self.standalone.release()
         for stream in self._open_outboxes():
             stream.release()
-        while self._ended and now - self._ended[0][0] > KEPT_SECONDS:
+        while self._ended and now - self._ended[0][0] > ENDED_SECONDS:
             self._ended.popleft()
 
     def hang_up(self) -> None:
-        """Lets go of all who read; what they wait for is not answered."""
+        """Disconnects all readers, without an answer to their requests."""
         self.standalone.hang_up()
         for response in self._open:
             response.hang_up()
@@ -117,5 +367,5 @@ class Streams:
 
     def _keep(self, stream: Outbox) -> None:
         self._ended.append((time.monotonic(), stream))
-        while len(self._ended) > 1 and self.kept_bytes > KEPT_BYTES:
+        while len(self._ended) > 1 and self.ended_bytes > ENDED_BYTES:
             self._ended.popleft()

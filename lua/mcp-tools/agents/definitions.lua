@@ -1,4 +1,4 @@
---- The files of companions: `companions/<agent>.lua`, which hold all that is known of an agent.
+--- Loads the definitions of terminal agents, `known/<agent>.lua`.
 
 local config = require('mcp-tools.config')
 local definition = require('mcp-tools.registry.definition.tool')
@@ -8,87 +8,89 @@ local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
 
---- What a companion's file returns. What it knows of its agent stands there alone: it converts shapes.
----@class mcp-tools.Companion
+--- What an agent's file returns: everything that is specific to this agent.
+---@class mcp-tools.Agent
 ---@field name string that of the file
----@field label string the agent's name, for people
----@field endpoint mcp-tools.companion.Endpoint? how the agent comes in; without it, only by a terminal of ours
----@field tools table[]? as for `register`, but by the names that the agent knows; `execute(ctx, args)` or
---- `run(ctx, args)`; `ctx.session` is the key of the session (editor/companion). One with the annotation `read_only`
---- asks nobody unless `needs_approval` says so, and files outside of the project are no question; others ask as tools
---- do. Sensitive files are refused
----@field context? fun(context: table, session: mcp-tools.companion.Session): mcp-tools.companion.Push[]? what to tell a
---- session when the context has changed, and first when it opens
----@field opened? fun(session: mcp-tools.companion.Session) its stream stands
----@field notified? fun(session: mcp-tools.companion.Session, method: string, params: table) what MCP does not know
----@field left? fun(session: mcp-tools.companion.Session, is_bridge_gone: boolean) it is gone, and so is the way to it;
---- one whose bridge is gone may come back by the same key
----@field mention? fun(session: mcp-tools.companion.Session, place: mcp-tools.companion.Place):
---- mcp-tools.companion.Push?, string? for `:McpTools send`; nil and why not
----@field connect? string what the user does in the agent while it is not connected
----@field proposes? string in which of its modes it proposes edits here
----@field discovery? fun(endpoint: mcp-tools.companion.Endpoint): mcp-tools.companion.File[] by which its agent finds
+---@field label string the agent's name as the user knows it
+---@field endpoint mcp-tools.agents.EndpointSpec? how the agent connects; without it the agent only runs in a terminal
+--- of this editor
+---@field tools table[]? as for `register`, but with the names that the agent expects; `execute(ctx, args)` or
+--- `run(ctx, args)`; `ctx.session` is the key of the session (editor/agents). A tool with the annotation `read_only`
+--- needs no approval unless `needs_approval` says so, and may read files outside of the project; other tools need
+--- approval as usual. Sensitive files are refused
+---@field context? fun(context: table, session: mcp-tools.companion.Session): mcp-tools.agents.Push[]? notifications to
+--- send when the session opens and whenever the context changes
+---@field opened? fun(session: mcp-tools.companion.Session) the session's stream is open
+---@field notified? fun(session: mcp-tools.companion.Session, method: string, params: table) a notification that is not
+--- part of MCP has arrived
+---@field left? fun(session: mcp-tools.companion.Session, is_bridge_gone: boolean) the session has ended and can receive
+--- nothing more; after the end of a bridge it may return under the same key
+---@field mention? fun(session: mcp-tools.companion.Session, place: mcp-tools.agents.Place):
+--- mcp-tools.agents.Push?, string? for `:McpTools send`; nil and the reason if it cannot be sent
+---@field connect? string what the user does in the agent to connect it
+---@field proposes? string the modes in which the agent proposes its edits here
+---@field discovery? fun(endpoint: mcp-tools.agents.OpenEndpoint): mcp-tools.agents.DiscoveryFile[] files by which the
+--- agent finds this editor
+---@field environment? fun(endpoint: mcp-tools.agents.TerminalEndpoint): mcp-tools.agents.Environment for a terminal of
 --- this editor
----@field environment? fun(endpoint: mcp-tools.companion.TerminalEndpoint): mcp-tools.companion.Environment for
---- terminals of ours
----@field skip? fun(): string? why it must not be on here
+---@field skip? fun(): string? why the agent must be disabled now
 
----@class mcp-tools.companion.Endpoint
+---@class mcp-tools.agents.EndpointSpec
 ---@field transport 'http'|'websocket'|'unix'
----@field header string? that has the token; `authorization` when left out
----@field scheme 'bearer'|'nonce'|nil word before the token; nil = none
----@field subprotocol string? of a WebSocket; echoed only where the agent offers it
----@field server { name: string, version: string, title: string? }? that MCP tells the agent; ours when left out
+---@field header string? that carries the token (default `authorization`)
+---@field scheme 'bearer'|'nonce'|nil word before the token
+---@field subprotocol string? of a WebSocket; returned only if the agent requests it
+---@field server { name: string, version: string, title: string? }? MCP server information; default: that of this plugin
 
----@class mcp-tools.companion.Place
----@field path string real
----@field lines integer that the file has
----@field first integer? from 1; nil: the whole file
+---@class mcp-tools.agents.Place
+---@field path string real path
+---@field lines integer number of lines in the file
+---@field first integer? 1-based; nil: the whole file
 ---@field last integer?
 ---@field text string? of these lines
 
----@class mcp-tools.companion.Push
+---@class mcp-tools.agents.Push
 ---@field method string
 ---@field params table?
 
----@class mcp-tools.companion.Endpoint
+---@class mcp-tools.agents.OpenEndpoint
 ---@field port integer
----@field token string the companion's own
+---@field token string of this agent
 ---@field socket string? path of the unix socket
 ---@field pid integer of this editor
 ---@field bridge_pid integer?
----@field roots string[] real paths: the project first, then the working folders and the work trees
----@field trusted boolean? the person lets it be told that they trust these folders
+---@field roots string[] real paths: the project first, then working directories and work trees
+---@field trusted boolean? whether the agent may be told that the user trusts these directories
 
---- The same for a terminal; all of the former is nil while the endpoint is not open.
----@class mcp-tools.companion.TerminalEndpoint: mcp-tools.companion.Endpoint
----@field server { name: string, url: string, token: string, relay: mcp-tools.bridge.Relay? } our own tools, for the
---- model; `relay` starts a process that needs no token, and is nil with the option bridge.command
----@field file fun(body: table): string writes JSON for this user alone, and returns the path
+--- The endpoint for a terminal; the inherited fields are nil while it is closed.
+---@class mcp-tools.agents.TerminalEndpoint: mcp-tools.agents.OpenEndpoint
+---@field server { name: string, url: string, token: string, relay: mcp-tools.bridge.Relay? } our tools, for the
+--- model; `relay` starts a process that needs no token, nil with the option bridge.command
+---@field file fun(body: table): string writes JSON that only this user can read, and returns the path
 
----@class mcp-tools.companion.Environment
----@field command string[]? the program
+---@class mcp-tools.agents.Environment
+---@field command string[]?
 ---@field env table<string, string>?
 ---@field args string[]?
 
----@class mcp-tools.companion.File
+---@class mcp-tools.agents.DiscoveryFile
 ---@field path string absolute
----@field body table is written as JSON
+---@field body table written as JSON
 
-local FOLDER = 'lua/mcp-tools/agents/known/'
+local DIRECTORY = 'lua/mcp-tools/agents/known/'
 local TRANSPORTS = { 'http', 'websocket', 'unix' }
 local FUNCTIONS = { 'context', 'opened', 'notified', 'left', 'mention', 'discovery', 'environment', 'skip' }
 
---- A companion that is on.
----@class mcp-tools.companion.Loaded
----@field companion mcp-tools.Companion
+--- An agent with its tools.
+---@class mcp-tools.agents.Loaded
+---@field agent mcp-tools.Agent
 ---@field definitions mcp-tools.Definition[]
 
---- Names of all files that there are, but for those that begin with `_`, which companions share.
+--- Returns all definition files. Agents share those that begin with `_`.
 ---@return table<string, string> name → path
-local function there()
+local function agent_files()
   local found = {}
-  for _, path in ipairs(vim.api.nvim_get_runtime_file(FOLDER .. '*.lua', true)) do
+  for _, path in ipairs(vim.api.nvim_get_runtime_file(DIRECTORY .. '*.lua', true)) do
     local name = vim.fs.basename(path):sub(1, -5)
     if name:sub(1, 1) ~= '_' then
       found[name] = found[name] or vim.uv.fs_realpath(path) or path
@@ -97,10 +99,10 @@ local function there()
   return found
 end
 
---- Names of all that there are.
+--- Returns the names of all known agents.
 ---@return string[]
 function M.names()
-  local names = vim.tbl_keys(there())
+  local names = vim.tbl_keys(agent_files())
   table.sort(names)
   return names
 end
@@ -117,77 +119,77 @@ local function endpoint_fault(endpoint)
   elseif endpoint.scheme ~= nil and endpoint.scheme ~= 'bearer' and endpoint.scheme ~= 'nonce' then
     return 'endpoint.scheme: must be "bearer", "nonce" or nil'
   elseif endpoint.transport == 'unix' and vim.fn.has('win32') == 1 then
-    return 'endpoint.transport: there are no unix sockets here'
+    return 'endpoint.transport: unix sockets are not available on Windows'
   end
 end
 
----@param companion any
+---@param agent any
 ---@param name string
 ---@return string? fault
-local function fault_of(companion, name)
-  if type(companion) ~= 'table' then
-    return 'it returns no table'
-  elseif companion.name ~= name then
-    return ("it is named '%s', its file says '%s'"):format(tostring(companion.name), name)
-  elseif type(companion.label) ~= 'string' then
+local function fault_of(agent, name)
+  if type(agent) ~= 'table' then
+    return 'the file must return a table'
+  elseif agent.name ~= name then
+    return ("name: must be '%s' as the file, not '%s'"):format(name, tostring(agent.name))
+  elseif type(agent.label) ~= 'string' then
     return 'label: must be a string'
   end
   for _, field in ipairs(FUNCTIONS) do
-    if companion[field] ~= nil and not vim.is_callable(companion[field]) then
+    if agent[field] ~= nil and not vim.is_callable(agent[field]) then
       return field .. ': must be a function'
     end
   end
-  return endpoint_fault(companion.endpoint)
+  return endpoint_fault(agent.endpoint)
 end
 
---- Its tools as the executor takes them.
----@param companion mcp-tools.Companion
+--- Returns the agent's tools in the form that a call needs.
+---@param agent mcp-tools.Agent
 ---@param path string
 ---@return mcp-tools.Definition[]? definitions
 ---@return string? fault
-local function definitions_of(companion, path)
-  local own = vim.startswith(path, project.plugin_dir() .. '/')
+local function definitions_of(agent, path)
+  local is_bundled = vim.startswith(path, project.plugin_dir() .. '/')
   local list = {}
-  for i, tool in ipairs(companion.tools or {}) do
-    local made, fault = definition.normalise(tool)
-    if not made then
+  for i, tool in ipairs(agent.tools or {}) do
+    local tool_def, fault = definition.normalise(tool)
+    if not tool_def then
       return nil, ('tools[%d]: %s'):format(i, fault)
     end
-    made.companion = companion.name
-    if made.needs_approval == nil and made.annotations and made.annotations.read_only then
-      made.needs_approval = false
+    tool_def.companion = agent.name
+    if tool_def.needs_approval == nil and tool_def.annotations and tool_def.annotations.read_only then
+      tool_def.needs_approval = false
     end
-    made.source = {
-      origin = own and 'bundled' or 'registered',
-      name = 'companion ' .. companion.name,
+    tool_def.source = {
+      origin = is_bundled and 'bundled' or 'registered',
+      name = 'companion ' .. agent.name,
       group = 'companions',
       file = path,
     }
-    list[i] = made
+    list[i] = tool_def
   end
   return list
 end
 
 ---@param name string
 ---@param path string
----@return mcp-tools.companion.Loaded? loaded
+---@return mcp-tools.agents.Loaded? loaded
 ---@return string? fault
 local function load(name, path)
-  local ok, companion = xpcall(require, debug.traceback, 'mcp-tools.agents.known.' .. name)
+  local ok, agent = xpcall(require, debug.traceback, 'mcp-tools.agents.known.' .. name)
   if not ok then
-    log.error('companion %s: %s', name, companion)
-    return nil, 'it cannot be loaded; see :McpTools log'
+    log.error("agent '%s': %s", name, agent)
+    return nil, 'its file cannot be loaded; see :McpTools log'
   end
-  local fault = fault_of(companion, name)
+  local fault = fault_of(agent, name)
   if fault then
     return nil, fault
   end
   local definitions
-  definitions, fault = definitions_of(companion, path)
-  return definitions and { companion = companion, definitions = definitions }, fault
+  definitions, fault = definitions_of(agent, path)
+  return definitions and { agent = agent, definitions = definitions }, fault
 end
 
---- What the option names.
+--- Returns the names in the option.
 ---@param files table<string, string>
 ---@return string[]
 local function wanted(files)
@@ -195,69 +197,69 @@ local function wanted(files)
   if option == 'auto' or option == true then
     return vim.tbl_filter(function(name)
       local loaded = load(name, files[name])
-      return not loaded or loaded.companion.endpoint ~= nil
+      return not loaded or loaded.agent.endpoint ~= nil
     end, M.names())
   end
   return type(option) == 'string' and { option } or option or {}
 end
 
----@class mcp-tools.companion.Verdict
+---@class mcp-tools.agents.Verdict
 ---@field name string
----@field loaded mcp-tools.companion.Loaded? it is on, unless it is skipped
----@field skipped string? why it is off here, which is no fault
----@field fault string? why it cannot be on
+---@field loaded mcp-tools.agents.Loaded? present if the agent is enabled, or skipped
+---@field skipped string? why it is disabled here without an error
+---@field fault string? why it cannot be enabled
 
---- Why a companion must not be on here, as of now: another plugin may have come that does the same.
----@param companion mcp-tools.Companion
+--- Asks whether an agent must be disabled at the moment, for example because another plugin does the same.
+---@param agent mcp-tools.Agent
 ---@return string? reason
 ---@return string? fault
-function M.skipped(companion)
-  if not companion.skip then
+function M.skipped(agent)
+  if not agent.skip then
     return nil
   end
-  local ok, reason = log.guard('skip() of the companion ' .. companion.name, companion.skip)
+  local ok, reason = log.guard('skip() of the agent ' .. agent.name, agent.skip)
   if not ok then
-    return nil, 'its skip() failed; see :McpTools log'
+    return nil, 'skip() failed; see :McpTools log'
   end
   return reason and tostring(reason) or nil
 end
 
 ---@param name string
 ---@param files table<string, string>
----@return mcp-tools.companion.Verdict
+---@return mcp-tools.agents.Verdict
 local function judge(name, files)
   local path = files[name]
   if not path then
     local near = suggest(name, vim.tbl_keys(files))
-    return { name = name, fault = 'there is no such companion' .. (near and (', did you mean %s?'):format(near) or '') }
+    return { name = name, fault = 'unknown agent' .. (near and (', did you mean %s?'):format(near) or '') }
   end
   local loaded, fault = load(name, path)
-  if loaded and not loaded.companion.endpoint then
-    return { name = name, skipped = 'it has no way in of its own; see :McpTools terminal' }
+  if loaded and not loaded.agent.endpoint then
+    return { name = name, skipped = 'it has no endpoint; start it with :McpTools terminal' }
   end
   local skipped
   if loaded then
-    skipped, fault = M.skipped(loaded.companion)
+    skipped, fault = M.skipped(loaded.agent)
   end
   return { name = name, loaded = not fault and loaded or nil, skipped = skipped, fault = fault }
 end
 
---- A companion by its name, whatever the option says.
+--- Returns an agent by its name, whatever the option says.
 ---@param name string
----@return mcp-tools.companion.Loaded?
+---@return mcp-tools.agents.Loaded?
 ---@return string? fault
 function M.named(name)
-  local path = there()[name]
+  local path = agent_files()[name]
   if not path then
-    return nil, 'there is no such companion'
+    return nil, 'unknown agent'
   end
   return load(name, path)
 end
 
---- Every companion that the option names, in its order.
----@return mcp-tools.companion.Verdict[]
+--- Returns a verdict for every agent that the option names, in its order.
+---@return mcp-tools.agents.Verdict[]
 function M.all()
-  local files, seen, list = there(), {}, {}
+  local files, seen, list = agent_files(), {}, {}
   for _, name in ipairs(wanted(files)) do
     if not seen[name] then
       seen[name] = true

@@ -1,4 +1,4 @@
---- Endpoints: how the bridge is to let the agents of companions in, each with a token of its own.
+--- The endpoints that the bridge opens for agents, each with its own token.
 
 local instances = require('mcp-tools.instances.file')
 local log = require('mcp-tools.log')
@@ -9,10 +9,10 @@ local uv = vim.uv
 
 local M = {}
 
---- The paths of sockets are shorter than others: 108 bytes with the last one on Linux, 104 elsewhere.
+--- Maximum length of a socket's path in bytes: `sun_path` has 104 bytes with the final zero, on Linux 108.
 local MAX_SOCKET = 103
 
---- The token of a companion: as lasting as that of the bridge, from which it is made, and no way back to it.
+--- Derives an agent's token from that of the bridge. It is as stable as that one, and does not reveal it.
 ---@param token string of the bridge
 ---@param name string
 ---@return string
@@ -22,25 +22,25 @@ function M.token(token, name)
   return own
 end
 
---- Where the socket of a companion lies: beside the instance files, or where that is too long a path, in a folder of
---- ours among the temporary ones.
+--- Finds the path of an agent's socket: next to the instance files, or in a temporary directory if that path is too
+--- long.
 ---@param name string
 ---@return string? path
 ---@return string? fault
 function M.socket(name)
   local file = ('%d-%s.sock'):format(uv.os_getpid(), name)
-  local folders = { instances.dir(), ('%s/mcp-tools-%d'):format(uv.os_tmpdir(), uv.getuid and uv.getuid() or 0) }
-  for _, folder in ipairs(folders) do
-    local path = vim.fs.joinpath(folder, file)
+  local directories = { instances.dir(), ('%s/mcp-tools-%d'):format(uv.os_tmpdir(), uv.getuid and uv.getuid() or 0) }
+  for _, directory in ipairs(directories) do
+    local path = vim.fs.joinpath(directory, file)
     if #path <= MAX_SOCKET then
-      local ok, fault = private_files.ensure_dir(folder)
+      local ok, fault = private_files.ensure_dir(directory)
       return ok and path or nil, fault
     end
   end
-  return nil, ('the path of its socket would be too long: %s'):format(vim.fs.joinpath(folders[2], file))
+  return nil, ('socket path too long: %s'):format(vim.fs.joinpath(directories[2], file))
 end
 
---- The endpoint of a companion as the bridge is told of it.
+--- An endpoint as sent to the bridge.
 ---@class mcp-tools.agents.Endpoint
 ---@field name string
 ---@field token string
@@ -52,23 +52,23 @@ end
 ---@field socket string?
 ---@field label string?
 
----@param companion mcp-tools.Companion
+---@param agent mcp-tools.Agent
 ---@param token string of the bridge
 ---@return mcp-tools.agents.Endpoint? endpoint
 ---@return string? fault
-function M.of(companion, token)
-  local endpoint = companion.endpoint
+function M.of(agent, token)
+  local endpoint = agent.endpoint
   local socket, fault
   if endpoint.transport == 'unix' then
-    socket, fault = M.socket(companion.name)
+    socket, fault = M.socket(agent.name)
     if not socket then
       return nil, fault
     end
   end
   local server = endpoint.server or {}
   return {
-    name = companion.name,
-    token = M.token(token, companion.name),
+    name = agent.name,
+    token = M.token(token, agent.name),
     transport = endpoint.transport,
     header = (endpoint.header or 'authorization'):lower(),
     scheme = endpoint.scheme,
@@ -79,7 +79,7 @@ function M.of(companion, token)
       title = server.title,
     },
     socket = socket,
-    label = companion.label,
+    label = agent.label,
   }
 end
 

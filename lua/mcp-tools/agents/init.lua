@@ -1,12 +1,12 @@
---- Companions of this editor: which are on, and all that keeps them so.
+--- Terminal agents that connect to this editor: which are enabled, their endpoints and their discovery files.
 ---
---- A companion lives in one file, `companions/<agent>.lua`. Its agent finds a discovery file, comes to its endpoint
---- with the token in there, and sees that companion's tools alone. The files stay while the bridge is started anew, on
---- the same port and with the same token: agents come back by themselves.
+--- One file, `known/<agent>.lua`, describes an agent. The agent reads a discovery file, connects to its endpoint with
+--- the token from that file, and sees only that agent's tools. The files stay while the bridge restarts on the same
+--- port with the same token, so agents reconnect automatically.
 
-local announcement = require('mcp-tools.agents.discovery_files')
-local companion_sessions = require('mcp-tools.editor.agents')
-local companions = require('mcp-tools.agents.definitions')
+local discovery_files = require('mcp-tools.agents.discovery_files')
+local editor_agents = require('mcp-tools.editor.agents')
+local definitions = require('mcp-tools.agents.definitions')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local editor_context = require('mcp-tools.editor.context')
@@ -19,40 +19,40 @@ local sessions = require('mcp-tools.agents.sessions')
 
 local M = {}
 
----@type mcp-tools.companion.Verdict[]
+---@type mcp-tools.agents.Verdict[]
 local verdicts = {}
----@type table<string, mcp-tools.companion.Loaded>
-local on = {}
----@type table<string, string> companion → what is wrong with its endpoint or its files
+---@type table<string, mcp-tools.agents.Loaded>
+local enabled = {}
+---@type table<string, string> agent → error of its endpoint or its files
 local faults = {}
----@type table<string, string> path of a discovery file → companion
+---@type table<string, string> path of a discovery file → agent
 local owners = {}
 
---- Calls what a companion's author has written.
----@param companion mcp-tools.Companion
+--- Calls a function of an agent's definition.
+---@param agent mcp-tools.Agent
 ---@param field 'discovery'|'environment'
 ---@param endpoint table
 ---@return any?
-local function ask(companion, field, endpoint)
-  local name, fn = companion.name, companion[field]
+local function ask(agent, field, endpoint)
+  local name, fn = agent.name, agent[field]
   if not fn then
     return nil
   end
-  local ok, value = log.guard(('%s() of the companion %s'):format(field, name), fn, endpoint)
+  local ok, value = log.guard(('%s() of the agent %s'):format(field, name), fn, endpoint)
   if not ok then
-    faults[name] = ('its %s() failed; see :McpTools log'):format(field)
+    faults[name] = ('%s() failed; see :McpTools log'):format(field)
   end
   return ok and value or nil
 end
 
---- The endpoints of all that are on; none before the bridge that this editor has started is attached.
+--- Returns the endpoints of all enabled agents. Requires an attached bridge that this editor has started.
 ---@return mcp-tools.agents.Endpoint[]
 local function endpoints_now()
   local list = {}
   for _, verdict in ipairs(verdicts) do
-    local loaded = on[verdict.name]
+    local loaded = enabled[verdict.name]
     if loaded then
-      local endpoint, fault = endpoints.of(loaded.companion, current.prepared.identity.token)
+      local endpoint, fault = endpoints.of(loaded.agent, current.launch.identity.token)
       faults[verdict.name] = fault
       list[#list + 1] = endpoint
     end
@@ -63,34 +63,34 @@ end
 ---@return table<string, true>
 local function open_endpoints()
   local open = {}
-  for _, name in ipairs(current.said.endpoints and current.said.endpoints.open or {}) do
+  for _, name in ipairs(current.reported.endpoints and current.reported.endpoints.open or {}) do
     open[name] = true
   end
   return open
 end
 
 ---@param name string
----@param folders string[]
----@return mcp-tools.companion.Endpoint
-local function endpoint_of(name, folders)
-  local endpoint = on[name].companion.endpoint
+---@param directories string[]
+---@return mcp-tools.agents.OpenEndpoint
+local function endpoint_of(name, directories)
+  local endpoint = enabled[name].agent.endpoint
   return {
     port = current.get_port() --[[@as integer]],
-    token = endpoints.token(current.prepared.identity.token, name),
+    token = endpoints.token(current.launch.identity.token, name),
     socket = endpoint.transport == 'unix' and endpoints.socket(name) or nil,
     pid = vim.uv.os_getpid(),
-    bridge_pid = current.said.hello.pid,
-    roots = folders,
+    bridge_pid = current.reported.hello.pid,
+    roots = directories,
     trusted = vim.list_contains(config.get().companion_trust, name),
   }
 end
 
---- The files of one companion.
+--- Adds the discovery files of one agent.
 ---@param name string
----@param folders string[]
----@param files table<string, string> grows
-local function add_files(name, folders, files)
-  for _, file in ipairs(ask(on[name].companion, 'discovery', endpoint_of(name, folders)) or {}) do
+---@param directories string[]
+---@param files table<string, string> path → text; modified
+local function add_files(name, directories, files)
+  for _, file in ipairs(ask(enabled[name].agent, 'discovery', endpoint_of(name, directories)) or {}) do
     local text, err = json.encode(file.body, 'body')
     if type(file.path) ~= 'string' or not vim.startswith(vim.fs.normalize(file.path), '/') then
       faults[name] = 'discovery: a path is not absolute'
@@ -102,11 +102,11 @@ local function add_files(name, folders, files)
   end
 end
 
----@return string[] paths of sockets that go with this editor
+---@return string[] paths of the sockets of this editor
 local function sockets_now()
   local list = {}
-  for name, loaded in pairs(on) do
-    if loaded.companion.endpoint.transport == 'unix' then
+  for name, loaded in pairs(enabled) do
+    if loaded.agent.endpoint.transport == 'unix' then
       table.insert(list, (endpoints.socket(name)))
     end
   end
@@ -115,41 +115,41 @@ end
 
 local round = 0
 
---- Brings the discovery files in line with what is true now. While the bridge is being started anew they stay.
+--- Brings the discovery files in line with the current state. They stay while the bridge restarts.
 local function publish()
-  local wanted = next(on) ~= nil and not vim.list_contains({ 'stopped', 'failed' }, current.supervisor.state)
+  local wanted = next(enabled) ~= nil and not vim.list_contains({ 'stopped', 'failed' }, current.supervisor.state)
   if not wanted then
     owners = {}
-    return announcement.want({}, {})
-  elseif not current.get_port() or not current.said.endpoints then
+    return discovery_files.set({}, {})
+  elseif not current.get_port() or not current.reported.endpoints then
     return
   end
   round = round + 1
   local mine = round
-  roots.find(function(folders)
+  roots.find(function(directories)
     if mine ~= round or not current.get_port() then
-      return -- there is a later one, or will be
+      return -- a later round replaces this one
     end
-    companion_sessions.work_in(folders)
+    editor_agents.set_roots(directories)
     local files, open = {}, open_endpoints()
     owners = {}
     for _, verdict in ipairs(verdicts) do
       local name, loaded = verdict.name, verdict.loaded
       if loaded then
-        verdict.skipped = companions.skipped(loaded.companion)
+        verdict.skipped = definitions.skipped(loaded.agent)
       end
       if loaded and open[name] and not verdict.skipped then
         faults[name] = nil
-        add_files(name, folders, files)
+        add_files(name, directories, files)
       end
     end
-    announcement.want(files, sockets_now())
+    discovery_files.set(files, sockets_now())
   end)
 end
 
 local due = false
 
---- Once for all changes of a turn of the event loop: a restart is no end.
+--- Publishes once per turn of the event loop, so that a restart does not remove the files.
 local function publish_soon()
   if not due then
     due = true
@@ -163,14 +163,14 @@ end
 local had_channel ---@type integer?
 
 ---@param what 'clients'?
-local function bridge_changed(what)
+local function on_bridge_change(what)
   if what == 'clients' then
     return
   end
-  if had_channel and current.said.channel ~= had_channel then
+  if had_channel and current.reported.channel ~= had_channel then
     sessions.drop()
   end
-  had_channel = current.said.channel
+  had_channel = current.reported.channel
   publish_soon()
 end
 
@@ -181,64 +181,64 @@ local function watch()
     return
   end
   watching = true
-  current.on_change(bridge_changed)
-  editor_context.on_change(sessions.tell_context, sessions.any)
-  had_channel = current.said.channel
+  current.on_change(on_bridge_change)
+  editor_context.on_change(sessions.send_context, sessions.any)
+  had_channel = current.reported.channel
   local group = vim.api.nvim_create_augroup('mcp-tools.agents', {})
-  -- In a terminal there may be an agent that another plugin has started; then it is that one which it is to find.
-  -- The same holds for a terminal that the person goes to.
+  -- Another plugin may have started an agent in a terminal, or the user may switch to one outside: the files must be
+  -- current then.
   vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen', 'FocusLost' }, { group = group, callback = publish_soon })
-  vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_all })
+  vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = discovery_files.remove_all })
 end
 
 sessions.use({
   find = function(name)
-    return on[name] and on[name].companion
+    return enabled[name] and enabled[name].agent
   end,
   context = function()
     return editor_context.get()
   end,
 })
 
---- Counts what an agent asks for.
+--- Records the tools that an agent calls.
 ---@param definition mcp-tools.Definition
-local function counted(definition)
+local function record_calls(definition)
   local handler = definition.handler
   definition.handler = function(ctx, args)
-    sessions.note_call(definition.companion, ctx, definition.name)
+    sessions.record_call(definition.companion, ctx, definition.name)
     return handler(ctx, args)
   end
 end
 
---- Loads what the option names, and gives the rest up.
+--- Loads the agents that the option names, and disables all others.
 local function load()
-  local before, stays = on, {}
-  verdicts, faults = companions.all(), {}
+  local before, stays = enabled, {}
+  verdicts, faults = definitions.all(), {}
   for _, verdict in ipairs(verdicts) do
     stays[verdict.name] = verdict.loaded ~= nil
   end
   sessions.drop(function(name)
     return stays[name]
   end)
-  on = {}
+  enabled = {}
   for _, verdict in ipairs(verdicts) do
     local loaded = verdict.loaded
     if loaded then
-      on[verdict.name] = loaded
-      vim.tbl_map(counted, loaded.definitions)
+      enabled[verdict.name] = loaded
+      vim.tbl_map(record_calls, loaded.definitions)
       registered.set(verdict.name, loaded.definitions)
     elseif verdict.fault then
-      log.warn('the companion %s is off: %s', verdict.name, verdict.fault)
+      log.warn("agent '%s' is disabled: %s", verdict.name, verdict.fault)
     end
   end
   for name in pairs(before) do
-    if not on[name] then
+    if not enabled[name] then
       registered.set(name, nil)
     end
   end
 end
 
-local option ---@type any the one that was followed last
+local option ---@type any the value that was applied last
 local loaded_once = false
 
 local function follow_option()
@@ -251,22 +251,22 @@ local function follow_option()
   return false
 end
 
---- Does what the options say now.
+--- Applies the current options.
 function M.follow()
   watch()
-  if follow_option() and current.said.channel and current.prepared then
+  if follow_option() and current.reported.channel and current.launch then
     local list = endpoints_now()
-    -- A channel that is closed by now is followed by another one, whose hello has the endpoints.
-    pcall(vim.rpcnotify, current.said.channel, 'endpoints', vim.json.encode(#list > 0 and list or vim.empty_dict()))
+    -- If this channel is closed, the bridge asks for the endpoints when it connects again.
+    pcall(vim.rpcnotify, current.reported.channel, 'endpoints', vim.json.encode(#list > 0 and list or vim.empty_dict()))
   end
   publish_soon()
 end
 
---- The endpoints for a bridge that says hello (rpc/); nil for one that this editor has not started.
+--- Returns the endpoints for a bridge that connects; nil if this editor has not started that bridge.
 ---@param channel integer
 ---@return mcp-tools.agents.Endpoint[]?
 function M.endpoints(channel)
-  if channel ~= current.said.channel or not current.prepared then
+  if channel ~= current.reported.channel or not current.launch then
     return nil
   end
   watch()
@@ -275,14 +275,14 @@ function M.endpoints(channel)
   return endpoints_now()
 end
 
---- The bridge tells of an agent (rpc/).
+--- Handles an event of an agent's session, reported by the bridge.
 ---@param event 'opened'|'notified'|'left'
 ---@param data table
-function M.heard(event, data)
-  sessions.heard(event, data)
+function M.handle(event, data)
+  sessions.handle(event, data)
 end
 
---- Mentions a place to the agent of a session.
+--- Sends a file, or lines of it, to the agent of a session.
 ---@param session mcp-tools.companion.Session
 ---@param place table
 ---@return boolean sent
@@ -291,39 +291,39 @@ function M.mention(session, place)
   return sessions.mention(session, place)
 end
 
---- What an agent needs that is started in a terminal of this editor.
----@param name string of the companion
----@param cb fun(environment: mcp-tools.companion.Environment?) nil while its endpoint is not open
----@param more? { server: table, file: fun(body: table): string } our tools, too: then it need not be on, nor its
---- endpoint open, and what has to do with that is left out
+--- Finds what an agent needs to run in a terminal of this editor.
+---@param name string
+---@param cb fun(environment: mcp-tools.agents.Environment?) nil if the agent is unknown or has no environment
+---@param more? { server: table, file: fun(body: table): string } the server of our tools; with it the agent need not be
+--- enabled, and the fields of its endpoint are left out while that is closed
 function M.environment(name, cb, more)
-  local stands = on[name] and current.get_port() and open_endpoints()[name]
-  if not stands then
-    local companion = more and (on[name] or companions.named(name))
-    return cb(companion and ask(companion.companion, 'environment', more) or nil)
+  local is_open = enabled[name] and current.get_port() and open_endpoints()[name]
+  if not is_open then
+    local loaded = more and (enabled[name] or definitions.named(name))
+    return cb(loaded and ask(loaded.agent, 'environment', more) or nil)
   end
-  roots.find(function(folders)
-    local is_there = on[name] and current.get_port()
-    local endpoint = is_there and vim.tbl_extend('force', endpoint_of(name, folders), more or {})
-    cb(endpoint and ask(on[name].companion, 'environment', endpoint) or nil)
+  roots.find(function(directories)
+    local is_there = enabled[name] and current.get_port()
+    local endpoint = is_there and vim.tbl_extend('force', endpoint_of(name, directories), more or {})
+    cb(endpoint and ask(enabled[name].agent, 'environment', endpoint) or nil)
   end)
 end
 
---- Names of all agents that can be started in a terminal.
+--- Returns the names of all agents that can run in a terminal.
 ---@return string[]
 function M.names()
-  return companions.names()
+  return definitions.names()
 end
 
----@class mcp-tools.agents.Status of one companion
+---@class mcp-tools.agents.Status of one agent
 ---@field name string
 ---@field label string?
----@field state 'on'|'waiting'|'off' on: an agent can find it
----@field reason string? why it is not on
----@field fault boolean? the reason is a fault
----@field connect string? what the user does in the agent while it is not connected
----@field proposes string? in which of its modes it proposes edits here
----@field files string[] by which its agent finds this editor
+---@field state 'on'|'waiting'|'off' on: the agent can find this editor
+---@field reason string? why the state is not `on`
+---@field fault boolean? whether the reason is an error
+---@field connect string? what the user does in the agent to connect it
+---@field proposes string? the modes in which the agent proposes its edits here
+---@field files string[] discovery files
 ---@field sessions mcp-tools.companion.Session[]
 
 ---@param name string
@@ -331,12 +331,12 @@ end
 ---@return string? fault
 local function files_of(name)
   local files, fault = {}, nil
-  for _, path in ipairs(announcement.paths()) do
+  for _, path in ipairs(discovery_files.paths()) do
     if owners[path] == name then
       table.insert(files, path)
     end
   end
-  for path, why in vim.spairs(announcement.faults()) do
+  for path, why in vim.spairs(discovery_files.faults()) do
     if owners[path] == name then
       fault = ('%s: %s'):format(path, why)
     end
@@ -344,23 +344,23 @@ local function files_of(name)
   return files, fault
 end
 
----@param verdict mcp-tools.companion.Verdict
+---@param verdict mcp-tools.agents.Verdict
 ---@return mcp-tools.agents.Status
 local function status_of(verdict)
-  local name, companion = verdict.name, verdict.loaded and verdict.loaded.companion or {}
+  local name, agent = verdict.name, verdict.loaded and verdict.loaded.agent or {}
   local files, unwritten = files_of(name)
-  local failed = current.said.endpoints and current.said.endpoints.failed[name]
+  local failed = current.reported.endpoints and current.reported.endpoints.failed[name]
   local fault = verdict.fault or faults[name] or failed or unwritten
   local status = {
     name = name,
-    label = companion.label,
+    label = agent.label,
     state = 'off',
-    connect = companion.connect,
-    proposes = companion.proposes,
+    connect = agent.connect,
+    proposes = agent.proposes,
     reason = fault or verdict.skipped,
     fault = fault ~= nil or nil,
     files = files,
-    sessions = companion_sessions.sessions(name),
+    sessions = editor_agents.sessions(name),
   }
   if verdict.loaded and not status.reason then
     local port, is_open = current.get_port(), open_endpoints()[name]
@@ -370,7 +370,7 @@ local function status_of(verdict)
   return status
 end
 
---- Every companion that the option names, for people.
+--- Returns the status of every agent that the option names.
 ---@return mcp-tools.agents.Status[]
 function M.status()
   return vim.tbl_map(status_of, verdicts)

@@ -1,8 +1,8 @@
---- OpenCode servers that run already, `opencode serve` or a terminal with `--port`: the bridge registers with them
+--- Running OpenCode servers, `opencode serve` or a terminal with `--port`, with which the bridge registers
 --- (bridge/mcp_tools_nvim/agents/registrations.py). Seen with 1.18.33.
 ---
---- Which server: the one that the option names, the one that opencode.nvim is connected to, those that sidekick.nvim is
---- attached to. Other ports are never tried: a token goes to no server that the user has not chosen.
+--- Only servers that the user has chosen receive a token: the option, the server that opencode.nvim is connected to,
+--- and the sessions of sidekick.nvim. Other ports are never tried.
 
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
@@ -16,7 +16,7 @@ local EVENTS = { 'OpencodeEvent:server.connected', 'SidekickCliAttach' }
 
 ---@class mcp-tools.integration.Server
 ---@field url string
----@field via string how it was found, for the user
+---@field via string how it was found
 ---@field headers table<string, string>?
 
 ---@class mcp-tools.integration.Report what the bridge reports about a server
@@ -26,7 +26,7 @@ local EVENTS = { 'OpencodeEvent:server.connected', 'SidekickCliAttach' }
 
 ---@type table<string, mcp-tools.integration.Server> by URL
 local servers = {}
----@type table<string, mcp-tools.integration.Report> by URL, of the bridge that runs now
+---@type table<string, mcp-tools.integration.Report> by URL, of the current bridge
 local reports = {}
 ---@type table<string, true> URLs with which an earlier bridge has registered
 local registered = {}
@@ -41,7 +41,7 @@ local function basic(user, password)
   return { Authorization = 'Basic ' .. vim.base64.encode((user or 'opencode') .. ':' .. password) }
 end
 
---- A module of another plugin, if that is loaded.
+--- Returns a module of another plugin if it is loaded.
 ---@param name string
 ---@return table?
 local function loaded(name)
@@ -63,7 +63,7 @@ local function add(list, url, via, headers)
   end
 end
 
---- The servers that the user has chosen.
+--- Returns the servers that the user has chosen.
 ---@param options table
 ---@return mcp-tools.integration.Server[]
 local function chosen(options)
@@ -86,15 +86,15 @@ local function chosen(options)
   return list
 end
 
-local told ---@type integer? the channel that knows of servers
+local sent_to ---@type integer? the channel that has received the servers
 
---- Tells the bridge which servers to register with.
-local function tell()
-  local endpoint, channel = current.endpoint(), current.said.channel
-  if not endpoint or not channel or (next(servers) == nil and told ~= channel) then
+--- Sends the bridge the servers to register with.
+local function send_servers()
+  local endpoint, channel = current.endpoint(), current.reported.channel
+  if not endpoint or not channel or (next(servers) == nil and sent_to ~= channel) then
     return
   end
-  told = channel
+  sent_to = channel
   local list = {}
   for url, server in vim.spairs(servers) do
     table.insert(list, { url = url, headers = server.headers, registered = registered[url] == true })
@@ -102,7 +102,7 @@ local function tell()
   pcall(vim.rpcnotify, channel, 'integrations', vim.json.encode({ url = endpoint.url, servers = list }))
 end
 
---- Finds the servers.
+--- Finds the servers, and sends them to the bridge.
 local function sync()
   local options = config.get('integrations.opencode')
   servers = {}
@@ -114,14 +114,14 @@ local function sync()
       reports[url], registered[url] = nil, nil
     end
   end
-  tell()
+  send_servers()
 end
 
 local seen_bridge ---@type string?
 
---- Takes the reports of the bridge, and sends the servers to a new one.
-local function bridge_changed()
-  for _, report in ipairs(current.said.integrations or {}) do
+--- Takes the reports of the bridge, and sends the servers to a new bridge.
+local function on_bridge_change()
+  for _, report in ipairs(current.reported.integrations or {}) do
     if servers[report.url] then
       reports[report.url] = report
       local is_ours = report.state == 'connected' or report.state ~= 'others' and registered[report.url]
@@ -129,20 +129,20 @@ local function bridge_changed()
     end
   end
   local endpoint = current.endpoint()
-  local now = endpoint and ('%s %s'):format(endpoint.url, current.said.channel or '') or nil
-  if now ~= seen_bridge then
-    seen_bridge, reports = now, {}
+  local bridge = endpoint and ('%s %s'):format(endpoint.url, current.reported.channel or '') or nil
+  if bridge ~= seen_bridge then
+    seen_bridge, reports = bridge, {}
     sync()
   end
 end
 
 local watching = false
 
---- Does what the option says now.
+--- Applies the current option.
 function M.follow()
   if not watching then
     watching = true
-    current.on_change(vim.schedule_wrap(bridge_changed))
+    current.on_change(vim.schedule_wrap(on_bridge_change))
     local group = api.nvim_create_augroup('mcp-tools.integrations', {})
     api.nvim_create_autocmd('User', { group = group, pattern = EVENTS, callback = vim.schedule_wrap(sync) })
   end
@@ -156,7 +156,7 @@ end
 ---@field state 'connected'|'others'|'waiting'
 ---@field fault string?
 
---- Returns every server that is known.
+--- Returns the status of every known server.
 ---@return mcp-tools.integration.Status[]
 function M.status()
   local list = {}

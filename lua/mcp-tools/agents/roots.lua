@@ -1,4 +1,4 @@
---- Roots: the directories in which an agent finds this editor, by their real paths.
+--- The directories in which an agent finds this editor: project, working directories and git work trees.
 ---
 --- A hostile repository must not claim the directory of another project, where an agent would then connect to this
 --- editor: a directory counts as a work tree only if repository and work tree name each other.
@@ -11,13 +11,13 @@ local uv = vim.uv
 
 local M = {}
 
---- Of one repository; whoever has more starts agents in those that are open.
+--- Maximum number of work trees of one repository.
 local MAX_TREES = 64
---- Bytes of a file that holds one path.
+--- Maximum size in bytes of a file that holds one path.
 local MAX_LINE = 4096
 
 ---@param ctx mcp-tools.Task
----@param path string
+---@return string? line the first one
 ---@return string? line the first one
 local function read_line(ctx, path)
   local stat = ctx:uv(uv.fs_stat, path)
@@ -32,13 +32,13 @@ end
 
 ---@param ctx mcp-tools.Task
 ---@param path string
----@param base string that a relative one counts from
+---@param base string directory of a relative path
 ---@return string?
 local function real(ctx, path, base)
   return (ctx:uv(uv.fs_realpath, vim.startswith(path, '/') and path or vim.fs.joinpath(base, path)))
 end
 
---- The work trees of a repository that belong to it by their own `.git` as well.
+--- Returns the work trees of a repository whose own `.git` names this repository.
 ---@param ctx mcp-tools.Task
 ---@param common string
 ---@return string[]
@@ -68,26 +68,26 @@ local function trees_of(ctx, common)
   return trees
 end
 
---- The working folders: of the editor, and of tabs and windows that have their own.
+--- Returns the working directories of the editor, and those of tabs and windows that have their own.
 ---@return string[]
-local function working_folders()
-  local folders = { vim.fn.getcwd(-1, -1) }
+local function working_directories()
+  local directories = { vim.fn.getcwd(-1, -1) }
   for _, tab in ipairs(vim.api.nvim_list_tabpages()) do
     for _, window in ipairs(vim.api.nvim_tabpage_list_wins(tab)) do
       local number, at = vim.api.nvim_win_get_number(window), vim.api.nvim_tabpage_get_number(tab)
       if vim.fn.haslocaldir(number, at) ~= 0 then
-        table.insert(folders, vim.fn.getcwd(number, at))
+        table.insert(directories, vim.fn.getcwd(number, at))
       end
     end
   end
-  return folders
+  return directories
 end
 
---- Finds all of them.
----@param cb fun(roots: string[]) on the main loop; the project first
+--- Finds all roots.
+---@param cb fun(roots: string[]) called on the main loop; real paths, the project first
 function M.find(cb)
-  local folders, roots, seen = { project.root() }, {}, {}
-  vim.list_extend(folders, working_folders())
+  local directories, roots, seen = { project.root() }, {}, {}
+  vim.list_extend(directories, working_directories())
   task.run({}, function(ctx)
     local function add(path)
       if path and not seen[path] then
@@ -95,8 +95,8 @@ function M.find(cb)
         table.insert(roots, path)
       end
     end
-    for _, folder in ipairs(folders) do
-      add(real(ctx, folder, '/'))
+    for _, directory in ipairs(directories) do
+      add(real(ctx, directory, '/'))
     end
     for _, root in ipairs(vim.deepcopy(roots)) do
       local found = repository.at(root)

@@ -1,7 +1,7 @@
---- Agents in terminals of this editor: each gets its way in and our tools by environment and flags.
+--- Runs agents in terminals of this editor, connected to it by environment variables and flags.
 
 local bridge = require('mcp-tools.bridge')
-local ide = require('mcp-tools.agents')
+local agents = require('mcp-tools.agents')
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private_json')
 
@@ -9,14 +9,14 @@ local api, fn = vim.api, vim.fn
 
 local M = {}
 
---- What our tools are called there, as in `:McpTools endpoint`.
+--- The name of our server in the agent's configuration, as in `:McpTools endpoint`.
 local SERVER = 'nvim-tools'
 
---- Columns of a screen that is wide enough for a text beside an agent, which wants 80 as well.
+--- Minimum columns to open a terminal beside the current window: an agent needs 80.
 local SIDE_BY_SIDE = 160
 
 ---@class mcp-tools.agents.Terminal
----@field name string of the companion
+---@field name string of the agent
 ---@field job integer
 ---@field pid integer
 ---@field bufnr integer
@@ -65,14 +65,14 @@ local function open(name, command, env)
   end)
   if not ok or job <= 0 then
     api.nvim_buf_delete(terminal.bufnr, { force = true })
-    return ('%s cannot be started: %s'):format(command[1], ok and 'there is no such program' or tostring(job))
+    return ('%s cannot be started: %s'):format(command[1], ok and 'not executable' or tostring(job))
   end
   terminal.job, terminal.pid = job, fn.jobpid(job)
   table.insert(terminals, terminal)
   vim.cmd.startinsert()
 end
 
---- Starts an agent whose companion is known, for a bridge that runs.
+--- Starts a known agent; the bridge runs.
 ---@param name string
 ---@param args string[]
 ---@param cb fun(fault: string?)
@@ -86,7 +86,7 @@ local function launch(name, args, cb)
     server = { name = SERVER, url = endpoint.url, token = endpoint.token, relay = bridge.relay() },
     file = file,
   }
-  ide.environment(name, function(environment)
+  agents.environment(name, function(environment)
     if not environment or not environment.command then
       return cb(('%s cannot be started in a terminal; see :McpTools log'):format(name))
     end
@@ -96,14 +96,14 @@ local function launch(name, args, cb)
   end, more)
 end
 
---- Starts an agent, and before it the bridge if none runs.
+--- Starts an agent, and first the bridge if needed.
 ---@param name string
----@param args string[] more arguments
+---@param args string[] more arguments of the command
 ---@param cb fun(fault: string?)
 function M.start(name, args, cb)
-  local names = ide.names()
+  local names = agents.names()
   if not vim.list_contains(names, name) then
-    return cb(('there are %s; no agent %s is known'):format(table.concat(names, ', '), name))
+    return cb(("unknown agent '%s'; known: %s"):format(name, table.concat(names, ', ')))
   elseif bridge.endpoint() then
     return launch(name, args, cb)
   end
@@ -114,7 +114,7 @@ function M.start(name, args, cb)
   })
 end
 
---- The terminal in which the agent of a session runs.
+--- Returns the terminal in which the agent of a session runs, nil if that is not certain.
 ---@param session mcp-tools.companion.Session
 ---@return mcp-tools.agents.Terminal?
 function M.of(session)
@@ -128,7 +128,7 @@ function M.of(session)
   return #found == 1 and found[1] or nil
 end
 
---- Types text into its prompt, as pasted; Enter is left to the person.
+--- Pastes text into the agent's prompt. The user presses Enter.
 ---@param terminal mcp-tools.agents.Terminal
 ---@param text string
 function M.type(terminal, text)

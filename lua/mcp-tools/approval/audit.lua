@@ -1,4 +1,4 @@
---- Audit log: who called what, what was decided, what came of it; one JSON object a line, for people and their tools.
+--- Audit log: the caller, decision and outcome of every call, one JSON object per line.
 
 local rotating_file = require('mcp-tools.util.rotating_file')
 local canonical_json = require('mcp-tools.util.canonical_json')
@@ -10,12 +10,11 @@ local PID = uv.os_getpid()
 
 local M = {}
 
--- About thirty thousand calls; one file before it is kept.
+--- About thirty thousand calls. The previous file is kept, too.
 local MAX_BYTES = 10 * 1024 * 1024
--- Of a session's id, which opens that session for whoever has the token: enough to tell sessions apart.
+--- Characters of the hash of a session id. The id itself is a secret: with the token, it gives access to the session.
 local ID_CHARS = 12
 
---- The file.
 ---@return string
 function M.path()
   return vim.fs.joinpath(project.state_dir(), 'audit.jsonl')
@@ -23,15 +22,15 @@ end
 
 local file = rotating_file.new({ path = M.path, max_bytes = MAX_BYTES })
 
---- Why the last lines could not be written.
+--- Returns why the last lines could not be written.
 ---@return string?
 function M.failure()
   return file.failed
 end
 
 ---@param value any
----@return string? text a client may send anything
-local function text_of(value)
+---@return string? text
+local function short_text(value)
   return type(value) == 'string' and utf8.repair(value:sub(1, 200)) or nil
 end
 
@@ -46,7 +45,7 @@ local function time_of(ms)
   return ('%s.%03dZ'):format(second_text, ms % 1000)
 end
 
---- Of sessions, which make many calls: the hashes of so many are kept.
+--- Maximum number of cached session hashes.
 local MAX_HASHES = 64
 local hashes, count = {}, 0 ---@type table<string, string>, integer
 
@@ -71,8 +70,8 @@ local function ms_between(from, to)
   return from and to and math.floor((to - from) / 1e4 + 0.5) / 100 or nil
 end
 
---- Notes a call that has ended. What takes time is left for when the editor is idle; the call, which may hold a large
---- result, is not kept for that.
+--- Logs a call that has ended. Slow work is done when the editor is idle; the closure must not keep the call, whose
+--- result may be large.
 ---@param call mcp-tools.Call
 function M.record(call)
   local seconds, micros = uv.gettimeofday()
@@ -98,7 +97,7 @@ function M.record(call)
     pause()
     entry.time = time_of(entry.time)
     entry.session = session and hash_of(session) or nil
-    entry.client, entry.client_version = text_of(entry.client), text_of(entry.client_version)
+    entry.client, entry.client_version = short_text(entry.client), short_text(entry.client_version)
     entry.args_sha256 = text and vim.fn.sha256(text) or nil
     return vim.json.encode(entry)
   end)

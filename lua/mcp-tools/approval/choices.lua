@@ -1,4 +1,4 @@
---- Choices: what may be answered to a question for approval, and by whom.
+--- The possible answers to a request for approval, and which of them a client may give.
 
 local policy = require('mcp-tools.editor.review.policy')
 local rules = require('mcp-tools.approval.rules')
@@ -11,7 +11,7 @@ M.YES = { once = true, session = true, always = true, review = true }
 ---@type table<mcp-tools.Choice, true>
 local FROM_CLIENT = { once = true, session = true, deny = true }
 
---- May a client give this answer? It may have asked nobody, so it can grant nothing that outlives its session.
+--- Returns whether a client may give this answer. It may not have asked its user, so nothing may outlive its session.
 ---@param call mcp-tools.Call
 ---@param choice mcp-tools.Choice
 ---@return boolean
@@ -19,12 +19,12 @@ function M.is_from_client(call, choice)
   return FROM_CLIENT[choice] == true and (choice ~= 'session' or call.session ~= nil)
 end
 
---- What a person may answer.
+--- Returns the possible answers of the user.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
----@param is_tiresome boolean this session was denied so often that it may be silenced
+---@param can_silence boolean the session was denied so often that it can be silenced
 ---@return mcp-tools.Choice[]
-function M.of(call, decision, is_tiresome)
+function M.of(call, decision, can_silence)
   local choices = { 'once', 'deny' }
   local definition = call.definition
   if definition.reviewed and definition.source and definition.source.origin == 'bundled' and policy.is_attended() then
@@ -35,8 +35,8 @@ function M.of(call, decision, is_tiresome)
     return target.other
   end)
   if not decision.fault then
-    -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect. What is no file
-    -- may be something else the next time.
+    -- A rule of the user asks each time, so a longer permission would have no effect. A buffer without a file may have
+    -- different content the next time.
     if not by_rule and not shows_other then
       if call.session or call.client.name then
         table.insert(choices, 'session')
@@ -48,7 +48,7 @@ function M.of(call, decision, is_tiresome)
     end
     table.insert(choices, 'never')
   end
-  if is_tiresome then
+  if can_silence then
     table.insert(choices, 'silence')
   end
   return choices

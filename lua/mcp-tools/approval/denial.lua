@@ -1,34 +1,34 @@
---- Denial: what is said of a call that may not run, to its client what it can do, to the person what would allow it.
+--- Denied calls: the error for the client, and the line of configuration with which the user can allow the tool.
 
 local errors = require('mcp-tools.errors')
 
 local M = {}
 
 ---@alias mcp-tools.DenialNext
----| 'closed'     # nobody is asked about such a thing
----| 'decided'    # the person said so before
----| 'refused'    # somebody was asked and said no
----| 'unanswered' # nobody said anything
----| 'changed'    # what was asked about is not what would run
----| 'failed'     # the decision itself broke
+---| 'closed'     # always denied, without a question
+---| 'decided'    # denied by an earlier decision or a rule of the user
+---| 'refused'    # the user or the client said no
+---| 'unanswered' # the question was not answered
+---| 'changed'    # the call is not what was approved
+---| 'failed'     # the decision failed with an error
 
 ---@type table<mcp-tools.DenialNext, string>
 local NEXT = {
-  closed = 'No tool gets at it: go on without it.',
-  decided = 'Go on without it.',
-  refused = 'Do not try it again unless they tell you to.',
-  unanswered = 'The person can still allow the next try with the same arguments: tell them, then call it again.',
-  changed = 'Call it again, so that they are asked anew.',
-  failed = 'Go on without it, and tell the person.',
+  closed = 'No tool can access it. Continue without it.',
+  decided = 'Continue without it.',
+  refused = 'Do not try it again unless the user tells you to.',
+  unanswered = 'The user can still allow the next try with the same arguments: tell them, then call it again.',
+  changed = 'Call it again, so that the user is asked again.',
+  failed = 'Continue without it, and tell the user.',
 }
 
---- The outcomes of a question to the user.
+--- Those after a question to the user.
 ---@type table<mcp-tools.DenialNext, true>
 local ASKED = { refused = true, unanswered = true, changed = true }
 
---- The error for the client.
+--- Returns the error for the client.
 ---@param call mcp-tools.Call
----@param why string in words that are good for a stranger
+---@param why string contains nothing that a client must not see
 ---@param what mcp-tools.DenialNext
 ---@return mcp-tools.Error
 function M.error(call, why, what)
@@ -37,7 +37,7 @@ function M.error(call, why, what)
   return err
 end
 
---- The error of a call that is denied without a question.
+--- Returns the error for a call that is denied without a question.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@return mcp-tools.Error
@@ -45,12 +45,12 @@ function M.decided(call, decision)
   if decision.by == 'files' then
     return M.error(call, decision.reason, 'closed')
   elseif decision.by == 'ledger' then
-    return M.error(call, 'the person at the editor denied it always', 'decided')
+    return M.error(call, 'the user always denies it', 'decided')
   end
-  return M.error(call, 'the person at the editor has ruled it out', 'decided')
+  return M.error(call, "the user's configuration denies it", 'decided')
 end
 
---- A name as a key of a Lua table, whatever is in it: it ends nowhere else than it should.
+--- Quotes a tool name as a Lua table key.
 ---@param name string
 ---@return string
 local function key_of(name)
@@ -63,12 +63,12 @@ local function key_of(name)
   return ('["%s"]'):format(escaped)
 end
 
---- The line of configuration that lets a tool run from now on; nil where it would not.
+--- Returns the line of configuration that allows a tool; nil if none would.
 ---@param name string of the tool
----@param decision mcp-tools.Decision that asked
+---@param decision mcp-tools.Decision the decision to ask
 ---@return string?
 function M.remedy(name, decision)
-  -- A rule of the person's own comes first, and what cannot be read may hold a "never".
+  -- `approval.rule` comes before the option, and an unreadable ledger may contain a "never".
   if decision.action ~= 'ask' or decision.fault or decision.by == 'approval.rule' then
     return nil
   end

@@ -1,16 +1,10 @@
---- May this call run? One order of decision for every host.
+--- Decides whether a call may run, in the same order for every caller.
 ---
---- Receives: a call with its definition and its checked arguments.
---- Sends: yes, or an `access_denied` error (approval/denial.lua); questions to a person; what they said to the
---- ledger (for good) and to approval/grants.lua (for a while).
---- Does not know about: how a question is shown, what the tool does, who renders the error.
----
---- First that decides: (1) the person's rules, (2) hard limits on files, (3) what was decided before, (4) the
---- definition's `needs_approval`, (5) its annotations, (6) `approval.default`. A "deny" of 1 to 3 wins wherever it
---- stands. Whatever fails on the way denies.
+--- The first of these decides: (1) the user's rules, (2) access to files, (3) earlier decisions, (4) the definition's
+--- `needs_approval`, (5) its annotations, (6) `approval.default`. A "deny" of 1, 2 or 3 always wins. An error in any
+--- step denies the call.
 
 local Grants = require('mcp-tools.approval.grants')
-local ahead = require('mcp-tools.privacy.read_cache')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local choices = require('mcp-tools.approval.choices')
 local denial = require('mcp-tools.approval.denial')
@@ -20,6 +14,7 @@ local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
 local policy = require('mcp-tools.editor.review.policy')
+local read_cache = require('mcp-tools.privacy.read_cache')
 local rules = require('mcp-tools.approval.rules')
 local sources = require('mcp-tools.registry.source')
 local targets = require('mcp-tools.approval.targets')
@@ -29,15 +24,15 @@ local M = {}
 ---@class mcp-tools.Decision
 ---@field action 'allow'|'ask'|'deny'
 ---@field by string what decided, for the audit log: an option, "files", "ledger", …
----@field reason string for the person, or for the client when denied
----@field targets mcp-tools.CallTarget[]? what the arguments name
----@field fault string? why it is not known what was decided before
+---@field reason string for the user, or for the client if denied
+---@field targets mcp-tools.CallTarget[]? files and buffers that the arguments name
+---@field fault string? why earlier decisions are unknown
 
---- What a decision came to.
+--- The final result of a decision, after a question if there was one.
 ---@class mcp-tools.Ruling
 ---@field allowed boolean
----@field by string what decided, for the audit log, or who said so
----@field err mcp-tools.Error? when it is not allowed; nil when the call has ended by itself
+---@field by string who or what decided, for the audit log
+---@field err mcp-tools.Error? if it is denied; nil if the call has ended meanwhile
 
 ---@class mcp-tools.Gateway
 ---@field ask mcp-tools.Ask
@@ -47,14 +42,14 @@ local M = {}
 local Gateway = {}
 Gateway.__index = Gateway
 
---- Makes a gateway.
+--- Creates a gateway.
 ---@param opts { ask: mcp-tools.Ask, root: (fun(): string), ledger: mcp-tools.Ledger }
 ---@return mcp-tools.Gateway
 function M.new(opts)
   return setmetatable({ ask = opts.ask, root = opts.root, ledger = opts.ledger, grants = Grants.new() }, Gateway)
 end
 
---- The project that decisions are kept for now.
+--- Returns the resolved project root, by which decisions are stored.
 ---@return string root
 function Gateway:project()
   return paths.real_root(self.root())
@@ -62,10 +57,10 @@ end
 
 local NOTHING = {}
 
---- Whose questions a review takes the place of. What the person has said themselves, and files outside, come first.
+--- A review may replace only questions that these raise; explicit rules and files outside the project still ask.
 local BY_DEFINITION = { needs_approval = true, annotations = true, ['approval.default'] = true }
 
---- What should happen to a call; asks nobody.
+--- Decides by the rules alone, without a question.
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Decision
 function Gateway:judge(call)
@@ -86,25 +81,25 @@ function Gateway:judge(call)
   end
   local annotations = call.definition.annotations
   if call.definition.companion and annotations and annotations.read_only then
-    outside = nil -- its agent may work in any folder that the editor has open
+    outside = nil -- an agent may work in every directory that the editor has open
   end
   local verdict, fault = self.ledger:look(root, call.definition)
   if verdict and verdict.level == 'denied' then
-    return { action = 'deny', by = 'ledger', reason = 'you denied it always (see :McpTools trust)' }
+    return { action = 'deny', by = 'ledger', reason = 'you always deny it (see :McpTools trust)' }
   end
   local decision = own
     or rules.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, named)
     or rules.by_definition(call, root)
   if fault and decision.action == 'allow' then
-    -- A "never" may stand where nobody can read it.
-    decision = { action = 'ask', by = 'ledger', reason = 'what you decided before cannot be known: ' .. fault }
+    -- The unreadable file may contain a "never".
+    decision = { action = 'ask', by = 'ledger', reason = 'your earlier decisions cannot be read: ' .. fault }
     decision.fault = fault
   end
   decision.targets = named
   return decision
 end
 
---- The files that a yes is for; nil when it is for the tool.
+--- Returns the files that a permission is limited to; nil if it is for the tool.
 ---@param decision mcp-tools.Decision
 ---@return string[]?
 local function files_of(decision)
@@ -113,18 +108,18 @@ local function files_of(decision)
   end, decision.targets) or nil
 end
 
---- Allows a tool for good: with these files outside the project, for this very call, or else altogether.
+--- Allows permanently: this call if there is a key, the tool with these files, or the tool.
 ---@param root string
 ---@param definition mcp-tools.Definition
----@param files string[]?
----@param key string? of the call, see `rules.call_key`
+---@param files string[]? files outside the project
+---@param key string? from `rules.call_key`
 ---@return boolean ok, string? err
 function Gateway:allow_always(root, definition, files, key)
   local wanted = key and 'calls' or files and 'files' or 'trusted'
   return self.ledger:set(root, definition, wanted, files, key and { key })
 end
 
---- Keeps what the person said beyond this call.
+--- Stores an answer that applies to later calls.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@param choice mcp-tools.Choice
@@ -142,7 +137,7 @@ function Gateway:remember(call, decision, choice, root)
     self.grants:silence(call)
   end
   if not ok then
-    notify.error(('what you decided on %s counts for this call only: %s'):format(call.name, err))
+    notify.error(('your decision on %s could not be saved and applies only to this call: %s'):format(call.name, err))
   end
 end
 
@@ -159,16 +154,16 @@ local function no(by, err)
   return { allowed = false, by = by, err = err }
 end
 
---- Takes a step of a decision, and hands out what it came to. A step that fails denies; what is run upon a yes is no
---- part of it.
+--- Runs one step of a decision under xpcall and answers with its ruling. If the step throws, the call is denied. The
+--- tool runs outside of the xpcall.
 ---@param call mcp-tools.Call
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
----@param step fun(...): mcp-tools.Ruling? none when somebody is being asked, or when it comes too late to count
----@param ... any its arguments
+---@param step fun(...): mcp-tools.Ruling? nil while a question is open, or if it is too late
+---@param ... any arguments of `step`
 local function conclude(call, answer, step, ...)
   local ok, ruling = xpcall(step, debug.traceback, ...)
   if not ok then
-    log.error('deciding on %s, which is therefore denied, failed: %s', call.name, ruling)
+    log.error('%s is denied, because the decision failed: %s', call.name, ruling)
     ruling = no('error', denial.error(call, 'the decision failed', 'failed'))
   end
   if ruling and not call.decision then
@@ -177,10 +172,10 @@ local function conclude(call, answer, step, ...)
   end
 end
 
---- Is a call that was allowed still what the person saw?
+--- Checks that an approved call is still what the user saw.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
----@return mcp-tools.Error? err
+---@return mcp-tools.Error? err if it is not
 function Gateway:changed(call, decision)
   local now = self:judge(call)
   if now.action == 'deny' then
@@ -189,12 +184,12 @@ function Gateway:changed(call, decision)
   for i = 1, math.max(#decision.targets, #now.targets) do
     local before, after = decision.targets[i], now.targets[i]
     if not before or not after or before.path ~= after.path then
-      return denial.error(call, 'a file that it names has moved since the question was asked', 'changed')
+      return denial.error(call, 'a file that it names has changed its location since the question', 'changed')
     end
   end
 end
 
---- Does what the person said, or their client in their name.
+--- Applies the answer of the user, or of the client on their behalf.
 ---@param asked mcp-tools.Asked
 ---@param decision mcp-tools.Decision
 ---@param choice mcp-tools.Choice
@@ -204,19 +199,19 @@ end
 function Gateway:answered(asked, decision, choice, who, reason)
   local call, by, from_client = asked.call, ('%s: %s'):format(who, choice), who == 'client'
   if not vim.list_contains(asked.choices, choice) or from_client and not choices.is_from_client(call, choice) then
-    return no('error', denial.error(call, ('"%s" is no answer to this question'):format(choice), 'refused'))
+    return no('error', denial.error(call, ("'%s' is not a valid answer to this question"):format(choice), 'refused'))
   end
   if not choices.YES[choice] then
     self:remember(call, decision, choice, asked.root)
     if from_client then
       return no(by, denial.error(call, 'the client said no', 'refused'))
     elseif self.grants:denied(call) == Grants.PATIENCE then
-      notify.info('three denials in a row: `:McpTools deny session` denies all that this session asks for')
+      notify.info('three denials in a row: `:McpTools deny session` denies all further questions of this session')
     end
     local why = reason and (': "%s"'):format(reason) or ''
     return no(by, denial.error(call, 'the user at the editor said no' .. why, 'refused'))
   end
-  call.args = asked.args -- whoever else had them
+  call.args = asked.args -- the arguments that the user saw, even if other code has changed its table
   local changed = self:changed(call, decision)
   if changed then
     return no(by, changed)
@@ -227,7 +222,7 @@ function Gateway:answered(asked, decision, choice, who, reason)
   return yes(by)
 end
 
---- Asks the person and does what they say.
+--- Asks the user and applies the answer.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
@@ -237,13 +232,13 @@ function Gateway:question(call, decision, answer)
     args = vim.deepcopy(call.args),
     reason = decision.reason,
     targets = decision.targets,
-    choices = choices.of(call, decision, self.grants:is_tiresome(call)),
+    choices = choices.of(call, decision, self.grants:can_silence(call)),
     root = call.project,
   }
   self.ask(asked, function(choice, err, by, reason)
     conclude(call, answer, function()
       if choice and (call.decision or call:ended()) then
-        return nil -- said twice, or too late: it counts for nothing
+        return nil -- a second or late answer is ignored
       elseif choice then
         return self:answered(asked, decision, choice, by or 'person', reason)
       elseif by == 'timeout' or by == 'nobody to ask' then
@@ -254,87 +249,87 @@ function Gateway:question(call, decision, answer)
   end)
 end
 
---- Why a call is certain to come to nothing, when its preview knows: nobody is asked for that. The reason may speak of
---- what is in files, so it is told before the question only where the question is not about files.
+--- Returns the error with which the call is certain to fail, if its preview knows it; then the user is not asked. The
+--- error may reveal the content of files, so it is not returned before a question about files outside the project.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@return mcp-tools.Error?
-local function futile(call, decision)
+local function preview_error(call, decision)
   local definition = call.definition
   local _, outside = rules.by_targets(decision.targets, call.project)
   if not definition.preview or outside or not sources.is_believed(definition, call.project) then
     return nil
   end
-  -- One that throws is told of beside the question.
+  -- An error thrown by the preview is shown with the question.
   local ok, text, err = pcall(definition.preview, vim.deepcopy(call.args))
   return ok and text == nil and errors.is(err) and err or nil
 end
 
---- Decides on a call whose arguments are noted, or has the person asked.
+--- Decides on a call, or starts to ask the user.
 ---@param call mcp-tools.Call
----@param answer fun(allowed: boolean, err: mcp-tools.Error?) for what the person says
----@return mcp-tools.Ruling?
-function Gateway:settle(call, answer)
+---@param answer fun(allowed: boolean, err: mcp-tools.Error?) called after the user has answered
+---@return mcp-tools.Ruling? nil if the user is asked
+function Gateway:decide_or_ask(call, answer)
   call.project = call.root and paths.real_root(call.root) or self:project()
   local decision = self:judge(call)
   if decision.action == 'ask' and BY_DEFINITION[decision.by] and policy.replaces_question(call) then
-    decision = { action = 'allow', by = 'review', reason = 'what it changes is reviewed', targets = decision.targets }
+    decision = { action = 'allow', by = 'review', reason = 'its changes are reviewed', targets = decision.targets }
   end
-  if call:ended() then -- a rule or a needs_approval let the editor go on meanwhile
+  if call:ended() then -- while a rule or a needs_approval function processed events
     return no(call.state)
   end
-  call.targets = decision.targets -- what a tool that reads is held to
+  call.targets = decision.targets -- for `ctx:covers`
   if decision.action == 'allow' then
     return yes(decision.by)
   elseif decision.action == 'deny' then
     return no(decision.by, denial.decided(call, decision))
-  elseif self.grants:redeem(call, decision.targets) then
+  elseif self.grants:use_late_approval(call, decision.targets) then
     return yes('person: before')
   elseif self.grants:is_silenced(call) then
-    return no('person: silence', denial.error(call, 'the person at the editor wants no more such questions', 'decided'))
+    return no('person: silence', denial.error(call, 'the user has denied all further questions', 'decided'))
   elseif call.kind and call.kind.asks_nothing then
     return no(decision.by, denial.error(call, decision.reason, 'decided'))
   end
-  local vain = futile(call, decision)
-  if not vain and ahead.is_reading() then
-    return ahead.once_read(function() -- what the person is to see, and whether there is anything to ask about
+  local err = preview_error(call, decision)
+  if not err and read_cache.is_reading() then
+    return read_cache.once_read(function() -- the preview needs the content of a file
       conclude(call, answer, function()
-        return call:ended() and no(call.state) or self:put(call, decision, answer, futile(call, decision))
+        return call:ended() and no(call.state) or self:ask_user(call, decision, answer, preview_error(call, decision))
       end)
     end)
   end
-  return self:put(call, decision, answer, vain)
+  return self:ask_user(call, decision, answer, err)
 end
 
---- Puts the question, unless it is certain by now that the call comes to nothing.
+--- Asks the user, unless the call is certain to fail or late.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
----@param vain mcp-tools.Error?
+---@param err mcp-tools.Error? from the preview
 ---@return mcp-tools.Ruling?
-function Gateway:put(call, decision, answer, vain)
-  if vain then
-    return no('preview', vain)
+function Gateway:ask_user(call, decision, answer, err)
+  if err then
+    return no('preview', err)
   end
   local late = call:late()
-  if late then -- whoever waits for it may have been told that nothing runs
+  if late then -- the client may have been told that nothing ran
     return no('too late', late)
   end
   self:question(call, decision, answer)
 end
 
---- Decides, asking the person where that is the decision.
+--- Decides on a call; asks the user if necessary.
 ---@param call mcp-tools.Call
----@param answer fun(allowed: boolean, err: mcp-tools.Error?) called exactly once, at once unless a person is asked
+---@param answer fun(allowed: boolean, err: mcp-tools.Error?) called exactly once; synchronously if there is no question
 function Gateway:decide(call, answer)
   local taken, snapshot = pcall(canonical_json.snapshot, call.args)
-  call.snapshot = taken and snapshot or nil -- now, for a tool may change its arguments
-  conclude(call, answer, self.settle, self, call, answer)
+  call.snapshot = taken and snapshot or nil -- taken now, because the tool may change its arguments
+  conclude(call, answer, self.decide_or_ask, self, call, answer)
 end
 
--- For people ---------------------------------------------------------------------------------------------------------
+-- For user interfaces ------------------------------------------------------------------------------------------------
 
---- How far a tool is trusted now.
+--- Returns the current trust level of a tool.
 ---@param definition mcp-tools.Definition
 ---@return 'trusted'|'verified'|'untrusted'|'denied' level
 ---@return string why
@@ -343,7 +338,7 @@ function Gateway:level(definition)
   return level.of(root, definition, self.ledger:look(root, definition))
 end
 
---- Changes how far a tool is trusted in this project.
+--- Changes the trust level of a tool in this project.
 ---@param definition mcp-tools.Definition
 ---@param wanted 'trusted'|'verified'|'untrusted'|'denied'
 ---@return boolean ok, string? err

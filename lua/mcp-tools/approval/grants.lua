@@ -1,4 +1,4 @@
---- Grants for a while: what the person decided for a session, for one more try, or never to be asked again by one.
+--- Temporary decisions of the user: permissions for a session, late answers for the next try, silenced sessions.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local denial = require('mcp-tools.approval.denial')
@@ -7,16 +7,16 @@ local source = require('mcp-tools.registry.source')
 
 local M = {}
 
---- Sessions that are remembered; beyond it the one granted longest ago is asked again.
+--- Maximum number of sessions with permissions; the oldest is dropped.
 local MAX_SESSIONS = 256
---- Questions without an answer that are shown; the oldest give way.
+--- Maximum number of unanswered questions; the oldest are dropped.
 local MAX_UNANSWERED = 20
---- Denials in a row after which it is offered not to be asked again.
+--- Denials in a row after which the user can silence the session.
 M.PATIENCE = 3
---- Sessions whose denials are counted at a time.
+--- Maximum number of sessions whose denials are counted.
 M.MAX_DENIED = 256
 
----@class mcp-tools.Unanswered a question that nobody answered in time
+---@class mcp-tools.Unanswered a question that the user did not answer in time
 ---@field tool string
 ---@field source string
 ---@field hash string
@@ -24,17 +24,17 @@ M.MAX_DENIED = 256
 ---@field targets string
 ---@field client table
 ---@field at integer unix seconds
----@field granted boolean? the next try may run, whoever makes it
----@field choices mcp-tools.Choice[] what could have been answered
----@field files string[]? that a yes would have been for; nil: for the tool
----@field key string? of the call, where "always" is about this call
+---@field granted boolean? the next try is allowed, by any client
+---@field choices mcp-tools.Choice[] the possible answers
+---@field files string[]? files that a permission would be limited to; nil: for the tool
+---@field key string? from `rules.call_key`, if "always" applies to this call
 ---@field definition mcp-tools.Definition
 ---@field project string
----@field remedy string? the line of configuration that would let the tool run
+---@field remedy string? the line of configuration that allows the tool
 
 ---@class mcp-tools.Grants
----@field sessions table<string, table<string, { hash: string, paths: table<string, true>?, all: boolean }>> by party
----@field order string[] sessions, the one granted longest ago first
+---@field sessions table<string, table<string, { hash: string, paths: table<string, true>?, all: boolean }>> by session
+---@field order string[] sessions, oldest first
 ---@field unanswered mcp-tools.Unanswered[] oldest first
 ---@field denials table<string, integer>
 ---@field silenced table<string, string> session → the client's name
@@ -46,14 +46,14 @@ function M.new()
   return setmetatable({ sessions = {}, order = {}, unanswered = {}, denials = {}, silenced = {} }, Grants)
 end
 
---- Who calls: a session, or without one all calls of clients that use the same name.
+--- Returns the session; without one, a key for all calls of clients with the same name.
 ---@param call mcp-tools.Call
 ---@return string
-local function party(call)
+local function session_key(call)
   return call.session or ('without a session, by %s %s'):format(call.host, call.client.name or '')
 end
 
---- Files that a call names, as one text; the same call after a link was moved is another one.
+--- Joins the resolved files of a call. If a symlink changes, the same arguments are a different call.
 ---@param targets mcp-tools.CallTarget[]
 ---@return string
 local function text_of(targets)
@@ -66,11 +66,11 @@ end
 
 -- Sessions ---------------------------------------------------------------------------------------------------------
 
---- Lets a session run a tool: with any files of the project, or with these.
+--- Allows a session to use a tool: with all files of the project, or with these.
 ---@param call mcp-tools.Call
 ---@param paths? string[]
 function Grants:allow_session(call, paths)
-  local session, definition = party(call), call.definition
+  local session, definition = session_key(call), call.definition
   if not self.sessions[session] then
     self.sessions[session] = {}
     table.insert(self.order, session)
@@ -92,11 +92,11 @@ end
 
 local CHANGED = { changed = true }
 
---- What a session was granted for the tool of a call.
+--- Returns the session's permission for the tool of a call.
 ---@param call mcp-tools.Call
 ---@return { all: boolean?, paths: table<string, true>?, changed: boolean? }?
 function Grants:of_session(call)
-  local granted = self.sessions[party(call)]
+  local granted = self.sessions[session_key(call)]
   local grant = granted and granted[call.definition.name]
   if not grant then
     return nil
@@ -105,7 +105,7 @@ function Grants:of_session(call)
   return grant.hash == source.key(definition) .. ' ' .. canonical_json.fingerprint(definition) and grant or CHANGED
 end
 
---- How many sessions were granted a tool.
+--- Returns the number of sessions with a permission for a tool.
 ---@param name string
 ---@return integer
 function Grants:count(name)
@@ -138,14 +138,14 @@ local function is_same(item, call, targets)
     and item.targets == text_of(targets)
 end
 
---- Remembers a question that nobody answered.
+--- Stores a question that was not answered in time.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@param choices mcp-tools.Choice[]
 ---@param files string[]?
 function Grants:missed(call, decision, choices, files)
   if not call.snapshot then
-    return -- what cannot be told from others cannot be granted
+    return -- without a snapshot the next try cannot be recognized
   end
   local definition, targets = call.definition, decision.targets
   for i, item in ipairs(self.unanswered) do
@@ -174,11 +174,11 @@ function Grants:missed(call, decision, choices, files)
   end
 end
 
---- Takes the person's yes to this very call, given after the question had ended.
+--- Uses up the user's permission for this call, if it was given after the question had ended.
 ---@param call mcp-tools.Call
 ---@param targets mcp-tools.CallTarget[]
 ---@return boolean granted
-function Grants:redeem(call, targets)
+function Grants:use_late_approval(call, targets)
   for i, item in ipairs(self.unanswered) do
     if item.granted and is_same(item, call, targets) then
       table.remove(self.unanswered, i)
@@ -188,7 +188,7 @@ function Grants:redeem(call, targets)
   return false
 end
 
---- The person has answered now: what was asked before with the same arguments is no longer open.
+--- Removes unanswered questions with the same arguments, after one was answered.
 ---@param call mcp-tools.Call
 function Grants:forget_unanswered(call)
   self.unanswered = vim.tbl_filter(function(item)
@@ -198,45 +198,45 @@ end
 
 -- Denials ----------------------------------------------------------------------------------------------------------
 
---- The person denied a call.
+--- Counts a denial.
 ---@param call mcp-tools.Call
----@return integer count denials in a row of that session
+---@return integer count denials in a row in this session
 function Grants:denied(call)
-  local who = party(call)
-  local count = (self.denials[who] or 0) + 1
+  local session = session_key(call)
+  local count = (self.denials[session] or 0) + 1
   if count == 1 and vim.tbl_count(self.denials) >= M.MAX_DENIED then
-    self.denials = {} -- sessions come and go for as long as the editor lives
+    self.denials = {} -- ended sessions are not reported
   end
-  self.denials[who] = count
+  self.denials[session] = count
   return count
 end
 
---- The person allowed a call: denials are counted anew.
+--- Resets the number of denials, after a call was allowed.
 ---@param call mcp-tools.Call
 function Grants:allowed(call)
-  self.denials[party(call)] = nil
+  self.denials[session_key(call)] = nil
 end
 
---- May it be offered not to be asked by this session again?
+--- Returns whether the user may silence this session.
 ---@param call mcp-tools.Call
 ---@return boolean
-function Grants:is_tiresome(call)
-  return (self.denials[party(call)] or 0) >= M.PATIENCE
+function Grants:can_silence(call)
+  return (self.denials[session_key(call)] or 0) >= M.PATIENCE
 end
 
---- Questions of this session are denied from now on.
+--- Denies all further questions of this session.
 ---@param call mcp-tools.Call
 function Grants:silence(call)
-  self.silenced[party(call)] = call.client.name or call.host
+  self.silenced[session_key(call)] = call.client.name or call.host
 end
 
 ---@param call mcp-tools.Call
 ---@return boolean
 function Grants:is_silenced(call)
-  return self.silenced[party(call)] ~= nil
+  return self.silenced[session_key(call)] ~= nil
 end
 
---- Every session may ask again.
+--- Allows all sessions to ask again.
 function Grants:unsilence()
   self.silenced, self.denials = {}, {}
 end

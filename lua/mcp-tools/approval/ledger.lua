@@ -1,11 +1,11 @@
---- Ledger: what the person decided for good, on disk, one file for each project.
+--- Ledger: the user's permanent decisions, in one file for each project.
 ---
---- An entry belongs to a tool, its source and the fingerprint of its definition: a definition that changed is no longer
---- the one that was trusted. A "denied" counts for the name alone. A file that others could have written, or that is
---- not as we wrote it, is a fault: then nothing is known, not even that nothing was denied.
+--- An entry applies to a tool, its source and the fingerprint of its definition, so it does not apply to a changed
+--- definition. A "denied" applies to every tool of the name. If another user could have written the file, or its format
+--- is wrong, that is a fault: then earlier decisions, denials included, are unknown.
 ---
---- Several editors may write to one file. Each changes what is on disk then, under a lock; when another has the lock,
---- the change counts here at once and is written a moment later.
+--- Several editors may write to one file. Each updates the current content under a lock. While another editor has the
+--- lock, a change applies here at once and is written soon after.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local private_files = require('mcp-tools.files.private_json')
@@ -19,9 +19,9 @@ local uv = vim.uv
 
 local M = {}
 
---- How long what was read counts without a look at the file, which other editors write too.
+--- How long the content in memory is used before the file is checked for changes by other editors.
 local FRESH_NS = 1e9
---- When another editor is writing: after how many ms it is tried again at least, and for how long.
+--- While another editor has the lock: the minimum wait before the next attempt, and when to give up.
 local RETRY_MS, RETRY_NS = 2, 5e9
 
 ---@class mcp-tools.Book one project's ledger
@@ -32,26 +32,26 @@ local RETRY_MS, RETRY_NS = 2, 5e9
 ---@field by_key table<string, mcp-tools.LedgerEntry>
 ---@field denied table<string, true> by name
 ---@field trusted table<string, true> by name
----@field looked_at integer ns
+---@field checked_at integer ns
 ---@field stamp string of the file that was read
 
 ---@class mcp-tools.Ledger
 ---@field books table<string, mcp-tools.Book>
----@field waiting table<string, mcp-tools.LedgerChange[]> by project: not on disk yet
+---@field waiting table<string, mcp-tools.LedgerChange[]> by project: changes not yet on disk
 local Ledger = {}
 Ledger.__index = Ledger
 
---- Makes a ledger.
----@param opts { dir: fun(): string } the folder of all that outlives a session
+--- Creates a ledger.
+---@param opts { dir: fun(): string } `dir` returns the plugin's state directory
 ---@return mcp-tools.Ledger
 function M.new(opts)
   return setmetatable({ dir = opts.dir, books = {}, waiting = {} }, Ledger)
 end
 
 ---@param tool string
----@param place string key of its source
-local function key_of(tool, place)
-  return tool .. '\0' .. place
+---@param source_key string
+local function key_of(tool, source_key)
+  return tool .. '\0' .. source_key
 end
 
 ---@param path string
@@ -80,14 +80,14 @@ function Ledger:path(root)
   return vim.fs.joinpath(self.dir(), 'ledger', vim.fn.sha256(root):sub(1, 32) .. '.json')
 end
 
---- The book of a project as it is on disk now, or was a moment ago.
+--- Returns the ledger of a project as it was on disk in the last second.
 ---@param root string
----@param now? boolean look at the file in any case
+---@param now? boolean read the file in any case
 ---@return mcp-tools.Book
 function Ledger:open(root, now)
   local book = self.books[root]
   local time = uv.hrtime()
-  if book and not now and time - book.looked_at < FRESH_NS then
+  if book and not now and time - book.checked_at < FRESH_NS then
     return book
   end
   local path = book and book.path or self:path(root)
@@ -101,23 +101,23 @@ function Ledger:open(root, now)
     index(book)
     self.books[root] = book
   end
-  book.looked_at = time
+  book.checked_at = time
   return book
 end
 
----@class mcp-tools.Verdict what the person said of a definition before
+---@class mcp-tools.Verdict the earlier decision on a definition
 ---@field level mcp-tools.Level?
 ---@field paths string[]?
 ---@field calls string[]?
----@field changed boolean? they trusted a tool of this name, but not this definition
+---@field changed boolean? the user trusted a tool of this name with another definition
 
 local NOTHING, DENIED, CHANGED = {}, { level = 'denied' }, { changed = true }
 
---- What was said of a definition.
+--- Returns the earlier decision on a definition.
 ---@param root string
 ---@param definition mcp-tools.Definition
 ---@return mcp-tools.Verdict? verdict
----@return string? fault why it cannot be known
+---@return string? fault why it is unknown
 function Ledger:look(root, definition)
   local book = self:open(root)
   if book.fault then
@@ -134,17 +134,17 @@ function Ledger:look(root, definition)
   return (entry or book.trusted[definition.name]) and CHANGED or NOTHING
 end
 
---- Puts what waits on top of what is on disk now.
+--- Applies the waiting changes to the file.
 ---@param root string
 ---@param path string
 ---@param lock mcp-tools.LockFile
----@return boolean? ok nil: the lock is no longer ours
+---@return boolean? ok nil: the lock was lost
 ---@return string? err
 function Ledger:rewrite(root, path, lock)
   local queue = self.waiting[root]
   local entries, fault = ledger_file.read(path, root, self.dir())
   if not entries and queue[1].reset then
-    entries, fault = {}, private_files.fault(path, 'file') -- one that is not ours is not replaced
+    entries, fault = {}, private_files.fault(path, 'file') -- another user's file is not replaced
   end
   if fault then
     return false, fault
@@ -157,14 +157,14 @@ function Ledger:rewrite(root, path, lock)
   return ledger_file.write(path, root, entries)
 end
 
---- Writes what waits for it.
+--- Writes the waiting changes of a project.
 ---@param root string
 ---@return boolean? ok nil: another editor is writing
 ---@return string? err
 function Ledger:write(root)
   local path = self:path(root)
-  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
-    local ok, err = private_files.ensure_dir(folder)
+  for _, directory in ipairs({ self.dir(), vim.fs.dirname(path) }) do
+    local ok, err = private_files.ensure_dir(directory)
     if not ok then
       return false, err
     end
@@ -178,12 +178,12 @@ function Ledger:write(root)
   local called, ok, why = log.guard('writing the ledger', self.rewrite, self, root, path, lock)
   lock:release()
   if not called then
-    return false, 'it cannot be written; :McpTools log says why'
+    return false, 'writing the file failed; see :McpTools log'
   end
   return ok, why
 end
 
---- Writes when the other editor has done so. What cannot be written is forgotten here, too.
+--- Writes once the other editor has released the lock. Changes that cannot be written are dropped.
 ---@param root string
 ---@param since integer ns
 function Ledger:write_later(root, since)
@@ -194,7 +194,7 @@ function Ledger:write_later(root, since)
     end
     self.waiting[root], self.books[root] = nil, nil
     if not ok then
-      notify.error('what you just decided is not kept: ' .. (err or 'another editor does not end its writing'))
+      notify.error('your decision was not saved: ' .. (err or 'another editor has locked the file'))
     end
   end, RETRY_MS + uv.hrtime() % 5)
 end
@@ -205,7 +205,7 @@ end
 function Ledger:add(root, change)
   self.books[root] = nil
   local waiting = self.waiting[root]
-  if waiting then -- a write is on its way and takes it along
+  if waiting then -- a pending write includes it
     table.insert(waiting, change)
     return true
   end
@@ -215,16 +215,16 @@ function Ledger:add(root, change)
     self:write_later(root, uv.hrtime())
     return true
   end
-  self.waiting[root] = nil -- whatever has failed, the next decision is written again
+  self.waiting[root] = nil -- also after a failure, so that the next decision is written
   return ok, err
 end
 
---- Notes what the person says of a definition; what they said of that name before, from that source, gives way.
+--- Stores a decision on a definition. It replaces earlier decisions on this name and source.
 ---@param root string
 ---@param definition mcp-tools.Definition
----@param level mcp-tools.Level? nil forgets all about the name
----@param paths? string[] files outside the project that it may have besides what it had
----@param calls? string[] keys of calls that it may make besides what it might
+---@param level mcp-tools.Level? nil removes all decisions on the name
+---@param paths? string[] files outside the project to add to the allowed ones
+---@param calls? string[] call keys to add to the allowed ones
 ---@return boolean ok, string? err
 function Ledger:set(root, definition, level, paths, calls)
   return self:add(root, {
@@ -238,27 +238,27 @@ function Ledger:set(root, definition, level, paths, calls)
   })
 end
 
---- Forgets everything about a project. A file with a fault is replaced, unless it is not ours.
+--- Removes all decisions of a project. Replaces a damaged file, but not another user's.
 ---@param root string
 ---@return boolean ok, string? err
 function Ledger:reset(root)
   return self:add(root, { reset = true, at = os.time() })
 end
 
---- Would forgetting everything help against a fault? Not where the file or its folder has to be moved away.
+--- Returns whether `reset` would fix a fault. It does not if the file or its directory belongs to another user.
 ---@param root string
 ---@return boolean
 function Ledger:can_reset(root)
   local path = self:path(root)
-  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
-    if private_files.fault(folder, 'directory') then
+  for _, directory in ipairs({ self.dir(), vim.fs.dirname(path) }) do
+    if private_files.fault(directory, 'directory') then
       return false
     end
   end
   return private_files.fault(path, 'file') == nil
 end
 
---- Everything that was said in a project.
+--- Returns all decisions of a project.
 ---@param root string
 ---@return mcp-tools.LedgerEntry[] entries
 ---@return string? fault

@@ -1,24 +1,24 @@
---- File of the ledger: what the person decided in one project, as it stands on the disk.
+--- Reads and writes the ledger file of one project.
 
 local private_files = require('mcp-tools.files.private_json')
 
 local M = {}
 
 local VERSION = 1
---- Far more than a person decides in a project; a larger file was not written by us.
+--- Far more than one project needs; a larger file is damaged.
 local MAX_BYTES = 1024 * 1024
---- Files or calls that one entry names, and their bytes; the oldest are dropped.
+--- Maximum number of files or calls in one entry, and their bytes; the oldest are dropped.
 local MAX_PATHS, MAX_PATH_BYTES = 100, 32 * 1024
 
 ---@alias mcp-tools.Level
----| 'trusted'  # runs, whatever its definition says
----| 'verified' # runs, unless its definition demands to be asked
----| 'files'    # runs with files that the user allowed for it, and asks otherwise
----| 'calls'    # runs with the arguments that the user allowed for it, and asks otherwise
----| 'denied'   # does not run
+---| 'trusted'  # allowed, even if its definition requires approval
+---| 'verified' # allowed, unless its definition requires approval
+---| 'files'    # allowed with the listed files; otherwise the user is asked
+---| 'calls'    # allowed with the listed arguments; otherwise the user is asked
+---| 'denied'   # denied
 
 local LEVELS = { trusted = true, verified = true, files = true, calls = true, denied = true }
---- Levels that add to what is allowed already.
+--- Levels that extend an earlier decision instead of replacing it.
 local ADDS = { files = true, calls = true }
 
 ---@class mcp-tools.LedgerEntry
@@ -26,17 +26,17 @@ local ADDS = { files = true, calls = true }
 ---@field source string
 ---@field hash string fingerprint of the definition
 ---@field level mcp-tools.Level
----@field paths string[]? resolved files outside the project that it may have
----@field calls string[]? keys of calls that it may make (approval/rules.lua)
+---@field paths string[]? allowed files outside the project, resolved
+---@field calls string[]? allowed calls, by `rules.call_key`
 ---@field at integer unix seconds
 
---- What the person said, as it is added to what was said before.
+--- A new decision.
 ---@class mcp-tools.LedgerChange
----@field reset boolean? all that was said before is forgotten
+---@field reset boolean? removes all decisions
 ---@field tool string?
 ---@field source string?
 ---@field hash string?
----@field level mcp-tools.Level? nil forgets the tool
+---@field level mcp-tools.Level? nil removes the decisions on the tool
 ---@field paths string[]?
 ---@field calls string[]?
 ---@field at integer
@@ -49,7 +49,7 @@ end
 
 ---@param list any
 ---@return boolean
-local function are_texts(list)
+local function is_string_list(list)
   return is_list(list) and vim.iter(list):all(function(each)
     return type(each) == 'string'
   end)
@@ -61,19 +61,19 @@ local function is_entry(entry)
     and type(entry.source) == 'string'
     and type(entry.hash) == 'string'
     and LEVELS[entry.level] ~= nil
-    and (entry.paths == nil or are_texts(entry.paths))
-    and (entry.calls == nil or are_texts(entry.calls))
+    and (entry.paths == nil or is_string_list(entry.paths))
+    and (entry.calls == nil or is_string_list(entry.calls))
 end
 
---- Reads what was said.
+--- Reads the decisions.
 ---@param path string
 ---@param root string
----@param dir string of all that outlives a session
+---@param dir string the plugin's state directory
 ---@return mcp-tools.LedgerEntry[]? entries
 ---@return string? fault
 function M.read(path, root, dir)
-  for _, folder in ipairs({ dir, vim.fs.dirname(path) }) do
-    local fault = private_files.fault(folder, 'directory')
+  for _, directory in ipairs({ dir, vim.fs.dirname(path) }) do
+    local fault = private_files.fault(directory, 'directory')
     if fault then
       return nil, fault
     end
@@ -110,7 +110,7 @@ local function joined(old, new)
   return out
 end
 
---- What counts after a change. What was said before of that name, from that source, gives way.
+--- Returns the decisions after a change, which replaces those on the same name and source.
 ---@param entries mcp-tools.LedgerEntry[]
 ---@param change mcp-tools.LedgerChange
 ---@return mcp-tools.LedgerEntry[]

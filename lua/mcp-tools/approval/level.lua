@@ -1,4 +1,4 @@
---- Trust level: how far a tool is trusted, in a word for people.
+--- The trust level of a tool, as it is shown to the user.
 
 local rules = require('mcp-tools.approval.rules')
 local source = require('mcp-tools.registry.source')
@@ -7,16 +7,16 @@ local M = {}
 
 local NOTHING = {}
 
---- Is its `needs_approval` called when it is used? A stranger's is once the person has verified the tool.
+--- Returns whether a call of the tool calls its `needs_approval`: its source is trusted, or the user has verified it.
 ---@param definition mcp-tools.Definition
 ---@param root string
 ---@param verdict mcp-tools.Verdict
 ---@return boolean
-local function heard(definition, root, verdict)
+local function needs_approval_applies(definition, root, verdict)
   return verdict.level == 'verified' or source.is_believed(definition, root)
 end
 
---- The level of a tool whose arguments are not known yet.
+--- Returns the level of a tool, without arguments.
 ---@param root string
 ---@param definition mcp-tools.Definition
 ---@param verdict mcp-tools.Verdict?
@@ -29,15 +29,19 @@ function M.of(root, definition, verdict, fault)
   if option and option.action == 'deny' then
     return 'denied', option.reason
   elseif verdict and verdict.level == 'denied' then
-    return 'denied', 'you denied it always'
+    return 'denied', 'you always deny it'
   elseif not verdict or fault then
-    return 'untrusted', 'what you decided before cannot be known'
+    return 'untrusted', 'your earlier decisions cannot be read'
   elseif verdict.level == 'trusted' and not option then
     return 'trusted', 'you trust it'
-  elseif not option and type(definition.needs_approval) == 'function' and heard(definition, root, verdict) then
+  elseif
+    not option
+    and type(definition.needs_approval) == 'function'
+    and needs_approval_applies(definition, root, verdict)
+  then
     return 'untrusted', 'it depends on its arguments'
   end
-  local known = { level = verdict.level, changed = verdict.changed } -- a call that is always allowed is not the tool
+  local known = { level = verdict.level, changed = verdict.changed } -- allowed files and calls are not for the tool
   local decision = option or rules.by_memory(call, known, NOTHING, nil, {}) or rules.by_definition(call, root)
   return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
 end

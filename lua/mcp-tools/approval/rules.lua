@@ -1,4 +1,4 @@
---- Rules of trust: what options, files, earlier decisions and definitions say of a call, each for itself.
+--- The rules of approval, one function for each source: options, files, earlier decisions, definitions.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local config = require('mcp-tools.config')
@@ -11,7 +11,7 @@ local M = {}
 
 local VERDICTS = { allow = true, ask = true, deny = true }
 
---- The person's function.
+--- Decides by the option `approval.rule`, a function.
 ---@param call mcp-tools.Call
 ---@param rule function
 ---@return mcp-tools.Decision?
@@ -23,7 +23,8 @@ local function by_function(call, rule)
     log.error('approval.rule failed for %s, so the call is denied: %s', call.definition.name, vim.inspect(verdict))
     return { action = 'deny', by = 'approval.rule', reason = 'the option approval.rule failed (see :McpTools log)' }
   end
-  return verdict and { action = verdict, by = 'approval.rule', reason = 'the option approval.rule says so' }
+  local reason = verdict and ('the option approval.rule returned "%s"'):format(verdict)
+  return verdict and { action = verdict, by = 'approval.rule', reason = reason }
 end
 
 ---@param option 'tools'|'groups'
@@ -44,8 +45,8 @@ local function is_bundled_group(name)
   return vim.uv.fs_stat(base) ~= nil or vim.uv.fs_stat(base .. '.lua') ~= nil
 end
 
---- What the option for its group says. The author of a project names its files, and a mount may have the name of a
---- bundled group, so an "allow" that was not meant for them is ignored.
+--- Decides by the option for the tool's group. A project chooses the names of its files, and a mount may have the name
+--- of a bundled group, so an "allow" for a bundled group does not apply to them.
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
 ---@return mcp-tools.Decision?
@@ -61,7 +62,7 @@ local function by_group(definition, root)
   return group
 end
 
---- What the options for single tools and groups say.
+--- Decides by the options for tools and groups.
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
 ---@return mcp-tools.Decision?
@@ -77,7 +78,7 @@ function M.by_options(definition, root)
   return tool or group
 end
 
---- (1) The person's own rules: the function, then the tool, then its group. A "deny" of any of them wins.
+--- (1) Decides by the user's options: the function, then the tool, then its group. A "deny" of any of them wins.
 ---@param call mcp-tools.Call
 ---@param root string resolved
 ---@return mcp-tools.Decision?
@@ -96,7 +97,7 @@ local function by_needs(call)
   if type(needs) == 'function' then
     local ok, verdict = xpcall(needs, debug.traceback, vim.deepcopy(call.args), call)
     if not ok then
-      log.error('needs_approval of %s failed, so the person is asked: %s', definition.name, verdict)
+      log.error('needs_approval of %s failed, so the user is asked: %s', definition.name, verdict)
       return { action = 'ask', by = 'needs_approval', reason = 'its needs_approval failed' }
     end
     needs = verdict
@@ -104,20 +105,12 @@ local function by_needs(call)
   if needs == false then
     return { action = 'allow', by = 'needs_approval', reason = 'needs_approval is false' }
   elseif needs then
-    local reason = type(needs) == 'string' and needs or 'it asks for approval each time'
+    local reason = type(needs) == 'string' and needs or 'its definition requires approval'
     return { action = 'ask', by = 'needs_approval', reason = reason }
   end
 end
 
---- Does the definition itself want this call to be asked for?
----@param call mcp-tools.Call
----@return mcp-tools.Decision? asks
-function M.demanded(call)
-  local decision = by_needs(call)
-  return decision and decision.action == 'ask' and decision or nil
-end
-
---- (2) Sensitive files are denied, files outside the project are asked for.
+--- (2) Denies sensitive files and finds files outside the project, which require a question.
 ---@param targets mcp-tools.CallTarget[]
 ---@param root string
 ---@return mcp-tools.Decision? denial
@@ -135,10 +128,10 @@ function M.by_targets(targets, root)
   return nil, outside
 end
 
---- Did the person allow all of these files, among them some outside the project, for this tool?
+--- Returns whether the user has allowed all of these files for this tool.
 ---@param granted table<string, true>?
 ---@param targets mcp-tools.CallTarget[]
-local function covers(granted, targets)
+local function all_granted(granted, targets)
   for _, target in ipairs(targets) do
     if target.path and (target.other or not (granted and granted[target.path])) then
       return false
@@ -155,14 +148,14 @@ local function set_of(list)
   return set
 end
 
---- Bytes of a key; a longer call is asked for each time.
+--- Maximum bytes of a key. "Always" is not possible for a longer call.
 local MAX_KEY = 4096
 
---- What "always" is about, for a tool that names its decisive arguments (`always_for`): their values, as JSON.
+--- Returns the JSON of the arguments that "always" applies to, for tools with `always_for`.
 ---@param definition mcp-tools.Definition
 ---@param args table
----@return string? key nil if "always" is about the tool
----@return boolean never "always" cannot be kept for this call
+---@return string? key nil if "always" applies to the tool
+---@return boolean never "always" is not possible for this call
 function M.call_key(definition, args)
   if not definition.always_for then
     return nil, false
@@ -180,16 +173,16 @@ function M.call_key(definition, args)
   return key, #key > MAX_KEY
 end
 
---- Did the user always allow this very call?
+--- Returns whether the user has always allowed calls with these arguments.
 ---@param call mcp-tools.Call
 ---@param verdict mcp-tools.Verdict
 ---@return boolean
-local function is_known(call, verdict)
+local function is_always_allowed(call, verdict)
   local key, never = M.call_key(call.definition, call.args)
   return key ~= nil and not never and vim.list_contains(verdict.calls or {}, key)
 end
 
---- (3) What was decided before.
+--- (3) Decides by earlier decisions.
 ---@param call mcp-tools.Call
 ---@param verdict mcp-tools.Verdict
 ---@param grant { all: boolean?, paths: table<string, true>?, changed: boolean? }
@@ -199,38 +192,41 @@ end
 function M.by_memory(call, verdict, grant, outside, targets)
   if outside then
     local exact = call.definition.always_for ~= nil
-    if covers(verdict.paths and set_of(verdict.paths), targets) and (not exact or is_known(call, verdict)) then
-      return { action = 'allow', by = 'ledger', reason = 'you allowed it these files always' }
-    elseif covers(grant.paths, targets) then
+    local granted = verdict.paths and set_of(verdict.paths)
+    if all_granted(granted, targets) and (not exact or is_always_allowed(call, verdict)) then
+      return { action = 'allow', by = 'ledger', reason = 'you always allow it these files' }
+    elseif all_granted(grant.paths, targets) then
       return { action = 'allow', by = 'session', reason = 'you allowed it these files in this session' }
     end
-    local where = outside.other and '%s is no plain file'
-      or outside.unclear and 'it cannot be told where %s is'
+    local where = outside.other and '%s is not a regular file'
+      or outside.unclear and 'the location of %s is unclear'
       or '%s is outside the project'
     return { action = 'ask', by = 'files', reason = where:format(outside.path) }
   elseif verdict.level == 'trusted' then
     return { action = 'allow', by = 'ledger', reason = 'you trust it' }
-  elseif is_known(call, verdict) then
+  elseif is_always_allowed(call, verdict) then
     return { action = 'allow', by = 'ledger', reason = 'you always allow this call' }
   elseif grant.all then
     return { action = 'allow', by = 'session', reason = 'you allowed it in this session' }
   elseif verdict.changed or grant.changed then
-    return { action = 'ask', by = 'ledger', reason = 'its definition is not the one that you trusted' }
+    return { action = 'ask', by = 'ledger', reason = 'its definition has changed since you trusted it' }
   elseif verdict.level == 'verified' then
-    return M.demanded(call) or { action = 'allow', by = 'ledger', reason = 'you verified it' }
+    local needs = by_needs(call)
+    return needs and needs.action == 'ask' and needs or { action = 'allow', by = 'ledger', reason = 'you verified it' }
   end
 end
 
---- (4) to (6) What the definition says of itself, where that counts; else the default.
+--- (4) to (6) Decides by `needs_approval` and the annotations, if the definition's source is trusted; otherwise by
+--- the default.
 ---@param call mcp-tools.Call
 ---@param root string resolved
 ---@return mcp-tools.Decision
 function M.by_definition(call, root)
   local definition = call.definition
   local believed = source.is_believed(definition, root)
-  -- A stranger's word counts where it warns, and its functions are not called.
-  local heard = believed or type(definition.needs_approval) ~= 'function'
-  local decision = heard and by_needs(call)
+  -- A definition from an untrusted source may only make the rules stricter, and its functions are not called.
+  local applies = believed or type(definition.needs_approval) ~= 'function'
+  local decision = applies and by_needs(call)
   if decision and (believed or decision.action == 'ask') then
     return decision
   end
@@ -243,7 +239,7 @@ function M.by_definition(call, root)
   local default = config.get().approval.default
   local reason = ('the option approval.default is "%s"'):format(default)
   if not believed and default == 'ask' then
-    reason = 'what it says of itself does not count: it comes from this project or another server'
+    reason = 'its own claims are not trusted: it comes from this project or another server'
   end
   return { action = default, by = 'approval.default', reason = reason }
 end

@@ -1,4 +1,4 @@
---- Targets of a call: the files and buffers that its arguments name, as it is decided on (`call.targets`).
+--- Targets of a call: the files and buffers that its arguments name, which approval checks (`call.targets`).
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
@@ -14,12 +14,12 @@ local M = {}
 
 ---@alias mcp-tools.NameKind
 ---| 'path'   # a path or file URI
----| 'maybe'  # a path, where the value looks like one
+---| 'maybe'  # a path, if the value looks like one
 ---| 'uri'    # a URI, or a path
----| 'url'    # a URI, or a path where the value looks like one
----| 'buffer' # the number of a buffer
+---| 'url'    # a URI, or a path if the value looks like one
+---| 'buffer' # a buffer number
 
---- Arguments that hold a path or a buffer, at any depth, by the last word of their names without its plural.
+--- Names of arguments with a path or a buffer, at any depth: the last word in singular.
 ---@type table<string, mcp-tools.NameKind>
 local WORDS = {}
 for kind, words in pairs({
@@ -34,24 +34,24 @@ for kind, words in pairs({
   end
 end
 
---- And by how this word ends.
+--- Endings of the last word that mean a path.
 local ENDS = { 'path', 'file', 'dir', 'directory', 'folder', 'uri' }
 
---- Only the end of a longer name is checked.
+--- Only the last characters of a name are checked.
 local MAX_KEY = 64
---- Of what cannot be judged, for the reason.
+--- Bytes of a rejected value that are quoted in the reason.
 local MAX_SHOWN = 200
---- Files of one call: a person reads no more of them, and each takes the editor some time.
+--- Maximum number of files in one call. A user would not read more, and each blocks the main thread for a while.
 local MAX_TARGETS = 128
---- Values that name none, such as addresses of other kinds, are looked at sooner.
+--- Maximum number of values checked in one call, which is cheaper than resolving a path.
 local MAX_VALUES = 2000
---- Of one path, percent-encoded.
+--- Maximum bytes of one path, percent-encoded.
 local MAX_GIVEN = 4 * paths.MAX_PATH
---- Bytes of all paths of one call: each byte takes the editor some time.
+--- Maximum bytes of all paths in one call, because resolving them blocks the main thread.
 local MAX_BYTES = 32 * 1024
---- So many bytes of values that may be no path count as one of a path.
+--- Bytes of a value that may not be a path that cost as much as one byte of a path.
 local PLAIN_BYTES = 4
---- Parts of one path that may be patterns, and variables in it, that are looked up.
+--- Maximum number of wildcard parts, and of variables, that are looked up in one path.
 local MAX_LOOKED_UP = 16
 
 local WILD = '[%*%?%[{]'
@@ -77,14 +77,14 @@ local function find_kind(key)
   end
 end
 
---- Names of arguments are the same in every call of a tool; a client may make up any number of others.
+--- Maximum number of cached argument names, because a client may send any.
 local MAX_KINDS = 500
 local kind_by_name, kinds_kept = {}, 0 ---@type table<string, mcp-tools.NameKind|false>, integer
 local plain_names, names_of ---@type table<string, boolean>, string[]
 
 ---@param key string
----@return mcp-tools.NameKind? kind what the name says of the value
----@return boolean is_plain the name itself cannot be that of a sensitive file
+---@return mcp-tools.NameKind? kind of the value
+---@return boolean is_plain the name itself cannot be the name of a sensitive file
 local function kind_of(key)
   local patterns = config.get().sensitive.patterns
   if names_of ~= patterns or kinds_kept >= MAX_KINDS then
@@ -102,16 +102,16 @@ local function kind_of(key)
 end
 
 ---@class mcp-tools.CallTarget
----@field given string as the arguments have it
----@field path string? resolved, or the name of what is no file; nil for a buffer without a file
----@field bad string? why it cannot be judged
+---@field given string the value in the arguments
+---@field path string? resolved path, or the name of a buffer without a file; nil for an unnamed buffer
+---@field bad string? why it cannot be checked
 ---@field sensitive boolean
----@field unclear boolean? a tool may take it for another path
----@field other boolean? it is a buffer that shows no file: what is said of it counts once
----@field bufnr integer? of a buffer that shows no file
+---@field unclear boolean? a tool may resolve it to another path
+---@field other boolean? it is a buffer without a file: a permission applies only once
+---@field bufnr integer? of a buffer without a file
 
---- Is it a pattern for others? Files and folders may be called so: where each part that looks like one exists, it is
---- none.
+--- Returns whether a path is a wildcard pattern. It is not if every part with wildcard characters exists as a file or
+--- directory of that name.
 ---@param text string
 local function is_pattern(text)
   if not text:find(WILD) then
@@ -133,7 +133,7 @@ local function is_pattern(text)
   return false
 end
 
---- Does it name a variable that is set?
+--- Returns whether a path contains an environment variable that is set.
 ---@param text string
 local function has_variable(text)
   local seen, count = {}, 0
@@ -148,7 +148,7 @@ local function has_variable(text)
   return false
 end
 
---- Does a tool that expands it come somewhere else?
+--- Returns whether a tool that expands the path may get another path.
 ---@param text string
 local function is_unclear(text)
   return text:find('`', 1, true) ~= nil
@@ -159,38 +159,38 @@ local function is_unclear(text)
 end
 
 ---@class mcp-tools.KeyKinds
----@field kind mcp-tools.NameKind? what its value is
----@field itself 'uri'|nil it is a path itself
+---@field kind mcp-tools.NameKind? of the value
+---@field itself 'uri'|nil the name itself is a path
 
---- What is found in one set of arguments.
+--- State of the search through one set of arguments.
 ---@class mcp-tools.CallTargets
 ---@field list mcp-tools.CallTarget[]
----@field seen table<string, true> kind and value: many arguments may name one file
----@field count integer values looked at
+---@field seen table<string, true> by kind and value: many arguments may name one file
+---@field count integer number of values checked
 ---@field bytes integer of paths
----@field marked table<string, true>? files whose buffers the person marked; looked up when there is a path
----@field names table<string, mcp-tools.KeyKinds> what each name says
+---@field marked table<string, true>? files whose buffers the user marked as sensitive; set with the first path
+---@field names table<string, mcp-tools.KeyKinds> by argument name
 ---@field walked mcp-tools.Walked?
----@field bundled boolean? it is a bundled tool, which takes buffer 0 for the file beside a terminal or float
+---@field bundled boolean? for a bundled tool, where buffer 0 is the file beside a terminal or float
 
 ---@param targets mcp-tools.CallTargets
 ---@param given string
 ---@return mcp-tools.CallTarget
 local function target_of_path(targets, given)
-  local function unknown(bad)
+  local function rejected(bad)
     return { given = given:sub(1, MAX_SHOWN), bad = bad, sensitive = true }
   end
   if #given > MAX_GIVEN then
-    return unknown(paths.TOO_LONG)
+    return rejected(paths.TOO_LONG)
   end
   local plain, doubtful = paths.from_uri(given)
   if plain:find('%z') then
-    return unknown('a path with a NUL byte')
+    return rejected('a path with a NUL byte')
   end
   targets.walked = targets.walked or paths.walked()
   local path, bad = paths.resolve(plain, targets.walked)
   if bad then
-    return unknown(bad)
+    return rejected(bad)
   end
   targets.marked = targets.marked or buffer_kind.marked()
   local without = doubtful and paths.from_uri(given:match('^[^#?]*')) or plain
@@ -210,7 +210,7 @@ end
 ---@return mcp-tools.CallTarget?
 local function target_of_buffer(targets, bufnr)
   if type(bufnr) ~= 'number' or not vim.api.nvim_buf_is_valid(bufnr) then
-    return nil -- the tool says so better
+    return nil -- the tool has the better error message
   end
   bufnr = bufnr == 0 and vim.api.nvim_get_current_buf() or bufnr
   local kind, name = buffer_kind.kind(bufnr)
@@ -232,11 +232,11 @@ local function target_of_buffer(targets, bufnr)
   return target
 end
 
---- Resolves `.` and `..` by the text alone, as many programs do before they open a path: `a\n/../b` is `b`. Works from
---- the end, so that it stops early at a text that cannot be a path.
+--- Resolves `.` and `..` in the text, as many programs do before they open a path: `a\n/../b` is `b`. Works from the
+--- end, so that it stops early if the text cannot be a path.
 ---@param text string
----@return string? path nil if no file can have it
----@return integer dropped bytes of the names that are not in it
+---@return string? path nil if it cannot be a path
+---@return integer dropped bytes of the names that were removed
 local function collapsed(text)
   local names, kept, up, dropped = {}, 0, 0, 0
   for name in text:reverse():gmatch('[^/]+') do
@@ -254,8 +254,8 @@ local function collapsed(text)
   return top .. table.concat(names, '/'):reverse(), dropped
 end
 
---- Does the value of an argument that may hold anything look like a path? No other value reaches a file outside the
---- project or a sensitive one.
+--- Returns whether a value of the kind `maybe` looks like a path. Other values cannot reach a sensitive file or one
+--- outside the project.
 ---@param targets mcp-tools.CallTargets
 ---@param given string
 ---@return boolean
@@ -283,7 +283,7 @@ end
 ---@param kind mcp-tools.NameKind
 ---@param value any
 local function add(targets, kind, value)
-  if kind == 'buffer' and type(value) == 'string' then -- its name, or its number as a text
+  if kind == 'buffer' and type(value) == 'string' then -- its name, or its number as a string
     value = tonumber(value) or value
     kind = type(value) == 'string' and 'maybe' or kind
   end
@@ -304,7 +304,7 @@ local function add(targets, kind, value)
     end
   elseif type(value) == 'string' and value ~= '' then
     if not targets.bundled and (value:find('^%s') or value:sub(-1):find('%s')) then
-      add(targets, kind, trim(value)) -- a server may remove the white space
+      add(targets, kind, trim(value)) -- a mounted server may trim it
     end
     local scheme = (kind == 'uri' or kind == 'url') and value:match('^(%a[%w+.-]*):')
     local is_file = scheme and scheme:lower() == 'file'
@@ -324,59 +324,59 @@ end
 ---@return string? bad
 local function too_much(targets)
   if #targets.list > MAX_TARGETS or targets.count > MAX_VALUES then
-    return ('more than %d, too many to judge'):format(MAX_TARGETS)
+    return ('more than %d, too many to check'):format(MAX_TARGETS)
   elseif targets.bytes > MAX_BYTES then
-    return ('with more than %d bytes, too many to judge'):format(MAX_BYTES)
+    return ('with more than %d bytes, too many to check'):format(MAX_BYTES)
   end
 end
 
---- A key that is a path or URI itself, by its look: tools take maps from files to what is done with them. One that may
---- be any name counts when there is such a file, or when it would be sensitive.
+--- Returns whether a key is itself a path or URI, because some arguments map files to actions. A key that could be any
+--- name is one if such a file exists or it would be sensitive.
 ---@param key string
 ---@return 'uri'?
 local function kind_of_key(key)
   if key:find('^/[^/]+/') or key:find('^~[^/]*/') or key:find('%.%./') or key:lower():find('^file:') then
     return 'uri'
   elseif key:find('/', 1, true) and key:find('[^/.]') and #key <= paths.MAX_PATH and uv.fs_lstat(key) then
-    return 'uri' -- a folder on the way may be a link
+    return 'uri' -- a directory in it may be a symlink
   end
   local path = #key <= paths.MAX_PATH and sensitive.is_sensitive(key) and paths.resolve(key)
   return path and sensitive.is_sensitive(path) and 'uri' or nil
 end
 
-local NONE = {}
+local NO_KINDS = {}
 ---@type table<string, mcp-tools.KeyKinds>
 local PLAIN = {}
 for _, kind in ipairs({ 'path', 'maybe', 'uri', 'url', 'buffer' }) do
   PLAIN[kind] = { kind = kind }
 end
 
---- What a name says. The same ones come again and again, in each item of a list.
+--- Returns the kinds of a name. Cached, because every item of a list has the same names.
 ---@param targets mcp-tools.CallTargets
 ---@param key any
 ---@return mcp-tools.KeyKinds
 local function kinds_of(targets, key)
   if type(key) ~= 'string' then
-    return NONE
+    return NO_KINDS
   end
   local known = targets.names[key]
   if not known then
     local kind, is_plain = kind_of(key)
     local itself = not is_plain and kind_of_key(key) or nil
-    known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NONE
+    known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NO_KINDS
     targets.names[key] = known
   end
   return known
 end
 
---- Values inside an object below a name that means files, such as `path = { value = … }`, whatever their own names are.
+--- Kinds of the values in an object whose name means files, such as `path = { value = … }`.
 ---@type table<mcp-tools.NameKind, mcp-tools.NameKind>
 local BELOW = { path = 'maybe', maybe = 'maybe', uri = 'url', url = 'url', buffer = 'buffer' }
 
 ---@param targets mcp-tools.CallTargets
 ---@param value table
----@param above? mcp-tools.NameKind what the names above this table say
----@param keys? mcp-tools.NameKind what they say of its keys
+---@param above? mcp-tools.NameKind kind of the values, from the names above this table
+---@param keys? mcp-tools.NameKind kind of the keys, likewise
 local function collect(targets, value, above, keys)
   for key, item in pairs(value) do
     if too_much(targets) then
@@ -400,9 +400,9 @@ local function collect(targets, value, above, keys)
   end
 end
 
---- The file that a resource of a mounted server is. Other servers have schemes of their own for files, so that any URI
---- is judged by its text, too.
----@param uri string as the server has it
+--- Returns the files that a resource of a mounted server names. Servers use their own schemes for files, so the text
+--- of every URI is checked, too.
+---@param uri string the server's own URI
 ---@param params table<string, string> values of its template's variables
 ---@return mcp-tools.CallTarget[]
 function M.of_resource(uri, params)
@@ -420,9 +420,9 @@ function M.of_resource(uri, params)
   return list
 end
 
---- Every file and buffer that arguments name.
+--- Returns every file and buffer that the arguments name.
 ---@param args table
----@param bundled? boolean they are those of a bundled tool
+---@param bundled? boolean whether they are for a bundled tool
 ---@return mcp-tools.CallTarget[] sorted
 function M.by(args, bundled)
   local targets = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, bundled = bundled }

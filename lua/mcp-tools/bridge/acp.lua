@@ -1,5 +1,5 @@
---- Ways for an agent to reach this editor's bridge: the relay over stdio, and entries for the Agent Client Protocol
---- (`session/new`, `mcpServers`).
+--- How an agent reaches this editor's bridge: the relay over stdio, and MCP server entries for the Agent Client
+--- Protocol (`session/new`, `mcpServers`).
 
 local current = require('mcp-tools.bridge.current')
 local errors = require('mcp-tools.errors')
@@ -9,28 +9,28 @@ local M = {}
 
 local NAME = 'nvim-tools'
 
---- Variables by which the relay finds the instance file, which has the token; agents do not hand down all of theirs.
-local PLACES = { 'XDG_RUNTIME_DIR', 'XDG_STATE_HOME', 'NVIM_APPNAME' }
+--- Variables that locate the instance file, which has the token; agents do not pass on their whole environment.
+local VARIABLES = { 'XDG_RUNTIME_DIR', 'XDG_STATE_HOME', 'NVIM_APPNAME' }
 
 ---@class mcp-tools.bridge.Relay
 ---@field command string
 ---@field args string[]
 ---@field env table<string, string>
 
---- A program that relays MCP on its stdin and stdout to this editor's bridge. It runs isolated (`-I`), since agents
---- start it in the project's directory, and takes the token from the instance file of this editor.
----@return mcp-tools.bridge.Relay? relay nil with `bridge.command`, where no Python is known
+--- Returns the command that relays MCP between its stdin and stdout and this editor's bridge. It runs isolated (`-I`)
+--- because agents start it in the project's directory, and takes the token from this editor's instance file.
+---@return mcp-tools.bridge.Relay? relay nil with `bridge.command`, which does not name a Python
 function M.relay()
-  local prepared = current.prepared
-  if not prepared or prepared.source == 'command' then
+  local launch = current.launch
+  if not launch or launch.source == 'command' then
     return nil
   end
   local env = vim.empty_dict() --[[@as table<string, string>]]
-  for _, name in ipairs(PLACES) do
+  for _, name in ipairs(VARIABLES) do
     env[name] = vim.env[name]
   end
   return {
-    command = vim.fn.exepath(prepared.spec.command[1]),
+    command = vim.fn.exepath(launch.spec.command[1]),
     args = { '-I', project.python_package(), 'stdio', '--instance', tostring(vim.uv.os_getpid()) },
     env = env,
   }
@@ -54,7 +54,7 @@ local function stdio()
     return nil
   end
   local env = {}
-  for _, name in ipairs(PLACES) do
+  for _, name in ipairs(VARIABLES) do
     table.insert(env, relay.env[name] and { name = name, value = relay.env[name] })
   end
   return { name = NAME, command = relay.command, args = relay.args, env = env }
@@ -62,7 +62,7 @@ end
 
 local ENTRIES = { http = http, stdio = stdio }
 
---- The entry.
+--- Returns the entry for a transport.
 ---@param transport string
 ---@return table? entry
 ---@return mcp-tools.Error? err
@@ -72,11 +72,11 @@ function M.entry(transport)
     local text = 'transport: must be "http" or "stdio", got "%s"'
     return nil, errors.new('validation_error', text:format(tostring(transport)))
   elseif not endpoint then
-    return nil, errors.new('busy', 'the bridge is not ready; start() or :McpTools start starts it')
+    return nil, errors.new('busy', 'the bridge is not ready; start it with start() or :McpTools start')
   end
   local entry = make(endpoint)
   if not entry then
-    local text = 'transport: with the option bridge.command only "http" is known'
+    local text = 'transport: must be "http" with the option bridge.command'
     return nil, errors.new('validation_error', text)
   end
   return entry

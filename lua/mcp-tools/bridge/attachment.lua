@@ -1,4 +1,4 @@
---- What the bridge says about itself: its hello, its reports, the loss of its channel.
+--- Handles what the bridge reports: its hello, later reports, and the loss of its channel.
 
 local current = require('mcp-tools.bridge.current')
 local identity = require('mcp-tools.instances.identity')
@@ -11,139 +11,140 @@ local M = {}
 local UNAFFECTED = '. Clients connected by :McpTools connect are not affected, except over HTTP: those need the new'
   .. ' token (:McpTools endpoint). Or set bridge.port to a free port'
 
----@class mcp-tools.bridge.Hello what the bridge tells when it attaches
+---@class mcp-tools.bridge.Hello sent by the bridge when it attaches
 ---@field pid integer
 ---@field port integer
 ---@field wanted_port integer
----@field port_holder 'none'|'ours'|'stranger' who had the wanted port
----@field launch? string what this editor gave to the process that it started; nil before 0.2
+---@field port_holder 'none'|'ours'|'stranger' the process that had the wanted port
+---@field launch? string the key of the start; nil if the process does not report it
 ---@field versions table<string, string>
 
---- The process is gone: forget what was true for it alone.
+--- Forgets the state of the ended process.
 function M.reset()
-  local said = current.said
-  said.channel, said.hello, said.port, said.sessions, said.endpoints = nil, {}, nil, nil, nil
-  said.integrations = nil
+  local reported = current.reported
+  reported.channel, reported.hello, reported.port, reported.sessions, reported.endpoints = nil, {}, nil, nil, nil
+  reported.integrations = nil
 end
 
---- A new token when a stranger had our port and may have been sent the old one.
+--- Makes a new token if a foreign process had our port and may have received the old one.
 ---@param info mcp-tools.bridge.Hello
 ---@return string?
 local function new_token(info)
-  local said, mine = current.said, current.prepared.identity
+  local reported, own_identity = current.reported, current.launch.identity
   local wanted = info.wanted_port
   if info.port_holder ~= 'stranger' then
-    said.note = nil
-    identity.served(mine, info.port)
+    reported.note = nil
+    identity.served(own_identity, info.port)
     return nil
   end
-  local is_new = mine.kept_from == wanted or mine.token == current.adopted
+  local is_new = own_identity.kept_from == wanted or own_identity.token == current.adopted
   current.adopted = nil
   if is_new then
-    -- The token was made because of it, or just now because of another port.
-    local text = 'another program uses port %d, so the bridge listens on %d; set bridge.port to a free port'
+    -- The token was already replaced because of this port, or just now because of another one.
+    local text = 'another process uses port %d, so the bridge listens on %d; set bridge.port to a free port'
     notify.once('port', 'warn', text:format(wanted, info.port))
     return nil
   end
-  local ok, err = identity.renew_token(mine, wanted)
+  local ok, err = identity.renew_token(own_identity, wanted)
   if not ok then
-    error(err, 0) -- better no bridge than one behind a token that a stranger may know
+    error(err, 0) -- no bridge may run with a token that a foreign process may know
   end
-  local text = 'another program uses port %d and may have seen the token: the bridge listens on %d with a new token'
-  said.note = text:format(wanted, info.port)
-  notify.warn(said.note .. UNAFFECTED)
-  return mine.token
+  local text = 'another process uses port %d and may know the token: the bridge listens on %d with a new token'
+  reported.note = text:format(wanted, info.port)
+  notify.warn(reported.note .. UNAFFECTED)
+  return own_identity.token
 end
 
---- A bridge has attached (rpc/, `hello`).
+--- Handles the attachment of a bridge (`hello`).
 ---@param channel integer
 ---@param info mcp-tools.bridge.Hello
----@return string? token a new one
+---@return string? token a new one for the bridge
 function M.attached(channel, info)
   local process = current.supervisor.process
-  local ours = process and info.launch == current.prepared.launch
+  local ours = process and info.launch == current.launch.key
   if process and info.launch == nil then
-    -- An older bridge, of `bridge.command`, does not report it; that program may be a wrapper, with another pid.
-    ours = process.pid == info.pid or current.prepared.source == 'command'
+    -- A bridge from `bridge.command` may not report the key; the command may be a wrapper with another pid.
+    ours = process.pid == info.pid or current.launch.source == 'command'
   end
   if not ours then
     log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
     project.fix(project.root())
     return nil
   end
-  local said = current.said
-  said.channel, said.hello, said.port = channel, info, info.port
+  local reported = current.reported
+  reported.channel, reported.hello, reported.port = channel, info, info.port
   return new_token(info)
 end
 
+--- Handles the loss of a channel.
 ---@param channel integer
 function M.detached(channel)
-  if current.said.channel == channel then
-    current.said.channel = nil
+  if current.reported.channel == channel then
+    current.reported.channel = nil
     current.changed()
   end
 end
 
---- A client has connected: the bridge of this project loads the MCP SDK when it starts next time.
-function M.client_seen()
-  if current.prepared then
-    identity.connected(current.prepared.identity)
+--- Records that a client has connected: the next bridge of this project loads the MCP SDK at its start.
+function M.client_connected()
+  if current.launch then
+    identity.connected(current.launch.identity)
   end
 end
 
 ---@type table<string, fun(data: table)>
 local reports = {
   listening = function(data)
-    current.said.port = data.port
-    identity.served(current.prepared.identity, data.port)
-    log.info('the bridge listens on port %d as well', data.port)
+    current.reported.port = data.port
+    identity.served(current.launch.identity, data.port)
+    log.info('the bridge also listens on port %d', data.port)
     current.publish()
     current.changed()
   end,
   port_taken = function(data)
-    local mine, port = current.prepared.identity, data.port
-    local stored = identity.load(mine.root)
-    if not stored or stored.token ~= mine.token or stored.kept_from == port then
-      return -- another editor has made a new token, or this one when its bridge attached
+    local own_identity, port = current.launch.identity, data.port
+    local stored = identity.load(own_identity.root)
+    if not stored or stored.token ~= own_identity.token or stored.kept_from == port then
+      return -- the token was already replaced, by another editor or when this bridge attached
     end
-    local ok, err = identity.renew_token(stored, port) -- whoever watches the file restarts its bridge
-    local text = ok and 'another program uses port %d and may have seen the token: a new one was made'
-      or 'another program uses port %d and may have seen the token, but a new one cannot be made: %s'
+    local ok, err = identity.renew_token(stored, port) -- editors that watch the file restart their bridges
+    local text = ok and 'another process uses port %d and may know the token, so it was replaced'
+      or 'another process uses port %d and may know the token, but it cannot be replaced: %s'
     notify.warn(text:format(port, err) .. (ok and UNAFFECTED or ''))
   end,
   endpoints = function(data)
-    current.said.endpoints = { open = data.open or {}, failed = data.failed or {} }
+    current.reported.endpoints = { open = data.open or {}, failed = data.failed or {} }
     current.changed()
   end,
   integrations = function(data)
-    current.said.integrations = data.servers or {}
+    current.reported.integrations = data.servers or {}
     current.changed()
   end,
   sessions = function(data)
-    current.said.sessions = data
+    current.reported.sessions = data
     if data.count > 0 then
-      M.client_seen()
+      M.client_connected()
     end
     current.changed('clients')
   end,
   blocked = function(data)
-    current.said.blocked = data
-    log.warn('the editor kept a call waiting too long, in mode "%s"', tostring(data.mode))
+    current.reported.blocked = data
+    log.warn("the editor kept a call waiting too long, in mode '%s'", tostring(data.mode))
   end,
 }
 
---- The bridge tells what it sees (rpc/, `report`).
----@param kind string
+--- Handles a report of the bridge (`report`).
+---@param name string
 ---@param data table
----@param channel? integer whose
-function M.reported(kind, data, channel)
-  local handler = reports[kind]
-  if channel ~= current.said.channel then
-    log.debug('a bridge that this editor has not started reports %s', tostring(kind))
+---@param channel? integer of the bridge
+function M.reported(name, data, channel)
+  local handler = reports[name]
+  if channel ~= current.reported.channel then
+    log.debug("a bridge that this editor has not started reports '%s'", tostring(name))
   elseif handler then
     handler(data)
   else
-    log.debug('the bridge reports %s, which this version does not know', tostring(kind))
+    log.debug("the bridge reports '%s', which is unknown", tostring(name))
   end
 end
 

@@ -1,32 +1,31 @@
---- Autostart: whether the bridge starts automatically, and when. Editors that live for one message or one page must not
---- pay for a bridge.
+--- Decides whether and when the bridge starts automatically. Editors that open for one message or page start none.
 
 local config = require('mcp-tools.config')
 
 local M = {}
 
--- ms; the first screen is drawn before we do anything.
+-- In ms; the first screen is drawn before that.
 local DELAY = 10
 
 local SHORT_LIVED = { 'gitcommit', 'gitrebase', 'gitsendemail', 'hgcommit', 'jj', 'jjdescription', 'svn', 'man' }
 
---- Why this editor is short-lived.
+--- Returns why this editor is short-lived.
 ---@return string?
 local function purpose()
   if vim.env.NVIM and vim.env.NVIM ~= '' then
-    return 'this editor runs inside another Neovim'
+    return 'this Neovim runs inside another Neovim'
   elseif vim.wo.diff then
-    return 'this editor was started to show differences'
+    return 'this Neovim was started to show differences'
   elseif vim.list_contains(SHORT_LIVED, vim.bo.filetype) then
-    return ('this editor was started for one %s buffer'):format(vim.bo.filetype)
+    return ('this Neovim was started for one %s buffer'):format(vim.bo.filetype)
   end
 end
 
-local decided ---@type { reason: string? }? at the start; later other windows and files are shown
+local decided ---@type { reason: string? }? made at start-up, as the shown buffers change later
 
---- Why the bridge does not start by itself here; nil when it does.
+--- Returns why the bridge does not start automatically; nil if it does.
 ---@return string?
-function M.hindrance()
+function M.blocker()
   if not config.is_setup() then
     return config.refusal() and 'setup() was refused' or 'setup() was not called'
   elseif config.get('bridge.autostart') == false then
@@ -38,15 +37,15 @@ function M.hindrance()
   return purpose()
 end
 
---- Starts the bridge once there is a UI, at once when there is one.
+--- Starts the bridge as soon as there is a UI.
 ---@param start fun()
 function M.run(start)
   local group = vim.api.nvim_create_augroup('mcp-tools.autostart', {})
   local function begin()
     vim.defer_fn(function()
       decided = { reason = purpose() }
-      if not M.hindrance() then
-        require('mcp-tools.bridge.first_time').tell() -- start-up cost
+      if not M.blocker() then
+        require('mcp-tools.bridge.first_time').show_hint() -- start-up cost
         start()
       end
     end, DELAY)

@@ -1,4 +1,4 @@
---- Waiting for an installation that somebody else runs.
+--- Waits for an installation of the Python environment by another process.
 
 local log = require('mcp-tools.log')
 local interpreter = require('mcp-tools.bridge.interpreter')
@@ -7,16 +7,15 @@ local uv = vim.uv
 
 local M = {}
 
--- ms; looked at by libuv's own threads, and only by an editor whose bridge cannot start.
+-- Interval of the checks in ms. They run in libuv's threads, and only while the bridge cannot start.
 local INTERVAL = 1000
--- ms until the first look, and nothing is told before: a build step that was started with this editor needs a moment
--- until it can be seen.
+-- Delay of the first check in ms: a build step that started together with this editor is not visible at once.
 local GRACE = 1500
 
 local timer ---@type uv.uv_timer_t?
 
---- Nobody waits any more.
-function M.forget()
+--- Stops waiting.
+function M.cancel()
   if timer then
     timer:stop()
     timer:close()
@@ -24,31 +23,31 @@ function M.forget()
   end
 end
 
---- Calls `built` once, when the environment fits this version of the plugin; `hindered` when it was looked at before.
----@param built fun()
----@param hindered fun(fault: mcp-tools.bridge.PythonFault)
-function M.await(built, hindered)
-  M.forget()
+--- Calls `on_built` once when the environment fits this version of the plugin, and `on_fault` for each check that finds
+--- a change but no such environment.
+---@param on_built fun()
+function M.await(on_built, on_fault)
+  M.cancel()
   local waiting = assert(uv.new_timer())
   timer = waiting
-  -- The stamp is what an installation writes last. (A watch would miss one that is written before its first look.)
+  -- An installation writes the stamp last. (A file watch would miss a stamp written before it starts.)
   local dir = interpreter.environment_dir()
   local stamp, note = vim.fs.joinpath(dir, '.lock-hash'), dir .. '.lock'
   local seen
-  local under_way = false -- then it may end without a word
+  local under_way = false -- an installation that is running may end without a change of these files
 
-  local look = vim.schedule_wrap(function()
+  local check = vim.schedule_wrap(function()
     if timer ~= waiting then
       return
     end
     local fault = interpreter.environment_fault()
     if fault then
       under_way = fault.under_way == true
-      return hindered(fault)
+      return on_fault(fault)
     end
     log.info('the Python environment has been built')
-    M.forget()
-    built()
+    M.cancel()
+    on_built()
   end)
 
   ---@param stat? uv.fs_stat.result
@@ -62,7 +61,7 @@ function M.await(built, hindered)
         local now = version(stamped) .. version(noted)
         if under_way or now ~= seen then
           seen = now
-          look()
+          check()
         end
       end)
     end)

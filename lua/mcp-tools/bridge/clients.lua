@@ -1,4 +1,4 @@
---- Configuration of AI clients: runs the command `mcp-tools`, which knows their files and formats.
+--- Runs the command `mcp-tools`, which reads and changes the configuration of AI clients.
 
 local interpreter = require('mcp-tools.bridge.interpreter')
 local process = require('mcp-tools.editor.process')
@@ -7,17 +7,17 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
---- ms; starting Python takes a tenth of a second, asking git whether it has a file a little more.
+--- In ms. Starting Python takes about 100 ms, and git is asked about each file.
 local TIMEOUT = 20000
 
---- Names of all clients; `client_config/known.py` has the rest.
+--- Names of all clients, for completion; the rest is in `client_config/known.py`.
 M.NAMES = vim.split(
   'amp claude-code codex continue-dev copilot-cli crush cursor gemini-cli goose opencode qwen-code vscode windsurf zed',
   ' '
 )
 
 --- Runs a subcommand of `mcp-tools`.
----@param arguments string[] its name first
+---@param arguments string[] the subcommand and its arguments
 ---@param cb fun(answer: table?, fault: string?)
 function M.run(arguments, cb)
   interpreter.resolve_python(function(runtime, fault)
@@ -32,8 +32,8 @@ function M.run(arguments, cb)
       if result.ok and ok then
         return cb(answer)
       end
-      local said = trim(result.stderr):gsub('^mcp%-tools [%w-]+: ', '')
-      cb(nil, said ~= '' and said or result.fault or 'its answer cannot be read')
+      local message = trim(result.stderr):gsub('^mcp%-tools [%w-]+: ', '')
+      cb(nil, message ~= '' and message or result.fault or 'the answer is not valid JSON')
     end)
   end)
 end

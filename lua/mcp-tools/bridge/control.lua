@@ -1,4 +1,4 @@
---- Start, stop and restart of the bridge, and the installation of what it needs. One bridge per editor.
+--- Starts, stops and restarts the bridge, and installs its environment. One bridge per editor.
 
 local Supervisor = require('mcp-tools.bridge.supervisor')
 local attachment = require('mcp-tools.bridge.attachment')
@@ -19,15 +19,15 @@ local M = {}
 
 ---@class mcp-tools.bridge.StartOpts
 ---@field nvim_socket? string address of this editor; default v:servername
----@field port? integer this time only; 0 = the stable one
+---@field port? integer for this start only; 0 = the project's port
 ---@field on_ready? fun(port: integer)
 ---@field on_stop? fun()
----@field announce? boolean say when it is ready
----@field root? string a folder: from now on the editor stands for the project that it lies in
+---@field announce? boolean show a notification when it is ready
+---@field root? string a directory, whose project the editor serves from now on
 
-local request = {} ---@type mcp-tools.bridge.StartOpts of the last start, as far as a restart repeats it
+local request = {} ---@type mcp-tools.bridge.StartOpts of the last start; a restart repeats it
 local supervisor ---@type mcp-tools.bridge.Supervisor
-local after_earlier ---@type fun()[]? what waits for the end of the bridge that an earlier load of the plugin had
+local after_earlier ---@type fun()[]? starts that wait for the end of the bridge from an earlier load of the plugin
 
 ---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
 local function prepare(done)
@@ -38,7 +38,7 @@ local function prepare(done)
     return
   end
   launch.prepare(request, function(prepared, fault)
-    current.prepared, current.fault = prepared, fault
+    current.launch, current.fault = prepared, fault
     if prepared then
       project.fix(prepared.identity.root)
     end
@@ -46,37 +46,37 @@ local function prepare(done)
   end)
 end
 
---- The environment that was missing is there.
-local function built()
+--- Starts the bridge after the missing environment was installed.
+local function on_installed()
   if supervisor.state == 'failed' and not install.is_running() then
-    request.announce = true -- the last thing that was said is that it does not run
+    request.announce = true -- the last notification was that the bridge does not run
     M.start(request)
   end
 end
 
---- For who has never had a bridge: what was told at the start of Neovim is no longer on the screen.
+--- Added to an advice for new users: the hint from the start of Neovim is no longer visible.
 local FIRST_STEPS = ' or welcome'
 
---- The environment is still missing; of an installation of this editor's own install.lua has said all.
----@param what mcp-tools.bridge.PythonFault
-local function hindered(what)
+--- Reports that the environment is still missing. An installation by this editor reports its own errors.
+---@param fault mcp-tools.bridge.PythonFault
+local function on_still_missing(fault)
   if supervisor.state ~= 'failed' or install.is_running() or install.last_error() then
     return
   end
-  current.fault, supervisor.last_error = what, what.message
-  if what.under_way then
-    notify.once('bridge', 'info', ('%s; the bridge starts by itself then'):format(what.message))
+  current.fault, supervisor.last_error = fault, fault.message
+  if fault.under_way then
+    notify.once('bridge', 'info', ('%s; the bridge starts automatically afterwards'):format(fault.message))
   else
     local is_new = require('mcp-tools.bridge.first_time').is_now() -- start-up cost
-    notify.once('bridge', 'error', what.message, what.advice .. (is_new and FIRST_STEPS or ''))
+    notify.once('bridge', 'error', fault.message, fault.advice .. (is_new and FIRST_STEPS or ''))
   end
 end
 
 ---@param err string
 local function give_up(err)
-  local fault, prepared = current.fault, current.prepared
+  local fault, prepared = current.fault, current.launch
   if fault and fault.needs_install then
-    await_install.await(built, hindered)
+    await_install.await(on_installed, on_still_missing)
   elseif fault then
     notify.once('bridge', 'error', err, fault.advice)
   else
@@ -88,11 +88,11 @@ end
 
 local stop_watch = function() end
 
---- Restarts the bridge with the token that another editor of the project has made, because a foreign process may know
---- the old one. A restart, so that every client finds out at once and no connection with the old token stays.
+--- Restarts the bridge with a token that another editor of the project has made because a foreign process may know the
+--- old one. With a restart, all clients notice immediately and no connection keeps the old token.
 ---@param token string
 local function adopt(token)
-  log.info('another Neovim has made a new token for this project: the bridge is restarted with it')
+  log.info('another Neovim made a new token for this project; the bridge restarts with it')
   current.adopted = token
   supervisor:restart()
 end
@@ -102,11 +102,11 @@ local function on_state(state)
   stop_watch()
   if state == 'ready' then
     current.fault = nil
-    stop_watch = identity.watch(current.prepared.identity, adopt)
+    stop_watch = identity.watch(current.launch.identity, adopt)
     current.publish()
     current.announce(request.announce)
   else
-    await_install.forget()
+    await_install.cancel()
     attachment.reset()
     instances.remove()
   end
@@ -120,25 +120,25 @@ supervisor = Supervisor.new({
 })
 current.supervisor = supervisor
 
-local leave_watched = false
+local watches_exit = false
 
-local function watch_leave()
-  if leave_watched then
+local function watch_exit()
+  if watches_exit then
     return
   end
-  leave_watched = true
+  watches_exit = true
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.bridge', {}),
     callback = function()
-      await_install.forget()
+      await_install.cancel()
       instances.remove()
-      supervisor:abandon() -- the signal is enough: the bridge also ends when the editor's socket does
+      supervisor:abandon() -- no need to wait: the bridge also ends when the editor closes its socket
     end,
   })
 end
 
---- The person's own callbacks, read when they are due so that a later `setup()` counts.
-local function configured()
+--- Returns callbacks that look up the user's own when they are due, so that a later `setup()` applies.
+local function user_callbacks()
   return {
     on_ready = function(port)
       local fn = config.get('on_ready')
@@ -151,68 +151,68 @@ local function configured()
   }
 end
 
---- The project stays, wherever the person goes: clients are configured for its port and token.
+--- Sets the project. It stays when the working directory changes: clients are configured for its port and token.
 ---@param root? string
-local function move(root)
+local function set_project(root)
   if root then
     project.fix(project.find(root))
   end
 end
 
---- Starts the bridge, or joins the start that is under way: `on_ready` is called in every case.
+--- Starts the bridge, or joins a start in progress; `on_ready` is called in either case.
 ---@param opts? mcp-tools.bridge.StartOpts
 function M.start(opts)
   opts = opts or {}
-  watch_leave()
+  watch_exit()
   if not supervisor:is_wanted() then
     request = { nvim_socket = opts.nvim_socket, port = opts.port, announce = opts.announce }
-    move(opts.root)
+    set_project(opts.root)
     notify.forget('bridge')
-    supervisor:start(configured(), opts)
+    supervisor:start(user_callbacks(), opts)
   else
     supervisor:start(opts)
   end
 end
 
---- Stops the bridge without waiting for it.
----@param cb? fun() when it has ended
+--- Stops the bridge without blocking.
+---@param cb? fun() called when it has ended
 function M.stop(cb)
   supervisor:stop(cb)
 end
 
---- Stops and starts on the same port and token, or for another project. Starts when nothing runs.
+--- Restarts the bridge on the same port and token, or for another project. Starts it if none runs.
 ---@param opts? { announce?: boolean, root?: string }
 function M.restart(opts)
   opts = opts or {}
   request.announce = opts.announce
   if supervisor:is_wanted() then
-    move(opts.root)
+    set_project(opts.root)
     supervisor:restart()
   else
     M.start(vim.tbl_extend('force', request, opts))
   end
 end
 
---- Builds the Python environment, then starts the bridge, or renews the one that runs.
+--- Installs the Python environment, then starts the bridge, or restarts it.
 ---@param opts? mcp-tools.bridge.InstallOpts
 function M.install(opts)
   install.run(opts, function(err)
-    local prepared = current.prepared
+    local prepared = current.launch
     if not err and prepared and prepared.source == 'environment' and supervisor:is_wanted() then
-      supervisor:restart() -- it would load the rest of its modules from the new environment
+      supervisor:restart() -- the old process would load further modules from the new environment
     elseif not err then
-      built()
+      on_installed()
     end
   end)
 end
 
---- Whether the bridge runs or is going to.
+--- Returns whether the bridge runs or will run.
 ---@return boolean
 function M.is_wanted()
   return supervisor:is_wanted()
 end
 
---- The plugin is loaded again: ours takes the place of the bridge that belongs to the modules of before.
+--- Replaces the bridge of an earlier load of the plugin.
 ---@param earlier { is_wanted: (fun(): boolean), stop: fun(cb: fun()) }
 local function replace(earlier)
   local wanted = earlier.is_wanted()
@@ -220,8 +220,8 @@ local function replace(earlier)
   earlier.stop(function()
     local waiting = after_earlier or {}
     after_earlier = nil
-    for _, go_on in ipairs(waiting) do
-      go_on()
+    for _, start in ipairs(waiting) do
+      start()
     end
   end)
   if wanted then

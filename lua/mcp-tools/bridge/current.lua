@@ -1,5 +1,4 @@
---- The bridge of this editor as it is: its process, what it was started from, what it has reported; port, token,
---- endpoint, status; and who is told that it is ready.
+--- State of this editor's bridge: process, launch, reports, port, token, endpoint and status.
 
 local config = require('mcp-tools.config')
 local instances = require('mcp-tools.instances.file')
@@ -8,34 +7,34 @@ local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.instances.project')
 
 ---@class mcp-tools.bridge.Current
----@field supervisor mcp-tools.bridge.Supervisor|{ state: 'stopped', tries: 0 } the latter until the first start
----@field prepared? mcp-tools.bridge.Prepared what the last start was made from
+---@field supervisor mcp-tools.bridge.Supervisor|{ state: 'stopped', tries: 0 } the table before the first start
+---@field launch? mcp-tools.bridge.Launch of the last start
 ---@field fault? mcp-tools.bridge.PythonFault
----@field said mcp-tools.bridge.Said
----@field adopted? string token that another editor has just made, because of which the bridge is restarted
+---@field reported mcp-tools.bridge.Reported
+---@field adopted? string token made by another editor, for which the bridge restarts
 local M = {
   supervisor = { state = 'stopped', tries = 0 },
-  said = { hello = {} },
+  reported = { hello = {} },
 }
 
----@class mcp-tools.bridge.Said what the bridge has told about itself
+---@class mcp-tools.bridge.Reported what the bridge has reported
 ---@field channel? integer
----@field hello mcp-tools.bridge.Hello|{} empty until it has attached
----@field port? integer the one that clients should use
+---@field hello mcp-tools.bridge.Hello|{} empty until the bridge has attached
+---@field port? integer that clients should use
 ---@field sessions? { count: integer, calls: integer, clients: table[] }
----@field blocked? { mode: string, at: integer } the last time the editor kept the bridge waiting
----@field note? string why the token is a new one
----@field integrations? table[] servers of agents that it registers with: `url`, `state`, `fault`
----@field endpoints? mcp-tools.bridge.SaidEndpoints which endpoints of companions are open
+---@field blocked? { mode: string, at: integer } the last time the editor kept a call waiting too long
+---@field note? string why the token was replaced
+---@field integrations? table[] servers of agents with which it registers: `url`, `state`, `fault`
+---@field endpoints? mcp-tools.bridge.ReportedEndpoints of agents
 
----@class mcp-tools.bridge.SaidEndpoints
----@field open string[] names
----@field failed table<string, string> name → why it does not stand
+---@class mcp-tools.bridge.ReportedEndpoints
+---@field open string[] names of agents
+---@field failed table<string, string> name → why the endpoint could not be opened
 
 local listeners = {} ---@type (fun(what: 'clients'?))[]
 
---- Calls `fn` whenever any of this may be another.
----@param fn fun(what: 'clients'?) `clients`: nothing but who is connected
+--- Calls `fn` on every state change.
+---@param fn fun(what: 'clients'?) `clients`: only the list of connected clients changed
 ---@return fun() stop
 function M.on_change(fn)
   table.insert(listeners, fn)
@@ -46,33 +45,33 @@ function M.on_change(fn)
   end
 end
 
---- Something is another now.
+--- Notifies the listeners.
 ---@param what? 'clients'
 function M.changed(what)
   for _, fn in ipairs(listeners) do
-    log.guard('who follows the bridge', fn, what)
+    log.guard('a listener of the bridge', fn, what)
   end
 end
 
---- Whether there is a process, ready or starting.
+--- Returns whether a process is starting or ready.
 ---@return boolean
 function M.is_running()
   return M.supervisor.process ~= nil and M.supervisor.state ~= 'stopping'
 end
 
---- The port that clients reach; nil until the bridge is ready.
+--- Returns the port for clients; nil until the bridge is ready.
 ---@return integer?
 function M.get_port()
-  return M.supervisor.state == 'ready' and (M.said.port or M.supervisor.port) or nil
+  return M.supervisor.state == 'ready' and (M.reported.port or M.supervisor.port) or nil
 end
 
---- The token of the bridge that runs.
+--- Returns the token of the current bridge.
 ---@return string?
 function M.get_auth_token()
-  return M.is_running() and M.prepared and M.prepared.identity.token or nil
+  return M.is_running() and M.launch and M.launch.identity.token or nil
 end
 
---- Where clients on this machine reach a port of the bridge.
+--- Returns the URL of the bridge for clients on this machine.
 ---@param host string
 ---@param port integer
 ---@return string
@@ -80,28 +79,28 @@ local function url_of(host, port)
   return ('http://%s:%d/mcp'):format(host:find(':', 1, true) and ('[%s]'):format(host) or host, port)
 end
 
---- Where clients connect; nil until the bridge is ready.
+--- Returns how clients connect; nil until the bridge is ready.
 ---@return { url: string, token: string, port: integer }?
 function M.endpoint()
-  local port, prepared = M.get_port(), M.prepared
-  return port and { url = url_of(prepared.host, port), token = prepared.identity.token, port = port } or nil
+  local port, launch = M.get_port(), M.launch
+  return port and { url = url_of(launch.host, port), token = launch.identity.token, port = port } or nil
 end
 
-local extras = {} ---@type (fun(): string?)[]
+local announcers = {} ---@type (fun(): string?)[]
 
---- Has something more said whenever the bridge is ready.
+--- Adds text to the message that the bridge is ready.
 ---@param fn fun(): string?
 function M.on_announce(fn)
-  table.insert(extras, fn)
+  table.insert(announcers, fn)
 end
 
---- Brings the instance file up to date.
+--- Updates the instance file.
 function M.publish()
   local endpoint = M.endpoint()
   if endpoint then
     instances.publish({
-      root = M.prepared.identity.root,
-      socket = M.prepared.socket,
+      root = M.launch.identity.root,
+      socket = M.launch.socket,
       url = endpoint.url,
       port = endpoint.port,
       token = endpoint.token,
@@ -110,16 +109,16 @@ function M.publish()
   end
 end
 
---- Says where the bridge listens.
----@param aloud? boolean on the screen; else in the log
-function M.announce(aloud)
+--- Reports that the bridge is ready.
+---@param is_visible? boolean as a notification; otherwise in the log
+function M.announce(is_visible)
   notify.forget('bridge')
   local texts = { ('ready: %s'):format(M.endpoint().url) }
-  for _, extra in ipairs(extras) do
-    table.insert(texts, extra())
+  for _, announcer in ipairs(announcers) do
+    table.insert(texts, announcer())
   end
   local text = table.concat(texts, '; ')
-  if aloud or config.get('bridge.log_level') == 'debug' then
+  if is_visible or config.get('bridge.log_level') == 'debug' then
     notify.info(text)
   else
     log.info('%s', text)
@@ -148,8 +147,9 @@ end
 ---@field blocked? { mode: string, at: integer }
 ---@field note? string
 ---@field identity_file? string
----@field to_do? string what makes it run
+---@field to_do? string how to make it run
 
+--- Returns what the user can do to make the bridge run.
 ---@param state mcp-tools.bridge.State
 ---@return string?
 local function to_do(state)
@@ -157,46 +157,46 @@ local function to_do(state)
     return M.fault and M.fault.advice or 'See :McpTools log; :McpTools start tries again'
   end
   if state == 'stopped' and config.refusal() then
-    return 'Correct these options, then start Neovim again; :checkhealth mcp-tools has a line for each'
+    return 'Correct these options, then restart Neovim; :checkhealth mcp-tools lists each of them'
   end
   return state == 'stopped' and ':McpTools start' or nil
 end
 
---- Why `setup()` was refused, as one line.
+--- Returns why `setup()` was refused, as one line.
 ---@return string?
 local function refusal()
   local text = config.refusal()
   return text and table.concat(vim.split(text, '\n%s+'), ' ') or nil
 end
 
---- Everything that health and `:McpTools status` show of the bridge, but never the token.
+--- Returns everything about the bridge for health and `:McpTools status`; never the token.
 ---@return mcp-tools.bridge.Status
 function M.status()
-  local supervisor, said, prepared = M.supervisor, M.said, M.prepared
-  local endpoint, mine = M.endpoint() or {}, prepared and prepared.identity or {}
-  local versions = said.hello.versions or {}
+  local supervisor, reported, launch = M.supervisor, M.reported, M.launch
+  local endpoint, own_identity = M.endpoint() or {}, launch and launch.identity or {}
+  local versions = reported.hello.versions or {}
   return {
     state = supervisor.state,
     running = M.is_running(),
-    attached = said.channel ~= nil,
+    attached = reported.channel ~= nil,
     url = endpoint.url,
     port = endpoint.port,
-    wanted_port = said.hello.wanted_port or mine.port,
-    port_holder = said.hello.port_holder,
-    root = mine.root,
+    wanted_port = reported.hello.wanted_port or own_identity.port,
+    port_holder = reported.hello.port_holder,
+    root = own_identity.root,
     pid = supervisor.process and supervisor.process.pid,
-    source = prepared and prepared.source,
-    command = prepared and prepared.spec.command,
-    python_version = versions.python or (prepared and prepared.version),
+    source = launch and launch.source,
+    command = launch and launch.spec.command,
+    python_version = versions.python or (launch and launch.version),
     fault = M.fault,
     tries = supervisor.tries,
     last_error = supervisor.last_error,
     refusal = refusal(),
     versions = versions,
-    sessions = said.sessions,
-    blocked = said.blocked,
-    note = said.note,
-    identity_file = mine.path,
+    sessions = reported.sessions,
+    blocked = reported.blocked,
+    note = reported.note,
+    identity_file = own_identity.path,
     to_do = to_do(supervisor.state),
   }
 end

@@ -1,4 +1,4 @@
---- First time: whether this person has never had a bridge, and the one line that they are told then.
+--- The one-time hint for new users.
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
@@ -7,18 +7,18 @@ local project = require('mcp-tools.instances.project')
 
 local M = {}
 
---- Has this person never had a bridge?
+--- Returns whether this user has never run a bridge.
 ---@return boolean
 function M.is_now()
   return not vim.uv.fs_stat(vim.fs.joinpath(project.state_dir(), 'projects'))
 end
 
---- Says where the first steps are, to who has never had a bridge.
-function M.tell()
+--- Shows the hint to a user who has never run a bridge, once.
+function M.show_hint()
   local dir = project.state_dir()
   local file = vim.fs.joinpath(dir, 'welcomed.json')
   if not M.is_now() or vim.uv.fs_stat(file) or notify.has_warned() then
-    return -- a warning stays on the screen; the next start tells
+    return -- a warning must stay visible; the next start shows the hint
   end
   local ok, err = private_files.ensure_dir(dir)
   if ok then
@@ -27,7 +27,7 @@ function M.tell()
   if ok then
     notify.info('new here? :McpTools welcome')
   else
-    log.warn('%s', err) -- not told, or it would be told each time
+    log.warn('%s', err) -- without the file the hint would appear at each start
   end
 end
 

@@ -1,4 +1,4 @@
---- The door to the bridge, read in the start-up of the editor: each function loads the file that it lies in.
+--- Public functions of the bridge; each loads its file when it is first used, which keeps the start-up short.
 
 local global_state = require('mcp-tools.util.global_state')
 
@@ -25,7 +25,7 @@ local FILES = {
   status = 'current',
 }
 
---- Starts the bridge when this editor should have one: once there is a UI, not in short-lived editors.
+--- Starts the bridge once there is a UI, except in short-lived editors.
 function M.autostart()
   require('mcp-tools.bridge.autostart').run(function()
     if not M.is_wanted() then
@@ -35,7 +35,7 @@ function M.autostart()
 end
 
 if global_state.bridge then
-  -- Start-up cost: only a plugin that is loaded again has a bridge by now, which control replaces.
+  -- Start-up cost: a bridge exists here only after the plugin was reloaded; `control` replaces it.
   require('mcp-tools.bridge.control')
 end
 

@@ -1,6 +1,4 @@
---- Installation of the Python environment.
----
---- The only part of the plugin that downloads, and only when it is called.
+--- Installs the Python environment. Only this part of the plugin downloads, and only on request.
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
@@ -10,31 +8,32 @@ local strings = require('mcp-tools.util.strings')
 
 local M = {}
 
--- A slow line may need minutes for 20 MB of packages; after this time something hangs.
+-- In ms; a slow connection may need minutes for 20 MB of packages.
 local TIMEOUT = 15 * 60 * 1000
--- scripts/install-env is written for Python 3.8 and newer.
+-- scripts/install-env supports Python 3.8 and newer.
 local PROBE = 'import sys; sys.exit(sys.version_info < (3, 8))'
 local PROBE_TIMEOUT = 5000
 local CANDIDATES = { 'python3', 'python3.13', 'python3.12', 'python3.11', 'python3.14', 'python' }
 
-local waiting = nil ---@type (fun(err: string?))[]? callbacks of the installation that runs
+local waiting = nil ---@type (fun(err: string?))[]? callbacks of the current installation
 local last_error ---@type string?
 local listeners = {} ---@type fun()[]
 
+--- Returns whether an installation is running.
 ---@return boolean
 function M.is_running()
   return waiting ~= nil
 end
 
---- Why the last installation failed.
+--- Returns why the last installation failed.
 ---@return string?
 function M.last_error()
   return last_error
 end
 
---- Finds a Python that can start the program, which then looks for one that is new enough to build on. The first on
---- PATH may be too old even for that (3.6 on systems that are still supported), or a shim that does not run.
----@param cb fun(path: string?, seen: string[]) on the main loop
+--- Finds a Python that can run scripts/install-env, which then looks for one that is new enough for the environment.
+--- The first on PATH may be too old even for that script, or a shim that does not run.
+---@param cb fun(path: string?, seen: string[]) called on the main loop
 local function find_python(cb)
   local seen = {}
   local probe_opts = { timeout = PROBE_TIMEOUT, cwd = project.plugin_dir() }
@@ -64,6 +63,7 @@ local function find_python(cb)
   try(1)
 end
 
+--- Returns a stream handler that calls `on_line` for each line with text.
 ---@param on_line fun(line: string)
 ---@return fun(err: string?, chunk: string?)
 local function by_line(on_line)
@@ -81,7 +81,7 @@ end
 
 ---@class mcp-tools.bridge.InstallOpts
 ---@field command? string[] instead of scripts/install-env
----@field force? boolean build anew even when it is up to date
+---@field force? boolean rebuild an environment that is up to date
 
 ---@param opts mcp-tools.bridge.InstallOpts
 ---@param cb fun(command: string[]?, err: string?)
@@ -91,10 +91,10 @@ local function find_command(opts, cb)
   end
   find_python(function(python, seen)
     if not python then
-      local here = #seen > 0 and (' (of %s none runs or is new enough)'):format(table.concat(seen, ', ')) or ''
+      local here = #seen > 0 and (' (found %s, but none can be used)'):format(table.concat(seen, ', ')) or ''
       return cb(
         nil,
-        ('install Python 3.11 or newer, then run :McpTools install again: no Python on PATH%s'):format(here)
+        ('no Python on PATH%s; install Python 3.11 or newer, then run :McpTools install again'):format(here)
       )
     end
     local script = vim.fs.joinpath(project.plugin_dir(), 'scripts', 'install-env')
@@ -107,26 +107,26 @@ local function find_command(opts, cb)
   end)
 end
 
---- Calls `fn` whenever there is a new environment.
+--- Calls `fn` after each installation.
 ---@param fn fun()
 function M.on_done(fn)
   table.insert(listeners, fn)
 end
 
---- There is a new environment: all who wait for one hear of it, whoever of them throws.
-function M.tell_done()
+--- Calls all listeners; an error in one does not affect the others.
+function M.notify_done()
   for _, fn in ipairs(vim.list_slice(listeners)) do
-    log.guard('what follows an installation', fn)
+    log.guard('a listener of the installation', fn)
   end
 end
 
 --- Builds or renews the private environment.
 ---@param opts? mcp-tools.bridge.InstallOpts
----@param cb? fun(err: string?) on the main loop, when it has ended; also when one ran already
+---@param cb? fun(err: string?) called on the main loop at the end, also if an installation is already running
 function M.run(opts, cb)
   if waiting then
     table.insert(waiting, cb)
-    notify.info('the installation is under way already')
+    notify.info('an installation is already running')
     return
   end
   waiting = { cb }
@@ -137,10 +137,10 @@ function M.run(opts, cb)
       notify.error('install: ' .. fault)
     else
       notify.info('the Python environment of the bridge is ready')
-      M.tell_done()
+      M.notify_done()
     end
     for _, callback in ipairs(callbacks) do
-      log.guard('what follows an installation', callback, fault)
+      log.guard('a callback of the installation', callback, fault)
     end
   end
   local function show(line)
@@ -151,7 +151,7 @@ function M.run(opts, cb)
       end
     end)
   end
-  show('working, this may take some minutes …')
+  show('running, this may take some minutes …')
   find_command(opts or {}, function(command, err)
     if not command then
       return finish(err)
@@ -159,7 +159,7 @@ function M.run(opts, cb)
     local last_line ---@type string?
     local ok, spawn_err = pcall(vim.system, command, {
       timeout = TIMEOUT,
-      cwd = project.plugin_dir(), -- a project must not provide modules of Python
+      cwd = project.plugin_dir(), -- a project must not provide Python modules
       stdout = by_line(show),
       stderr = by_line(function(line)
         last_line = line:gsub('^install%-env: ', '')
@@ -170,9 +170,9 @@ function M.run(opts, cb)
         if done.code == 0 and done.signal == 0 then
           finish()
         elseif done.signal ~= 0 then
-          finish(last_line or ('ended by signal %d'):format(done.signal))
+          finish(last_line or ('the command was ended by signal %d'):format(done.signal))
         else
-          finish(last_line or ('ended with code %d, see :McpTools log'):format(done.code))
+          finish(last_line or ('the command exited with code %d, see :McpTools log'):format(done.code))
         end
       end)
     end)

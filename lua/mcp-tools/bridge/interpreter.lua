@@ -1,10 +1,8 @@
---- Python interpreter of the bridge.
----
---- Downloads nothing.
+--- Finds the Python interpreter of the bridge. Downloads nothing.
 
 local config = require('mcp-tools.config')
 local project = require('mcp-tools.instances.project')
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
 
@@ -14,28 +12,29 @@ local M = {}
 
 local MINIMUM = { 3, 11 }
 local MINIMUM_TEXT = '3.11'
--- The probe of an interpreter that does not answer (a broken shim, a network drive) must end.
+-- Maximum time in ms for an interpreter to answer; a broken shim or a network drive may never do so.
 local PROBE_TIMEOUT = 5000
 local PROBE = 'import sys; print("%d.%d.%d" % sys.version_info[:3])'
 
 ---@class mcp-tools.bridge.PythonFault
 ---@field message string
----@field advice string the line to run or to write
----@field needs_install? boolean `:McpTools install` mends it
----@field under_way? boolean somebody is at it: wait
+---@field advice string how to fix it: a command to run, or what to write
+---@field needs_install? boolean whether `:McpTools install` fixes it
+---@field under_way? boolean whether an installation is running
 
 ---@class mcp-tools.bridge.Runtime
 ---@field command string[]
 ---@field source 'command'|'python'|'environment' which option, or the private environment
----@field python? string the interpreter, when we chose it
+---@field python? string the interpreter, unless the command is the user's
 ---@field version? string
 
---- The private environment.
+--- Returns the directory of the private environment.
 ---@return string
 function M.environment_dir()
   return vim.fs.joinpath(vim.fn.stdpath('data') --[[@as string]], 'mcp-tools', 'venv')
 end
 
+--- Returns the path of the interpreter in an environment.
 ---@param dir string
 ---@return string
 function M.interpreter(dir)
@@ -43,11 +42,11 @@ function M.interpreter(dir)
   return vim.fs.joinpath(dir, unpack(parts))
 end
 
---- Version of the interpreter that an environment was made from, as its own notes say.
+--- Returns the version of the interpreter from which an environment was made.
 ---@param dir string
 ---@return string?
 function M.environment_version(dir)
-  local text = read_now(vim.fs.joinpath(dir, 'pyvenv.cfg'))
+  local text = read_sync(vim.fs.joinpath(dir, 'pyvenv.cfg'))
   return text and text:match('version[_info]*%s*=%s*(%d[%d.]*)')
 end
 
@@ -60,52 +59,52 @@ end
 ---@type mcp-tools.bridge.PythonFault
 local INSTALL = { advice = 'Run :McpTools install', needs_install = true }
 
--- An installation that takes longer (seconds) hangs, or its note is from before a restart of the machine.
-local LONGEST = 15 * 60
+-- Maximum duration of an installation in s; an older note is of one that hangs, or from before a reboot.
+local MAX_INSTALL_TIME = 15 * 60
 
---- What scripts/install-env has noted of a run that builds the environment, or of one that failed.
+--- Reads the note of scripts/install-env about an installation that is running, or that has failed.
 ---@param dir string
 ---@return mcp-tools.bridge.PythonFault?
-local function installation(dir)
+local function installation_fault(dir)
   local file = dir .. '.lock'
-  local ok, note = pcall(vim.json.decode, read_now(file) or '{}')
+  local ok, note = pcall(vim.json.decode, read_sync(file) or '{}')
   if not ok or type(note) ~= 'table' then
-    return nil -- being written
+    return nil -- the note is being written
   elseif note.failed then
     local text = 'the Python environment of the bridge could not be installed: %s'
     return vim.tbl_extend('error', { message = text:format(note.failed) }, INSTALL)
   elseif type(note.pid) == 'number' then
     local stat = uv.fs_stat(file)
-    if stat and os.time() - stat.mtime.sec < LONGEST and uv.kill(note.pid, 0) == 0 then
+    if stat and os.time() - stat.mtime.sec < MAX_INSTALL_TIME and uv.kill(note.pid, 0) == 0 then
       return {
         message = 'the Python environment of the bridge is being installed',
-        advice = 'The bridge starts by itself when that is done',
+        advice = 'The bridge starts automatically when it is finished',
         needs_install = true,
         under_way = true,
       }
     end
     return vim.tbl_extend('error', {
-      message = 'the installation of the Python environment of the bridge was cut off',
+      message = 'the installation of the Python environment of the bridge was interrupted',
     }, INSTALL)
   end
 end
 
---- What keeps the private environment from being used; nil when it fits the lock of this version of the plugin.
+--- Returns why the private environment cannot be used; nil if it fits this version of the plugin.
 ---@return mcp-tools.bridge.PythonFault?
 function M.environment_fault()
   local dir = M.environment_dir()
-  local folder = project.plugin_dir()
-  local lock = read_now(vim.fs.joinpath(folder, 'requirements.lock'))
-    or read_now(vim.fs.joinpath(folder, 'conf', 'requirements.lock')) -- where LuaRocks puts single files
+  local directory = project.plugin_dir()
+  local lock = read_sync(vim.fs.joinpath(directory, 'requirements.lock'))
+    or read_sync(vim.fs.joinpath(directory, 'conf', 'requirements.lock')) -- LuaRocks puts single files there
   if not lock then
     return {
-      message = 'requirements.lock is missing from ' .. folder,
+      message = 'requirements.lock is missing from ' .. directory,
       advice = 'Install the plugin again with your plugin manager',
     }
   end
-  local stamp = read_now(vim.fs.joinpath(dir, '.lock-hash'))
+  local stamp = read_sync(vim.fs.joinpath(dir, '.lock-hash'))
   local fits = stamp and trim(stamp) == vim.fn.sha256(lock)
-  local run = not fits and installation(dir)
+  local run = not fits and installation_fault(dir)
   if run then
     return run
   elseif not stamp then
@@ -115,15 +114,15 @@ function M.environment_fault()
       message = 'the Python environment of the bridge belongs to another version of the plugin',
     }, INSTALL)
   elseif not uv.fs_access(M.interpreter(dir), 'X') then
-    -- A virtual environment points to the interpreter it was made from; a system upgrade may take that away.
+    -- A virtual environment refers to the interpreter it was made from, which a system upgrade may remove.
     return vim.tbl_extend('error', {
-      message = 'the Python that the environment of the bridge was made from is gone',
+      message = 'the Python interpreter of the environment of the bridge no longer exists',
     }, INSTALL)
   end
 end
 
---- The file of the option `python.packages`; a relative one lies in the folder of the person's configuration.
----@return string? path nil as well where the private environment is not the one that runs tools
+--- Returns the file of the option `python.packages`; a relative path starts at the user's configuration directory.
+---@return string? path nil if tools do not run in the private environment
 function M.packages_file()
   local name = config.get('python.packages')
   if name == nil or config.get('bridge.python') ~= nil then
@@ -137,24 +136,24 @@ function M.packages_file()
   return vim.fs.joinpath(vim.fn.stdpath('config') --[[@as string]], name)
 end
 
---- What keeps the packages of a person from being there as their file says; the bridge does without them.
+--- Returns why the user's packages are not installed as their file says; the bridge runs without them.
 ---@return mcp-tools.bridge.PythonFault?
 function M.packages_fault()
   local name, python, file = config.get('python.packages'), config.get('bridge.python'), M.packages_file()
   if name ~= nil and python ~= nil then
     return {
-      message = 'python.packages is not used, as bridge.python names the Python',
-      advice = ('Install them there: %s -m pip install -r %s'):format(python, name),
+      message = 'python.packages is ignored because bridge.python is set',
+      advice = ('Install the packages there: %s -m pip install -r %s'):format(python, name),
     }
   elseif not file then
     return nil
   end
-  local text = read_now(file)
-  local stamp = read_now(vim.fs.joinpath(M.environment_dir(), '.packages-hash'))
+  local text = read_sync(file)
+  local stamp = read_sync(vim.fs.joinpath(M.environment_dir(), '.packages-hash'))
   if not text then
     return {
       message = ('python.packages: %s cannot be read'):format(file),
-      advice = 'Write that file, or leave the option out',
+      advice = 'Create the file, or remove the option',
     }
   elseif not stamp then
     return vim.tbl_extend('error', { message = ('the packages of %s are not installed'):format(file) }, INSTALL)
@@ -167,7 +166,7 @@ end
 
 local probed = {} ---@type table<string, string> interpreter → version
 
---- Asks an interpreter for its version, without waiting for it.
+--- Asks an interpreter for its version; does not block.
 ---@param python string
 ---@param cb fun(version: string?, err: string?)
 local function probe(python, cb)
@@ -192,6 +191,7 @@ local function probe(python, cb)
   end
 end
 
+--- Checks the interpreter of the option `bridge.python`.
 ---@param python string
 ---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
 local function chosen(python, cb)
@@ -200,13 +200,13 @@ local function chosen(python, cb)
     MINIMUM_TEXT
   )
   if path == '' then
-    return cb(nil, { message = ('bridge.python: %s is no program'):format(python), advice = advice })
+    return cb(nil, { message = ('bridge.python: %s is not executable'):format(python), advice = advice })
   end
   probe(path, function(version, err)
     if not version then
       cb(nil, { message = ('bridge.python: %s does not run: %s'):format(path, err), advice = advice })
     elseif is_old(version) then
-      local text = 'bridge.python: %s is Python %s, too old: the bridge needs %s or newer'
+      local text = 'bridge.python: %s is Python %s, but the bridge needs %s or newer'
       cb(nil, { message = text:format(path, version, MINIMUM_TEXT), advice = advice })
     else
       cb({
@@ -219,7 +219,7 @@ local function chosen(python, cb)
   end)
 end
 
---- Finds the Python of the options or of the private environment. `cb` may be called before this returns.
+--- Finds the interpreter from the options or the private environment. May call `cb` before it returns.
 ---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
 function M.resolve_python(cb)
   local python = config.get('bridge.python')
@@ -240,7 +240,7 @@ function M.resolve_python(cb)
   })
 end
 
---- Finds the command of the bridge. `cb` may be called before this returns.
+--- Finds the command of the bridge. May call `cb` before it returns.
 ---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
 function M.resolve(cb)
   local command = config.get('bridge.command')
@@ -249,10 +249,7 @@ function M.resolve(cb)
   end
   command = type(command) == 'string' and { command } or command
   if #command == 0 or command[1] == '' then
-    return cb(
-      nil,
-      { message = 'bridge.command is empty', advice = 'Name a program in bridge.command, or leave it out' }
-    )
+    return cb(nil, { message = 'bridge.command is empty', advice = 'Set bridge.command to a command, or remove it' })
   end
   cb({ command = vim.list_slice(command), source = 'command' })
 end

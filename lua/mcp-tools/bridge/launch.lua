@@ -1,4 +1,4 @@
---- Launch: what one start of the bridge needs.
+--- Prepares a start of the bridge: command, environment, identity and address.
 
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.instances.identity')
@@ -10,16 +10,16 @@ local M = {}
 
 local IS_WINDOWS = vim.fn.has('win32') == 1
 
----@class mcp-tools.bridge.Prepared
+---@class mcp-tools.bridge.Launch
 ---@field spec mcp-tools.bridge.ProcessSpec
 ---@field identity mcp-tools.bridge.Identity
 ---@field socket string address of this editor
 ---@field host string
 ---@field source 'command'|'python'|'environment'
----@field launch string by which the process of this start is known when it attaches
----@field version? string of Python, when known
+---@field key string by which the process identifies itself when it attaches
+---@field version? string of Python, if known
 
---- A fault for which there is no better advice than to look and try again, unless a package of ours is missing.
+--- Makes a fault with general advice, or to install if a Python module is missing.
 ---@param message string
 ---@param source? 'command'|'python'|'environment'
 ---@return mcp-tools.bridge.PythonFault
@@ -44,7 +44,7 @@ local function environment(runtime, socket, port, launch)
   return {
     NVIM_LISTEN_ADDRESS = socket,
     MCP_PORT = tostring(port),
-    -- A process shows for its whole life what environment it was started with: the token comes by stdin.
+    -- Other processes can read a process's environment, so the token is sent by stdin.
     MCP_TOOLS_TOKEN_STDIN = '1',
     MCP_TOOLS_LAUNCH = launch,
     MCP_AUTH_TOKEN = false,
@@ -53,23 +53,23 @@ local function environment(runtime, socket, port, launch)
     MCP_TOOLS_PORT_FALLBACK = '1',
     MCP_TOOLS_INSTANCE_DIR = instances.dir(),
     MCP_TOOLS_HOST = config.get('bridge.host'),
-    -- What the user exports for another Python must not reach the private one.
+    -- Variables for the user's other Python must not affect the private environment.
     PYTHONPATH = not own and path or false,
     PYTHONHOME = not own and vim.env.PYTHONHOME or false,
     NVIM = false,
   }
 end
 
---- Puts a start together. `done` may be called before this returns.
+--- Prepares a start. May call `done` before it returns.
 ---@param request { nvim_socket?: string, port?: integer }
----@param done fun(prepared: mcp-tools.bridge.Prepared?, fault: mcp-tools.bridge.PythonFault?)
+---@param done fun(prepared: mcp-tools.bridge.Launch?, fault: mcp-tools.bridge.PythonFault?)
 function M.prepare(request, done)
   interpreter.resolve(function(runtime, fault)
     if not runtime then
       return done(nil, fault)
     end
-    local mine, err = identity.load(project.root())
-    if not mine then
+    local own_identity, err = identity.load(project.root())
+    if not own_identity then
       return done(nil, M.fault(err))
     end
     instances.clean()
@@ -81,11 +81,11 @@ function M.prepare(request, done)
       end
       socket = address
     end
-    local port = (request.port or 0) ~= 0 and request.port or mine.port
+    local port = (request.port or 0) ~= 0 and request.port or own_identity.port
     local launch = vim.fn.sha256(('%d %d'):format(vim.uv.os_getpid(), vim.uv.hrtime())):sub(1, 32)
     done({
-      launch = launch,
-      identity = mine,
+      key = launch,
+      identity = own_identity,
       socket = socket,
       host = config.get('bridge.host'),
       source = runtime.source,
@@ -93,8 +93,8 @@ function M.prepare(request, done)
       spec = {
         command = runtime.command,
         env = environment(runtime, socket, port, launch),
-        stdin = mine.token .. '\n',
-        -- `python -m` would look for modules in the working directory first, and that must not be the project.
+        stdin = own_identity.token .. '\n',
+        -- With `python -m`, the working directory may provide modules, so it must not be the project.
         cwd = project.plugin_dir(),
       },
     })

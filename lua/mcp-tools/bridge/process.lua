@@ -1,4 +1,4 @@
---- Process of the bridge, one generation of it.
+--- One process of the bridge.
 
 local log = require('mcp-tools.log')
 
@@ -6,32 +6,32 @@ local uv = vim.uv
 
 ---@class mcp-tools.bridge.ProcessSpec
 ---@field command string[]
----@field env table<string, string|false> added to the editor's environment; false takes a variable out
----@field stdin? string all that it can read there
+---@field env table<string, string|false> added to the editor's environment; false removes a variable
+---@field stdin? string its complete input
 ---@field cwd? string
----@field start_timeout? integer ms until the ready line must have come
----@field stop_grace? integer ms between SIGTERM and SIGKILL
+---@field start_timeout? integer maximum time in ms until the ready line
+---@field stop_grace? integer time in ms between SIGTERM and SIGKILL
 
----@class mcp-tools.bridge.ProcessHandlers all run on the main loop, under xpcall
+---@class mcp-tools.bridge.ProcessHandlers called on the main loop; errors are logged
 ---@field on_ready fun(process: mcp-tools.bridge.Process, port: integer)
----@field on_exit fun(process: mcp-tools.bridge.Process, fault: string?) fault nil: it was asked to end
+---@field on_exit fun(process: mcp-tools.bridge.Process, fault: string?) fault nil: after `stop()`
 
 ---@class mcp-tools.bridge.Process
 ---@field pid integer
 ---@field state 'starting'|'ready'|'stopping'|'exited'
 ---@field port? integer
----@field last_words? string the last line of stderr that tells of a fault
+---@field last_problem? string the last warning or error on stderr
 ---@field started_at integer uv.hrtime()
 local Process = {}
 Process.__index = Process
 
 local READY = '^MCP server listening on port (%d+)%s*$'
--- A cold disk and an antivirus have been seen to take five seconds for a Python with aiohttp.
+-- With a cold disk and a virus scanner, Python with aiohttp can take five seconds.
 local START_TIMEOUT = 20000
 local STOP_GRACE = 3000
--- After its end a process may leave children that hold the pipes open; its last lines come well within this time.
+-- Children of the process may keep the pipes open after its end; its last lines arrive within this time (ms).
 local DRAIN = 500
--- A line longer than this is written in pieces, so that a broken program cannot fill the memory.
+-- A longer line is split, so that the process cannot fill the memory.
 local MAX_LINE = 64 * 1024
 local LEVELS = { DEBUG = 'debug', INFO = 'info', WARN = 'warn', WARNING = 'warn', ERROR = 'error', CRITICAL = 'error' }
 
@@ -51,7 +51,7 @@ local function environment(extra)
   return list
 end
 
---- A function that is fed chunks and calls `emit` for each whole line; call it with nil at the end.
+--- Returns a function that takes chunks, nil at the end, and calls `emit` for each line.
 ---@param emit fun(line: string)
 ---@return fun(chunk: string?)
 local function line_reader(emit)
@@ -89,7 +89,7 @@ local function close(handle)
   end
 end
 
---- Writes all that the program can read. A program that does not read, or has ended, is no fault of ours.
+--- Writes the complete input. Errors are ignored: the process may not read it, or has ended.
 ---@param pipe uv_pipe_t
 ---@param text string
 local function write_all(pipe, text)
@@ -98,7 +98,7 @@ local function write_all(pipe, text)
   end)
 end
 
---- Starts the program.
+--- Starts the process.
 ---@param spec mcp-tools.bridge.ProcessSpec
 ---@param handlers mcp-tools.bridge.ProcessHandlers
 ---@return mcp-tools.bridge.Process? process, string? err
@@ -117,7 +117,7 @@ function Process.spawn(spec, handlers)
     env = environment(spec.env),
     cwd = spec.cwd,
     stdio = { self._stdin, self._stdout, self._stderr },
-    -- A session of its own: suspending the editor does not stop it, and its whole group can be ended.
+    -- Its own session: suspending the editor does not stop it, and the whole process group can be signalled.
     detached = not IS_WINDOWS,
     hide = true,
   }, function(code, signal)
@@ -140,21 +140,21 @@ function Process.spawn(spec, handlers)
   local start_timeout = spec.start_timeout or START_TIMEOUT
   self:_after(start_timeout, function()
     if self.state == 'starting' then
-      self._fault = ('it was not ready within %g s'):format(start_timeout / 1000)
+      self._fault = ('the process was not ready within %g s'):format(start_timeout / 1000)
       self:_signal('sigkill')
     end
   end)
   return self
 end
 
---- Lets go of everything.
+--- Closes all handles.
 function Process:_close()
   for _, handle in pairs({ self._timer, self._stdin, self._stdout, self._stderr, self._handle }) do
     close(handle)
   end
 end
 
---- Runs `fn` on the main loop; an error in it goes to the log and nowhere else.
+--- Runs `fn` on the main loop; errors are only logged.
 ---@param fn function
 ---@param ... any
 function Process:_emit(fn, ...)
@@ -164,7 +164,7 @@ function Process:_emit(fn, ...)
   end)
 end
 
---- A timer that ends with the process.
+--- Starts a timer that replaces the previous one and ends with the process.
 ---@param ms integer
 ---@param fn fun()
 function Process:_after(ms, fn)
@@ -206,11 +206,11 @@ function Process:_stderr_line(line)
   end
   local word, rest = line:match('^(%u+)%s+(.*)$')
   local level = LEVELS[word]
-  -- A line without level goes on with what came before, such as a traceback.
+  -- A line without a level continues the previous one, such as a traceback.
   log[level or self._level or 'warn']('bridge: %s', level and rest or line)
   self._level = level or self._level
   if self._level ~= 'info' and self._level ~= 'debug' then
-    self.last_words = level and rest or line
+    self.last_problem = level and rest or line
   end
 end
 
@@ -235,15 +235,15 @@ function Process:_maybe_finish()
   self:_close()
   local fault = self._fault
   if not fault and not asked then
-    -- Code 0 too: it was told to by somebody else, or took a lost connection for the end of the editor.
+    -- An exit with code 0 is a fault, too: another process stopped it, or it mistook a lost connection for an exit.
     local how = self._exit.signal ~= 0 and ('signal %d'):format(self._exit.signal)
       or ('code %d'):format(self._exit.code)
-    fault = ('it ended with %s%s'):format(how, self.last_words and (': ' .. self.last_words) or '')
+    fault = ('the process ended with %s%s'):format(how, self.last_problem and (': ' .. self.last_problem) or '')
   end
   self:_emit(self._handlers.on_exit, fault)
 end
 
---- Signals the process with all that it has started.
+--- Signals the process group.
 ---@param signal string
 function Process:_signal(signal)
   if self._exit then
@@ -255,7 +255,7 @@ function Process:_signal(signal)
   end
 end
 
---- Asks it to end, and ends it when it does not. Returns at once; `on_exit` follows.
+--- Asks the process to end, and kills it after a delay. Does not block; `on_exit` follows.
 function Process:stop()
   if self.state == 'stopping' or self.state == 'exited' then
     return
@@ -266,13 +266,13 @@ function Process:stop()
     return
   end
   self:_after(self._grace, function()
-    log.warn('bridge: still there %g s after SIGTERM, killed', self._grace / 1000)
+    log.warn('bridge: killed, as it was still running %g s after SIGTERM', self._grace / 1000)
     self:_signal('sigkill')
   end)
 end
 
---- Signals the end and lets go of everything at once, for the end of the editor: an open handle or timer would hold
---- it up for two seconds. No handler is called any more.
+--- Signals the process and closes all handles, for the exit of the editor: an open handle or timer would delay that for
+--- two seconds. Calls no handler afterwards.
 function Process:abandon()
   if self.state == 'exited' then
     return

@@ -1,4 +1,4 @@
---- Supervisor of the bridge: one process after the other, with back-off between restarts.
+--- Supervisor of the bridge: one process at a time, restarted with back-off.
 
 local Process = require('mcp-tools.bridge.process')
 local log = require('mcp-tools.log')
@@ -7,37 +7,37 @@ local timer = require('mcp-tools.util.timer')
 
 ---@alias mcp-tools.bridge.State
 ---| 'stopped' not wanted, nothing runs
----| 'starting' a process runs (or its command is being looked up) and is not ready
+---| 'starting' a process runs, or its command is being looked up
 ---| 'ready' the process listens
----| 'waiting' it crashed, the next try comes
----| 'stopping' not wanted any more, the process is still ending (start() here starts the next one when it is gone)
----| 'failed' given up; `last_error` says why
+---| 'waiting' the process crashed; the next attempt follows
+---| 'stopping' not wanted, the process is ending; `start()` starts the next one after it
+---| 'failed' no further attempts; `last_error` says why
 
 ---@class mcp-tools.bridge.Watcher
 ---@field on_ready? fun(port: integer)
 ---@field on_stop? fun()
 
 ---@class mcp-tools.bridge.SupervisorOpts
----@field launch fun(done: fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)) called before every start
+---@field launch fun(done: fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)) called before each start
 ---@field on_state? fun(state: mcp-tools.bridge.State)
 ---@field on_give_up? fun(err: string)
----@field backoff? integer ms before the first new try, doubled each time
----@field stable? integer ms after which an earlier crash is forgotten
+---@field backoff? integer delay of the first retry in ms, doubled for each further one
+---@field stable? integer time in ms after which earlier crashes are forgotten
 
 ---@class mcp-tools.bridge.Supervisor
 ---@field state mcp-tools.bridge.State
----@field process? mcp-tools.bridge.Process the current generation
+---@field process? mcp-tools.bridge.Process the current one
 ---@field port? integer nil until ready
----@field tries integer restarts since it last ran well
+---@field tries integer restarts since the process last ran stably
 ---@field last_error? string
----@field private _watchers mcp-tools.bridge.Watcher[] of the bridge that runs, or of the next one where none does
----@field private _next mcp-tools.bridge.Watcher[] of the bridge after the one that is ending
+---@field private _watchers mcp-tools.bridge.Watcher[] of the current bridge, or of the next one if none runs
+---@field private _next mcp-tools.bridge.Watcher[] of the bridge that follows the one that is ending
 ---@field private _stop_waiters fun()[]
 local Supervisor = {}
 Supervisor.__index = Supervisor
 
 local MAX_TRIES = 5
--- 0.25, 0.5, 1, 2, 4 s: a bridge that cannot run is reported within eight seconds.
+-- Delays of 0.25, 0.5, 1, 2 and 4 s: a bridge that cannot run is reported within eight seconds.
 local BACKOFF = 250
 local STABLE = 60000
 
@@ -86,11 +86,11 @@ function Supervisor:_clear_timer()
   end
 end
 
---- Calls what somebody else has written: its error goes to the log and to the user, not to us.
+--- Calls a foreign function; logs and shows its error.
 ---@param what string
 ---@param fn? function
 ---@param ... any
-local function call(what, fn, ...)
+local function call_guarded(what, fn, ...)
   local ok, err = true, nil
   if fn then
     ok, err = log.guard(what, fn, ...)
@@ -101,36 +101,36 @@ local function call(what, fn, ...)
 end
 
 ---@param port integer
-function Supervisor:_tell_ready(port)
+function Supervisor:_notify_ready(port)
   for _, watcher in ipairs(vim.list_slice(self._watchers)) do
     local on_ready = watcher.on_ready
     watcher.on_ready = nil
-    call('on_ready', on_ready, port)
+    call_guarded('on_ready', on_ready, port)
   end
 end
 
---- Tells everyone whose bridge this was; those who asked for the next one stay.
----@param later? boolean call them on the next turn of the main loop
-function Supervisor:_tell_stopped(later)
+--- Calls `on_stop` of the ended bridge's watchers; those of the next bridge stay.
+---@param later? boolean call on the next turn of the main loop
+function Supervisor:_notify_stopped(later)
   local ended, waiters = self._watchers, self._stop_waiters
   self._watchers, self._next, self._stop_waiters = self._next, {}, {}
-  local function tell()
+  local function notify_all()
     for _, watcher in ipairs(ended) do
-      call('on_stop', watcher.on_stop)
+      call_guarded('on_stop', watcher.on_stop)
     end
     for _, waiter in ipairs(waiters) do
-      call('stop callback', waiter)
+      call_guarded('stop callback', waiter)
     end
   end
   if later then
-    vim.schedule(tell)
+    vim.schedule(notify_all)
   else
-    tell()
+    notify_all()
   end
 end
 
---- Wants the bridge to run. Every caller's `on_ready` is called once, whoever came first, and its `on_stop` once when
---- the bridge has ended or could not be started.
+--- Starts the bridge if it does not run. Calls each watcher's `on_ready` once when it is ready, and its `on_stop` once
+--- when it has ended or could not start.
 ---@param ... mcp-tools.bridge.Watcher
 function Supervisor:start(...)
   for _, watcher in ipairs({ ... }) do
@@ -140,7 +140,7 @@ function Supervisor:start(...)
   if self.state == 'ready' then
     vim.schedule(function()
       if self.state == 'ready' then
-        self:_tell_ready(self.port)
+        self:_notify_ready(self.port)
       end
     end)
   elseif self.state == 'stopping' then
@@ -157,7 +157,7 @@ function Supervisor:_start_process()
   self:_set('starting')
   self._launch(function(spec, err)
     if generation ~= self._generation then
-      return -- stopped or started anew while the command was looked up
+      return -- stopped or restarted while the command was looked up
     end
     if not spec then
       self:_give_up(err or 'no command')
@@ -173,7 +173,7 @@ function Supervisor:_start_process()
     })
     self.process = process
     if not process then
-      self:_give_up(spawn_err or 'cannot be run')
+      self:_give_up(spawn_err or 'the process cannot be started')
     end
   end)
 end
@@ -189,7 +189,7 @@ function Supervisor:_process_ready(process, port)
   self:_after(self._stable, function()
     self.tries = 0
   end)
-  self:_tell_ready(port)
+  self:_notify_ready(port)
 end
 
 ---@param process mcp-tools.bridge.Process
@@ -203,7 +203,7 @@ function Supervisor:_process_exited(process, fault)
   if self.state == 'stopping' then
     self:_stopped()
   else
-    self:_crashed(fault or 'it ended')
+    self:_crashed(fault or 'the process ended')
   end
 end
 
@@ -216,7 +216,7 @@ function Supervisor:_crashed(fault)
   end
   self.tries = self.tries + 1
   local delay = self._backoff * 2 ^ (self.tries - 1)
-  log.warn('bridge: %s; try %d of %d in %g s', fault, self.tries, MAX_TRIES, delay / 1000)
+  log.warn('bridge: %s; retry %d of %d in %g s', fault, self.tries, MAX_TRIES, delay / 1000)
   self:_set('waiting')
   self:_after(delay, function()
     self:_start_process()
@@ -228,13 +228,13 @@ function Supervisor:_give_up(err)
   self.last_error = err
   self:_set('failed')
   self._on_give_up(err)
-  self:_tell_stopped(true) -- `start()` may still be running
+  self:_notify_stopped(true) -- `start()` may still be running
 end
 
----@param later? boolean tell the watchers on the next turn of the main loop
+---@param later? boolean notify the watchers on the next turn of the main loop
 function Supervisor:_stopped(later)
   self:_set('stopped')
-  self:_tell_stopped(later)
+  self:_notify_stopped(later)
   if self._again then
     self._again = false
     if self.state == 'stopped' then
@@ -244,21 +244,21 @@ function Supervisor:_stopped(later)
   end
 end
 
---- Whether it runs or will: false once `stop()` was called or it gave up.
+--- Returns whether the bridge runs or will run: false after `stop()` or when it gave up.
 ---@return boolean
 function Supervisor:is_wanted()
   return self._again or not vim.list_contains({ 'stopped', 'stopping', 'failed' }, self.state)
 end
 
---- Ends what runs and starts it anew; nobody who watches is told of an end.
+--- Ends the current process and starts the next one; watchers do not get `on_stop`.
 function Supervisor:restart()
   self._next = vim.list_extend(self._watchers, self._next)
   self._watchers = {}
   self:_end(true)
 end
 
---- Wants the bridge to end. Returns at once.
----@param cb? fun() when it has ended
+--- Stops the bridge without blocking.
+---@param cb? fun() called when it has ended
 function Supervisor:stop(cb)
   self._watchers = vim.list_extend(self._watchers, self._next)
   self._next = {}
@@ -266,7 +266,7 @@ function Supervisor:stop(cb)
   self:_end(false)
 end
 
---- Ends what runs at once, for the end of the editor: nobody is told.
+--- Ends the process immediately, for the exit of the editor; calls no watcher.
 function Supervisor:abandon()
   self._generation = self._generation + 1
   self._again, self._watchers, self._next, self._stop_waiters = false, {}, {}, {}
@@ -277,7 +277,8 @@ function Supervisor:abandon()
   self.process, self.port, self.state = nil, nil, 'stopped'
 end
 
----@param again boolean
+--- Ends the current process.
+---@param again boolean whether the next one starts after it
 function Supervisor:_end(again)
   self._again = again
   if self.state == 'stopping' then

@@ -1,4 +1,4 @@
---- The host for assistants that live in this editor: their models see definitions, call tools, and read text.
+--- Exposes tools to AI assistants inside Neovim: lists them for their models, calls them, returns text.
 
 local catalogue = require('mcp-tools.scope.tool_search')
 local core = require('mcp-tools.core')
@@ -14,52 +14,52 @@ local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
---- How many tools each assistant has asked for last, for health.
+--- The number of tools that each assistant got last, for health.
 ---@type table<string, integer>
-M.given = {}
+M.counts = {}
 
 ---@class mcp-tools.AssistantOpts
----@field tools? string|string[] names of groups and tools; all that are on when left out
----@field readonly? boolean only those that change nothing
+---@field tools? string|string[] names of groups and tools (default: all that are on)
+---@field readonly? boolean only tools that change nothing
 
---- A tool as a model is told of it.
----@class mcp-tools.Offered
+--- A tool as an assistant passes it to its model.
+---@class mcp-tools.ExposedTool
 ---@field name string published
 ---@field description string
 ---@field parameters table JSON Schema
----@field extras table of the definition, `hosts.<host>`
+---@field extras table the definition's `hosts.<host>`
 
 ---@class mcp-tools.AssistantHooks
----@field session? string names the conversation: what the person allows for a session is allowed there
+---@field session? string the conversation: approval "for this session" applies to it
 ---@field progress? fun(progress: mcp-tools.Progress)
 ---@field state? fun(state: any) an intermediate result
 ---@field log? fun(level: string, data: any)
 
 ---@class mcp-tools.AssistantHandle
----@field id string of the call
+---@field id string the call
 ---@field cancel fun(self, reason?: 'user'|'session_closed'): boolean
 
 ---@class mcp-tools.AssistantOutcome
 ---@field ok boolean
----@field text string for the model
----@field content table[] the same, as blocks of MCP
----@field value any as the tool gave it
+---@field text string for the model; an error's text as well
+---@field content table[] the same as MCP content blocks
+---@field value any the tool's result
 ---@field error mcp-tools.Error?
 
---- Bytes of a tool's name.
+--- Maximum length of a tool's name in bytes.
 local MAX_NAME = 64
 local OPTIONS = { tools = true, readonly = true }
 
---- Raises for options that do not fit, since who mistypes one would give a model all tools.
+--- Raises an error for an invalid option: with a mistyped one, a model would get all tools.
 ---@param opts table
----@param more? table<string, type|'callable'> others that there are
+---@param more? table<string, type|'callable'> further valid options
 function M.check(opts, more)
   validate('opts', opts, 'table')
   for key, value in pairs(opts) do
     if more and more[key] then
       validate('opts.' .. key, value, more[key])
     elseif not OPTIONS[key] then
-      error(('opts.%s: there is no such option'):format(key), 2)
+      error(('opts.%s: unknown option'):format(key), 2)
     end
   end
   local tools = opts.tools
@@ -75,7 +75,7 @@ function M.check(opts, more)
   end
 end
 
---- What its model sees: less than there is by these options, and by the option `clients`.
+--- Returns the scope of an assistant: its options and the option `clients` restrict the tools.
 ---@param host string
 ---@param opts mcp-tools.AssistantOpts
 ---@return mcp-tools.View?
@@ -89,24 +89,24 @@ local function view_of(host, opts)
 end
 
 ---@type table<string, true>
-local told = {}
+local warned = {}
 
---- Will the services that run models take a tool of this name? One that they refuse would take all others with it.
+--- Returns whether model services accept the name. One invalid name would make them refuse all tools.
 ---@param name string
 ---@return boolean
-local function is_callable(name)
+local function has_valid_name(name)
   local fits = #name <= MAX_NAME and name:find('^[%w_-]+$') ~= nil
-  if not fits and not told[name] then
-    told[name] = true
-    log.warn("assistants do not get the tool '%s': services for models take A-Z a-z 0-9 _ -, and 64 of them", name)
+  if not fits and not warned[name] then
+    warned[name] = true
+    log.warn("assistants do not get the tool '%s': model services allow only 64 characters of A-Z a-z 0-9 _ -", name)
   end
   return fits
 end
 
---- The tools that an assistant's model may call, by name. Loads all definitions that are not loaded yet.
+--- Returns the tools for an assistant's model, by name. Loads all definitions first.
 ---@param host string
 ---@param opts? mcp-tools.AssistantOpts
----@return mcp-tools.Offered[]
+---@return mcp-tools.ExposedTool[]
 function M.offered(host, opts)
   local view = view_of(host, opts or {})
   local registry = core.get().registry
@@ -118,9 +118,9 @@ function M.offered(host, opts)
     list = view and view:filter(list) or list
   end
   list = vim.tbl_filter(function(definition)
-    return is_callable(tool.published_name(definition, registry.prefix()))
+    return has_valid_name(tool.published_name(definition, registry.prefix()))
   end, list)
-  M.given[host] = #list
+  M.counts[host] = #list
   return vim.tbl_map(function(definition)
     return {
       name = tool.published_name(definition, registry.prefix()),
@@ -131,7 +131,8 @@ function M.offered(host, opts)
   end, list)
 end
 
----@param block table as MCP has it
+--- Converts a content block to text.
+---@param block table of MCP
 ---@return string
 local function text_of_block(block)
   if block.type == 'text' then
@@ -144,7 +145,7 @@ local function text_of_block(block)
   return ('[%s, %s: not shown here]'):format(block.type, block.mimeType)
 end
 
---- What a client would get of a result.
+--- Returns the result as a client would get it.
 ---@param outcome mcp-tools.Outcome
 ---@return { content: table[], isError: boolean? }
 local function result_of(outcome)
@@ -194,11 +195,11 @@ local function outcome_of(call)
   return { ok = not result.isError, text = text, content = result.content, value = results.value_of(outcome) }
 end
 
---- Calls a tool for an assistant's model. `cb` runs once, on the main loop, never before this has returned.
+--- Calls a tool for an assistant's model. `cb` runs once on the main loop, always after this function has returned.
 ---@param host string
 ---@param name string published or bare
 ---@param args table
----@param opts mcp-tools.AssistantOpts what `offered` was given
+---@param opts mcp-tools.AssistantOpts those of `offered`
 ---@param hooks mcp-tools.AssistantHooks
 ---@param cb fun(outcome: mcp-tools.AssistantOutcome)
 ---@return mcp-tools.AssistantHandle

@@ -1,4 +1,4 @@
---- Avante as a host: its custom tools, made from the registry.
+--- Custom tools for Avante, made from the registry.
 ---
 --- Follows the README and `AvanteLLMTool` of https://github.com/yetone/avante.nvim.
 
@@ -8,22 +8,22 @@ local json = require('mcp-tools.util.json')
 local M = {}
 
 local HOST = 'avante'
---- What it says to everybody when the person stops a request.
+--- The event that Avante fires when the user stops a request.
 local STOPPED = 'AvanteLLMEscape'
 
 -- Schema -----------------------------------------------------------------------------------------------------------
 
---- What its description of a parameter has a place for, or what says nothing to a model.
-local TOLD = { type = true, title = true, description = true, enum = true, properties = true, required = true }
-TOLD.items, TOLD.additionalProperties = true, true
+--- Schema keywords that Avante can express, or that a model does not need.
+local SHOWN = { type = true, title = true, description = true, enum = true, properties = true, required = true }
+SHOWN.items, SHOWN.additionalProperties = true, true
 
---- What a schema says beyond that, for the description: a model reads it there.
+--- Encodes the other keywords of a schema, for the description.
 ---@param schema table
 ---@return string?
-local function rest_of(schema)
+local function other_keywords(schema)
   local rest = {}
   for key, value in pairs(schema) do
-    if not TOLD[key] or key == 'type' and type(value) ~= 'string' then
+    if not SHOWN[key] or key == 'type' and type(value) ~= 'string' then
       rest[key] = value
     end
   end
@@ -32,17 +32,17 @@ end
 
 local fields_of
 
---- A parameter as Avante describes it.
+--- Converts a parameter to Avante's format.
 ---@param name string
 ---@param schema table|boolean
 ---@param optional boolean
 ---@return table field
 local function field_of(name, schema, optional)
   schema = type(schema) == 'table' and schema or {}
-  local kind, rest = schema.type, rest_of(schema)
+  local json_type, rest = schema.type, other_keywords(schema)
   local field = {
     name = name,
-    type = type(kind) == 'string' and kind or nil,
+    type = type(json_type) == 'string' and json_type or nil,
     description = schema.description or schema.title or name,
     choices = schema.enum,
     optional = optional,
@@ -50,9 +50,9 @@ local function field_of(name, schema, optional)
   if rest then
     field.description = ('%s (JSON Schema: %s)'):format(field.description, rest)
   end
-  if kind == 'object' and schema.properties then
+  if json_type == 'object' and schema.properties then
     field.fields = fields_of(schema)
-  elseif kind == 'array' then
+  elseif json_type == 'array' then
     field.items = field_of('item', schema.items, false)
   end
   return field
@@ -80,7 +80,7 @@ local function line_of(progress)
   return ('%g%s %s'):format(progress.done, of, progress.message or '')
 end
 
---- Runs a tool. Avante waits for `on_complete`; a request that the person has stopped it ends by itself.
+--- Calls a tool. Avante waits for `on_complete`, except for a request that the user has stopped.
 ---@param name string
 ---@param input table
 ---@param opts mcp-tools.AssistantOpts
@@ -102,7 +102,7 @@ local function start(name, input, opts, on_log, on_complete)
     end
   end)
   watch = vim.api.nvim_create_autocmd('User', {
-    group = vim.api.nvim_create_augroup('mcp-tools.callers.avante', { clear = false }), -- `:autocmd!` spares it
+    group = vim.api.nvim_create_augroup('mcp-tools.callers.avante', { clear = false }), -- not affected by `:autocmd!`
     pattern = STOPPED,
     once = true,
     desc = 'mcp-tools: cancel the call',
@@ -114,35 +114,35 @@ local function start(name, input, opts, on_log, on_complete)
 end
 
 local RETURNS = {
-  { name = 'result', description = 'What the tool gave', type = 'string' },
-  { name = 'error', description = 'Why it did not', type = 'string', optional = true },
+  { name = 'result', description = 'The result of the tool', type = 'string' },
+  { name = 'error', description = 'The error message', type = 'string', optional = true },
 }
 
---- Its tools, for `custom_tools` in its `setup()`: give it this function, so that they follow the registry. Whether a
---- call may run is asked by this plugin.
+--- Returns the tools for `custom_tools` in Avante's `setup()`. Pass this function itself, so that they follow the
+--- registry. This plugin asks for approval of each call.
 ---@param opts? mcp-tools.AssistantOpts
 ---@return table[] tools
 function M.tools(opts)
   opts = opts or {}
-  return vim.tbl_map(function(offered)
+  return vim.tbl_map(function(exposed)
     local tool = {
-      name = offered.name,
-      description = offered.description,
-      param = { type = 'table', fields = fields_of(offered.parameters) },
+      name = exposed.name,
+      description = exposed.description,
+      param = { type = 'table', fields = fields_of(exposed.parameters) },
       returns = RETURNS,
-      -- Its README hands in two functions, its types a table of them.
+      -- Avante's README passes two functions, its type annotations a table of them.
       func = function(input, context, on_complete)
         local on_log = context
         if type(context) == 'table' then
           on_log, on_complete = context.on_log, context.on_complete
         end
         if not on_complete then
-          return nil, 'the tool answers later: it needs on_complete'
+          return nil, 'the tool is asynchronous and needs on_complete'
         end
-        start(offered.name, input or vim.empty_dict(), opts, on_log or function() end, on_complete)
+        start(exposed.name, input or vim.empty_dict(), opts, on_log or function() end, on_complete)
       end,
     }
-    return vim.tbl_deep_extend('force', tool, offered.extras)
+    return vim.tbl_deep_extend('force', tool, exposed.extras)
   end, assistant.offered(HOST, opts))
 end
 

@@ -1,4 +1,4 @@
---- CodeCompanion as a host: its tools, made from the registry.
+--- Tools for CodeCompanion, tools from the registry.
 ---
 --- Follows https://codecompanion.olimorris.dev/extending/tools, /extending/extensions and /usage/events.
 
@@ -11,26 +11,27 @@ local M = {}
 
 local HOST = 'codecompanion'
 local GROUP = 'nvim_tools'
---- Options that only this host has.
+--- Options in addition to those of every assistant.
 local OPTIONS = { group = 'string', on_progress = 'callable', on_state = 'callable' }
---- Keys of `interactions.chat.tools` that are no tools.
+--- Keys of `interactions.chat.tools` that are not tools.
 local RESERVED = { groups = true, opts = true }
---- ms between two looks while definitions are still being loaded.
+--- Interval of the checks in ms while definitions are still loading.
 local LOADING_MS = 10
 
 ---@class mcp-tools.CodeCompanionOpts : mcp-tools.AssistantOpts
----@field group? string name of the group of all of them (default "nvim_tools")
+---@field group? string name of the group with all these tools (default "nvim_tools")
 ---@field on_progress? fun(name: string, progress: mcp-tools.Progress)
 ---@field on_state? fun(name: string, state: any) an intermediate result
 
 -- One call ---------------------------------------------------------------------------------------------------------
 
----@type table<integer, table<string, mcp-tools.AssistantHandle>> calls that run, by chat
+---@type table<integer, table<string, mcp-tools.AssistantHandle>> running calls by chat
 local running = {}
 
 local REASONS = { CodeCompanionChatStopped = 'user', CodeCompanionChatClosed = 'session_closed' }
 
---- Ends the calls of a chat with it. CodeCompanion says so by itself only where a request to its model runs.
+--- Cancels the calls of a chat that is stopped or closed. CodeCompanion itself does so only during a request to its
+--- model.
 local function watch_chats()
   vim.api.nvim_create_autocmd('User', {
     group = vim.api.nvim_create_augroup('mcp-tools.callers.codecompanion', {}),
@@ -45,7 +46,7 @@ local function watch_chats()
   })
 end
 
---- Runs a tool for a chat; `cb` is told of it, unless the chat is gone by then.
+--- Calls a tool for a chat. `cb` runs only if the chat still exists.
 ---@param name string
 ---@param args table?
 ---@param opts mcp-tools.CodeCompanionOpts
@@ -53,8 +54,8 @@ end
 ---@param cb fun(outcome: mcp-tools.AssistantOutcome)
 local function start(name, args, opts, chat, cb)
   local function hook(fn)
-    return fn and function(what)
-      fn(name, what)
+    return fn and function(value)
+      fn(name, value)
     end
   end
   if not next(running) then
@@ -79,37 +80,37 @@ local function start(name, args, opts, chat, cb)
   calls[handle.id] = handle
 end
 
----@param output string[]? what `output_cb` was given, of the commands of a tool
+---@param output string[]? argument of `output_cb` for each command of a tool
 ---@return string
-local function last(output)
+local function last_output(output)
   local text = output and output[#output]
   return type(text) == 'table' and table.concat(text, '\n') or tostring(text or '')
 end
 
---- What the chat is told: all of it for the model, a line for the person. What it says of a tool that was rejected or
---- cancelled is its own.
+--- What is added to the chat: the whole result for the model, one line for the user. CodeCompanion itself writes the
+--- texts for a rejected or cancelled tool.
 local OUTPUT = {
   success = function(self, stdout, meta)
-    meta.tools.chat:add_tool_output(self, last(stdout), ('Ran `%s`'):format(self.name))
+    meta.tools.chat:add_tool_output(self, last_output(stdout), ('Ran `%s`'):format(self.name))
   end,
   error = function(self, stderr, meta)
-    local text = last(stderr)
+    local text = last_output(stderr)
     meta.tools.chat:add_tool_output(self, text, ('`%s`: %s'):format(self.name, text:match('[^\n]*')))
   end,
 }
 
 -- The table --------------------------------------------------------------------------------------------------------
 
----@param offered mcp-tools.Offered
+---@param exposed mcp-tools.ExposedTool
 ---@param opts mcp-tools.CodeCompanionOpts
 ---@return table tool as CodeCompanion resolves it
-local function tool_of(offered, opts)
-  local name = offered.name
-  local made = {
+local function tool_of(exposed, opts)
+  local name = exposed.name
+  local tool = {
     name = name,
     schema = {
       type = 'function',
-      ['function'] = { name = name, description = offered.description, parameters = offered.parameters },
+      ['function'] = { name = name, description = exposed.description, parameters = exposed.parameters },
     },
     cmds = {
       function(tools, args, run)
@@ -120,36 +121,36 @@ local function tool_of(offered, opts)
     },
     output = OUTPUT,
   }
-  return vim.tbl_deep_extend('force', made, offered.extras)
+  return vim.tbl_deep_extend('force', tool, exposed.extras)
 end
 
---- Its tools, for `interactions.chat.tools` in its `setup()`. Whether a call may run is asked by this plugin, so
---- CodeCompanion does not ask as well. Loads all definitions; the extension below does that later.
+--- Returns the tools for `interactions.chat.tools` in CodeCompanion's `setup()`. This plugin asks for approval, so
+--- CodeCompanion does not. Loads all definitions at once; the extension below does so later.
 ---@param opts? mcp-tools.CodeCompanionOpts
----@return table tools by name; `groups` has one with all of them
+---@return table tools by name; `groups` has one group with all of them
 function M.tools(opts)
   opts = opts or {}
   assistant.check(opts, OPTIONS)
   local group = opts.group or GROUP
   local found, names = {}, {}
-  for _, offered in ipairs(assistant.offered(HOST, { tools = opts.tools, readonly = opts.readonly })) do
-    local name = offered.name
+  for _, exposed in ipairs(assistant.offered(HOST, { tools = opts.tools, readonly = opts.readonly })) do
+    local name = exposed.name
     if RESERVED[name] then
-      log.warn("CodeCompanion does not get the tool '%s': it has another meaning for that name", name)
+      log.warn("CodeCompanion does not get the tool '%s': the name is reserved", name)
     else
       table.insert(names, name)
       found[name] = {
-        description = offered.description,
+        description = exposed.description,
         callback = function()
-          return tool_of(offered, opts)
+          return tool_of(exposed, opts)
         end,
-        opts = vim.tbl_extend('force', { require_approval_before = false }, offered.extras.opts or {}),
+        opts = vim.tbl_extend('force', { require_approval_before = false }, exposed.extras.opts or {}),
       }
     end
   end
   found.groups = {
     [group] = {
-      description = "The tools of this Neovim: what only the person's running editor knows",
+      description = 'Tools of the running Neovim instance: its buffers, language servers, windows and more',
       tools = names,
       opts = { collapse_tools = true },
     },
@@ -159,34 +160,34 @@ end
 
 -- The extension ----------------------------------------------------------------------------------------------------
 
---- Puts them among the tools that there are, and takes out those that are no more. Others stay as they are.
----@param there table `interactions.chat.tools` of CodeCompanion's configuration
+--- Updates our tools in CodeCompanion's configuration: adds new ones and removes old ones. Other tools stay.
+---@param chat_tools table `interactions.chat.tools`
 ---@param opts mcp-tools.CodeCompanionOpts
----@param ours table<string, table|false> what was put there, by name; false = somebody else's stays
-local function renew(there, opts, ours)
-  local made = M.tools(opts)
-  local groups = made.groups
-  made.groups = nil
+---@param ours table<string, table|false> the tools that were added, by name; false: another plugin has this name
+local function merge(chat_tools, opts, ours)
+  local tools = M.tools(opts)
+  local groups = tools.groups
+  tools.groups = nil
   for name in pairs(ours) do
-    if not made[name] then
-      there[name] = there[name] ~= ours[name] and there[name] or nil
+    if not tools[name] then
+      chat_tools[name] = chat_tools[name] ~= ours[name] and chat_tools[name] or nil
       ours[name] = nil
     end
   end
-  for name, tool in pairs(made) do
-    if there[name] == nil or there[name] == ours[name] then
-      there[name], ours[name] = tool, tool
+  for name, tool in pairs(tools) do
+    if chat_tools[name] == nil or chat_tools[name] == ours[name] then
+      chat_tools[name], ours[name] = tool, tool
     elseif ours[name] ~= false then
       ours[name] = false
-      log.warn("CodeCompanion has a tool '%s' of its own, which stays (option tool_prefix)", name)
+      log.warn("CodeCompanion already has another tool '%s', which stays (see option tool_prefix)", name)
     end
   end
-  there.groups = there.groups or {}
+  chat_tools.groups = chat_tools.groups or {}
   for name, group in pairs(groups) do
     group.tools = vim.tbl_filter(function(tool)
-      return there[tool] == made[tool]
+      return chat_tools[tool] == tools[tool]
     end, group.tools)
-    there.groups[name] = group
+    chat_tools.groups[name] = group
   end
 end
 
@@ -194,38 +195,38 @@ local options ---@type mcp-tools.CodeCompanionOpts
 local ours ---@type table<string, table|false>
 local watches, due = false, false
 
-local function look()
+local function update()
   local _, is_pending = core.begin()
   if is_pending('tools') then
-    return vim.defer_fn(look, LOADING_MS)
+    return vim.defer_fn(update, LOADING_MS)
   end
   due = false
   local config = assert(optional.load('codecompanion.config'))
-  renew(config.interactions.chat.tools, options, ours)
+  merge(config.interactions.chat.tools, options, ours)
 end
 
-local function soon()
+local function update_soon()
   if not due then
     due = true
-    vim.schedule(look)
+    vim.schedule(update)
   end
 end
 
---- As an extension: `extensions = { mcp_tools = { opts = {…} } }`. Its tools are there once it has started, and follow
---- the registry.
+--- Starts the extension: `extensions = { mcp_tools = { opts = {…} } }`. The tools appear a moment later and follow the
+--- registry.
 ---@param opts? mcp-tools.CodeCompanionOpts
 function M.setup(opts)
   assistant.check(opts or {}, OPTIONS)
-  options, ours = opts or {}, {} -- CodeCompanion's own `setup` has made a new configuration
+  options, ours = opts or {}, {} -- CodeCompanion's `setup` has created a new configuration
   if not watches then
     watches = true
     core.registry():on_change(function(kind)
       if kind == 'tools' then
-        soon()
+        update_soon()
       end
     end)
   end
-  soon()
+  update_soon()
 end
 
 return M

@@ -1,6 +1,6 @@
---- MCP Hub as a host: a native server of it, made from the registry.
+--- A native server for MCP Hub, made from the registry.
 ---
---- Follows https://ravitemer.github.io/mcphub.nvim/mcp/native. It has no way to say that a call is called off.
+--- Follows https://ravitemer.github.io/mcphub.nvim/mcp/native, which has no way to cancel a call.
 
 local assistant = require('mcp-tools.callers.assistant')
 
@@ -8,32 +8,32 @@ local M = {}
 
 local HOST = 'mcphub'
 
----@param offered mcp-tools.Offered
+---@param exposed mcp-tools.ExposedTool
 ---@param opts mcp-tools.AssistantOpts
 ---@return table tool
-local function tool_of(offered, opts)
+local function tool_of(exposed, opts)
   local tool = {
-    name = offered.name,
-    description = offered.description,
-    inputSchema = offered.parameters,
-    needs_confirmation_window = false, -- this plugin asks
+    name = exposed.name,
+    description = exposed.description,
+    inputSchema = exposed.parameters,
+    needs_confirmation_window = false, -- this plugin asks for approval
     handler = function(req, res)
-      assistant.start(HOST, offered.name, req.params or vim.empty_dict(), opts, {}, function(outcome)
+      assistant.start(HOST, exposed.name, req.params or vim.empty_dict(), opts, {}, function(outcome)
         res:send({ content = outcome.content, isError = not outcome.ok or nil })
       end)
     end,
   }
-  return vim.tbl_extend('force', tool, offered.extras)
+  return vim.tbl_extend('force', tool, exposed.extras)
 end
 
---- A server for `native_servers = { nvim = … }` in its `setup()`, or for its `add_server('nvim', …)`. Whether a call
---- may run is asked by this plugin. It has the tools that there are now.
+--- Returns a server for `native_servers = { nvim = … }` in MCP Hub's `setup()`, or for its `add_server('nvim', …)`. It
+--- has the current tools. This plugin asks for approval of each call.
 ---@param opts? mcp-tools.AssistantOpts
 ---@return table definition
 function M.server(opts)
   opts = opts or {}
-  local tools = vim.tbl_map(function(offered)
-    return tool_of(offered, opts)
+  local tools = vim.tbl_map(function(exposed)
+    return tool_of(exposed, opts)
   end, assistant.offered(HOST, opts))
   return { name = 'nvim', displayName = 'Neovim', capabilities = { tools = tools } }
 end

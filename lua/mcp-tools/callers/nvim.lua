@@ -1,4 +1,4 @@
---- The host for Lua: `require('mcp-tools').call(…)`.
+--- Calls tools from Lua: `require('mcp-tools').call(…)`.
 
 local Ctx = require('mcp-tools.calls.ctx')
 local validate = require('mcp-tools.util.validate')
@@ -10,16 +10,16 @@ local running = require('mcp-tools.calls.current')
 local M = {}
 
 ---@class mcp-tools.CallOptions
----@field timeout integer? ms, for tools that set none; 0 = none
+---@field timeout integer? ms, for tools without their own; 0 = none
 ---@field on_progress? fun(progress: mcp-tools.Progress)
 ---@field on_state? fun(state: any)
----@field host string? custom name of the caller (default "nvim")
+---@field host string? name of the caller (default "nvim")
 
 ---@class mcp-tools.Handle
 ---@field id string
 ---@field cancel fun(self): boolean
 
---- A listener that hands the outcome on when `execute` has returned, so `cb` never runs before the handle is there.
+--- Makes a listener. While `execute` is still running it does not call `cb`, so that the caller gets the handle first.
 local function listener_of(opts, cb)
   return {
     progress = opts.on_progress and function(_, call)
@@ -36,6 +36,7 @@ local function listener_of(opts, cb)
   }
 end
 
+--- Starts a call.
 ---@param name string
 ---@param args table
 ---@param opts mcp-tools.CallOptions
@@ -70,7 +71,7 @@ function M.start(name, args, opts, cb)
   }
 end
 
---- The same for coroutines: waits there and returns.
+--- Calls a tool in a coroutine, and returns its result.
 ---@param name string
 ---@param args table
 ---@param opts mcp-tools.CallOptions
@@ -78,14 +79,14 @@ end
 function M.await(name, args, opts)
   local co = coroutine.running()
   if not co or not coroutine.isyieldable() then
-    error('call() without a callback works in a coroutine only; give it cb(result, err)', 3)
+    error('call() without a callback works only in a coroutine; otherwise pass cb(result, err)', 3)
   end
-  -- A `run` tool's coroutine belongs to the call that drives it; any other is resumed as it is.
+  -- The coroutine of a `run` tool is resumed by its call, any other directly.
   local step = running.step()
     or function()
       local ok, err = coroutine.resume(co)
       if not ok then
-        log.error('the coroutine that called %s threw: %s', name, debug.traceback(co, tostring(err)))
+        log.error("the coroutine that called '%s' raised an error: %s", name, debug.traceback(co, tostring(err)))
       end
     end
   local ended, waiting

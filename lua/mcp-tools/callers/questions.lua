@@ -1,4 +1,4 @@
---- What a tool asks its client for, asked of the person instead: hosts whose person sits at this editor.
+--- Asks the user of this editor what a tool asks its client: for callers inside Neovim.
 
 local form = require('mcp-tools.ui.form')
 local inputs = require('mcp-tools.calls.inputs')
@@ -7,25 +7,25 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
---- What such a host can do, as a client would declare it.
+--- The capabilities of such a caller, as a client declares them.
 M.CAPABILITIES = { elicitation = { form = vim.empty_dict() } }
 
 local FAILED = -32603 -- JSON-RPC: internal error
 
---- Asks for one thing after the other.
+--- Asks for the inputs one after the other.
 ---@param requests table<string, mcp-tools.Input>
 ---@param call mcp-tools.Call
 ---@param seq integer
----@param asks? fun(message: string) hears of each
+---@param asks? fun(message: string) called for each question
 local function ask(requests, call, seq, asks)
   local names, answers = vim.tbl_keys(requests), {}
   table.sort(names)
-  local function wanted()
+  local function is_pending()
     return call.inputs ~= nil and call.inputs.seq == seq
   end
   local function step(i)
     local name = names[i]
-    if not wanted() then
+    if not is_pending() then
       return
     elseif not name then
       inputs.answer(call, seq, assert(json.encode(answers)))
@@ -38,8 +38,8 @@ local function ask(requests, call, seq, asks)
     local ok, err = xpcall(form.ask, debug.traceback, params, function(result)
       answers[name] = { result = result }
       step(i + 1)
-    end, wanted)
-    if not ok then -- a plugin that has taken the place of `vim.ui.input`, for example
+    end, is_pending)
+    if not ok then -- for example because a plugin replaces `vim.ui.input`
       log.error('call %s (%s): the question could not be asked: %s', call.id, call.name, err)
       answers[name] = { error = { code = FAILED, message = tostring(err):match('[^\n]*') } }
       step(i + 1)
@@ -48,7 +48,7 @@ local function ask(requests, call, seq, asks)
   step(1)
 end
 
---- Asks what a call has just been told to ask; for the `inputs` of a listener. Returns at once.
+--- Asks for the pending inputs of a call; the `inputs` method of a listener. Does not block.
 ---@param call mcp-tools.Call
 ---@param asks? fun(message: string)
 function M.ask(call, asks)

@@ -1,4 +1,4 @@
---- Arguments of a call: defaults filled in, checked against the schema, what is surplus noted.
+--- Arguments of a tool call: fills in defaults, checks them against the schema, logs unknown ones.
 
 local errors = require('mcp-tools.errors')
 local foreign_schema = require('mcp-tools.registry.definition.foreign_schema')
@@ -7,12 +7,12 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Names of surplus arguments that are logged for one tool; a client may make up any number of them.
+--- Maximum number of unknown arguments that are logged for one tool.
 local MAX_NOTED = 10
---- Bytes of such a name.
+--- Maximum bytes of such a name.
 local MAX_NAME = 80
 
---- Clients add arguments of their own to the short form; that is allowed, and logged once for each.
+--- Logs each argument that the definition does not have, once. They are allowed: some clients add their own.
 ---@param definition mcp-tools.Definition
 ---@param args table
 local function note_unknown(definition, args)
@@ -27,19 +27,19 @@ local function note_unknown(definition, args)
       if not noted[name] then
         noted[name] = true
         table.insert(noted, name)
-        log.info("tool '%s': clients send an argument that its definition does not have: %s", definition.name, name)
+        log.info("tool '%s': a client sent the unknown argument '%s'", definition.name, name)
       end
     end
   end
 end
 
---- About 15 ms: what a client sends must not hold up the editor.
+--- Limits the time that a client's arguments can block the main thread to about 15 ms.
 local MAX_STEPS = 300000
 local STRICT, LENIENT = { strict = true, steps = MAX_STEPS }, {}
 
----@param name string the tool's
+---@param name string of the tool
 ---@param faults mcp-tools.Fault[]
----@param hint string? what else there is to say
+---@param hint string? appended to the message
 ---@return mcp-tools.Error
 local function invalid(name, faults, hint)
   local lines = {}
@@ -50,18 +50,18 @@ local function invalid(name, faults, hint)
   return errors.new('validation_error', text, faults)
 end
 
---- Does a tool take arguments that it does not name? Those of another are faults, and told as such.
+--- Returns whether a tool accepts unknown arguments.
 ---@param definition mcp-tools.Definition
 ---@return boolean
 local function is_open(definition)
   return definition.args ~= nil and definition.input_schema.additionalProperties ~= false
 end
 
---- Who misses one argument has often given it by another name: those that the tool does not have.
+--- Lists the unknown arguments, because a missing argument was often sent under another name.
 ---@param definition mcp-tools.Definition
 ---@param args table
 ---@return string? hint
-local function unknown_names(definition, args)
+local function unknown_arguments_hint(definition, args)
   local names = {}
   for name in pairs(is_open(definition) and args or {}) do
     if definition.args[name] == nil then
@@ -75,10 +75,10 @@ local function unknown_names(definition, args)
   return ' (it has no argument ' .. table.concat(names, ', ', 1, math.min(#names, MAX_NOTED)) .. ')'
 end
 
---- Arguments that a tool may have.
+--- Checks the arguments of a tool and fills in defaults.
 ---@param definition mcp-tools.Definition
----@param args any owned by the call; nil and null are no arguments
----@param exact boolean? empty tables say whether they are arrays or objects, as those off the wire do
+---@param args any changed in place; nil and null mean no arguments
+---@param exact boolean? empty tables are marked as arrays or objects, as those that the bridge sends are
 ---@return table? value
 ---@return mcp-tools.Error? err
 function M.check(definition, args, exact)
@@ -102,7 +102,7 @@ function M.check(definition, args, exact)
   end
   local ok, faults = definition.check:check(args, opts)
   if not ok then
-    return nil, invalid(definition.name, faults, unknown_names(definition, args))
+    return nil, invalid(definition.name, faults, unknown_arguments_hint(definition, args))
   end
   if is_open(definition) then
     note_unknown(definition, args)

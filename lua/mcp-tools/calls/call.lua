@@ -1,6 +1,6 @@
 --- One call: its state, its single outcome, its progress and its cancel hooks.
 ---
---- The law: TRANSITIONS alone says what may follow what. A move that is not in it changes nothing.
+--- TRANSITIONS is the only place that defines which state may follow which. Any other move changes nothing.
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
@@ -12,10 +12,10 @@ local uv = vim.uv
 local M = {}
 
 ---@alias mcp-tools.CallState
----| 'received'          # found, not yet decided
----| 'waiting_approval'  # a person is being asked, by the client perhaps; the tool's time has not begun
----| 'running'           # the tool has it
----| 'waiting_input'     # the tool waits for its client; its time stands still
+---| 'received'          # known, not yet approved or denied
+---| 'waiting_approval'  # the user is asked, here or through the client; the timeout does not run yet
+---| 'running'           # the handler was called
+---| 'waiting_input'     # the handler waits for an answer of the client; the timeout is paused
 ---| 'done' | 'failed' | 'timed_out' | 'cancelled'
 
 --- state → event → next state
@@ -48,7 +48,7 @@ local TRANSITIONS = {
   cancelled = {},
 }
 
---- The reasons to stop that the wire knows, for whoever reads the error.
+--- Cancel reasons of the RPC protocol, and what the error message says for each.
 local REASONS = {
   client = 'the client cancelled it',
   disconnected = 'the client disconnected',
@@ -56,47 +56,47 @@ local REASONS = {
   client_gone = 'the client has been silent and without a connection for too long',
   bridge_gone = 'the bridge ended',
   shutdown = 'the bridge is shutting down',
-  user = 'the person at the editor cancelled it',
-  parent = 'the tool that called it was told to stop',
-  timeout = 'its time was up',
-  blocked = 'the editor did not get to it in time',
-  unreadable = 'what the editor said of it could not be read',
+  user = 'the user cancelled it',
+  parent = 'the tool that called it was cancelled',
+  timeout = 'it timed out',
+  blocked = 'the editor did not start it in time',
+  unreadable = 'the bridge could not read a message of the editor about it',
 }
 
---- A person's answer counts until its time is up; what follows from it may still be judged for so long (ns). Whoever
---- asked for the call waits twice as long.
+--- Time in ns that the steps between an answer in time and the start of the tool may take. The bridge waits twice as
+--- long.
 local ANSWER_GRACE = 1e9
 
---- Bytes of a progress message: it is a line for people, goes out many times a second, and stays with the call.
+--- Maximum size in bytes of a progress message: it is one line on a screen, sent often, and kept with the call.
 local MAX_MESSAGE = 4 * 1024
 
---- Who hears of a call. Every method is optional.
+--- Receives the events of a call. Every method is optional.
 ---@class mcp-tools.Listener
----@field started? fun(self, call: mcp-tools.Call) just before the tool is called
----@field progress? fun(self, call: mcp-tools.Call) `call.latest` is new
+---@field started? fun(self, call: mcp-tools.Call) just before the handler is called
+---@field progress? fun(self, call: mcp-tools.Call) `call.latest` has changed
 ---@field log? fun(self, call: mcp-tools.Call, level: string, data: any)
 ---@field state? fun(self, call: mcp-tools.Call, state: any) an intermediate state
----@field inputs? fun(self, call: mcp-tools.Call) `call.inputs` is what the client is to be asked for, if anything
----@field done? fun(self, call: mcp-tools.Call) the outcome is there
+---@field inputs? fun(self, call: mcp-tools.Call) `call.inputs` has changed: the question to the client, or nil
+---@field done? fun(self, call: mcp-tools.Call) `call.outcome` is set
 
 ---@class mcp-tools.Progress
----@field seq integer counts from 1
+---@field seq integer 1-based
 ---@field done number
 ---@field total number?
 ---@field message string?
----@field state string? JSON text of an intermediate state that is no string
+---@field state string? JSON text of an intermediate state that is not a string
 
 ---@class mcp-tools.Outcome
 ---@field state 'done'|'failed'|'timed_out'|'cancelled'
----@field value any what the tool gave, as it gave it
----@field payload mcp-tools.Payload? of a call that is done
----@field error mcp-tools.Error? of one that is not
+---@field value any the handler's result, unchanged
+---@field payload mcp-tools.Payload? if the call is done
+---@field error mcp-tools.Error? if it is not
 
---- One call. Who writes a field stands in brackets, where it is not this file: (e) calls/executor.lua,
---- (i) calls/invoke.lua, (q) calls/inputs/init.lua, (g) approval/gateway.lua, (a) ui/approval. Nobody adds others.
+--- One call. A letter marks fields that another file sets: (e) calls/executor.lua, (i) calls/invoke.lua,
+--- (q) calls/inputs/init.lua, (g) approval/gateway.lua, (a) ui/approval. There are no other fields.
 ---@class mcp-tools.Call
 ---@field id string
----@field name string the tool's name; as it was asked for until that is known (e)
+---@field name string the definition's name; the requested name until the definition is found (e)
 ---@field state mcp-tools.CallState
 ---@field host string
 ---@field client { name: string?, version: string? }
@@ -104,46 +104,46 @@ local MAX_MESSAGE = 4 * 1024
 ---@field capabilities table
 ---@field listener mcp-tools.Listener
 ---@field keep boolean? the outcome is kept until acknowledged
----@field start_by integer? ns; nothing runs after that, unless a person was asked in time
----@field answer_by integer? ns; a person is asked, whose answer counts until then (a)
+---@field start_by integer? ns; the handler is not called after this time, unless the user was asked before it
+---@field answer_by integer? ns; until when the answer of the user is accepted (a)
 ---@field kind mcp-tools.CallKind? (e)
----@field definition table? normalised (e)
----@field args table? (e), (g) puts back what the person saw
----@field timeout integer? ms that the tool has; 0 = any time (e)
----@field max_result integer? bytes of content that its result may have (e)
----@field leave? fun(call: mcp-tools.Call) called at the end, before the listener hears of it (e)
----@field room? fun(size: integer): mcp-tools.Error? why a result of so many bytes is not kept, if so (e)
----@field root string? of the project that it came in, wherever the person goes meanwhile (e)
+---@field definition table? normalized (e)
+---@field args table? (e); (g) restores the arguments that the user saw
+---@field timeout integer? ms; 0 = none (e)
+---@field max_result integer? maximum size of the result's content in bytes (e)
+---@field leave? fun(call: mcp-tools.Call) called at the end, before the listener (e)
+---@field capacity_error? fun(size: integer): mcp-tools.Error? why a result of `size` bytes cannot be kept (e)
+---@field root string? project root when the call came in; does not follow the user to another project (e)
 ---@field cwd string? (e)
----@field project string? the root, resolved, that it was decided for (g)
----@field targets mcp-tools.CallTarget[]? files that its arguments name, as they were decided on (g)
----@field snapshot table? of the arguments as they were decided on, for util/canonical_json.lua (g)
+---@field project string? resolved root that the decision applies to (g)
+---@field targets mcp-tools.CallTarget[]? files that the arguments name, as they were approved (g)
+---@field snapshot table? the arguments as they were approved, for util/canonical_json.lua (g)
 ---@field decision { allowed: boolean, by: string }? (g)
 ---@field created_at integer ns, vim.uv.hrtime
 ---@field started_at integer? ns (i)
 ---@field ended_at integer? ns
----@field deadline integer? ns; nil while it has not started or waits for inputs, or without a limit (i)
----@field remaining integer? ns of its time that are left, while its clock stands
----@field questions mcp-tools.InputQuestion[]? what its client is to be asked; the first is the open one (q)
----@field inputs mcp-tools.Inputs? the open question as its client gets it (q)
----@field asked integer how many questions were open so far (q)
----@field withdrawn integer? `seq` of the last one that was taken back (q)
+---@field deadline integer? ns; nil before the start, while it waits for inputs, and without a timeout (i)
+---@field remaining integer? ns that are left of the timeout while it is paused
+---@field questions mcp-tools.InputQuestion[]? questions to the client; the first is the open one (q)
+---@field inputs mcp-tools.Inputs? the open question as it is sent to the client (q)
+---@field asked integer number of questions opened so far (q)
+---@field withdrawn integer? `seq` of the last question that was withdrawn (q)
 ---@field latest mcp-tools.Progress?
----@field hint string? what may be wrong with its handler, for the timeout (i)
----@field trace string? of what its handler threw; never for clients (i)
----@field cancel_reason string? why the tool was told to stop
+---@field hint string? what may be wrong with the handler; part of the timeout message (i)
+---@field trace string? traceback of an error in the handler; never sent to clients (i)
+---@field cancel_reason string? why the handler must stop
 ---@field outcome mcp-tools.Outcome?
----@field private timer mcp-tools.Timer? of its time
----@field private hooks (fun(reason: string))[]? of the tool, for a cancel or timeout
----@field private enders fun()[]? called at the end, whatever it is
+---@field private timer mcp-tools.Timer? of the timeout
+---@field private hooks (fun(reason: string))[]? called after a cancel or timeout
+---@field private enders fun()[]? called at the end, whatever the outcome
 local Call = {}
 Call.__index = Call
 
---- Makes a call in the state `received`.
+--- Creates a call in the state `received`.
 ---@param fields { id?: string, name?: string, host: string, client?: table, session?: string, capabilities?: table,
 ---  listener?: mcp-tools.Listener, start_by?: integer, keep?: boolean }
----@param id? string in place of that of `fields`
----@param name? string likewise
+---@param id? string overrides `fields.id`
+---@param name? string overrides `fields.name`
 ---@return mcp-tools.Call
 function M.new(fields, id, name)
   return setmetatable({
@@ -162,9 +162,9 @@ function M.new(fields, id, name)
   }, Call)
 end
 
---- Moves to the state that `event` leads to.
+--- Changes the state as TRANSITIONS defines.
 ---@param event string
----@return boolean moved false when the table does not have it; then nothing has changed
+---@return boolean moved false if there is no such transition; then nothing has changed
 function Call:move(event)
   local state = TRANSITIONS[self.state][event]
   if not state then
@@ -174,14 +174,13 @@ function Call:move(event)
   return true
 end
 
---- Has it ended?
 ---@return boolean
 function Call:ended()
   return next(TRANSITIONS[self.state]) == nil
 end
 
---- Has the time passed by which it had to begin? Then nothing of it may run: whoever asked for it may have been told
---- that nothing did.
+--- Returns an error if `start_by` has passed. Then the handler must not run: the client may have been told that
+--- nothing ran.
 ---@return mcp-tools.Error? err
 function Call:late()
   local by = self.start_by
@@ -189,29 +188,29 @@ function Call:late()
     by = self.answer_by + ANSWER_GRACE
   end
   if by and uv.hrtime() > by then
-    return errors.new('editor_blocked', 'the editor did not get to the call in time; nothing ran')
+    return errors.new('editor_blocked', 'the editor did not start the call in time; nothing ran')
   end
 end
 
---- Tells the listener, if it cares. A listener's error must not change what happens to the call.
+--- Notifies the listener. An error in the listener does not affect the call.
 ---@param what 'started'|'progress'|'log'|'state'|'inputs'|'done'
 function Call:tell(what, ...)
   local method = self.listener[what]
   if method then
     local ok, err = xpcall(method, debug.traceback, self.listener, self, ...)
     if not ok then
-      log.error('call %s (%s): telling %s failed: %s', self.id, self.name, what, err)
+      log.error("call %s (%s): the listener's '%s' failed: %s", self.id, self.name, what, err)
     end
   end
 end
 
---- Ends the call. The first end counts; a later one is logged and dropped.
+--- Ends the call, unless it has ended: a second end is logged and dropped.
 ---@param event 'finish'|'fail'|'time_out'|'cancel'
 ---@param outcome { value?: any, payload?: mcp-tools.Payload, error?: mcp-tools.Error }
----@return boolean ended by this
+---@return boolean ended true if this ended the call
 function Call:finish(event, outcome)
   if not self:move(event) then
-    log.warn('call %s (%s): %s came when it was %s already; dropped', self.id, self.name, event, self.state)
+    log.warn("call %s (%s): is already %s; '%s' was dropped", self.id, self.name, self.state, event)
     return false
   end
   self.ended_at = uv.hrtime()
@@ -219,7 +218,7 @@ function Call:finish(event, outcome)
   self.outcome = outcome
   self:stop_clock()
   local hooks, enders = self.hooks, self.enders
-  if hooks or enders or self.questions then -- else the table would grow by four keys without a value
+  if hooks or enders or self.questions then -- assigning nil to four new keys would grow the table
     self.hooks, self.enders, self.questions, self.inputs = nil, nil, nil, nil
   end
   if hooks and (event == 'cancel' or event == 'time_out') then
@@ -228,7 +227,7 @@ function Call:finish(event, outcome)
     end
   end
   for _, fn in ipairs(enders or {}) do
-    log.guard(('call %s (%s): work at its end'):format(self.id, self.name), fn)
+    log.guard(('call %s (%s): an on_end function'):format(self.id, self.name), fn)
   end
   if self.leave then
     self.leave(self)
@@ -242,7 +241,7 @@ function Call:run_hook(hook)
   log.guard(('call %s (%s): its cancel hook'):format(self.id, self.name), hook, self.cancel_reason)
 end
 
---- Ends it as failed.
+--- Ends the call as failed.
 ---@param code mcp-tools.ErrorCode
 ---@param message string
 ---@param faults? mcp-tools.Fault[]
@@ -250,22 +249,22 @@ function Call:fail(code, message, faults)
   return self:finish('fail', { error = errors.new(code, message, faults) })
 end
 
---- Ends it as cancelled and runs its hooks, so that the tool stops.
----@param reason string one of the wire's reasons
----@return boolean cancelled false when it had ended before
+--- Ends the call as cancelled and runs its cancel hooks.
+---@param reason string key of REASONS
+---@return boolean cancelled false if it had already ended
 function Call:cancel(reason)
   if self:ended() then
     return false
   end
   self.cancel_reason = reason
   if reason == 'timeout' and TRANSITIONS[self.state].time_out then
-    return self:finish('time_out', { error = errors.new('timeout', 'nobody came for it in time') })
+    return self:finish('time_out', { error = errors.new('timeout', 'no client asked for the result in time') })
   end
   local why = REASONS[reason] or reason
   return self:finish('cancel', { error = errors.new('cancelled', 'cancelled: ' .. why) })
 end
 
---- Lets the tool's time run, or go on where it stood.
+--- Starts or resumes the timeout.
 function Call:start_clock()
   if not self.remaining or self.state ~= 'running' then
     return
@@ -277,7 +276,7 @@ function Call:start_clock()
   self.remaining = nil
 end
 
---- Stops the tool's time; what is left of it stays.
+--- Pauses the timeout and keeps the remaining time.
 function Call:stop_clock()
   if self.deadline and not self:ended() then
     self.remaining, self.deadline = math.max(0, self.deadline - uv.hrtime()), nil
@@ -288,22 +287,22 @@ function Call:stop_clock()
   end
 end
 
---- Ends it because its time is up and runs its hooks.
----@param ms integer
+--- Ends the call as timed out and runs its cancel hooks.
+---@param ms integer the timeout, for the message
 function Call:time_out(ms)
   if self:ended() then
     return
   end
   self.cancel_reason = 'timeout'
-  local text = 'no result within %d ms (the tool was told to stop); its timeout can be raised in its definition or by'
-    .. ' the option bridge.tool_timeout'
+  local text = 'no result within %d ms; the tool was cancelled. Raise `timeout` in its definition or the option'
+    .. ' bridge.tool_timeout'
   text = text:format(ms) .. (self.hint and '; ' .. self.hint or '')
   self:finish('time_out', { error = errors.new('timeout', text) })
 end
 
---- Remembers a hook for a cancel or timeout; runs it at once when that has happened already.
+--- Adds a hook that runs after a cancel or timeout; runs it now if that has already happened.
 ---@param hook fun(reason: string)
----@return fun() forget
+---@return fun() remove
 function Call:on_cancel(hook)
   if self.cancel_reason and self:ended() then
     self:run_hook(hook)
@@ -322,7 +321,7 @@ function Call:on_cancel(hook)
   end
 end
 
---- Calls `fn` at the end, whatever it is; at once when that has come already. It must not throw.
+--- Calls `fn` when the call ends, whatever the outcome; now if it has already ended. `fn` must not throw.
 ---@param fn fun()
 function Call:on_end(fn)
   if self:ended() then
@@ -338,7 +337,7 @@ local function is_finite(value)
   return value == value and math.abs(value) ~= math.huge
 end
 
---- Notes progress and tells the listener. What JSON has no number for says nothing.
+--- Stores progress and notifies the listener. Ignores NaN and infinite numbers, which JSON does not have.
 ---@param done number
 ---@param total? number
 ---@param message? string

@@ -1,12 +1,12 @@
---- Context of a call: the callable `ctx` that a tool is handed.
+--- `ctx`, the context of a call, which is passed to the handler.
 ---
---- `ctx(result)` and `ctx(nil, err)` settle, so guill's `execute(cb, args)` runs unchanged.
+--- `ctx(result)` and `ctx(nil, err)` end the call, so handlers in guill's style, `execute(cb, args)`, run unchanged.
 
 local errors = require('mcp-tools.errors')
 local host_resources = require('mcp-tools.calls.inputs.host_resources')
 local inputs = require('mcp-tools.calls.inputs')
 local resolver = require('mcp-tools.calls.resolver')
-local running = require('mcp-tools.calls.current')
+local current = require('mcp-tools.calls.current')
 local validate = require('mcp-tools.util.validate')
 
 local M = {}
@@ -28,14 +28,14 @@ local LEVELS = {
 ---@class mcp-tools.Ctx
 ---@field id string the call's id
 ---@field host string "mcp", "nvim", "python", "command" (`:McpTools call`) or a custom name
----@field client { name: string?, version: string? } as the client calls itself
+---@field client { name: string?, version: string? } as the client reports it
 ---@field session string? one per client session
----@field capabilities table what the client declared
----@field deadline integer? ns on vim.uv.hrtime's clock
----@field root string the project's root, as the call was decided on
----@field cwd string the working folder when the call came
----@field max_result integer bytes that the result may have
----@field state table? made by the definition's `state()`, one per session
+---@field capabilities table declared by the client
+---@field deadline integer? ns, comparable with vim.uv.hrtime()
+---@field root string project root that the call was approved for
+---@field cwd string working directory when the call arrived
+---@field max_result integer maximum size of the result in bytes
+---@field state table? returned by the definition's `state()`, one per session
 local Ctx = {}
 
 local FROM_CALL = {
@@ -59,11 +59,11 @@ function mt.__index(ctx, key)
   return Ctx[key]
 end
 
---- Settles the call with a result, or with an error when `err` is given.
+--- Ends the call with a result, or with an error if `err` is not nil.
 ---@param result any
 ---@param err? string|{ code: mcp-tools.ErrorCode?, message: string, errors?: mcp-tools.Fault[] }
 function mt.__call(ctx, result, err)
-  if vim.in_fast_event() then -- whoever waits for the call may want to use the API
+  if vim.in_fast_event() then -- the listener may use the API
     return vim.schedule(function()
       ctx(result, err)
     end)
@@ -74,11 +74,11 @@ function mt.__call(ctx, result, err)
   end
 end
 
---- Makes a ctx for a call.
+--- Creates the ctx of a call.
 ---@param call mcp-tools.Call
 ---@param settle fun(call: mcp-tools.Call, result: any, err?: mcp-tools.Error)
----@param threw? fun(call: mcp-tools.Call, thrown: { value: any, trace: string }) a callback of the tool failed
----@param state? table made by the definition's `state()`
+---@param threw? fun(call: mcp-tools.Call, thrown: { value: any, trace: string }) called when a callback throws
+---@param state? table returned by the definition's `state()`
 ---@return mcp-tools.Ctx
 function M.new(call, settle, threw, state)
   return setmetatable({ call = call, settle = settle, threw = threw, state = state }, mt)
@@ -98,12 +98,12 @@ local function read_error(err)
   return errors.new('tool_error', type(err) == 'string' and err or vim.inspect(err))
 end
 
---- What a tool called an error, as an error value.
+--- Converts what a tool passed as its error.
 ---@param err any
 ---@return mcp-tools.Error
 function M.tool_error(err)
   local ok, value = pcall(read_error, err)
-  return ok and value or errors.new('execution_error', 'Tool execution error: its error cannot be read')
+  return ok and value or errors.new('execution_error', 'Tool execution error: the error value cannot be read')
 end
 
 --- Fails the call: `ctx:fail("no such file")` or `ctx:fail("not_found", "no such file")`.
@@ -116,18 +116,18 @@ function Ctx:fail(code, message)
   self(nil, { code = code, message = tostring(message) })
 end
 
---- Fails the read of a resource as any other miss: a client learns nothing but that, the cause goes to the log.
+--- Fails the read of a resource as not found, like every other failure. Only the log has the cause.
 ---@param cause string
 function Ctx:miss(cause)
   self(nil, resolver.miss(self.call.name, cause))
 end
 
---- The tool calls something with what does not fit. In the tool's own code that is an error; in a timer or a callback
---- of it nobody would catch one, and it would come before the person again and again, so that it ends the call.
+--- Reports a bad argument of a ctx method. Throws inside the handler; in a later callback it fails the call, because
+--- an uncaught error there would be shown to the user each time.
 ---@param ctx mcp-tools.Ctx
 ---@param fault string
-local function misused(ctx, fault)
-  if running.call() == ctx.call then
+local function report_misuse(ctx, fault)
+  if current.call() == ctx.call then
     error(fault, 3)
   elseif not ctx.call:ended() then
     local thrown = { value = fault, trace = debug.traceback(fault, 3) }
@@ -140,7 +140,7 @@ local function misused(ctx, fault)
   end
 end
 
---- Tells how far the tool is; clients that asked for progress see it at once.
+--- Reports progress; clients that asked for it are notified at once.
 ---@param done number
 ---@param total? number
 ---@param message? string
@@ -149,7 +149,7 @@ function Ctx:progress(done, total, message)
     or total ~= nil and type(total) ~= 'number' and 'total: expected number, got ' .. type(total)
     or message ~= nil and type(message) ~= 'string' and 'message: expected string, got ' .. type(message)
   if fault then
-    misused(self, 'ctx:progress: ' .. fault)
+    report_misuse(self, 'ctx:progress: ' .. fault)
     return
   end
   if vim.in_fast_event() then -- the listener may use the API
@@ -166,7 +166,7 @@ end
 function Ctx:log(level, data)
   if not LEVELS[level] then
     local text = "ctx:log: unknown level '%s' (one of debug, info, notice, warning, error, …)"
-    misused(self, text:format(tostring(level)))
+    report_misuse(self, text:format(tostring(level)))
     return
   end
   if vim.in_fast_event() then -- the listener may use the API
@@ -178,21 +178,21 @@ function Ctx:log(level, data)
   end
 end
 
---- Has the call ended without the tool (cancelled, timed out)? Then the tool should stop.
----@return boolean|string reason false while the call runs, else why it ended
+--- Returns whether the call was cancelled or timed out. Then the tool should stop.
+---@return boolean|string reason false while the call runs, otherwise why it ended
 function Ctx:cancelled()
   return self.call:ended() and self.call.cancel_reason or false
 end
 
---- Calls `fn(reason)` when the call is cancelled or times out: kill the job, close the window.
+--- Calls `fn(reason)` when the call is cancelled or times out, for example to kill a job or close a window.
 ---@param fn fun(reason: string)
 function Ctx:on_cancel(fn)
   validate('fn', fn, 'callable')
   self.call:on_cancel(fn)
 end
 
---- Is this a file that the call's arguments name, so that it was decided on? Ask when the file is open: a folder may
---- have become a link meanwhile. A buffer that shows no file goes by its number.
+--- Returns whether this is a file that the arguments name, so that the approval includes it. Check it after the file
+--- is open: a directory may have become a symlink since. A buffer without a file is identified by its number.
 ---@param what string|integer resolved path, or a buffer number
 ---@return boolean
 function Ctx:covers(what)
@@ -205,14 +205,14 @@ function Ctx:covers(what)
   return false
 end
 
---- In `run` tools: starts something asynchronous and returns what it hands to `done`.
+--- In `run` tools: calls `fn(done)`, waits until `done(...)` is called, and returns its arguments.
 ---@param fn fun(done: fun(...))
----@return any ... what was passed to `done`
+---@return any ... the arguments of `done`
 function Ctx:await(fn)
   validate('fn', fn, 'callable')
-  local step = running.step()
+  local step = current.step()
   if not step then
-    error('ctx:await works in the coroutine of a `run` tool', 2)
+    error('ctx:await works only in the coroutine of a `run` tool', 2)
   end
   local results, waiting
   fn(function(...)
@@ -231,11 +231,11 @@ function Ctx:await(fn)
   return vim.F.unpack_len(results)
 end
 
---- Asks, and hands the answer to `cb`, or in a `run` tool without `cb` returns it.
+--- Asks the client and passes the answer to `cb`; without `cb`, in a `run` tool, waits and returns it.
 ---@param ctx mcp-tools.Ctx
 ---@param requests table<string, mcp-tools.Input>
 ---@param cb? fun(value: any, err: mcp-tools.Error?)
----@param pick? string the only key whose answer is wanted
+---@param pick? string returns only the answer with this key
 local function ask(ctx, requests, cb, pick)
   local call = ctx.call
   local function value_of(results, err)
@@ -261,11 +261,11 @@ local function ask(ctx, requests, cb, pick)
   end)
 end
 
---- Asks the person at the client to fill in a form. `answer.action` is `accept` (then `answer.content` holds what was
---- filled in), `decline` or `cancel`. In `run` tools `cb` may be left out; then it returns `answer, err`.
+--- Asks the user of the client to fill in a form. `answer.action` is `accept` (then `answer.content` has the values),
+--- `decline` or `cancel`. In `run` tools `cb` is optional; without it, returns `answer, err`.
 ---
---- The tool's time stands still meanwhile. A client that cannot be asked is `capability_missing` at once.
----@param message string what the person reads
+--- The timeout is paused meanwhile. Fails with `capability_missing` at once if the client does not support it.
+---@param message string shown to the user
 ---@param schema table JSON Schema: an object with flat properties (strings, numbers, booleans, enums)
 ---@param cb? fun(answer: mcp-tools.ElicitResult?, err: mcp-tools.Error?)
 ---@return mcp-tools.ElicitResult? answer, mcp-tools.Error? err
@@ -277,8 +277,8 @@ function Ctx:elicit(message, schema, cb)
   return ask(self, { answer = { method = 'elicitation/create', params = params } }, cb, 'answer')
 end
 
---- Asks the client's language model. `params` are those of MCP's `sampling/createMessage`: `messages`, `maxTokens`, …;
---- the answer has `role`, `content`, `model` and `stopReason`.
+--- Asks the client's language model. `params` are those of MCP's `sampling/createMessage`: `messages`, `maxTokens`, …
+--- The answer has `role`, `content`, `model` and `stopReason`.
 ---@param params table `{ messages = { { role = 'user', content = { type = 'text', text = … } } }, maxTokens = … }`
 ---@param cb? fun(answer: table?, err: mcp-tools.Error?)
 ---@return table? answer, mcp-tools.Error? err
@@ -290,7 +290,7 @@ function Ctx:sample(params, cb)
   return ask(self, { answer = { method = 'sampling/createMessage', params = whole } }, cb, 'answer')
 end
 
---- Asks the client for the folders that it works in: a list of `{ uri, name? }`.
+--- Asks the client for its workspace roots, a list of `{ uri, name? }`.
 ---@param cb? fun(roots: { uri: string, name: string? }[]?, err: mcp-tools.Error?)
 ---@return { uri: string, name: string? }[]? roots, mcp-tools.Error? err
 function Ctx:roots(cb)
@@ -307,9 +307,9 @@ function Ctx:roots(cb)
   end, 'answer')
 end
 
---- Asks the client for several things at once: key → `{ method, params }`, with the methods `elicitation/create`,
---- `sampling/createMessage` and `roots/list`, and keys as you like. The answers have the same keys. When one of them
---- failed there is an error, whose `errors` name the keys, beside the others' answers.
+--- Sends several requests to the client at once: key → `{ method, params }`, with the methods `elicitation/create`,
+--- `sampling/createMessage` and `roots/list`, and any keys. The answers have the same keys. If some fail, `err.errors`
+--- names their keys, and `answers` has the others.
 ---@param requests table<string, mcp-tools.Input>
 ---@param cb? fun(answers: table<string, table>?, err: mcp-tools.Error?)
 ---@return table<string, table>? answers, mcp-tools.Error? err
@@ -319,8 +319,8 @@ function Ctx:request_inputs(requests, cb)
   return ask(self, vim.deepcopy(requests), cb)
 end
 
---- The files of the client, where it offers them to tools (extension `ai.nimblebrain/host-resources`): look at
---- `available` and `list_available`, then `read` and `list`. A client without a session never offers any.
+--- Returns access to the client's files (extension `ai.nimblebrain/host-resources`). Check `available` and
+--- `list_available` before `read` and `list`. Never available for clients without a session.
 ---@return mcp-tools.HostResources
 function Ctx:host_resources()
   return host_resources.new(self, ask)

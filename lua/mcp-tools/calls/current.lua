@@ -1,10 +1,10 @@
---- The running handler: whose code this is, by the coroutine that it runs in.
+--- The call whose handler is running, found by the current coroutine.
 ---
---- A handler in the style `execute` runs in no coroutine of its own. While it lets events through (`vim.wait()`,
---- `input()`), a timer of anybody else looks like its code, and a call made there counts as its own. To give it a
---- coroutine would be worse: code that looks for one would yield in it, and nothing would resume that.
+--- `execute` handlers have no coroutine of their own. While one processes events (`vim.wait()`, `input()`), the code of
+--- foreign timers is taken for its code. A coroutine would be worse: a library that detects one would yield in it, and
+--- nothing would resume it.
 ---
---- Every entry is taken out again by hand: in a table with weak keys it would stay for good, since it holds its key.
+--- Entries are removed explicitly. Weak keys would not work: the values refer to the keys.
 
 local M = {}
 
@@ -18,19 +18,20 @@ local function here()
   return coroutine.running() or 'main'
 end
 
---- The call whose handler is running right now, if any. What a handler leaves to a timer or a callback is not seen.
+--- Returns the call whose handler is running, if any. Timers and callbacks that a handler started do not count.
 ---@return mcp-tools.Call?
 function M.call()
   return calls[here()]
 end
 
---- How the running coroutine goes on, when it is that of a `run` handler. Only so may it be resumed.
+--- Returns the function that resumes the current coroutine, if it belongs to a `run` handler. Nothing else may
+--- resume it.
 ---@return fun()?
 function M.step()
   return steps[here()]
 end
 
---- A coroutine is that of a call from now on, until it is released.
+--- Assigns a coroutine to a call until it is released.
 ---@param co thread
 ---@param call mcp-tools.Call
 ---@param step fun()
@@ -38,13 +39,13 @@ function M.adopt(co, call, step)
   calls[co], steps[co] = call, step
 end
 
---- Nothing of the coroutine will run any more.
+--- Removes a coroutine that will not run any more.
 ---@param co thread
 function M.release(co)
   calls[co], steps[co] = nil, nil
 end
 
---- Runs `fn` as code of a call; it must not throw.
+--- Runs `fn` as the handler of a call; it must not throw.
 ---@generic T
 ---@param call mcp-tools.Call
 ---@param fn fun(...): T

@@ -1,6 +1,6 @@
---- The single path by which every host runs tools, resources, prompts and completions.
+--- The single path by which every caller runs tools, resources, prompts and completions.
 ---
---- Order: not used before → not too late → room → known → arguments → gateway → handler.
+--- Order: id is new → not late → below limits.calls → definition → arguments → approval → handler.
 
 local Call = require('mcp-tools.calls.call')
 local errors = require('mcp-tools.errors')
@@ -14,16 +14,16 @@ local uv = vim.uv
 
 local M = {}
 
---- Ids that are remembered at least, of calls that were cancelled before they came, and of those that came and were
---- forgotten: a request that comes late is refused.
+--- Minimum number of ids remembered: of calls cancelled before their request arrived, and of calls that ended and were
+--- removed. A request with such an id is refused.
 local CANCELLED, USED = 256, 1024
---- Sessions whose `state` is kept; well above `limits.sessions`, since a session may be revived.
+--- Number of sessions whose `state` is kept; well above `limits.sessions`, because a session may be resumed.
 local SESSIONS = 256
---- Bytes of all results together that wait to be taken. One alone may have any size that limits.tool_result allows.
+--- Maximum bytes of all results that are kept for clients. A single result may have any size below limits.tool_result.
 local MAX_KEPT = 128 * 1024 * 1024
 
---- The last ids, in two generations: when the younger is full, the older is dropped as a whole. (After single keys were
---- removed from a full table, each new one would cost a look at all.)
+--- The last ids, in two generations: when the younger one is full, the older one is dropped as a whole. Removing single
+--- keys instead would make later insertions rehash the table.
 ---@class mcp-tools.UsedIds
 ---@field size integer
 ---@field young table<string, true>
@@ -54,35 +54,35 @@ local function add_id(ids, id)
   ids.young[id], ids.count = true, ids.count + 1
 end
 
----@class mcp-tools.Settings what the executor reads of the options
+---@class mcp-tools.Settings options that the executor uses
 ---@field tool_timeout integer ms; 0 = none
 ---@field max_calls integer
 ---@field max_result integer bytes
 ---@field max_resource integer bytes
----@field result_ttl integer ms that a result waits to be taken
+---@field result_ttl integer ms that a result is kept for its client
 
 ---@class mcp-tools.Executor
 ---@field registry mcp-tools.Registry
----@field calls table<string, mcp-tools.Call> running ones, and ended ones until acknowledged
----@field active integer calls that have not ended
+---@field calls table<string, mcp-tools.Call> by id: running, or ended and not yet acknowledged
+---@field active integer number of calls that have not ended
 ---@field settings fun(): mcp-tools.Settings
 ---@field root fun(): string
 ---@field private gateway mcp-tools.Gateway
 ---@field private states table<string, { used_at: integer, made: table<function, table> }> by session
----@field private timer mcp-tools.Timer? due with the oldest kept result
+---@field private timer mcp-tools.Timer? fires when the oldest kept result expires
 ---@field private cancelled mcp-tools.UsedIds
 ---@field private used mcp-tools.UsedIds
----@field private counter integer of ids
+---@field private counter integer last number used in an id
 ---@field private watchers (fun(call: mcp-tools.Call))[]
 ---@field private leave fun(call: mcp-tools.Call)
----@field private room fun(size: integer): mcp-tools.Error?
+---@field private capacity_error fun(size: integer): mcp-tools.Error?
 local Executor = {}
 Executor.__index = Executor
 
---- Makes an executor over a registry.
+--- Creates an executor for a registry.
 ---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: (fun(): mcp-tools.Settings),
----  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)? } `root` is that of the project (default: the
----  editor's); `audit` is told of calls that were decided on, when they end
+---  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)? } `root` returns the project root (default: the
+---  editor's); `audit` is called at the end of each call that was approved or denied
 ---@return mcp-tools.Executor
 function M.new(opts)
   local self = setmetatable({
@@ -98,8 +98,17 @@ function M.new(opts)
     counter = 0,
     watchers = {},
   }, Executor)
-  self.room = function(size)
-    return self:no_room(size)
+  self.capacity_error = function(size)
+    local kept = 0
+    for _, call in pairs(self.calls) do
+      local payload = call.outcome and call.outcome.payload
+      kept = kept + (payload and payload.text and #payload.text or 0)
+    end
+    if kept > 0 and kept + size > MAX_KEPT then
+      local text = 'the tool ran, but its result of %d bytes cannot be kept: %d of %d bytes are in use by results that'
+        .. ' no client has fetched yet. Request less data, or try again later'
+      return errors.new('busy', text:format(size, kept, MAX_KEPT))
+    end
   end
   self.leave = function(call)
     self.active = self.active - 1
@@ -116,7 +125,7 @@ function M.new(opts)
   return self
 end
 
---- A new id for a call of this editor (hosts that have none of their own).
+--- Returns a new id, for callers that do not have their own.
 ---@return string
 function Executor:next_id()
   self.counter = self.counter + 1
@@ -124,44 +133,41 @@ function Executor:next_id()
 end
 
 ---@class mcp-tools.ExecuteOptions
----@field id string? the caller's id; never used twice
----@field kind ('tool'|'resource'|'prompt'|'completion')? what the name is the name of (default a tool)
+---@field id string? the caller's id; an id is refused the second time
+---@field kind ('tool'|'resource'|'prompt'|'completion')? default 'tool'
 ---@field host string
----@field start_by integer? ns; refused when it has passed
----@field timeout integer? ms, for tools that set none; 0 = none
----@field limit integer? ms, for every tool: it has no more than that
+---@field start_by integer? ns; the call is refused after this time
+---@field timeout integer? ms, for tools without a `timeout`; 0 = none
+---@field limit integer? ms, upper limit for every timeout
 ---@field client table?
 ---@field session string?
 ---@field capabilities table?
----@field view mcp-tools.View? what the client sees of the tools; all of them when left out
+---@field view mcp-tools.View? the client's scope (default: all tools)
 ---@field listener mcp-tools.Listener?
----@field exact_args boolean? empty tables among the arguments say whether they are arrays or objects
----@field keep boolean? keep the outcome until `acknowledge` (else it is forgotten when the listener was told)
+---@field exact_args boolean? empty tables in `args` are marked as arrays or objects
+---@field keep boolean? keep the outcome until `acknowledge`; otherwise it is dropped after the listener's `done`
 
---- Runs a tool, or what else `opts.kind` says.
+--- Runs a tool, or what `opts.kind` names.
 ---@param name string of a tool: published or bare
 ---@param args table? owned by the call from now on
 ---@param opts mcp-tools.ExecuteOptions
----@return mcp-tools.Call call ended already when the tool answered at once
+---@return mcp-tools.Call call already ended if the handler answered synchronously
 function Executor:execute(name, args, opts)
   local call = Call.new(opts, opts.id or self:next_id(), name)
-  local refused = self:refusal(call)
+  local refused = self:start_error(call)
   if refused then
     call:finish('fail', { error = refused })
     return call
   end
   local settings = self.settings()
   if self.active >= settings.max_calls then
-    call:fail(
-      'busy',
-      ('%d calls are in flight (option limits.calls); try again when one has ended'):format(self.active)
-    )
+    call:fail('busy', ('%d calls are running (option limits.calls); try again when one has ended'):format(self.active))
     return call
   end
-  local kind = kinds[opts.kind or 'tool'] or error(('there are no calls of the kind %s'):format(tostring(opts.kind)))
+  local kind = kinds[opts.kind or 'tool'] or error(("kind: unknown kind of call '%s'"):format(tostring(opts.kind)))
   call.kind = kind
   if opts.view and opts.view.companion and kind ~= kinds.tool then
-    call:fail('not_found', 'an agent that came in as a companion has its own tools, and nothing else')
+    call:fail('not_found', "a terminal agent's connection has only the agent's tools")
     return call
   end
   local definition, unknown, inner = kind.find(self.registry, name, args, opts.view)
@@ -185,35 +191,35 @@ function Executor:execute(name, args, opts)
     if not allowed then
       return call:finish('fail', { error = denial })
     end
-    local made, state = self:state_of(call)
-    if made then
+    local ok, state = self:state_of(call)
+    if ok then
       invoke.start(call, state)
     end
   end)
   return call
 end
 
---- Why a call must not begin, if so.
+--- Returns why a call must not start: its id was used before, or it is late.
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
-function Executor:refusal(call)
+function Executor:start_error(call)
   local id, other = call.id, self.calls[call.id]
   if other and not other:ended() then
-    return errors.new('cancelled', ('the call %s runs already; nothing runs twice'):format(id))
+    return errors.new('cancelled', ('the call %s is already running; it was not started again'):format(id))
   elseif other or has_id(self.used, id) or has_id(self.cancelled, id) then
-    return errors.new('cancelled', ('the call %s was answered or cancelled before; nothing ran'):format(id))
+    return errors.new('cancelled', ('the call %s was already answered or cancelled; nothing ran'):format(id))
   end
   return call:late()
 end
 
---- Takes a call into the table; `leave` takes it out again at its end.
+--- Adds a call to the table; `leave` removes it at its end.
 ---@param call mcp-tools.Call
 function Executor:enter(call)
   self.calls[call.id] = call
   call.root, call.cwd = self.root(), uv.cwd() or vim.fn.getcwd()
   self.active = self.active + 1
   call.leave = self.leave
-  call.room = call.keep and self.room or nil
+  call.capacity_error = call.keep and self.capacity_error or nil
   self:tell_watchers(call)
 end
 
@@ -225,8 +231,7 @@ function Executor:tell_watchers(call)
   end
 end
 
---- Calls `fn` with every call that comes in, and again when it has ended. It is on the way of each: `fn` takes note,
---- and does no more.
+--- Calls `fn` with every call when it arrives and when it has ended. It runs synchronously, so `fn` must be quick.
 ---@param fn fun(call: mcp-tools.Call)
 ---@return fun() stop
 function Executor:watch(fn)
@@ -238,23 +243,7 @@ function Executor:watch(fn)
   end
 end
 
---- Why one more result of `size` bytes is not kept, if so: nobody takes those that there are.
----@param size integer
----@return mcp-tools.Error?
-function Executor:no_room(size)
-  local kept = 0
-  for _, call in pairs(self.calls) do
-    local payload = call.outcome and call.outcome.payload
-    kept = kept + (payload and payload.text and #payload.text or 0)
-  end
-  if kept > 0 and kept + size > MAX_KEPT then
-    local text = 'the tool has run, but its result of %d bytes cannot be kept: %d bytes of other results wait to be'
-      .. ' taken, and all together may have %d; ask for less at a time, or later'
-    return errors.new('busy', text:format(size, kept, MAX_KEPT))
-  end
-end
-
---- The arguments of a call, checked; fails the call when they do not fit, and when the check throws.
+--- Returns the checked arguments of a call. Fails the call if they are invalid or the check throws.
 ---@param call mcp-tools.Call
 ---@param args any
 ---@param exact boolean?
@@ -262,16 +251,16 @@ end
 function Executor:arguments_of(call, args, exact)
   local ok, value, err = xpcall(call.kind.arguments, debug.traceback, call.definition, args, exact)
   if not ok then
-    log.error('call %s (%s): the check of its arguments failed: %s', call.id, call.name, value)
-    call:fail('execution_error', 'its arguments could not be checked; see the log')
+    log.error('call %s (%s): checking the arguments failed: %s', call.id, call.name, value)
+    call:fail('execution_error', 'the arguments could not be checked; see the log')
   elseif not value then
     call:finish('fail', { error = err })
   end
   return ok and value or nil
 end
 
---- What a definition's `state()` made for a session, or makes now. Without a session it lasts for one call; a tool that
---- was loaded again has a new function and so a new state.
+--- Returns what a definition's `state()` returned for this session; calls it the first time. Without a session, the
+--- state is for one call. A reloaded tool has a new function and therefore a new state.
 ---@private
 ---@param make fun(): table
 ---@param session string?
@@ -283,7 +272,7 @@ function Executor:session_state(make, session)
   local kept = self.states[session]
   if not kept then
     kept = { made = setmetatable({}, { __mode = 'k' }), used_at = 0 }
-    if vim.tbl_count(self.states) >= SESSIONS then -- nobody says when a session ends
+    if vim.tbl_count(self.states) >= SESSIONS then -- the end of a session is not reported
       local oldest
       for name, other in pairs(self.states) do
         oldest = (not oldest or other.used_at < self.states[oldest].used_at) and name or oldest
@@ -297,9 +286,9 @@ function Executor:session_state(make, session)
   return kept.made[make]
 end
 
---- The `state` of a call; fails the call when making it throws.
+--- Returns the `state` of a call. Fails the call if the definition's `state()` throws.
 ---@param call mcp-tools.Call
----@return boolean made
+---@return boolean ok
 ---@return table? state
 function Executor:state_of(call)
   local make = call.definition.state
@@ -315,7 +304,8 @@ function Executor:state_of(call)
   return true, state
 end
 
---- Cancels a call; the tool's hooks run. An id not yet known is remembered, so a request that comes later is refused.
+--- Cancels a call and runs its cancel hooks. An unknown id is remembered, so that a request that arrives later is
+--- refused.
 ---@param id string
 ---@param reason string
 ---@return boolean cancelled
@@ -328,14 +318,14 @@ function Executor:cancel(id, reason)
   return false
 end
 
---- Takes a call out of the table; its id is not used again.
+--- Removes a call from the table; a new call with its id is refused.
 ---@param id string
 function Executor:forget(id)
   self.calls[id] = nil
   add_id(self.used, id)
 end
 
---- Forgets results that nobody came for, when their time is up.
+--- Removes results that no client has fetched within `result_ttl`.
 function Executor:sweep()
   local due, oldest = uv.hrtime() - self.settings().result_ttl * 1e6, nil
   for id, call in pairs(self.calls) do
@@ -351,7 +341,7 @@ function Executor:sweep()
   end
 end
 
---- One timer for all kept results, due with the oldest.
+--- Starts the timer for all kept results, unless it runs.
 ---@private
 ---@param ended_at integer ns
 function Executor:sweep_later(ended_at)
@@ -370,7 +360,7 @@ function Executor:get(id)
   return self.calls[id]
 end
 
---- Forgets ended calls whose outcome has arrived.
+--- Removes ended calls whose outcome has reached the client.
 ---@param ids string[]
 function Executor:acknowledge(ids)
   for _, id in ipairs(ids) do
@@ -381,7 +371,7 @@ function Executor:acknowledge(ids)
   end
 end
 
---- Forgets outcomes that nobody can come for any more.
+--- Removes ended calls that `match` accepts: no client can fetch their outcome any more.
 ---@param match fun(call: mcp-tools.Call): boolean
 function Executor:forget_where(match)
   for id, call in pairs(self.calls) do
@@ -391,7 +381,7 @@ function Executor:forget_where(match)
   end
 end
 
---- Calls that have not ended, oldest first.
+--- Returns the calls that have not ended, oldest first.
 ---@return mcp-tools.Call[]
 function Executor:pending()
   local list = {}

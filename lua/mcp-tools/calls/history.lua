@@ -1,12 +1,12 @@
---- The last calls of this editor, and how long those of each tool have taken.
+--- The last calls in this editor, and the durations of the last calls of each tool.
 
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Calls that are kept; times of one tool; tools and clients of which something is kept.
+--- Maximum number of calls, of durations for each tool, and of names of tools and clients.
 local CALLS, TIMES, NAMES = 50, 16, 500
---- Bytes of a name that are kept: clients choose theirs.
+--- Maximum bytes of a name, which a client may choose.
 local MAX_NAME = 200
 
 ---@param name any
@@ -18,19 +18,19 @@ end
 ---@class mcp-tools.PastCall
 ---@field id string
 ---@field name string
----@field client string who asked
+---@field client string
 ---@field state 'done'|'failed'|'timed_out'|'cancelled'
----@field code? mcp-tools.ErrorCode of one that is not done
----@field ms number from its coming to its end
+---@field code? mcp-tools.ErrorCode if it is not done
+---@field ms number from arrival to end
 ---@field ended_at integer ns
 
 ---@class mcp-tools.History
 ---@field note fun(call: mcp-tools.Call)
 ---@field list fun(count: integer): mcp-tools.PastCall[] newest first
 ---@field times fun(name: string): number[] ms, oldest first
----@field last_of fun(client: string): integer? ns, when its last call came or ended
+---@field last_of fun(client: string): integer? ns, when the client's last call arrived or ended
 
---- Makes one.
+--- Creates an empty history.
 ---@return mcp-tools.History
 function M.new()
   local ring, at = {}, 0 ---@type mcp-tools.PastCall[], integer
@@ -38,7 +38,7 @@ function M.new()
   local names = 0
   local self = {}
 
-  --- Room for one more name; strangers choose them, so that there is an end to it.
+  --- Counts a new name; clears everything when there are too many, because clients may send any number.
   local function make_room()
     names = names + 1
     if names > NAMES then

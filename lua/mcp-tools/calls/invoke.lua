@@ -1,17 +1,17 @@
---- A tool's handler, run: the only place that knows the styles `execute` and `run`.
+--- Runs a tool's handler. Only this file knows the styles `execute` and `run`.
 
 local Ctx = require('mcp-tools.calls.ctx')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local running = require('mcp-tools.calls.current')
+local current = require('mcp-tools.calls.current')
 local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
 
 local M = {}
 
---- An error of the tool's code, as a text of one line without its place.
+--- Returns the first line of an error's message, without file and line number.
 ---@param value any
 ---@return string
 local function first_line(value)
@@ -24,13 +24,13 @@ local function first_line(value)
   return (vim.split(text, '\n', { plain = true })[1]:gsub('^[^:]*:%d+: ', ''))
 end
 
----@param value any what was thrown
+---@param value any the thrown value
 ---@return { value: any, trace: string }
 local function trace(value)
   return { value = value, trace = debug.traceback(type(value) == 'string' and value or vim.inspect(value), 2) }
 end
 
---- What goes to whoever asked. A value may throw when it is read.
+--- Converts a result for the caller. Reading it may throw, because of metatables.
 ---@param call mcp-tools.Call
 ---@param result any
 ---@return mcp-tools.Payload? payload
@@ -40,13 +40,13 @@ local function payload_of(call, result)
   if ok then
     return payload, err
   end
-  log.error('call %s (%s): its result cannot be read: %s', call.id, call.name, payload.trace)
+  log.error('call %s (%s): the result cannot be read: %s', call.id, call.name, payload.trace)
   call.trace = payload.trace
-  local text = 'Tool execution error: its result cannot be read: '
+  local text = 'Tool execution error: the result cannot be read: '
   return nil, errors.new('execution_error', text .. first_line(payload.value))
 end
 
---- Fails a call. What the tool says of it is as long as a result may be, at most.
+--- Fails a call. The message is cut to the maximum size of a result.
 ---@param call mcp-tools.Call
 ---@param err mcp-tools.Error
 local function fail(call, err)
@@ -54,24 +54,24 @@ local function fail(call, err)
   call:finish('fail', { error = err })
 end
 
---- Bytes of a result beyond which the value that it was made of is not kept beside it.
+--- Size in bytes above which only the text of a result is kept, not its value as well.
 local LARGE = 64 * 1024
 
---- Settles a call with what its tool gave.
+--- Ends a call with the result or error of its tool.
 ---@param call mcp-tools.Call
 ---@param result any
 ---@param err mcp-tools.Error?
 local function settle(call, result, err)
   if call:ended() then
-    log.warn('call %s (%s): answered when it was %s already; dropped', call.id, call.name, call.state)
+    log.warn('call %s (%s): is already %s; its answer was dropped', call.id, call.name, call.state)
     return
   end
   if not err then
     local payload
     payload, err = payload_of(call, result)
     local size = payload and payload.text and #payload.text or 0
-    if size > LARGE and call.room then
-      err = call.room(size)
+    if size > LARGE and call.capacity_error then
+      err = call.capacity_error(size)
       result = nil
     elseif payload and payload.raw then
       result = nil -- decoded from the text when it is needed
@@ -84,7 +84,7 @@ local function settle(call, result, err)
   fail(call, err)
 end
 
---- The tool threw: the client gets the message, the log and who calls it by hand the traceback.
+--- Fails a call whose tool threw. The client gets the message; the log and `:McpTools call` get the traceback.
 ---@param call mcp-tools.Call
 ---@param thrown { value: any, trace: string }
 local function threw(call, thrown)
@@ -98,12 +98,12 @@ local function threw(call, thrown)
   fail(call, err or errors.new('execution_error', 'Tool execution error: ' .. first_line(thrown.value)))
 end
 
---- What a handler returns is ignored, and many return the handle of what they have started. Others have meant
---- `ctx(result)`: that is only known, and reported, when no answer has come in time.
+--- Prepares a hint for an `execute` handler that returned something. Returned values are ignored: many handlers
+--- return the handle of a job. Only a timeout shows that `ctx(result)` was meant, so the hint is reported then.
 ---@param call mcp-tools.Call
 ---@param value any
----@param message any returned after nil, as an error is
-local function note_returned(call, value, message)
+---@param message any second value, if the first is nil
+local function hint_at_returned(call, value, message)
   local text = '`execute` returned %s, which is ignored; results are passed to `ctx(result)`, or returned by `run`'
   if value == nil then
     text = '`execute` returned nil and %s, which is ignored; errors are passed to `ctx:fail(message)`'
@@ -123,9 +123,9 @@ local function drive(call, ctx)
   local co = coroutine.create(call.definition.handler)
   local function step(...)
     if call:ended() then
-      return -- abandoned: nothing of it runs after the end
+      return -- no code of the tool runs after the end
     elseif vim.in_fast_event() then
-      return vim.schedule(step) -- it waited; such a step takes no values
+      return vim.schedule(step) -- only the first step has arguments, and it is never in a fast event
     end
     local ok, value = coroutine.resume(co, ...)
     if not ok then
@@ -134,34 +134,34 @@ local function drive(call, ctx)
         { value = value, trace = debug.traceback(co, type(value) == 'string' and value or vim.inspect(value)) }
       )
     elseif coroutine.status(co) == 'dead' then
-      if not (call:ended() and value == nil) then -- `return ctx:fail(…)` has settled already
+      if not (call:ended() and value == nil) then -- after `return ctx:fail(…)` the call has ended
         settle(call, value)
       end
     elseif value ~= Ctx.AWAIT then
-      if value ~= nil then -- a bare yield only lets the editor go on
+      if value ~= nil then -- a bare yield only lets the editor process events
         call:tell('state', value)
       end
       vim.schedule(step)
     end
     if call:ended() then
-      running.release(co)
+      current.release(co)
     end
   end
-  running.adopt(co, call, step)
+  current.adopt(co, call, step)
   call:on_end(function()
-    if coroutine.status(co) == 'suspended' then -- else it runs, and `step` does it
-      running.release(co)
+    if coroutine.status(co) == 'suspended' then -- otherwise it is running, and `step` releases it
+      current.release(co)
     end
   end)
   step(ctx, call.args)
 end
 
---- Calls the tool. From here its time counts.
+--- Calls the handler and starts the timeout.
 ---
---- The last thing before the handler is the look at the clock: whoever asked for a call that is late may have been told
---- that nothing ran. It comes after word that the call has started, which ends their waiting for that.
+--- The check for lateness is the last step before the handler: the client of a late call may have been told that
+--- nothing ran. It comes after `started`, which ends the bridge's wait for the start.
 ---@param call mcp-tools.Call
----@param state table? what the definition's `state()` made
+---@param state table? returned by the definition's `state()`
 function M.start(call, state)
   if not call:move('start') then
     return
@@ -177,15 +177,15 @@ function M.start(call, state)
   elseif definition.style == 'run' then
     drive(call, ctx)
   else
-    local ok, value, message = running.within(call, xpcall, definition.handler, trace, ctx, call.args)
+    local ok, value, message = current.within(call, xpcall, definition.handler, trace, ctx, call.args)
     if not ok then
       threw(call, value)
     elseif (value ~= nil or message ~= nil) and not call:ended() then
-      note_returned(call, value, message)
+      hint_at_returned(call, value, message)
     end
   end
   if call.deadline and call.state == 'running' then
-    call:stop_clock() -- what a tool does before it first waits is its time, too
+    call:stop_clock() -- subtracts the time that the handler has already used
     call:start_clock()
   end
 end

@@ -1,11 +1,7 @@
---- Tools whose handlers run in another process: calls go there, and end here.
+--- Calls whose handlers run in another process: sends them there and ends them here.
 ---
---- Receives: calls of their handlers; `remote_result`, `remote_progress`, `remote_log`, `remote_ask` from the process,
---- by `receive`; word that it is gone.
---- Sends: `remote_call`, `remote_cancel`, `remote_answer` to the process, by the target's own way.
---- Does not know about: Python, MCP, how a process is started.
----
---- A call ends once, and here: what the process says of it later is dropped and logged.
+--- The process gets `remote_call`, `remote_cancel` and `remote_answer`, and sends `remote_result`, `remote_progress`,
+--- `remote_log` and `remote_ask`. Messages about a call that has ended are dropped and logged.
 
 local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')
@@ -13,17 +9,17 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
---- ms; what was told to stop and has not been heard of for so long is forgotten.
+--- ms; a cancelled call whose function has not ended by then is removed.
 M.PATIENCE = 60000
 
 --- A process that runs tools.
 ---@class mcp-tools.RemoteTarget
 ---@field send fun(self, event: string, ...) never throws
----@field settled? fun(self) a call of it has left, or what was told to stop has stopped
----@field calls table<string, mcp-tools.Ctx> those that run
----@field stopping table<string, string> id → tool: told to stop, and not heard of since
+---@field settled? fun(self) called when `calls` or `stopping` has one entry less
+---@field calls table<string, mcp-tools.Ctx> running calls by id
+---@field stopping table<string, string> id → tool of cancelled calls whose function has not ended yet
 
----@type table<string, mcp-tools.RemoteTarget> id of a call → where it runs
+---@type table<string, mcp-tools.RemoteTarget> id of a call → process that runs it
 local targets = {}
 
 ---@param target table gets `calls` and `stopping`
@@ -40,17 +36,17 @@ local function settled(target)
   end
 end
 
---- Runs a handler in the process. The call must have a ctx; it ends when the process says so, or by itself: then the
---- process is told to stop. One that has ended already runs nothing.
+--- Runs a handler in the process. If the call ends before a result arrives, `remote_cancel` is sent. Does nothing if
+--- the call has already ended.
 ---@param target mcp-tools.RemoteTarget
 ---@param ctx mcp-tools.Ctx
----@param tool table what the process needs to find its function
+---@param tool table identifies the function in the process
 ---@param args table
----@param limit? integer bytes of a result
+---@param limit? integer maximum size of the result in bytes
 function M.call(target, ctx, tool, args, limit)
   local id, call = ctx.id, ctx.call
   if call:ended() then
-    return log.debug('call %s: it had ended before %s was run for it', id, tool.name)
+    return log.debug('call %s: ended before %s was started', id, tool.name)
   end
   targets[id], target.calls[id] = target, ctx
   call:on_end(function()
@@ -74,7 +70,7 @@ function M.call(target, ctx, tool, args, limit)
   })
 end
 
---- The process is gone: what runs there has ended.
+--- Ends all calls of a process that has exited.
 ---@param target mcp-tools.RemoteTarget
 ---@param err mcp-tools.Error
 function M.lost(target, err)
@@ -89,7 +85,7 @@ function M.lost(target, err)
   end
 end
 
---- A result as its process wrote it, for the registry.
+--- Ends a call, by the kind of its outcome.
 ---@type table<string, fun(ctx: mcp-tools.Ctx, outcome: table)>
 local OUTCOMES = {
   empty = function(ctx)
@@ -98,14 +94,14 @@ local OUTCOMES = {
   text = function(ctx, outcome)
     ctx(outcome.text)
   end,
-  --- Data for the handler here.
+  --- JSON that the handler on this side uses as a value.
   data = function(ctx, outcome)
     ctx(vim.json.decode(outcome.text))
   end,
   json = function(ctx, outcome)
     ctx(content.raw('json', outcome.text))
   end,
-  --- A result in MCP's own shape.
+  --- JSON of an MCP result.
   content = function(ctx, outcome)
     ctx(content.raw('content', outcome.text, outcome.size))
   end,
@@ -118,38 +114,38 @@ local OUTCOMES = {
   end,
 }
 
---- The ctx of a call that runs; nil, and a line in the log, when it has ended.
+--- Returns the ctx of a running call; logs and returns nil if it has ended.
 ---@param id string
----@param what string
+---@param what string the message, for the log
 ---@return mcp-tools.Ctx?, mcp-tools.RemoteTarget?
 local function running(id, what)
   local target = targets[id]
   local ctx = target and target.calls[id]
   if not ctx then
-    log.debug('call %s: %s came when it had ended; dropped', tostring(id), what)
+    log.debug('call %s: has ended; %s was dropped', tostring(id), what)
   end
   return ctx, target
 end
 
---- What was thrown, without the place in the plugin's own files.
+--- Returns a thrown error without file and line number.
 ---@param fault any
 ---@return string
-local function why_of(fault)
+local function error_text(fault)
   return (tostring(fault):gsub('^[^\n]-%.lua:%d+: ', ''))
 end
 
---- Ends a call with what its process gave.
+--- Ends a call with the outcome that its process sent.
 ---@param ctx mcp-tools.Ctx
----@param outcome any a table like `{ kind, … }`, if the process keeps to it
+---@param outcome any `{ kind, … }`; unchecked
 local function settle(ctx, outcome)
-  local give = OUTCOMES[outcome.kind] or error(('there are none of the kind %s'):format(tostring(outcome.kind)), 0)
-  give(ctx, outcome)
+  local finish = OUTCOMES[outcome.kind] or error(("unknown kind '%s'"):format(tostring(outcome.kind)), 0)
+  finish(ctx, outcome)
 end
 
 ---@type table<string, fun(id: string, ...)>
 local verbs = {}
 
---- The end of a call: `{ kind, … }`, see `OUTCOMES`.
+--- The function of a call has ended with an outcome for OUTCOMES.
 function verbs.remote_result(id, outcome)
   local target = targets[id]
   if not target then
@@ -161,10 +157,10 @@ function verbs.remote_result(id, outcome)
   if ctx then
     local ok, fault = pcall(settle, ctx, outcome)
     if not ok then
-      ctx(nil, errors.new('execution_error', 'Tool execution error: its result cannot be read: ' .. why_of(fault)))
+      ctx(nil, errors.new('execution_error', 'Tool execution error: its result cannot be read: ' .. error_text(fault)))
     end
   else
-    log.info('call %s: its function came to an end after it had ended; dropped', id)
+    log.info('call %s: had ended when its function ended; the result was dropped', id)
   end
   settled(target)
 end
@@ -196,20 +192,19 @@ function verbs.remote_ask(id, ask, text)
     end)
   end)
   if not ok then -- the function waits for an answer
-    local err = errors.new('execution_error', 'its question cannot be read: ' .. why_of(fault))
+    local err = errors.new('execution_error', 'the question cannot be read: ' .. error_text(fault))
     target:send('remote_answer', id, ask, nil, err)
   end
 end
 
---- What a process tells of a call. It never throws: who sends it does not wait for an answer, and an error would be
---- shown to the person.
+--- Handles a message of a process. Never throws: it is a notification, whose error Neovim would show to the user.
 ---@param verb string
 ---@param id string
 ---@param ... any
 function M.receive(verb, id, ...)
   local fn = verbs[verb]
   if not fn then
-    return log.warn('a process of tools sent %s, which is unknown', tostring(verb))
+    return log.warn("a tool process sent the unknown message '%s'", tostring(verb))
   end
   log.guard(('call %s: %s'):format(tostring(id), verb), fn, id, ...)
 end

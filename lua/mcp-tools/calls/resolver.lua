@@ -1,7 +1,7 @@
---- Resolver of URIs: one way from a URI to what may be read there, for every read.
+--- Resolves the URI of every resource read to its definition, and checks that the files it names may be read.
 ---
---- Every miss is the same to the client: unknown, forbidden, of another project, unreadable. The true cause goes to
---- the log. Order: form → scheme → fixed URIs → templates → files it names (inside the project, not sensitive).
+--- The client gets the same error for every failure: unknown, forbidden, outside the project, unreadable. Only the log
+--- has the cause. Order: syntax → scheme → fixed URIs → templates → files (in the project, not sensitive).
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
@@ -11,15 +11,15 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
---- No file system takes longer paths, percent-encoded or not.
+--- Maximum length in bytes. No file system allows longer paths, percent-encoded or not.
 local MAX_URI = 8192
 
---- A resource as one URI names it.
+--- A resource found by its URI.
 ---@class mcp-tools.Located
----@field name string the key of its definition, by which it is approved
----@field label string the URI, which is the name of the call
+---@field name string key of the definition; approval rules apply to it
+---@field label string the URI, used as the name of the call
 ---@field uri string
----@field params table<string, string> values of the template's variables; those that name files are resolved paths
+---@field params table<string, string> values of the template's variables; file names are resolved paths
 ---@field resource mcp-tools.ResourceDefinition
 ---@field title string?
 ---@field description string?
@@ -29,27 +29,27 @@ local MAX_URI = 8192
 ---@field handler function
 ---@field timeout number?
 ---@field mime_type string?
----@field repair boolean text that is not UTF-8 is repaired
+---@field repair boolean invalid UTF-8 in its text is replaced
 
---- Text of a client for the log.
+--- Makes text from a client safe for the log.
 ---@param text any
 ---@return string
-local function shown(text)
+local function for_log(text)
   return (tostring(text):sub(1, 200):gsub('%c', '?'))
 end
 
---- What a client is told, whatever the cause.
+--- Logs why a resource cannot be read and returns the error for the client, which does not have the cause.
 ---@param uri any
 ---@param cause string
 ---@return mcp-tools.Error
 function M.miss(uri, cause)
-  log.info('resource %s was not served: %s', shown(uri), cause)
+  log.info('resource %s cannot be read: %s', for_log(uri), cause)
   return errors.new('not_found', 'Resource not found')
 end
 
 ---@param registry mcp-tools.Registry
 ---@param scheme string
-local function is_served(registry, scheme)
+local function is_known_scheme(registry, scheme)
   for _, row in ipairs(kinds.of_option('resources')) do
     for _, entry in pairs(registry.entries[row.kind]) do
       if entry.scheme == scheme then
@@ -60,7 +60,7 @@ local function is_served(registry, scheme)
   return false
 end
 
---- The template with the longest literal text that matches the URI; among equals the first by name.
+--- Finds the template with the longest literal text that matches the URI; with equal lengths, the first by name.
 ---@param registry mcp-tools.Registry
 ---@param uri string
 ---@return mcp-tools.ResourceDefinition?
@@ -79,17 +79,17 @@ local function by_template(registry, uri)
   return best, params
 end
 
---- Puts real paths where the URI names files, or says why it must not.
+--- Replaces the paths in `params` by resolved paths, or returns why one must not be read.
 ---@param definition mcp-tools.ResourceDefinition
----@param params table<string, string> changed
+---@param params table<string, string> changed in place
 ---@param root string
 ---@return string? cause
-local function settle_paths(definition, params, root)
+local function resolve_paths(definition, params, root)
   for name in pairs(definition.paths) do
     local given = definition.scheme == 'file' and '/' .. params[name] or params[name]
     local path, why = access.path(given, root)
     if not path then
-      return ('%s is %s'):format(shown(given), why)
+      return ('%s is %s'):format(for_log(given), why)
     end
     for _, bufnr in ipairs(buffer_kind.showing(path)) do
       if buffer_kind.is_marked(bufnr) then
@@ -100,7 +100,7 @@ local function settle_paths(definition, params, root)
   end
 end
 
---- Finds what a URI names.
+--- Finds the resource that a URI names.
 ---@param registry mcp-tools.Registry
 ---@param uri any
 ---@param root fun(): string
@@ -108,12 +108,12 @@ end
 ---@return mcp-tools.Error? err
 function M.find(registry, uri, root)
   if type(uri) ~= 'string' or #uri > MAX_URI then
-    return nil, M.miss(uri, 'no URI, or one that is too long')
+    return nil, M.miss(uri, 'the URI is not a string, or too long')
   elseif uri:find('[%c%s]') then
-    return nil, M.miss(uri, 'a URI with spaces or control characters')
+    return nil, M.miss(uri, 'the URI has spaces or control characters')
   end
   local scheme = uri:match('^(%l[%l%d+.-]*):')
-  if not scheme or not is_served(registry, scheme) then
+  if not scheme or not is_known_scheme(registry, scheme) then
     return nil, M.miss(uri, 'no resource has this scheme')
   end
   local definition, params = registry.entries.resources[uri], {}
@@ -129,7 +129,7 @@ function M.find(registry, uri, root)
     end
   end
   if next(definition.paths) then
-    local cause = settle_paths(definition, params, root())
+    local cause = resolve_paths(definition, params, root())
     if cause then
       return nil, M.miss(uri, cause)
     end

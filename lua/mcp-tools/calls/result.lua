@@ -1,4 +1,4 @@
---- Results to text, once: what a tool gave becomes the `kind` + `text` that crosses to the bridge.
+--- Encodes a tool's result once, as the `kind` and `text` that are sent to the bridge.
 
 local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')
@@ -10,7 +10,7 @@ local M = {}
 ---@param block mcp-tools.Block
 ---@return table mcp
 ---@return integer size
-local function shape_of(block)
+local function encode_block(block)
   if block.type == 'text' then
     return { type = 'text', text = block.text }, #block.text
   end
@@ -34,12 +34,12 @@ local function shape_of(block)
   return link, size
 end
 
---- A content value as MCP has it.
+--- Converts a content value to an MCP content block.
 ---@param block mcp-tools.Block
----@return table mcp the block in MCP's shape
----@return integer size bytes of its text or base64, of a link all that it says
+---@return table mcp
+---@return integer size bytes of its text or base64; for a link, of all strings
 function M.block(block)
-  local mcp, size = shape_of(block)
+  local mcp, size = encode_block(block)
   for field, value in pairs(block.extras or {}) do
     mcp[field] = value
   end
@@ -50,16 +50,16 @@ end
 ---@field kind 'text'|'json'|'content'|'empty'
 ---@field text string?
 ---@field structured true? the text is also the structured content
----@field raw true? the text is a result that another process made
+---@field raw true? the text comes from another process
 
---- What a definition promises of its results.
+--- The part of a definition that results are checked with.
 ---@class mcp-tools.OutputCheck
 ---@field check_output mcp-tools.Validator?
 
 local function too_large(size, limit)
   return errors.new(
     'too_large',
-    ('the result has %d bytes, the limit is %d (option limits.tool_result): ask for less at a time'):format(size, limit)
+    ('the result has %d bytes, the limit is %d (option limits.tool_result). Request less data'):format(size, limit)
   )
 end
 
@@ -69,7 +69,7 @@ end
 local function content_payload(result, limit)
   local max = content.MAX_BLOCKS
   if #result.content > max then
-    local text = 'the result has %d content blocks, the limit is %d: put what belongs together into one text'
+    local text = 'the result has %d content blocks, the limit is %d. Combine related text in one block'
     return nil, errors.new('too_large', text:format(#result.content, max))
   end
   local blocks, size = {}, 0
@@ -86,7 +86,7 @@ local function content_payload(result, limit)
     isError = result.is_error,
     _meta = result.meta,
   })
-  if text and #text > limit then -- it may be by escapes and base64 alone, which do not count
+  if text and #text > limit then -- the difference may be JSON escapes, which do not count
     for _, data in ipairs({ result.structured or false, result.meta or false }) do
       size = size + (data and #assert(json.encode(data)) or 0)
     end
@@ -97,47 +97,47 @@ local function content_payload(result, limit)
   return text and { kind = 'content', text = text }, err
 end
 
---- A result that another process made. It is read only where it has to be checked.
+--- Passes on a result from another process. It is decoded only if it must be checked.
 ---@param raw mcp-tools.RawResult
----@param promise mcp-tools.OutputCheck
+---@param definition mcp-tools.OutputCheck
 ---@param limit integer
 ---@return mcp-tools.Payload?, mcp-tools.Error?
-local function raw_payload(raw, promise, limit)
+local function raw_payload(raw, definition, limit)
   if raw.size > limit then
     return nil, too_large(raw.size, limit)
-  elseif promise.check_output then
+  elseif definition.check_output then
     local data = vim.json.decode(raw.text)
     local failed = raw.kind == 'content' and data.isError
     if raw.kind == 'content' then
       data = data.structuredContent
     end
-    local ok, faults = promise.check_output:check(data == nil and vim.NIL or data)
+    local ok, faults = definition.check_output:check(data == nil and vim.NIL or data)
     if not ok and not failed then
       return nil, errors.new('invalid_output', 'the result does not fit the output_schema', faults)
     end
   end
-  local structured = raw.kind == 'json' and promise.check_output and true or nil
+  local structured = raw.kind == 'json' and definition.check_output and true or nil
   return { kind = raw.kind, text = raw.text, structured = structured, raw = true }
 end
 
---- Turns a tool's result into what crosses to the bridge.
----@param value any what the tool gave
----@param promise mcp-tools.OutputCheck
----@param limit integer bytes of content allowed
+--- Encodes a tool's result for the bridge.
+---@param value any the handler's result
+---@param definition mcp-tools.OutputCheck
+---@param limit integer maximum size of the content in bytes
 ---@return mcp-tools.Payload? payload
 ---@return mcp-tools.Error? err `invalid_output`, `not_serializable` or `too_large`
-function M.payload(value, promise, limit)
+function M.payload(value, definition, limit)
   if content.is_raw(value) then
-    return raw_payload(value, promise, limit)
+    return raw_payload(value, definition, limit)
   end
   local result = content.as_result(value)
-  if promise.check_output and not (result and result.is_error) then
+  if definition.check_output and not (result and result.is_error) then
     local data = value
     if result then
       data = result.structured
     end
-    data = promise.check_output:shape(data)
-    local ok, faults = promise.check_output:check(data == nil and vim.NIL or data)
+    data = definition.check_output:shape(data)
+    local ok, faults = definition.check_output:check(data == nil and vim.NIL or data)
     if not ok then
       return nil, errors.new('invalid_output', 'the result does not fit the output_schema', faults)
     end
@@ -154,14 +154,14 @@ function M.payload(value, promise, limit)
     return { kind = 'empty' }
   end
   local payload
-  if type(value) == 'string' and not promise.check_output then
+  if type(value) == 'string' and not definition.check_output then
     payload = { kind = 'text', text = value }
   else
     local text, err = json.encode(value)
     if not text then
       return nil, err
     end
-    payload = { kind = 'json', text = text, structured = promise.check_output and true or nil }
+    payload = { kind = 'json', text = text, structured = definition.check_output and true or nil }
   end
   if #payload.text > limit then
     return nil, too_large(#payload.text, limit)
@@ -169,7 +169,7 @@ function M.payload(value, promise, limit)
   return payload
 end
 
---- What a tool returned. Of a large result, or one of another process, only what is sent is kept.
+--- Returns the result of a call as a Lua value. Decodes it if only the text was kept.
 ---@param outcome mcp-tools.Outcome
 ---@return any value
 function M.value_of(outcome)
@@ -187,7 +187,7 @@ function M.value_of(outcome)
   return payload.text
 end
 
---- Where the first string that is not UTF-8 stands in a value (the bridge asks when it met such bytes).
+--- Returns the path of a string in a value that is not valid UTF-8. The bridge asks for it to report the fault.
 ---@param value any
 ---@param root? string
 ---@return string? path

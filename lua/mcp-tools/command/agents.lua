@@ -1,8 +1,8 @@
 --- Subcommands for agents in terminals: terminal and send.
 
-local companion_sessions = require('mcp-tools.editor.agents')
+local editor_agents = require('mcp-tools.editor.agents')
 local editor_context = require('mcp-tools.editor.context')
-local ide = require('mcp-tools.agents')
+local agents = require('mcp-tools.agents')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local terminal = require('mcp-tools.agents.terminal')
@@ -14,13 +14,13 @@ local M = {}
 ---@type mcp-tools.Subcommand
 M.terminal = {
   usage = 'AGENT [ARGUMENTS]',
-  description = 'start an agent in a terminal; it has your tools, but for gemini, and where it is a companion it finds'
-    .. ' this editor, without a change of its settings',
+  description = 'start an agent in a terminal. All but gemini get your tools; an agent of the option `companions` also'
+    .. ' finds this editor, without a change of its settings',
   run = function(rest)
     local words = vim.split(rest, '%s+', { trimempty = true })
     local name = table.remove(words, 1)
     if not name then
-      return notify.error(('which agent? :McpTools terminal %s'):format(table.concat(ide.names(), ' | ')))
+      return notify.error(('which agent? :McpTools terminal %s'):format(table.concat(agents.names(), ' | ')))
     end
     terminal.start(name, words, function(fault)
       if fault then
@@ -29,18 +29,18 @@ M.terminal = {
     end)
   end,
   complete = function()
-    return ide.names()
+    return agents.names()
   end,
 }
 
---- A mention goes to the agent over the bridge, and the prompt after it goes straight into its terminal: it has to come
---- so many ms later.
+--- Delay in ms before the prompt is typed into the terminal. The mention takes the longer way over the bridge, and must
+--- arrive first.
 local MENTIONED_MS = 400
 
---- Where the person is: the lines of a range, else of the selection, else the whole file.
+--- Returns what to mention: the lines of the range or the selection, otherwise the whole file.
 ---@param range integer[]?
----@return mcp-tools.companion.Place?
-local function place_now(range)
+---@return mcp-tools.agents.Place?
+local function current_place(range)
   local active = editor_context.get().active
   local selection = active and active.selection
   if not active then
@@ -66,25 +66,23 @@ local function label(session)
 end
 
 ---@param session mcp-tools.companion.Session
----@param place mcp-tools.companion.Place
+---@param place mcp-tools.agents.Place
 ---@param prompt string
 local function send(session, place, prompt)
-  local is_mentioned, why_not = ide.mention(session, place)
-  local own = terminal.of(session)
-  if own and (prompt ~= '' or not is_mentioned) then
+  local is_mentioned, why_not = agents.mention(session, place)
+  local own_terminal = terminal.of(session)
+  if own_terminal and (prompt ~= '' or not is_mentioned) then
     local lines = place.first and (' lines %d-%d'):format(place.first, place.last) or ''
     local mention = is_mentioned and '' or ('@%s%s '):format(place.path, lines)
     return vim.defer_fn(function()
-      terminal.type(own, mention .. prompt)
+      terminal.type(own_terminal, mention .. prompt)
     end, is_mentioned and MENTIONED_MS or 0)
   elseif why_not then
     return notify.warn(('%s: %s'):format(label(session), why_not))
   elseif not is_mentioned then
-    return notify.warn(('%s takes no mention; it sees your file and selection by itself'):format(label(session)))
+    return notify.warn(('%s does not accept mentions; it sees your file and selection anyway'):format(label(session)))
   elseif prompt ~= '' then
-    notify.warn(
-      'the place is mentioned; a prompt can only be typed into a terminal of this editor (:McpTools terminal)'
-    )
+    notify.warn('only a terminal of this editor (:McpTools terminal) accepts a prompt; the place was mentioned')
   end
 end
 
@@ -92,15 +90,15 @@ end
 M.send = {
   usage = '[PROMPT]',
   range = true,
-  description = 'mention the file, the lines of a range or the selection to an agent that is connected; into a terminal'
-    .. ' of this editor PROMPT is typed as well, without Enter',
+  description = 'mention the file, the lines of a range or the selection to a connected agent; in a terminal of this'
+    .. ' editor PROMPT is typed as well, without Enter',
   run = function(prompt, _, range)
-    local sessions = companion_sessions.sessions()
-    local place = place_now(range)
+    local sessions = editor_agents.sessions()
+    local place = current_place(range)
     if #sessions == 0 then
       return notify.error('no agent is connected', 'See :h mcp-tools-companions')
     elseif not place then
-      return notify.error('there is nothing here that an agent may be told: no file, or a sensitive one')
+      return notify.error('nothing to mention: the buffer has no file, or a sensitive one')
     elseif #sessions == 1 then
       return send(sessions[1], place, prompt)
     end

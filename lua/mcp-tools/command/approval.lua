@@ -1,4 +1,4 @@
---- Subcommands that answer what waits for the user, and what was decided for good: answer, approve, deny, trust.
+--- Subcommands for questions and decisions: answer, approve, deny, trust.
 
 local approval = require('mcp-tools.ui.approval')
 local canonical_json = require('mcp-tools.util.canonical_json')
@@ -17,7 +17,7 @@ local M = {}
 
 ---@type mcp-tools.Subcommand
 M.answer = {
-  description = 'go to the questions that a tool asks you',
+  description = 'go to the questions of a tool',
   run = function()
     interview.focus()
   end,
@@ -30,12 +30,12 @@ local APPROVE_CHOICES = { 'once', 'review', 'session', 'always' }
 local function grant(item, choice)
   local gateway = core.get().gateway
   if not vim.list_contains(item.choices, choice) then
-    return notify.error(('this question cannot be answered by "%s"'):format(choice))
+    return notify.error(("'%s' is not a valid answer to this question"):format(choice))
   elseif choice == 'once' then
     item.granted = true
-    return notify.info(('%s may run when it is tried again with the same arguments'):format(item.tool))
+    return notify.info(('%s may run when it is called again with the same arguments'):format(item.tool))
   end
-  -- As when it is answered in time: a yes to a question about files is for these files.
+  -- As for an answer in time: for a question about files it applies to these files.
   local ok, err = gateway:allow_always(item.project, item.definition, item.files, item.key)
   if not ok then
     return notify.error(err)
@@ -47,21 +47,21 @@ local function grant(item, choice)
   notify.info(('%s may run from now on%s'):format(item.tool, how))
 end
 
---- Nothing is being asked: what nobody answered before may run at its next try.
+--- Approves a question that was not answered in time: the next such call may run.
 ---@param choice string
 local function approve_missed(choice)
   local missed = vim.tbl_filter(function(item)
     return not item.granted
   end, core.get().gateway.grants.unanswered)
   if #missed == 0 then
-    notify.info('there is no open question')
+    notify.info('no open question')
   elseif choice == 'session' or choice == 'review' then
-    notify.error('that question is over: only once or always')
+    notify.error('the question has expired; choose once or always')
   elseif #missed == 1 then
     grant(missed[1], choice)
   else
     vim.ui.select(missed, {
-      prompt = 'Which of these may run when it is tried again?',
+      prompt = 'Which of these may run when it is called again?',
       format_item = function(item)
         return sanitize.line(('%s %s'):format(item.tool, canonical_json.head(item.args, 60)))
       end,
@@ -76,14 +76,14 @@ end
 ---@type mcp-tools.Subcommand
 M.approve = {
   usage = '[once | review | session | always | look]',
-  description = 'allow the call that waits for approval, or its next attempt if nobody answered in time; without an'
-    .. ' open question accept what is on the screen of a review; `look` goes to the window of the question',
+  description = 'allow the call that waits for approval, or its next attempt after a question that was not answered in'
+    .. ' time; without a question, accept what is visible of a review; `look` goes to the window of the question',
   run = function(rest)
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
       return approval.focus()
     elseif not vim.list_contains(APPROVE_CHOICES, choice) then
-      return notify.error(('approve %s? :McpTools approve [once | review | session | always | look]'):format(choice))
+      return notify.error(("unknown answer '%s'; valid: once, review, session, always, look"):format(choice))
     elseif approval.count() == 0 and choice == 'once' and reviews.count() > 0 then
       return require('mcp-tools.ui.review').accept_seen() -- start-up cost
     elseif approval.count() == 0 then
@@ -104,8 +104,8 @@ local DENY_CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
 ---@type mcp-tools.Subcommand
 M.deny = {
   usage = '[always | session | REASON]',
-  description = 'deny the call that waits for approval, with a reason for the assistant; deny its tool always, or'
-    .. ' all further questions of its session; without an open question reject what is left of a review',
+  description = 'deny the call that waits for approval, with a reason for the assistant; deny its tool always, or all'
+    .. ' further questions of its session; without a question, reject the rest of a review',
   run = function(rest)
     local choice, reason = DENY_CHOICES[rest] or 'deny', not DENY_CHOICES[rest] and rest or nil
     if approval.count() == 0 and choice == 'deny' and reviews.count() > 0 then
@@ -124,7 +124,7 @@ M.deny = {
 local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }
 
 ---@param ... any
-local function say(...)
+local function report(...)
   notify.info(string.format(...))
 end
 
@@ -139,13 +139,13 @@ local function set(definitions, level)
     end
   end
   if #definitions == 1 then
-    say('%s is %s now', definitions[1].name, level)
+    report('%s is now %s', definitions[1].name, level)
   else
-    say('%d tools are %s now', #definitions, level)
+    report('%d tools are now %s', #definitions, level)
   end
 end
 
---- Resources and prompts of mounted servers, as calls of them are approved.
+--- Returns the resources and prompts of mounted servers, in the form in which they are approved.
 ---@return table[]
 local function of_mounts()
   local list = {}
@@ -165,7 +165,7 @@ local function of_mounts()
   return list
 end
 
---- What is approved under a name.
+--- Finds what is approved under a name.
 ---@param name string
 ---@return table?
 local function find(name)
@@ -175,8 +175,8 @@ local function find(name)
   end)
 end
 
---- Every tool but those that the person denied.
----@param only? string those at this level
+--- Returns all tools except those that the user has denied.
+---@param only? string level
 ---@return table[]
 local function tools(only)
   local gateway = core.get().gateway
@@ -186,7 +186,7 @@ local function tools(only)
   end, core.get().registry:list('tools'))
 end
 
---- The files outside the project and the calls that the user allowed always, by the name of the tool.
+--- Returns the files outside the project and the calls that the user has always allowed, by tool.
 ---@return table<string, string[]>
 local function allowed_by_tool()
   local gateway, allowed = core.get().gateway, {}
@@ -199,7 +199,7 @@ local function allowed_by_tool()
   return allowed
 end
 
---- All tools; those that the user has decided on come first, with such resources and prompts of mounts.
+--- Adds all tools; first those that the user has decided on, with such resources and prompts of mounts.
 ---@param lines string[]
 local function add_tools(lines)
   local gateway = core.get().gateway
@@ -239,10 +239,10 @@ local function add_questions(lines)
     local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, canonical_json.head(item.args, 200))
     table.insert(lines, sanitize.line(text))
     if not item.granted then
-      table.insert(lines, ('  %-10s  :McpTools approve lets it run when it is tried again'):format(''))
+      table.insert(lines, ('  %-10s  :McpTools approve allows the next such call'):format(''))
     end
     if item.remedy then
-      table.insert(lines, ('  %-10s  in your configuration, for all calls: %s'):format('', item.remedy))
+      table.insert(lines, ('  %-10s  to allow all calls in your configuration: %s'):format('', item.remedy))
     end
   end
 end
@@ -251,10 +251,10 @@ end
 local function add_silenced(lines)
   local silenced = core.get().gateway.grants.silenced
   if next(silenced) then
-    vim.list_extend(lines, { '', 'silenced sessions (:McpTools trust unsilence lets them ask again)' })
+    vim.list_extend(lines, { '', 'silenced sessions (:McpTools trust unsilence allows their questions)' })
   end
   for _, name in vim.spairs(silenced) do
-    table.insert(lines, '  calls itself ' .. sanitize.line(name))
+    table.insert(lines, '  named ' .. sanitize.line(name))
   end
 end
 
@@ -266,9 +266,9 @@ function show()
   local _, fault = gateway.ledger:list(root)
   local lines = { 'trust in ' .. root }
   if fault then
-    table.insert(lines, '  what was decided before cannot be known: ' .. fault)
-    local hint = gateway.ledger:can_reset(root) and '; `:McpTools trust reset` begins anew' or ''
-    table.insert(lines, '  until then every call is asked for' .. hint)
+    table.insert(lines, '  earlier decisions cannot be read: ' .. fault)
+    local hint = gateway.ledger:can_reset(root) and '; `:McpTools trust reset` deletes them' or ''
+    table.insert(lines, '  until this is fixed, every call needs approval' .. hint)
   end
   table.insert(lines, '  :McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level')
   add_questions(lines)
@@ -280,10 +280,10 @@ end
 local function unsilence()
   local grants = core.get().gateway.grants
   if next(grants.silenced) == nil then
-    return say('no session is silenced')
+    return report('no session is silenced')
   end
   grants:unsilence()
-  say('every session may ask again')
+  report('all sessions may ask again')
 end
 
 local function reset()
@@ -291,7 +291,7 @@ local function reset()
   gateway.grants:reset()
   local ok, err = gateway.ledger:reset(gateway:project())
   if ok then
-    say('everything that was decided in this project is forgotten')
+    report('all decisions for this project were deleted')
   else
     notify.error(err)
   end
@@ -306,9 +306,10 @@ local function change(name, level)
       return tool.name
     end, core.get().registry:list('tools'))
     local near = suggest(name, names)
-    return notify.error('there is no tool ' .. name, near and ('did you mean %s?'):format(near) or ':McpTools tools')
+    local hint = near and ('did you mean %s?'):format(near) or ':McpTools tools'
+    return notify.error(("unknown tool '%s'"):format(name), hint)
   elseif not vim.list_contains(LEVELS, level) then
-    local text = ('a tool cannot be "%s"'):format(level)
+    local text = ("'%s' is not a valid level"):format(level)
     return notify.error(text, 'One of ' .. table.concat(LEVELS, ', '))
   end
   set({ definition }, level)
@@ -317,8 +318,8 @@ end
 ---@type mcp-tools.Subcommand
 M.trust = {
   usage = '[verify | all | reset | unsilence | TOOL [LEVEL]]',
-  description = 'show which tools run without a question; let those'
-    .. ' run that do not demand one themselves, or all, or one; forget every decision; let silenced sessions ask again',
+  description = 'show which tools run without approval; allow this for tools that do not require it themselves,'
+    .. ' for all, or for one; delete all decisions; allow the questions of silenced sessions',
   run = function(rest)
     local name, level = rest:match('^(%S+)%s*(.*)$')
     if not name then

@@ -13,45 +13,45 @@ local M = {}
 
 local uv = vim.uv
 
---- The folder; nil when none was typed. One that does not exist is told to the person.
+--- Finds a directory that was typed; reports an unknown one.
 ---@param text string
 ---@return boolean ok
----@return string? folder
-local function folder_of(text)
+---@return string? directory nil if none was typed
+local function directory_of(text)
   if text == '' then
     return true
   end
-  -- As it was typed first: a folder may have `$` or `*` in its name.
+  -- First the literal path: a directory may have `$` or `*` in its name.
   local path = uv.fs_realpath(text) or uv.fs_realpath(vim.fn.expand(text))
   local stat = path and uv.fs_stat(path)
   if stat and stat.type == 'directory' then
     return true, path
   end
-  notify.error(('%s is no folder'):format(text))
+  notify.error(("'%s' is not a directory"):format(text))
   return false
 end
 
 ---@param lead string
 ---@return string[]
-local function complete_folder(lead)
+local function complete_directory(lead)
   return vim.fn.getcompletion(lead, 'dir')
 end
 
 ---@type mcp-tools.Subcommand
 M.start = {
   usage = '[DIR]',
-  description = 'start the bridge, with a folder from now on for the project that it lies in',
+  description = 'start the bridge; DIR sets its project from now on, which is the one that contains DIR',
   run = function(rest)
-    local ok, root = folder_of(rest)
+    local ok, root = directory_of(rest)
     local port = bridge.get_port()
     if ok and port then
-      local advice = root and '; :McpTools restart DIR takes it to another project' or ''
-      notify.info(('the bridge runs already, on port %d%s'):format(port, advice))
+      local advice = root and '; :McpTools restart DIR changes its project' or ''
+      notify.info(('the bridge is already running on port %d%s'):format(port, advice))
     elseif ok then
       bridge.start({ announce = true, root = root })
     end
   end,
-  complete = complete_folder,
+  complete = complete_directory,
 }
 
 ---@type mcp-tools.Subcommand
@@ -67,34 +67,34 @@ M.stop = {
 ---@type mcp-tools.Subcommand
 M.restart = {
   usage = '[DIR]',
-  description = 'stop the bridge and start it on the same port and token, or from now on for the project that '
-    .. 'DIR lies in; tools written in Python start afresh',
+  description = 'restart the bridge on the same port and token, or for the project that contains DIR; also restarts the'
+    .. ' worker of Python tools',
   run = function(rest)
-    local ok, root = folder_of(rest)
+    local ok, root = directory_of(rest)
     if not ok then
       return
     end
-    local host = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: it has never run before it is loaded
-    if host then
-      host.restart()
+    local worker = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: unless it is loaded, none runs
+    if worker then
+      worker.restart()
     end
     bridge.restart({ announce = true, root = root })
   end,
-  complete = complete_folder,
+  complete = complete_directory,
 }
 
 ---@type mcp-tools.Subcommand
 M.install = {
-  description = 'build or renew the Python environment of the bridge (downloads packages); with ! build it anew',
+  description = 'install or update the Python environment of the bridge (downloads packages); with ! rebuild it',
   bang = true,
   run = function(_, bang)
     bridge.install({ force = bang })
   end,
 }
 
-local ENDPOINT_TITLE = 'whoever has the token can call your tools'
+local ENDPOINT_TITLE = 'the token gives access to your tools'
 
--- As most clients have it in their configuration.
+-- The format that most clients read.
 local JSON = [[
 {
   "mcpServers": {
@@ -111,7 +111,7 @@ local JSON = [[
 ---@param text string
 local function yank(register, what, text)
   vim.fn.setreg(register, text)
-  notify.info(('register %s has the %s'):format(register, what))
+  notify.info(("the %s is in register '%s'"):format(what, register))
 end
 
 ---@param endpoint { url: string, token: string }
@@ -124,25 +124,25 @@ local function show_endpoint(endpoint)
     yank(vim.v.register, part[1], part[2])
   end
   local description = 'yank the URL, the header or the JSON'
-  local keys = { { lhs = 'y', word = 'yank this', description = description, run = yank_part } }
+  local keys = { { lhs = 'y', word = 'yank', description = description, run = yank_part } }
   scratch.show('endpoint', lines, { title = ENDPOINT_TITLE, keys = keys })
 end
 
 ---@type mcp-tools.Subcommand
 M.endpoint = {
   usage = '[REGISTER]',
-  description = 'show what a client needs: URL, header with the token, and both as JSON; with a register,'
-    .. ' yank the JSON into it',
+  description = 'show what a client needs: URL, header with the token, and both as JSON; with a register, yank the JSON'
+    .. ' into it',
   run = function(rest)
     local endpoint = bridge.endpoint()
     if not endpoint then
-      return notify.error('the bridge does not run', bridge.status().to_do or 'Try again in a moment')
+      return notify.error('the bridge is not running', bridge.status().to_do or 'Try again in a moment')
     elseif rest == '' then
       return show_endpoint(endpoint)
     end
     local register = rest:match('^"?([%a"*+])$')
     if not register then
-      return notify.error(('endpoint %s? :McpTools endpoint [REGISTER], such as +'):format(rest))
+      return notify.error(("'%s' is not a register: :McpTools endpoint [REGISTER], such as +"):format(rest))
     end
     yank(register, 'JSON', JSON:format(endpoint.url, endpoint.token))
   end,
@@ -165,8 +165,8 @@ local function port_text(status)
   if not status.port then
     return status.wanted_port and ('%d wanted'):format(status.wanted_port)
   elseif status.wanted_port and status.wanted_port ~= status.port then
-    local holder = status.port_holder == 'ours' and 'another editor of yours' or 'another program'
-    return ('%d (%d is taken by %s)'):format(status.port, status.wanted_port, holder)
+    local holder = status.port_holder == 'ours' and 'another editor of yours' or 'another process'
+    return ('%d (%d is used by %s)'):format(status.port, status.wanted_port, holder)
   end
   return tostring(status.port)
 end
@@ -183,7 +183,7 @@ local function client_text(sessions)
   return #names > 0 and table.concat(names, ', ') or 'none'
 end
 
---- What an agent is doing here: who it says it is, and what it has asked for.
+--- Describes the session of an agent: its name, and the tools it has called.
 ---@param session mcp-tools.companion.Session
 ---@return string
 local function session_text(session)
@@ -192,26 +192,26 @@ local function session_text(session)
     table.insert(asked, times > 1 and ('%s ×%d'):format(tool, times) or tool)
   end
   local who = trim(('%s %s'):format(session.client, session.version))
-  local what = #asked > 0 and ', has asked for ' .. table.concat(asked, ', ') or ''
+  local what = #asked > 0 and ', has called ' .. table.concat(asked, ', ') or ''
   return sanitize.line(('connected: %s%s'):format(who ~= '' and who or 'an agent', what))
 end
 
---- Companions, those who are off with the reason.
+--- Adds the agents of the option `companions`, with the reason for those that are off.
 ---@param lines string[]
-local function add_companions(lines)
-  local ide = package.loaded['mcp-tools.agents'] -- start-up cost: it is loaded once a companion is named
-  for i, companion in ipairs(ide and ide.status() or {}) do
-    local reason = companion.reason and ': ' .. companion.reason or ''
-    local text = ('%s  %s%s'):format(companion.label or companion.name, companion.state, reason)
-    add(lines, i == 1 and 'companions' or '', sanitize.line(text))
+local function add_agents(lines)
+  local agents = package.loaded['mcp-tools.agents'] -- start-up cost: not loaded without the option
+  for i, agent in ipairs(agents and agents.status() or {}) do
+    local reason = agent.reason and ': ' .. agent.reason or ''
+    local text = ('%s  %s%s'):format(agent.label or agent.name, agent.state, reason)
+    add(lines, i == 1 and 'agents' or '', sanitize.line(text))
     local function more(label, value)
-      if value and companion.state == 'on' then
+      if value and agent.state == 'on' then
         table.insert(lines, ('  %-11s   %s: %s'):format('', label, sanitize.line(value)))
       end
     end
-    more('to connect', #companion.sessions == 0 and companion.connect or nil)
-    more('proposes edits', companion.proposes)
-    for _, session in ipairs(companion.sessions) do
+    more('to connect', #agent.sessions == 0 and agent.connect or nil)
+    more('proposes edits', agent.proposes)
+    for _, session in ipairs(agent.sessions) do
       table.insert(lines, ('  %-11s   %s'):format('', session_text(session)))
     end
   end
@@ -220,7 +220,7 @@ end
 ---@param lines string[]
 local function add_calls(lines)
   local calls = core.get().executor:pending()
-  add(lines, 'calls', #calls == 0 and 'none in flight' or ('%d in flight'):format(#calls))
+  add(lines, 'calls', #calls == 0 and 'none running' or ('%d running'):format(#calls))
   for _, call in ipairs(calls) do
     local since = call.started_at or call.created_at
     local seconds = since and (vim.uv.hrtime() - since) / 1e9 or 0
@@ -230,21 +230,21 @@ local function add_calls(lines)
   end
 end
 
---- The process of the tools written in Python, when there is one.
+--- Describes the worker of Python tools, if one runs.
 ---@return string?
 local function python_text()
-  local host = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: it has never run before it is loaded
-  local status = host and host.status()
+  local worker = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: unless it is loaded, none runs
+  local status = worker and worker.status()
   if not status or status.state == 'none' then
     return nil
   end
   return ('%s%s, calls: %d'):format(status.state, status.pid and ', process ' .. status.pid or '', status.calls)
 end
 
---- Mounted servers.
+--- Adds the mounted servers.
 ---@param lines string[]
 local function add_mounts(lines)
-  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: it is loaded once one is asked for
+  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: not loaded without a mount
   for i, mount in ipairs(mounts and mounts.status() or {}) do
     add(lines, i == 1 and 'mounts' or '', mounts.describe(mount))
   end
@@ -261,8 +261,8 @@ local function lines_now()
   add(lines, 'process', status.pid and tostring(status.pid))
   add(lines, 'tools', tostring(#core.get().registry:list('tools')))
   add(lines, 'clients', client_text(status.sessions))
-  add_companions(lines)
-  add(lines, 'python host', python_text())
+  add_agents(lines)
+  add(lines, 'python', python_text())
   add_mounts(lines)
   add_calls(lines)
   add(lines, 'options', status.refusal)
@@ -275,8 +275,8 @@ end
 
 ---@type mcp-tools.Subcommand
 M.status = {
-  description = 'show the bridge, its clients, companions, the process of tools in Python and the calls in flight; as'
-    .. ' long as the window is open it shows how they are now',
+  description = 'show the bridge, its clients, agents, the worker of Python tools and the running calls; the window'
+    .. ' updates automatically',
   run = function()
     scratch.show('status', lines_now, { every = REFRESH })
   end,

@@ -1,10 +1,10 @@
---- Subcommands for calls and what they have left running: call, cancel, jobs.
+--- Subcommands for calls and jobs: call, cancel, jobs.
 
 local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local notify = require('mcp-tools.notify')
-local person = require('mcp-tools.callers.person')
+local user = require('mcp-tools.callers.user')
 local report = require('mcp-tools.loading.report')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
@@ -28,7 +28,7 @@ local function decode(text)
   if not ok then
     return nil, (tostring(decoded):gsub('^.-:%d+: ', ''))
   elseif type(decoded) ~= 'table' or (vim.islist(decoded) and #decoded > 0) then
-    return nil, 'they are of another type'
+    return nil, 'not an object'
   end
   return decoded
 end
@@ -40,41 +40,41 @@ local function names()
   end, registry():list('tools'))
 end
 
---- More would push the error off the screen.
+--- Maximum number of failures in a hint; with more, the error would not fit on the screen.
 local MAX_FAILURES = 3
 
---- Why there may be no such tool: it is off, or files could not be loaded.
+--- Returns why a tool may be unknown: it is off, or its file could not be loaded.
 ---@param name string
 ---@return string[]
 local function unknown_tool(name)
   for _, item in ipairs(report.members(registry(), 'tools', name)) do
     if item.name == name then
-      return { ('it is off: :McpTools tools enable %s offers it'):format(name) }
+      return { ('it is off; turn it on with :McpTools tools enable %s'):format(name) }
     end
   end
-  local failures, hints = report.failures(registry()), { ':McpTools tools lists what there is' }
+  local failures, hints = report.failures(registry()), { ':McpTools tools lists all tools' }
   for i = 1, math.min(#failures, MAX_FAILURES) do
     local failure = failures[i]
     local text = failure.error:match('[^\n]*')
-    if not text:find((" '%s': "):format(failure.source), 1, true) then -- else it says by itself what it is about
+    if not text:find((" '%s': "):format(failure.source), 1, true) then -- otherwise the text has the name
       text = ('%s: %s'):format(vim.fn.fnamemodify(failure.source, ':~:.'), text)
     end
     table.insert(hints, 'not loaded: ' .. text)
   end
   if #failures > MAX_FAILURES then
-    table.insert(hints, (':checkhealth mcp-tools tells %d more'):format(#failures - MAX_FAILURES))
+    table.insert(hints, (':checkhealth mcp-tools lists %d more'):format(#failures - MAX_FAILURES))
   end
   return hints
 end
 
---- Arguments that the tool does not know: it may take them all the same, and ignore them.
+--- Finds arguments that the tool does not know. The call may accept and ignore them.
 ---@param definition mcp-tools.Definition
 ---@param args table
 ---@return string[]
 local function unknown_arguments(definition, args)
   local schema, hints = definition.input_schema, {}
   if schema.additionalProperties ~= nil or schema.patternProperties then
-    return hints -- it takes what it does not name, or refuses it and says so
+    return hints -- the schema decides about other arguments
   end
   local known = schema.properties or {}
   local candidates = vim.tbl_filter(function(name)
@@ -92,7 +92,7 @@ end
 
 local SAMPLES = { integer = '1', number = '1', boolean = 'true', array = '[]', object = '{}' }
 
---- Arguments that the tool could be given, with one that it needs, if there is such.
+--- Makes an example of the tool's arguments, with a required one if there is any.
 ---@param definition mcp-tools.Definition
 ---@return string JSON text
 local function example(definition)
@@ -115,8 +115,8 @@ end
 ---@type mcp-tools.Subcommand
 M.call = {
   usage = 'TOOL [JSON]',
-  description = 'run a tool; its progress, questions and result are shown as its client would get them, '
-    .. 'and what it throws with its traceback',
+  description = 'run a tool; the window shows its progress, questions and result as a client would get them, and the'
+    .. ' traceback of an error',
   run = function(rest)
     local name, text = rest:match('^(%S+)%s*(.*)$')
     if not name then
@@ -125,14 +125,14 @@ M.call = {
     local args, fault = decode(text)
     local definition = registry():find_tool(name)
     if not args then
-      local lines = { 'The arguments are no JSON object: ' .. fault }
-      table.insert(lines, definition and ('They look like %s; yours are'):format(example(definition)))
+      local lines = { 'The arguments must be a JSON object: ' .. fault }
+      table.insert(lines, definition and ('An example: %s. Yours:'):format(example(definition)))
       table.insert(lines, '  ' .. text)
       return call_view.new(name, {}).refuse(lines)
     end
     local hints = definition and unknown_arguments(definition, args) or unknown_tool(name)
     local view = call_view.new(name, hints)
-    if not person.call(name, args, view):ended() then
+    if not user.call(name, args, view):ended() then
       view.waits()
     end
   end,
@@ -156,11 +156,11 @@ end
 ---@type mcp-tools.Subcommand
 M.cancel = {
   usage = '[ID | all]',
-  description = 'cancel a call in flight, or all of them',
+  description = 'cancel a running call, or all of them',
   run = function(rest)
     local calls = executor():pending()
     if #calls == 0 then
-      notify.info('no call is in flight')
+      notify.info('no call is running')
     elseif rest == 'all' or (rest == '' and #calls == 1) then
       cancel_calls(calls)
     elseif rest == '' then
@@ -179,7 +179,7 @@ M.cancel = {
         return call.id == rest
       end, calls)
       if #found == 0 then
-        notify.error(('no call in flight has the id %s'):format(rest))
+        notify.error(("no running call has the id '%s'"):format(rest))
       else
         cancel_calls(found)
       end
@@ -218,12 +218,12 @@ local function stop_jobs(list)
   for _, job in ipairs(list) do
     job:stop()
   end
-  notify.info(#list == 1 and ('%s is being stopped'):format(list[1].id) or ('%d jobs are being stopped'):format(#list))
+  notify.info(#list == 1 and ('stopping %s'):format(list[1].id) or ('stopping %d jobs'):format(#list))
 end
 
 local function show_jobs()
   local list = running()
-  --- What has ended keeps its row until `r`: no key may act on another job than the one that was under the cursor.
+  -- Ended jobs keep their rows until `r`, so that a key never acts on another job than the one under the cursor.
   local function rows()
     for _, job in ipairs(running()) do
       if not vim.list_contains(list, job) then
@@ -251,8 +251,8 @@ end
 ---@type mcp-tools.Subcommand
 M.jobs = {
   usage = '[stop ID | stop all]',
-  description = 'list the commands that clients have left running (`shell_jobs`), of ended sessions too; stop one, or'
-    .. ' all of them',
+  description = 'list the commands that clients have left running (`shell_jobs`), also those of ended sessions; stop'
+    .. ' one or all of them',
   run = function(rest)
     if rest == '' then
       return show_jobs()
@@ -264,7 +264,7 @@ M.jobs = {
     if not id then
       notify.error(':McpTools jobs [stop ID | stop all]')
     elseif #found == 0 then
-      notify.info(id == 'all' and 'no job is running' or ('no job %s is running'):format(id))
+      notify.info(id == 'all' and 'no job is running' or ("no running job has the id '%s'"):format(id))
     else
       stop_jobs(found)
     end

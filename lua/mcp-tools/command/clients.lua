@@ -1,4 +1,4 @@
---- Subcommands for AI clients' own configuration: connect and disconnect.
+--- Subcommands that change the configuration of AI clients: connect and disconnect.
 
 local clients = require('mcp-tools.bridge.clients')
 local diff = require('mcp-tools.ui.window.diff')
@@ -12,28 +12,28 @@ local M = {}
 
 local show
 
---- Short, as people know it: a message has one line.
+--- Shortens a path, as a message has one line.
 ---@param path string
 ---@return string
-local function told(path)
+local function short(path)
   return vim.fn.fnamemodify(path, ':~')
 end
 
 ---@param verb string
 ---@param arguments string[]
----@param shown string diff that was agreed to: what has changed since is shown again
----@param done? fun() called once it is written
+---@param shown string the confirmed diff; if the change is different now, the new diff is shown
+---@param done? fun() called after the file was written
 local function write(verb, arguments, shown, done)
-  local agreed = { verb, '--yes', '--shown', vim.fn.sha256(shown) }
-  clients.run(vim.list_extend(agreed, arguments), function(answer, fault)
+  local command = { verb, '--yes', '--shown', vim.fn.sha256(shown) }
+  clients.run(vim.list_extend(command, arguments), function(answer, fault)
     if not answer then
       return notify.error(fault)
     elseif answer.needed and not answer.written then
-      notify.warn(told(answer.path) .. ' was changed meanwhile; nothing was written. This is the change now')
+      notify.warn(short(answer.path) .. ' has changed; nothing was written. Review the new diff')
       return show(verb, arguments, done)
     end
     local what = verb == 'connect' and 'is connected' or 'is disconnected'
-    notify.info(('%s %s (%s). %s'):format(arguments[1], what, told(answer.path), answer.advice or ''))
+    notify.info(('%s %s (%s). %s'):format(arguments[1], what, short(answer.path), answer.advice or ''))
     if done then
       done()
     end
@@ -52,12 +52,12 @@ function show(verb, arguments, done)
     if not answer then
       return notify.error(fault)
     elseif not answer.needed then
-      local is = verb == 'connect' and 'is connected already' or 'is not connected'
-      return notify.info(('%s %s (%s)'):format(arguments[1], is, told(answer.path)))
+      local is = verb == 'connect' and 'is already connected' or 'is not connected'
+      return notify.info(('%s %s (%s)'):format(arguments[1], is, short(answer.path)))
     end
     local window = verb .. ' ' .. arguments[1]
     local lines = sanitize.lines(answer.diff)
-    local function agree()
+    local function confirm()
       if not scratch.reveal() then
         write(verb, arguments, answer.diff, done)
       end
@@ -65,16 +65,16 @@ function show(verb, arguments, done)
     scratch.show(window, lines, {
       filetype = 'diff',
       spans = diff.spans,
-      title = told(answer.path),
-      keys = { { lhs = 'y', word = 'write this', description = 'write this', run = agree } },
+      title = short(answer.path),
+      keys = { { lhs = 'y', word = 'write', description = 'write this change', run = confirm } },
     })
   end)
 end
 
---- Asks which client.
+--- Lets the user choose a client.
 ---@param verb 'connect'|'disconnect'
----@param words string[] options of `mcp-tools`
----@param done? fun() called once it is written
+---@param words string[] options of the command `mcp-tools`
+---@param done? fun() called after the file was written
 local function choose(verb, words, done)
   local scope = vim.list_contains(words, '--project') and { '--project' } or {}
   clients.run(vim.list_extend({ 'clients' }, scope), function(found, fault)
@@ -100,19 +100,17 @@ local function choose(verb, words, done)
   end)
 end
 
---- The subcommand.
+--- Makes the function of a subcommand.
 ---@param verb 'connect'|'disconnect'
----@param options table<string, string> word → option of `mcp-tools`
----@return fun(rest: string, bang: boolean, range: integer[]?, done: fun()?) `done` is called once it is written
+---@param options table<string, string> word → option of the command `mcp-tools`
+---@return fun(rest: string, bang: boolean, range: integer[]?, done: fun()?) `done` is called after the file was written
 local function runner(verb, options)
   return function(rest, _, _, done)
     local words = vim.split(rest, '%s+', { trimempty = true })
     local name = not options[words[1] or ''] and table.remove(words, 1) or nil
     for i, word in ipairs(words) do
       if not options[word] then
-        return notify.error(
-          ('%s? :McpTools %s [CLIENT] [%s]'):format(word, verb, table.concat(vim.tbl_keys(options), '] ['))
-        )
+        return notify.error(("unknown word '%s'; valid: %s"):format(word, table.concat(vim.tbl_keys(options), ', ')))
       end
       words[i] = options[word]
     end
@@ -121,14 +119,14 @@ local function runner(verb, options)
       return choose(verb, words, done)
     elseif not vim.list_contains(names, name) then
       local near = suggest(name, names)
-      local advice = near and ('did you mean %s?'):format(near) or ('there are ' .. table.concat(names, ', '))
-      return notify.error(('no client is called %s; %s'):format(name, advice))
+      local advice = near and ('did you mean %s?'):format(near) or ('known: ' .. table.concat(names, ', '))
+      return notify.error(("unknown client '%s'; %s"):format(name, advice))
     end
     show(verb, vim.list_extend({ name }, words), done)
   end
 end
 
---- Completes clients, then words.
+--- Makes a completion of clients, then words.
 ---@param options table<string, string>
 ---@return fun(lead: string, rest: string): string[]
 local function completer(options)
@@ -142,9 +140,9 @@ local CONNECT_OPTIONS = { project = '--project', http = '--http', skill = '--ski
 ---@type mcp-tools.Subcommand
 M.connect = {
   usage = '[CLIENT] [project] [http] [skill]',
-  description = "put this server into an AI client's configuration: yours, or with `project` that of the project; it"
-    .. ' finds the editor by itself, or with `http` by the URL and token of this project. `skill` adds a SKILL.md'
-    .. ' that tells when to use the tools. The change is shown first',
+  description = "add this server to an AI client's configuration: to yours, or with `project` to that of the project."
+    .. ' The client then finds the editor automatically, or with `http` by the URL and token of this project.'
+    .. ' `skill` adds a SKILL.md that explains when to use the tools. The change is shown first',
   run = runner('connect', CONNECT_OPTIONS),
   complete = completer(CONNECT_OPTIONS),
   arguments = 4,
@@ -155,7 +153,7 @@ local DISCONNECT_OPTIONS = { project = '--project' }
 ---@type mcp-tools.Subcommand
 M.disconnect = {
   usage = '[CLIENT] [project]',
-  description = "take this server out of an AI client's configuration again; the change is shown first",
+  description = "remove this server from an AI client's configuration; the change is shown first",
   run = runner('disconnect', DISCONNECT_OPTIONS),
   complete = completer(DISCONNECT_OPTIONS),
   arguments = 2,

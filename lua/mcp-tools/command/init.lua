@@ -1,4 +1,4 @@
---- Command `:McpTools`: hands what was typed to a subcommand.
+--- The command `:McpTools`: parses its line and runs a subcommand.
 
 local notify = require('mcp-tools.notify')
 local suggest = require('mcp-tools.util.suggest')
@@ -6,18 +6,18 @@ local suggest = require('mcp-tools.util.suggest')
 local M = {}
 
 ---@class mcp-tools.Subcommand
----@field usage? string what is typed after its name; nothing when left out
+---@field usage? string its arguments; nil if it has none
 ---@field description string
----@field run fun(rest: string, bang: boolean, range: integer[]?) what was typed after its name; whether a `!` stood
---- there; first and last line of a range
----@field bang? boolean it takes a `!`
----@field range? boolean it takes a range
+---@field run fun(rest: string, bang: boolean, range: integer[]?) the text after its name; whether there was a `!`;
+--- first and last line of a range
+---@field bang? boolean it accepts a `!`
+---@field range? boolean it accepts a range
 ---@field complete? fun(lead: string, rest: string): string[] candidates for the argument after `rest`
----@field arguments? integer how many are completed (default 1)
+---@field arguments? integer number of arguments that are completed (default 1)
 
 local DEFAULT = 'dashboard'
 
---- File → its subcommands; one is loaded when it is needed.
+--- File → its subcommands; a file is loaded when it is needed.
 local FILES = {
   agents = { 'send', 'terminal' },
   approval = { 'answer', 'approve', 'deny', 'trust' },
@@ -30,7 +30,7 @@ local FILES = {
   welcome = { 'welcome' },
 }
 
---- Names of all subcommands, sorted.
+--- Returns the names of all subcommands, sorted.
 ---@return string[]
 function M.names()
   local names = vim.iter(vim.tbl_values(FILES)):flatten():totable()
@@ -38,6 +38,7 @@ function M.names()
   return names
 end
 
+--- Returns a subcommand; nil if it is unknown.
 ---@param name string
 ---@return mcp-tools.Subcommand?
 function M.find(name)
@@ -48,7 +49,7 @@ function M.find(name)
   end
 end
 
---- Runs a subcommand. In the command-line window no other window can be opened (`:h E11`).
+--- Runs a subcommand. The command-line window does not allow other windows (`:h E11`).
 ---@param subcommand mcp-tools.Subcommand
 ---@param ... any
 local function run(subcommand, ...)
@@ -63,32 +64,32 @@ local function run(subcommand, ...)
   end
 end
 
----@param args { args: string, range: integer?, line1: integer?, line2: integer? } as `nvim_create_user_command` gives
----  them
+--- Runs a command line.
+---@param args { args: string, range: integer?, line1: integer?, line2: integer? } of `nvim_create_user_command`
 function M.run(args)
   local name, bang, rest = vim.trim(args.args):match('^([^%s!]+)(!?)%s*(.*)$')
   name = name or DEFAULT
   local range = (args.range or 0) > 0 and { args.line1, args.line2 } or nil
   local subcommand = M.find(name)
   if subcommand and bang == '!' and not subcommand.bang then
-    return notify.error((':McpTools %s takes no !'):format(name))
+    return notify.error((':McpTools %s does not accept !'):format(name))
   elseif subcommand and range and not subcommand.range then
-    return notify.error((':McpTools %s takes no range'):format(name))
+    return notify.error((':McpTools %s does not accept a range'):format(name))
   elseif subcommand and rest and rest ~= '' and not subcommand.usage then
-    return notify.error((':McpTools %s takes no argument: %s'):format(name, rest))
+    return notify.error((":McpTools %s has no argument: '%s'"):format(name, rest))
   elseif subcommand then
     return run(subcommand, rest or '', bang == '!', range)
   end
   local near = suggest(name, M.names())
   notify.error(
-    ('there is no :McpTools %s; %s'):format(
+    ("unknown subcommand '%s'; %s"):format(
       name,
-      near and ('did you mean %s?'):format(near) or '<Tab> lists them, and :h mcp-tools'
+      near and ('did you mean %s?'):format(near) or '<Tab> lists all, see also :h mcp-tools'
     )
   )
 end
 
---- Candidates for the word under the cursor.
+--- Returns candidates for the word under the cursor.
 ---@param lead string
 ---@param line string
 ---@param position integer

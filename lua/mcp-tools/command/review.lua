@@ -1,9 +1,9 @@
---- Subcommands for edits of agents: review and changes.
+--- Subcommands for agents' edits: review and changes.
 
 local access = require('mcp-tools.privacy.access')
 local approval = require('mcp-tools.ui.approval')
 local change_marks = require('mcp-tools.ui.change_marks')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local core = require('mcp-tools.core')
 local diff_view = require('mcp-tools.ui.window.diff')
 local notify = require('mcp-tools.notify')
@@ -19,17 +19,17 @@ local ui = require('mcp-tools.ui.review')
 ---@type table<string, mcp-tools.Subcommand>
 local M = {}
 
---- Which of those that wait comes first.
+--- Lets the user choose a proposal.
 local function choose()
   vim.ui.select(queue.list(), {
-    prompt = ('%d wait for review'):format(queue.count()),
+    prompt = ('%d proposals to review'):format(queue.count()),
     format_item = function(review)
       local who, left = review.client.name or 'an agent', review:undecided()
       return sanitize.line(('%s: %s (%d hunk%s left)'):format(who, review.title, left, left == 1 and '' or 's'))
     end,
   }, function(review)
     if review then
-      queue.first(review)
+      queue.bring_forward(review)
       ui.enter()
     end
   end)
@@ -54,17 +54,17 @@ local NAMES = { 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'ne
 ---@type mcp-tools.Subcommand
 M.review = {
   usage = '[WORD]',
-  description = 'go to what an agent proposes, also where it waits in a question for approval; or decide on the hunk at'
-    .. ' the cursor, else on the marked one (|mcp-tools-review| lists the words); `list` chooses one of several',
+  description = 'go to the edit that an agent proposes, also from a question for approval; or decide on the hunk at the'
+    .. ' cursor, otherwise on the marked one (|mcp-tools-review| lists the words); `list` chooses a proposal',
   run = function(rest)
-    core.get() -- says who shows reviews
+    core.get() -- registers the review UI
     local action = rest == '' and ui.enter or ACTIONS[rest]
     if not action then
-      return notify.error((':McpTools review has no word %s'):format(rest), 'See :h mcp-tools-review')
+      return notify.error(("unknown word '%s'"):format(rest), 'See :h mcp-tools-review')
     elseif queue.count() == 0 then
       local question = approval.current()
       if rest ~= '' or not question or not vim.list_contains(question.choices, 'review') then
-        return notify.info('nothing waits for review')
+        return notify.info('nothing to review')
       end
       local ok, why = approval.answer_current('review')
       if not ok and why then
@@ -74,7 +74,7 @@ M.review = {
     end
     action()
     if rest == '' and queue.count() > 1 then
-      notify.info(('%d more waiting (:McpTools review list)'):format(queue.count() - 1))
+      notify.info(('%d more to review (:McpTools review list)'):format(queue.count() - 1))
     end
   end,
   complete = function()
@@ -84,7 +84,7 @@ M.review = {
 
 local api = vim.api
 
-local TITLE = 'what agents have changed'
+local TITLE = 'changes by agents'
 
 ---@param change mcp-tools.Change
 ---@return string
@@ -92,18 +92,18 @@ local function shown(change)
   return sanitize.line(access.shown(change.path, project.root()))
 end
 
---- The first line that it changed, and whether nothing of it is left, as far as that can be told now.
+--- Returns the first changed line, and whether the change is undone, as far as that can be determined.
 ---@param change mcp-tools.Change
 ---@return integer line
----@return boolean gone by whatever way: `u` takes an edit back, and a revert
+---@return boolean undone with `u` or by a revert
 local function place_of(change)
   local loaded = change.bufnr and api.nvim_buf_is_loaded(change.bufnr)
   local now = loaded and api.nvim_buf_get_lines(change.bufnr, 0, -1, false) or changes.after(change)
-  local back, gone = changes.way_back(change, now), true
+  local back, undone = changes.reverse_hunks(change, now), true
   for _, hunk in ipairs(back) do
-    gone = gone and hunk.is_there == true
+    undone = undone and hunk.is_there == true
   end
-  return back[1].start, loaded and not change.is_new and gone or not loaded and change.reverted == true
+  return back[1].start, loaded and not change.is_new and undone or not loaded and change.reverted == true
 end
 
 ---@param change mcp-tools.Change
@@ -113,9 +113,9 @@ local function row_of(change)
   for _, hunk in ipairs(change.hunks) do
     added, removed = added + #hunk.new, removed + hunk.count
   end
-  local who = sanitize.line(change.client and change.client.name or 'somebody')
-  local line, gone = place_of(change)
-  local state = (gone or change.is_new and change.reverted) and '  taken back' or change.is_new and '  new file' or ''
+  local who = sanitize.line(change.client and change.client.name or 'unknown')
+  local line, undone = place_of(change)
+  local state = (undone or change.is_new and change.reverted) and '  reverted' or change.is_new and '  new file' or ''
   local text = '%4d  %s  %s:%d  +%d -%d  %s, %s%s'
   local when = os.date('%H:%M:%S', change.at)
   return text:format(change.id, when, shown(change), line, added, removed, who, change.tool, state)
@@ -124,13 +124,13 @@ end
 ---@return string[]
 local function rows()
   local list = vim.tbl_map(row_of, changes.list())
-  return #list > 0 and list or { 'no agent has changed anything yet' }
+  return #list > 0 and list or { 'no agent has changed a file' }
 end
 
 ---@param change mcp-tools.Change
 local function jump(change)
   local line = place_of(change)
-  pcall(vim.cmd.wincmd, 'p') -- the command-line window forbids it; then it is shown where the person is
+  pcall(vim.cmd.wincmd, 'p') -- fails in the command-line window; then the current window is used
   vim.cmd("normal! m'")
   local bufnr = vim.fn.bufadd(change.path)
   vim.bo[bufnr].buflisted = true
@@ -153,43 +153,43 @@ end
 
 ---@param change mcp-tools.Change
 ---@param done? fun()
-local function revert_now(change, done)
+local function run_revert(change, done)
   revert.run(change, function(reverted, err)
     if not reverted then
       return notify.error(err.message)
     end
     change_marks.clear()
     if change.is_new then
-      notify.info(shown(change) .. ' is deleted')
+      notify.info(shown(change) .. ' was deleted')
       return done and done()
     end
     local rest = reverted.left > 0 and ('; %d were changed again and stay'):format(reverted.left) or ''
     local one = reverted.hunks == 1 and '' or 's'
-    notify.info(('%s: %d change%s taken back%s'):format(shown(change), reverted.hunks, one, rest))
+    notify.info(('%s: reverted %d hunk%s%s'):format(shown(change), reverted.hunks, one, rest))
     if done then
       done()
     end
   end)
 end
 
---- There is no text before a new file: to take it back is to delete it, which is asked about.
+--- Reverts a change. A new file has no text to return to, so it is deleted, after a question.
 ---@param change mcp-tools.Change
 ---@param done? fun()
-local function take_back(change, done)
+local function revert_change(change, done)
   if not change.is_new then
-    return revert_now(change, done)
+    return run_revert(change, done)
   end
-  local prompt = ('%s was made by this change. Delete the file?'):format(shown(change))
-  vim.ui.select({ 'Delete it', 'Leave it' }, { prompt = prompt }, function(choice)
-    if choice == 'Delete it' then
-      revert_now(change, done)
+  local prompt = ('This change created %s. Delete the file?'):format(shown(change))
+  vim.ui.select({ 'Delete', 'Keep' }, { prompt = prompt }, function(choice)
+    if choice == 'Delete' then
+      run_revert(change, done)
     end
   end)
 end
 
-local UNDO = { lhs = 'u', word = 'take back', description = 'take this change back' }
+local UNDO = { lhs = 'u', word = 'revert', description = 'revert this change' }
 
----@param here? integer the change for the cursor to be on; that of the line it is on when left out
+---@param here? integer id of the change under the cursor (default: that of the current line)
 local function show_changes(here)
   local list = changes.list()
   here = here or change_marks.at(0, api.nvim_win_get_cursor(0)[1])
@@ -208,20 +208,20 @@ local function show_changes(here)
     scratch.update(buffer)
   end
   local function undo(change)
-    take_back(change, draw)
+    revert_change(change, draw)
   end
-  local function differ(change)
+  local function show_diff(change)
     local function back()
       show_changes(change.id)
     end
-    local function undo_it()
-      take_back(change, back)
+    local function revert_and_return()
+      revert_change(change, back)
     end
-    diff(change, { keys = { vim.tbl_extend('error', UNDO, { run = undo_it }) }, back = back })
+    diff(change, { keys = { vim.tbl_extend('error', UNDO, { run = revert_and_return }) }, back = back })
   end
   local keys = {
     key('<CR>', 'go', 'jump to this change', jump),
-    key('d', 'difference', 'show this change as a diff', differ),
+    key('d', 'difference', 'show this change as a diff', show_diff),
     key(UNDO.lhs, UNDO.word, UNDO.description, undo),
   }
   buffer = scratch.show('changes', rows, {
@@ -241,15 +241,15 @@ local CHANGE_ACTIONS = {
   diff = function(change)
     diff(change)
   end,
-  revert = take_back,
+  revert = revert_change,
 }
 
 ---@type mcp-tools.Subcommand
 M.changes = {
   usage = '[jump N | diff N | revert N | clear]',
-  description = 'list what agents have changed in this session, newest first, from a marked line with the cursor on'
-    .. ' its change; go to one, show it as a diff, or take it back (open files stay unsaved; a file that it made is'
-    .. ' deleted, after a question); take the marks away',
+  description = 'list the changes by agents in this session, newest first; the cursor starts on that of this line.'
+    .. ' Jump to a change, show it as a diff, or revert it (buffers stay unsaved; a new file is deleted, after a'
+    .. ' question); or clear the marks',
   run = function(rest)
     if rest == '' then
       return show_changes()
@@ -261,7 +261,7 @@ M.changes = {
     if not CHANGE_ACTIONS[name] then
       notify.error(':McpTools changes [jump N | diff N | revert N | clear]')
     elseif not change then
-      notify.error(('there is no change %s; :McpTools changes lists them'):format(id))
+      notify.error(("unknown change '%s'; :McpTools changes lists all"):format(id))
     else
       CHANGE_ACTIONS[name](change)
     end

@@ -2,7 +2,7 @@
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local discovery = require('mcp-tools.loading')
+local loading = require('mcp-tools.loading')
 local groups = require('mcp-tools.groups')
 local kinds = require('mcp-tools.registry.kinds')
 local mounts = require('mcp-tools.mounts')
@@ -41,11 +41,11 @@ local function add_tools(lines)
     vim.list_extend(lines, list)
   end
   if #lines == 0 then
-    table.insert(lines, 'No tools are on. setup({ tools = "recommended" }) offers the bundled ones.')
+    table.insert(lines, 'No tools are on. setup({ tools = "recommended" }) turns the bundled ones on.')
   end
 end
 
---- What is offered besides tools.
+--- Adds resources and prompts.
 ---@param lines string[]
 local function add_others(lines)
   for _, row in ipairs(kinds.rows) do
@@ -59,7 +59,7 @@ local function add_others(lines)
   end
 end
 
---- What could be offered.
+--- Adds what is off.
 ---@param lines string[]
 local function add_off(lines)
   local off = {}
@@ -71,7 +71,7 @@ local function add_off(lines)
     end
   end
   if next(off) then
-    table.insert(lines, 'off; :McpTools tools enable NAME')
+    table.insert(lines, 'off; turn on with :McpTools tools enable NAME')
   end
   for group, names in vim.spairs(off) do
     table.insert(lines, ('  %-32s %s'):format(group, table.concat(names, ', ')))
@@ -85,33 +85,33 @@ function show()
   add_tools(lines)
   add_others(lines)
   add_off(lines)
-  local failed = vim.tbl_map(function(failure) -- first: nobody looks for them at the end
+  local failed = vim.tbl_map(function(failure) -- at the beginning, where they are noticed
     return ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*'))
   end, report.failures(registry()))
   scratch.show('tools', vim.tbl_map(sanitize.line, vim.list_extend(failed, lines)), { again = show })
 end
 
---- Is it about what was named? Other files may have failed long ago.
+--- Returns whether a failure belongs to what was named; other files may have failed earlier.
 ---@param failure mcp-tools.Failure
 ---@param name string a group or a tool
 local function concerns(failure, name)
-  -- Of a file or module, the last name and the one before: a tool, its group, or the group of a file of a plugin.
+  -- The last two parts of the name: group and tool, or the file of a plugin and its group.
   local names = vim.split(failure.source:gsub('%.lua$', ''):gsub('%.py$', ''), '[/.]')
   local group, file = names[#names - 1], names[#names]
   return group == name or file == name or ('%s_%s'):format(group or '', file or '') == name
 end
 
----@param done string what to say when nothing has failed
----@param name? string what it is about; everything when left out
+---@param done string message without failures
+---@param name? string the group or tool (default: everything)
 ---@return fun(failures: mcp-tools.Failure[])
-local function tell_loaded(done, name)
+local function reporter(done, name)
   local prefix = config.get('tool_prefix')
   name = name and (name:match('^.*/(.*)$') or name)
   name = name and vim.startswith(name, prefix) and name:sub(#prefix + 1) or name
   return function(failures)
     local found = {}
-    for _, looked in ipairs(name and discovery.report() or {}) do
-      for _, file in ipairs(looked.found) do
+    for _, origin in ipairs(name and loading.report() or {}) do
+      for _, file in ipairs(origin.found) do
         found[file.file] = vim.list_contains(file.tools, name)
       end
     end
@@ -122,9 +122,9 @@ local function tell_loaded(done, name)
     if not first then
       return notify.info(done)
     end
-    local file = vim.fn.fnamemodify(first.source, ':t') -- of a whole path a narrow screen would show nothing else
+    local file = vim.fn.fnamemodify(first.source, ':t') -- a whole path could fill the line
     local text = ('could not be loaded: %s: %s'):format(file, first.error:match('[^\n]*'))
-    notify.error(text, #failures > 1 and (':checkhealth mcp-tools names %d more'):format(#failures - 1) or nil)
+    notify.error(text, #failures > 1 and (':checkhealth mcp-tools lists %d more'):format(#failures - 1) or nil)
   end
 end
 
@@ -136,7 +136,7 @@ end
 ---@param to string
 ---@param names string[]?
 ---@param err mcp-tools.Error?
-local function tell_switched(to, names, err)
+local function report_switched(to, names, err)
   if names then
     notify.info(('%s now: %s'):format(to, table.concat(names, ', ')))
   end
@@ -147,7 +147,7 @@ end
 local ACTIONS = {
   enable = {
     run = function(name)
-      return tell_switched('on', groups.enable(name))
+      return report_switched('on', groups.enable(name))
     end,
     names = function()
       return groups.names(function(item)
@@ -157,7 +157,7 @@ local ACTIONS = {
   },
   disable = {
     run = function(name)
-      return tell_switched('off', groups.disable(name))
+      return report_switched('off', groups.disable(name))
     end,
     names = function()
       return groups.names(function(item)
@@ -168,7 +168,7 @@ local ACTIONS = {
   reload = {
     optional = true,
     run = function(name)
-      return groups.reload(name, tell_loaded('loaded again', name))
+      return groups.reload(name, reporter('reloaded', name))
     end,
     names = function()
       return groups.names(function(item)
@@ -179,10 +179,10 @@ local ACTIONS = {
   refresh = {
     optional = true,
     run = function(name)
-      return groups.refresh(name, tell_loaded('looked again'))
+      return groups.refresh(name, reporter('searched again'))
     end,
     names = function()
-      return discovery.SOURCES
+      return loading.SOURCES
     end,
   },
 }
@@ -197,8 +197,8 @@ end
 ---@type mcp-tools.Subcommand
 M.tools = {
   usage = '[enable | disable | reload | refresh] [NAME]',
-  description = 'list what clients are offered; offer'
-    .. ' a group or a single thing, or no longer; load its files again; look for tools of other plugins',
+  description = 'list the registered tools; turn a group or a tool on or off, reload its files, or search for tools of'
+    .. ' other plugins',
   run = function(rest)
     local word, name = rest:match('^(%S+)%s*(.*)$')
     if not word then
@@ -207,8 +207,8 @@ M.tools = {
     local action = ACTIONS[word]
     if not action then
       local near = suggest(word, actions())
-      local hint = near and ('did you mean %s?'):format(near) or 'there are ' .. table.concat(actions(), ', ')
-      return notify.error(('there is no :McpTools tools %s; %s'):format(word, hint))
+      local hint = near and ('did you mean %s?'):format(near) or 'one of ' .. table.concat(actions(), ', ')
+      return notify.error(("unknown action '%s'; %s"):format(word, hint))
     elseif name == '' and not action.optional then
       return notify.error(('which one? :McpTools tools %s NAME'):format(word))
     end
@@ -240,11 +240,11 @@ local function show_mounts()
     table.insert(lines, mounts.describe(each))
     table.insert(lines, sanitize.line(('    from %s'):format(each.from)))
     for _, fault in ipairs(each.faults) do
-      table.insert(lines, sanitize.line('    left out: ' .. fault))
+      table.insert(lines, sanitize.line('    not exposed: ' .. fault))
     end
   end
   if #lines == 0 then
-    lines = { 'nothing is mounted; :h mcp-tools-mounts' }
+    lines = { 'no mounts; see :h mcp-tools-mounts' }
   end
   scratch.show('mounts', lines, { again = show_mounts })
 end
@@ -252,7 +252,7 @@ end
 ---@type mcp-tools.Subcommand
 M.mounts = {
   usage = '[retry [NAME]]',
-  description = 'show the mounted servers; with `retry`, connect them anew, or one of them',
+  description = 'show the mounted servers; with `retry`, connect one or all of them again',
   arguments = 2,
   run = function(rest)
     local word, name = rest:match('^(%S*)%s*(%S*)$')
@@ -260,14 +260,12 @@ M.mounts = {
     if word == '' then
       return show_mounts()
     elseif word ~= 'retry' then
-      return notify.error((':McpTools mounts takes retry or nothing: %s'):format(rest))
+      return notify.error((":McpTools mounts accepts only retry, not '%s'"):format(rest))
     elseif name ~= '' and not vim.list_contains(mount_names(), name) then
-      return notify.error(('nothing is mounted as %s'):format(name))
+      return notify.error(("unknown mount '%s'"):format(name))
     end
     mounts.retry(name ~= '' and name or nil)
-    notify.info(
-      name ~= '' and ('mount %s is being connected anew'):format(name) or 'all mounts are being connected anew'
-    )
+    notify.info(name ~= '' and ("reconnecting mount '%s'"):format(name) or 'reconnecting all mounts')
   end,
   complete = function(_, rest)
     return rest:find('^retry%s') and mount_names() or { 'retry' }

@@ -1,4 +1,4 @@
---- Subcommands that only show: dashboard, log, audit.
+--- Subcommands that show something: dashboard, log, audit.
 
 local audit = require('mcp-tools.approval.audit')
 local bridge = require('mcp-tools.bridge')
@@ -15,8 +15,8 @@ local M = {}
 
 ---@type mcp-tools.Subcommand
 M.dashboard = {
-  description = 'show the dashboard (|mcp-tools-dashboard|): bridge, clients, calls, tools and what waits for you,'
-    .. ' as they are now, with keys for what can be done about them; so does |:McpTools| alone',
+  description = 'show the dashboard (|mcp-tools-dashboard|): the current bridge, clients, calls, tools and open'
+    .. ' questions, with keys to act on them; |:McpTools| alone does the same',
   run = function()
     local parts = core.get()
     dashboard.open({
@@ -34,12 +34,12 @@ M.dashboard = {
   end,
 }
 
---- About a thousand lines: enough to see what went on, quick to read from a file of ten megabytes.
+--- In bytes: about a thousand lines.
 local LOG_TAIL = 128 * 1024
 
 local function show_log()
   log.tail(LOG_TAIL, function(lines)
-    -- Nothing was written yet, or it cannot be: what this editor remembers is better than an error.
+    -- Without a readable file, the messages in memory are shown.
     lines = lines or log.lines()
     if #lines == 0 then
       lines = { 'The log is empty: ' .. log.path() }
@@ -55,7 +55,7 @@ M.log = {
   run = show_log,
 }
 
---- About two thousand calls.
+--- In bytes: about two thousand calls.
 local AUDIT_TAIL = 512 * 1024
 
 ---@param entry table
@@ -78,7 +78,7 @@ local function show_audit()
   audit.tail(AUDIT_TAIL, function(entries)
     local lines = vim.tbl_map(line_of, entries or {})
     if #lines == 0 then
-      lines = { 'No call was noted yet: ' .. audit.path() }
+      lines = { 'No call was recorded yet: ' .. audit.path() }
     end
     scratch.show('audit', lines, { at_end = true, again = show_audit })
   end)
@@ -86,7 +86,7 @@ end
 
 ---@type mcp-tools.Subcommand
 M.audit = {
-  description = 'show the last calls, what was decided on them and what came of it',
+  description = 'show the last calls, the decisions on them and their outcomes',
   run = show_audit,
 }
 

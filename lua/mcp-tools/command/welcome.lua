@@ -1,4 +1,4 @@
---- `:McpTools welcome`: a checklist that leads to the first call by an assistant.
+--- `:McpTools welcome`: a checklist up to the first call by an assistant.
 
 local autostart = require('mcp-tools.bridge.autostart')
 local bridge = require('mcp-tools.bridge')
@@ -12,26 +12,26 @@ local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
 
 local REFRESH = 250 -- ms
---- As far as the text of a step.
+--- Indentation up to the text of a step.
 local INDENT = (' '):rep(17)
 local MARKS = { done = '✓', todo = '·', busy = '…', waits = ' ', fault = '✗' }
---- Callers that are no assistant: this editor, and the command of the try.
+--- Callers that are not an assistant: this editor, and the command that the test uses.
 local OURS = { nvim = true, cli = true, ['mcp-tools'] = true }
 local SETUP = 'require("mcp-tools").setup({ tools = "recommended" })'
 local PROMPT = 'Use the nvim tools and tell me what I am looking at.'
---- Tools for a try, the first that is there: they only read, and need no argument.
+--- Tools for the test, by preference: they only read and need no argument.
 local TRIES = { 'editor_state', 'buffer_list', 'bridge_status' }
 
 ---@class mcp-tools.WelcomeStep
----@field [1] 'done'|'todo'|'busy'|'waits'|'fault' `waits`: for an earlier one
+---@field [1] 'done'|'todo'|'busy'|'waits'|'fault' `waits`: an earlier step comes first
 ---@field [2] string
----@field hint? string what can be done, once it is next
----@field act? fun() does it
+---@field hint? string shown when the step is next
+---@field act? fun() performs the step
 
---- What the window has found out so far.
+--- Results of checks, as far as they are known.
 ---@class mcp-tools.WelcomeFacts
----@field clients? table[] as `mcp-tools clients` reports
----@field fault? string why there are none
+---@field clients? table[] from `mcp-tools clients`
+---@field fault? string why that failed
 ---@field looking? boolean
 ---@field test? mcp-tools.WelcomeStep
 local facts = {}
@@ -40,17 +40,17 @@ local facts = {}
 local function options()
   local tools, refusal = config.get('tools'), config.refusal()
   if refusal then
-    local hint = 'correct them in your configuration, and start Neovim again'
+    local hint = 'correct them in your configuration, and restart Neovim'
     return { 'fault', refusal:gsub('%s+', ' '), hint = hint }
   elseif config.is_setup() and (tools ~= nil or next(core.registry().entries.tools)) then
-    return { 'done', type(tools) == 'string' and ('tools = "%s"'):format(tools) or 'tools are named' }
+    return { 'done', type(tools) == 'string' and ('tools = "%s"'):format(tools) or 'tools are set' }
   end
   return {
     'todo',
-    config.is_setup() and 'no tool is offered: `tools` is not set' or 'setup() was not called',
-    hint = ('put %s into your configuration; <CR> does it for this once'):format(SETUP),
+    config.is_setup() and 'no tool is on: `tools` is not set' or 'setup() was not called',
+    hint = ('add %s to your configuration; <CR> runs it for this session'):format(SETUP),
     act = function()
-      require('mcp-tools').setup({ tools = 'recommended' }) -- by name: the public way, as a user would
+      require('mcp-tools').setup({ tools = 'recommended' }) -- by name: the public function
     end,
   }
 end
@@ -62,18 +62,18 @@ local function python()
     or config.get('bridge.python') ~= nil and 'bridge.python'
   local fault = not own and interpreter.environment_fault() or own and status.state == 'failed' and status.fault or nil
   if install.is_running() or (fault and fault.under_way) then
-    return { 'busy', 'is being installed; :McpTools log has the details' }
+    return { 'busy', 'installing; see :McpTools log for details' }
   elseif not fault then
     return {
       'done',
-      status.python_version and 'Python ' .. status.python_version or own and own .. ' is set' or 'is there',
+      status.python_version and 'Python ' .. status.python_version or own and own .. ' is set' or 'installed',
     }
   end
   local failed = install.last_error()
   return {
     failed and 'fault' or 'todo',
     failed or fault.message,
-    hint = fault.needs_install and '<CR> installs it: about 20 MB, into an environment of its own' or fault.advice,
+    hint = fault.needs_install and '<CR> installs it: about 20 MB, in a private environment' or fault.advice,
     act = fault.needs_install and function()
       bridge.install({})
     end,
@@ -83,27 +83,27 @@ end
 ---@param has_python boolean
 ---@return mcp-tools.WelcomeStep
 local function running(has_python)
-  local status, hindrance = bridge.status(), autostart.hindrance()
+  local status, blocker = bridge.status(), autostart.blocker()
   if status.state == 'ready' then
     return { 'done', ('ready: %s'):format(status.url) }
   elseif not has_python then
-    return { 'waits', 'starts when Python is there' }
+    return { 'waits', 'starts when Python is installed' }
   elseif status.state == 'stopped' then
-    local why = hindrance and ': ' .. hindrance or ''
-    return { 'todo', 'does not run' .. why, hint = '<CR> starts it', act = bridge.start }
+    local why = blocker and ': ' .. blocker or ''
+    return { 'todo', 'not running' .. why, hint = '<CR> starts it', act = bridge.start }
   elseif status.state == 'failed' then
     local hint = ('%s; <CR> tries again'):format(status.to_do or 'see :McpTools log')
-    return { 'fault', status.last_error or 'it does not run', hint = hint, act = bridge.start }
+    return { 'fault', status.last_error or 'not running', hint = hint, act = bridge.start }
   end
   return { 'busy', 'starting …' }
 end
 
---- Who has called a tool, and which.
+--- Describes the latest call by an assistant.
 ---@return string?
 local function caller()
   for _, call in ipairs(core.get().history.list(100)) do
     if call.client and not OURS[call.client] then
-      return ('%s has called %s: you are there'):format(call.client, call.name)
+      return ('%s has called %s: the setup is complete'):format(call.client, call.name)
     end
   end
 end
@@ -121,7 +121,7 @@ end
 ---@return mcp-tools.WelcomeStep
 local function client(has_python)
   if not has_python then
-    return { 'waits', 'is looked for when Python is there' }
+    return { 'waits', 'needs Python' }
   elseif facts.fault then
     local function again()
       facts.fault, facts.clients = nil, nil
@@ -134,7 +134,7 @@ local function client(has_python)
         facts.looking, facts.clients, facts.fault = nil, found, fault
       end)
     end
-    return { 'busy', 'looking for those that are installed …' }
+    return { 'busy', 'looking for installed clients …' }
   end
   local installed, connected = {}, {}
   for _, each in ipairs(facts.clients) do
@@ -144,32 +144,32 @@ local function client(has_python)
   if #connected > 0 then
     return { 'done', table.concat(connected, ', ') }
   elseif caller() then
-    return { 'done', 'one that was connected by hand' }
+    return { 'done', 'connected by hand' }
   elseif #installed > 0 then
-    local hint = '<CR> connects one; what is to be written is shown first'
+    local hint = '<CR> connects one; the change is shown first'
     return { 'todo', 'found: ' .. table.concat(installed, ', '), hint = hint, act = connect }
   end
-  local hint = ':McpTools endpoint shows what any other needs; <CR> connects one all the same'
-  return { 'todo', ('none of the %d that are known is installed'):format(#facts.clients), hint = hint, act = connect }
+  local hint = ':McpTools endpoint shows what any other client needs; <CR> connects one anyway'
+  return { 'todo', ('none of the %d known clients is installed'):format(#facts.clients), hint = hint, act = connect }
 end
 
 local function try()
-  local registry, began = core.get().registry, vim.uv.hrtime()
+  local registry, started_at = core.get().registry, vim.uv.hrtime()
   local name = vim.iter(TRIES):find(function(each)
     return registry:find_tool(each) ~= nil
   end)
   if not name then
-    facts.test = { 'fault', ('none of %s is offered'):format(table.concat(TRIES, ', ')) }
+    facts.test = { 'fault', ('none of %s is on'):format(table.concat(TRIES, ', ')) }
     return
   end
   facts.test = { 'busy', ('calling %s …'):format(name) }
   clients.run({ 'call', name, '{}', '--instance', tostring(vim.uv.os_getpid()) }, function(result, fault)
-    local ms = (vim.uv.hrtime() - began) / 1e6
+    local ms = (vim.uv.hrtime() - started_at) / 1e6
     if result and not result.isError then
-      facts.test = { 'done', ('%s has answered, through client and bridge, in %d ms'):format(name, ms) }
+      facts.test = { 'done', ('%s answered through client and bridge in %d ms'):format(name, ms) }
     else
-      local said = result and vim.tbl_get(result, 'content', 1, 'text') or fault or 'no answer'
-      facts.test = { 'fault', ('%s: %s'):format(name, said), act = try }
+      local message = result and vim.tbl_get(result, 'content', 1, 'text') or fault or 'no answer'
+      facts.test = { 'fault', ('%s: %s'):format(name, message), act = try }
     end
   end)
 end
@@ -184,7 +184,7 @@ local function steps()
     or { 'waits', 'a call, as an assistant would make it' }
   test.act = test[1] == 'todo' and try or test.act
   local turn = who and { 'done', who }
-    or is_ready and { 'todo', 'start your assistant in this folder, and say:', more = PROMPT }
+    or is_ready and { 'todo', 'start your assistant in this directory, and say:', more = PROMPT }
     or { 'waits', 'ask your assistant' }
   return {
     { 'Options', options() },
@@ -196,7 +196,7 @@ local function steps()
   }
 end
 
---- The step that is next: the first that is not done and can be.
+--- Returns the next step: the first that is not done, nil while one is busy.
 ---@param list { [1]: string, [2]: mcp-tools.WelcomeStep }[]
 ---@return mcp-tools.WelcomeStep?
 local function next_of(list)
@@ -213,7 +213,7 @@ end
 ---@return string[]
 local function lines()
   local list = steps()
-  local now, out = next_of(list), { 'From here to the first call by an assistant:', '' }
+  local now, out = next_of(list), { 'The steps to the first call by an assistant:', '' }
   for i, each in ipairs(list) do
     local step = each[2]
     local mark = step == now and step[1] == 'todo' and '→' or MARKS[step[1]]
@@ -236,7 +236,7 @@ function run()
   scratch.show('welcome', lines, {
     every = REFRESH,
     keys = {
-      { lhs = '<CR>', word = 'does what is next', description = 'do what is next', run = act },
+      { lhs = '<CR>', word = 'do the next step', description = 'do the next step', run = act },
     },
   })
   vim.wo[0][0].breakindentopt = ('column:%d'):format(#INDENT + 4) -- below the text of its step
@@ -246,8 +246,8 @@ end
 local M = {}
 
 M.welcome = {
-  description = 'lead to the first call by an assistant: options, Python, bridge and client are checked, `<CR>` does'
-    .. ' what is missing, and a call is tried',
+  description = 'set up everything for the first call by an assistant: check options, Python, bridge and client, do the'
+    .. ' missing steps with `<CR>`, and make a test call',
   run = run,
 }
 

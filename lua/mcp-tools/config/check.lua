@@ -1,6 +1,4 @@
---- Check of the options that a person gives: what does not fit, by path, and keys that there are not.
----
---- The require inside a function is start-up cost: what only mistakes need.
+--- Checks the options of `setup()`: returns faults by path, and unknown keys.
 
 ---@class mcp-tools.OptionTree
 ---@field by_path table<string, mcp-tools.Option>
@@ -11,7 +9,7 @@
 ---@param candidates string[]
 ---@return string?
 local function nearest(word, candidates)
-  return require('mcp-tools.util.suggest')(word, candidates)
+  return require('mcp-tools.util.suggest')(word, candidates) -- start-up cost: only for mistakes
 end
 
 ---@param parent string
@@ -62,7 +60,7 @@ local function either(parts)
   return #parts > 0 and ('%s or %s'):format(table.concat(parts, ', '), last) or last
 end
 
---- What an option takes, for people: `"auto", a list such as { "claude" } or a boolean`.
+--- Describes the values that an option accepts: `"auto", a list such as { "claude" } or a boolean`.
 ---@param kinds string|string[]
 ---@param enum? string[] allowed strings
 ---@param example? string of a list
@@ -85,7 +83,7 @@ end
 
 local check_fields ---@type fun(fields: mcp-tools.Option[], place: string, item: table, faults: string[])
 
---- Faults of one value, appended to `faults` as `path: what is wrong`.
+--- Appends the faults of one value to `faults`, as `path: fault`.
 ---@param option mcp-tools.Option
 ---@param value any
 ---@param faults string[]
@@ -122,21 +120,21 @@ local function check_option(option, value, faults)
   end
 end
 
---- What was meant by a key that nothing is known by, for people.
+--- Suggests what was probably meant by an unknown key.
 ---@param tree mcp-tools.OptionTree
 ---@param parent string
 ---@param key string|number
 ---@return string?
-local function meant(tree, parent, key)
+local function suggestion(tree, parent, key)
   local keys = tree.keys_of[join(parent, key)]
-  if keys then -- it is a path
+  if keys then -- a dotted path as a key
     return table.concat(keys, ' = { ') .. ' = …' .. (' }'):rep(#keys - 1)
   end
   local near = nearest(tostring(key), tree.keys_at[parent])
   return near and join(parent, near)
 end
 
---- Faults of one item of a map, whose fields are known.
+--- Appends the faults of one item of a map with known fields.
 function check_fields(fields, place, item, faults)
   local known = {}
   for _, field in ipairs(fields) do
@@ -149,12 +147,12 @@ function check_fields(fields, place, item, faults)
     else
       local near = nearest(tostring(key), vim.tbl_keys(known))
       local hint = near and (' (did you mean %s?)'):format(near) or ''
-      table.insert(faults, ('%s: there is no such field%s'):format(path, hint))
+      table.insert(faults, ('%s: unknown field%s'):format(path, hint))
     end
   end
 end
 
---- Walks what was given along the tree of known keys.
+--- Checks a table of options against the tree of known keys.
 ---@param tree mcp-tools.OptionTree
 ---@param given table
 ---@param parent string
@@ -162,7 +160,7 @@ end
 ---@param unknown string[]
 local function check(tree, given, parent, faults, unknown)
   for key, value in pairs(given) do
-    -- A key that is a path itself leads nowhere: nobody reads what stands there.
+    -- A dotted path as a key is not supported.
     local path = not tostring(key):find('.', 1, true) and join(parent, key) or nil
     if tree.by_path[path] then
       check_option(tree.by_path[path], value, faults)
@@ -173,7 +171,7 @@ local function check(tree, given, parent, faults, unknown)
         table.insert(faults, ('%s: expected a table, got %s'):format(path, type(value)))
       end
     else
-      local hint = meant(tree, parent, key)
+      local hint = suggestion(tree, parent, key)
       table.insert(unknown, join(parent, key) .. (hint and (' (did you mean %s?)'):format(hint) or ''))
     end
   end
@@ -182,8 +180,8 @@ end
 --- Checks options.
 ---@param given table
 ---@param tree mcp-tools.OptionTree
----@return string[] faults `path: what is wrong`
----@return string[] unknown keys, with what may have been meant
+---@return string[] faults `path: fault`
+---@return string[] unknown keys, with suggestions
 return function(given, tree)
   local faults, unknown = {}, {}
   check(tree, given, '', faults, unknown)

@@ -1,6 +1,6 @@
---- Configuration: the options as they are in force.
+--- Configuration: the current values of all options.
 ---
---- Requires inside functions are start-up cost: what only `setup()` and mistakes need.
+--- Modules for `setup()` and for mistakes are required inside functions, to keep start-up fast.
 
 local log = require('mcp-tools.log')
 local options = require('mcp-tools.config.options')
@@ -32,11 +32,11 @@ for _, option in ipairs(options) do
   keys_at[path] = nil -- a value, not a table of options
 end
 
---- The path that a key leads to; none for a key that is a path itself, since nobody reads what stands there.
+--- Returns the path of a key; nil for a dotted path as a key, which is not supported.
 ---@param parent string
 ---@param key string|number
 ---@return string?
-local function step(parent, key)
+local function child_path(parent, key)
   return not tostring(key):find('.', 1, true) and (parent == '' and tostring(key) or parent .. '.' .. tostring(key))
     or nil
 end
@@ -56,8 +56,8 @@ local function defaults()
   return values
 end
 
---- Lists and single values are replaced; maps are merged key by key, so a later `setup{tools = {dap = true}}` adds.
---- Of a table with both, list items replace list items; in an option that is a map they are added once.
+--- Replaces lists and single values. Merges maps by key, so a later `setup{tools = {dap = true}}` adds a group. In a
+--- table with both, list items replace the earlier list items; if the option is a map, they are added.
 ---@param option mcp-tools.Option
 ---@param old any
 ---@param new any
@@ -81,10 +81,10 @@ local function merged_value(option, old, new)
     end
   end
   for _, value in ipairs(new) do
-    local is_there = vim.iter(ipairs(out)):any(function(_, other)
+    local exists = vim.iter(ipairs(out)):any(function(_, other)
       return vim.deep_equal(other, value)
     end)
-    if not is_there then
+    if not exists then
       table.insert(out, value)
     end
   end
@@ -101,7 +101,7 @@ local function merge(old, given, parent)
     out[key] = value
   end
   for key, value in pairs(given) do
-    local path = step(parent, key)
+    local path = child_path(parent, key)
     if by_path[path] then
       out[key] = merged_value(by_path[path], out[key], value)
     elseif keys_at[path] then
@@ -123,10 +123,9 @@ end
 
 use(defaults())
 
---- guill/mcp-tools.nvim's `integrations` that are not here are kept but do nothing; said once, not at every
---- `setup()`.
+--- Warns once of integrations of guill/mcp-tools.nvim that do not exist here. They have no effect.
 ---@param integrations? table<string, boolean|table>
-local function tell_integrations(integrations)
+local function warn_of_integrations(integrations)
   local on = {}
   for name, enabled in pairs(integrations or {}) do
     if enabled and name ~= 'ampcode' and name ~= 'opencode' then
@@ -135,36 +134,36 @@ local function tell_integrations(integrations)
   end
   if #on > 0 then
     table.sort(on)
-    local text = 'integrations (%s): there is none of that name'
+    local text = 'integrations (%s): unknown integration'
     local remedy = 'Use `:McpTools connect`'
     require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')), remedy)
   end
 end
 
---- Checks `opts` and merges them over what was set before. Raises one error that lists every fault; then nothing has
---- changed. Unknown keys are named in a warning and left out.
+--- Checks `opts` and merges them into the current options. Throws one error with all faults; then nothing has changed.
+--- Warns of unknown keys and ignores them.
 ---@param opts? table
 function M.change(opts)
   opts = opts == nil and {} or opts
   if not jit then
-    error('mcp-tools: this Neovim has no LuaJIT, which mcp-tools.nvim needs', 0)
+    error('mcp-tools: mcp-tools.nvim requires a Neovim with LuaJIT', 0)
   end
   if type(opts) ~= 'table' then
-    error(('mcp-tools: setup() takes a table, got %s'):format(type(opts)), 0)
+    error(('mcp-tools: setup() requires a table, got %s'):format(type(opts)), 0)
   end
   local faults, unknown =
     require('mcp-tools.config.check')(opts, { by_path = by_path, keys_of = keys_of, keys_at = keys_at })
   if #faults > 0 then
-    error('mcp-tools: setup() was given options that do not fit:\n  ' .. table.concat(faults, '\n  '), 0)
+    error('mcp-tools: setup() failed; none of its options were applied:\n  ' .. table.concat(faults, '\n  '), 0)
   end
   use(merge(values, opts, ''))
   if #unknown > 0 then
-    require('mcp-tools.notify').warn('setup(): unknown options left out: ' .. table.concat(unknown, ', '))
+    require('mcp-tools.notify').warn('setup(): unknown options were ignored: ' .. table.concat(unknown, ', '))
   end
-  tell_integrations(opts.integrations)
+  warn_of_integrations(opts.integrations)
 end
 
---- The person's own options: `change`, and from now on the bridge may start by itself.
+--- Applies the user's options, and allows the bridge to start automatically.
 ---@param opts? table
 function M.setup(opts)
   local ok, err = pcall(M.change, opts)
@@ -175,8 +174,8 @@ function M.setup(opts)
   was_setup = true
 end
 
---- The value at a dotted path (`config.get('bridge.port')`); nil when there is none. Without a path: all options.
---- The tables are the live ones: read them, do not change them.
+--- Returns the value at a dotted path (`config.get('bridge.port')`); without a path, all options. Tables are not
+--- copied and must not be changed.
 ---@param path? string
 ---@return any
 function M.get(path)
@@ -193,19 +192,19 @@ function M.get(path)
   return node
 end
 
---- Whether `setup()` was called with options that were accepted.
+--- Returns whether `setup()` was called with valid options.
 ---@return boolean
 function M.is_setup()
   return was_setup
 end
 
---- Why the last call of `setup()` was refused; nil when it was accepted.
+--- Returns the error of the last call of `setup()`; nil if it succeeded.
 ---@return string?
 function M.refusal()
   return refusal
 end
 
---- Back to the defaults, as if `setup()` had never run. For tests.
+--- Restores the defaults, as if `setup()` had never been called. For tests.
 function M.reset()
   use(defaults())
   was_setup, refusal = false, nil

@@ -1,15 +1,15 @@
---- Every option of `setup()`, once: defaults, validation and the OPTIONS chapter of the help come from this list.
+--- All options of `setup()`: the source of their defaults, checks and the OPTIONS chapter of the help.
 
 ---@class mcp-tools.Option
----@field path string dotted place in the table given to `setup()`
+---@field path string dotted path in the table passed to `setup()`
 ---@field type string|string[] 'string' | 'boolean' | 'integer' | 'function' | 'list' | 'map'; several = any of them
----@field description string one sentence or two; generated into the help
----@field default? any absent = nil
+---@field description string one or two sentences for the help
+---@field default? any
 ---@field enum? string[] allowed values of the string form
 ---@field example? string of the list form
 ---@field items? string|string[] type of each item of a list, or of each value of a map
 ---@field item_enum? string[] allowed values of string items
----@field fields? mcp-tools.Option[] what each item of a map may hold
+---@field fields? mcp-tools.Option[] fields of each item of a map
 ---@field min? integer
 ---@field max? integer
 
@@ -25,33 +25,33 @@ return {
     enum = { 'recommended', 'all' },
     example = '{ "buffer", "lsp" }',
     items = { 'string', 'map', 'boolean' },
-    description = 'Bundled tools to offer: "recommended", "all", a list of groups, tool names and definitions, or a map'
-      .. ' such as { buffer = true, test = false }. Unset: none. What is false is not offered, whoever has registered'
-      .. ' it.',
+    description = 'Bundled tools to switch on: "recommended", "all", a list of groups, tool names and definitions, or a'
+      .. ' map such as { buffer = true, test = false }. Unset: none. `false` also switches off tools that plugins'
+      .. ' registered.',
   },
   {
     path = 'resources',
     type = { 'boolean', 'list', 'map' },
     default = true,
     items = { 'string', 'boolean' },
-    description = 'Bundled resources to offer: all (true), none (false), or a list of names; { NAME = false } takes one'
-      .. ' away, whoever has registered it.',
+    description = 'Bundled resources to switch on: all (true), none (false), or a list of names. { NAME = false }'
+      .. ' switches one off, even if a plugin registered it.',
   },
   {
     path = 'prompts',
     type = { 'boolean', 'list', 'map' },
     default = true,
     items = { 'string', 'boolean' },
-    description = 'Bundled prompts to offer: all (true), none (false), or a list of names; { NAME = false } takes one'
-      .. ' away, whoever has registered it.',
+    description = 'Bundled prompts to enable: all (true), none (false), or a list of names. { NAME = false } switches'
+      .. ' one off, even if a plugin registered it.',
   },
   {
     path = 'catalogue',
     type = 'string',
     default = 'direct',
     enum = { 'direct', 'search' },
-    description = 'How tools are published: each of them, or three that find, describe and call the others'
-      .. ' (|mcp-tools-catalogue|), which costs a model less than 2 kB however many there are.',
+    description = 'How tools are published: "direct" lists all of them; "search" lists three tools that find, describe'
+      .. ' and call the others (|mcp-tools-catalogue|), less than 2 kB for any number of tools.',
   },
   {
     path = 'clients',
@@ -64,9 +64,9 @@ return {
       { path = 'catalogue', type = 'string', enum = { 'direct', 'search' } },
       { path = 'review', type = 'string', enum = { 'ask', 'after', 'never' } },
     },
-    description = 'What an AI client sees, by the name that it gives itself: NAME = { tools = …, readonly = true,'
-      .. ' catalogue = "search", review = "ask" }. It only takes away from what is on (|mcp-tools-scopes|), and only'
-      .. ' makes the review stricter.',
+    description = 'What an AI client sees, by the name that it reports: NAME = { tools = …, readonly = true,'
+      .. ' catalogue = "search", review = "ask" }. It can only hide tools that are on (|mcp-tools-scopes|), and only'
+      .. ' make the review stricter.',
   },
   {
     path = 'companions',
@@ -74,8 +74,8 @@ return {
     enum = { 'auto' },
     example = '{ "claude", "gemini" }',
     items = 'string',
-    description = 'Agents in terminals that find this editor by themselves, by name, such as { "claude", "gemini" };'
-      .. ' "auto" or true = all that the plugin knows. Unset or false: none.',
+    description = 'Terminal agents that connect to this editor automatically, by name, such as { "claude", "gemini" };'
+      .. ' "auto" or true = all supported ones. Unset or false: none.',
   },
   {
     path = 'companion_trust',
@@ -83,43 +83,42 @@ return {
     default = {},
     items = 'string',
     item_enum = { 'copilot' },
-    description = 'Agents that are told that you trust the folders of this editor, and so do not ask you whether you do'
-      .. ' (|mcp-tools-companions|): { "copilot" }. The others ask in any case.',
+    description = 'Agents to which this editor reports its directories as trusted, so that they do not ask'
+      .. ' (|mcp-tools-companions|): { "copilot" }. The others always ask.',
   },
   {
     path = 'integrations',
     type = 'map',
     default = {},
     items = { 'boolean', 'map' },
-    description = 'Servers of agents that run already and get these tools for as long as both run'
-      .. ' (|mcp-tools-integrations|): { opencode = true }, or {'
-      .. ' opencode = { url = …, username = …, password_env = … } }. `ampcode = true` makes the command'
-      .. ' `:AmpStartWithMCP`, which is `:McpTools terminal amp`.',
+    description = 'Running servers of agents that get these tools while both run (|mcp-tools-integrations|):'
+      .. ' { opencode = true }, or { opencode = { url = …, username = …, password_env = … } }. `ampcode = true`'
+      .. ' defines the command `:AmpStartWithMCP`, which is `:McpTools terminal amp`.',
   },
   {
     path = 'tool_prefix',
     type = 'string',
     default = 'nvim_',
-    description = 'Put before the name of every tool that a client sees; may be empty.',
+    description = 'Prefix of the names of all tools except mounted ones; may be empty.',
   },
   {
     path = 'bridge.command',
     type = { 'list', 'string' },
     items = 'string',
-    description = 'Command that starts the bridge instead of the private Python environment, taken as it is: a list of'
-      .. ' arguments, or one program.',
+    description = 'Command that starts the bridge, instead of the private Python environment: a list of arguments, or'
+      .. ' one executable. It is not changed or expanded.',
   },
   {
     path = 'bridge.python',
     type = 'string',
-    description = 'Python (3.11 or newer, with the packages of requirements.lock) that runs the bridge and tools in'
-      .. ' Python instead of the private environment.',
+    description = 'Python executable (3.11 or newer, with the packages of requirements.lock) that runs the bridge and'
+      .. ' Python tools instead of the private environment.',
   },
   {
     path = 'bridge.host',
     type = 'string',
     default = '127.0.0.1',
-    description = 'Address that the bridge listens on. Only loopback ones (127.0.0.1, ::1) are accepted.',
+    description = 'Address that the bridge listens on. Only loopback addresses (127.0.0.1, ::1) are allowed.',
   },
   {
     path = 'bridge.port',
@@ -127,7 +126,7 @@ return {
     default = 0,
     min = 0,
     max = 65535,
-    description = 'Port that the bridge listens on; 0 = one that stays the same for the project.',
+    description = 'Port that the bridge listens on; 0 = chosen automatically, the same each time for a project.',
   },
   {
     path = 'bridge.autostart',
@@ -139,98 +138,98 @@ return {
     path = 'bridge.preload',
     type = 'boolean',
     default = false,
-    description = 'Load the MCP SDK when the bridge starts (about a second, 45 MB), not with the first request. '
-      .. 'The bridge does so anyway in a project where a client has connected before.',
+    description = 'Load the MCP SDK when the bridge starts (about a second, 45 MB) instead of with the first request. '
+      .. 'This is always done in a project where a client has connected before.',
   },
   {
     path = 'bridge.allowed_hosts',
     type = 'list',
     default = {},
     items = 'string',
-    description = 'Host headers accepted besides the loopback names.',
+    description = 'Host headers that are accepted in addition to the loopback names.',
   },
   {
     path = 'bridge.allowed_origins',
     type = 'list',
     default = {},
     items = 'string',
-    description = "Origin headers accepted besides the bridge's own loopback address, for programs that send one. "
-      .. 'A page in a browser cannot connect even then: the bridge answers no CORS preflight.',
+    description = "Origin headers that are accepted in addition to the bridge's own loopback address, for programs that"
+      .. ' send one. Web pages cannot connect: the bridge does not support CORS preflight requests.',
   },
   {
     path = 'bridge.log_level',
     type = 'string',
     default = 'info',
     enum = { 'debug', 'info', 'warn', 'error' },
-    description = 'Least level that goes to the log. "debug" also shows messages about the bridge.',
+    description = 'Lowest level that is logged. "debug" includes messages about the bridge.',
   },
   {
     path = 'bridge.log_file',
     type = 'string',
-    description = 'File that the bridge writes its own log to, besides the log of the plugin.',
+    description = "File for the bridge's own log, in addition to the plugin's log.",
   },
   {
     path = 'bridge.tool_timeout',
     type = 'integer',
     default = 300 * SECOND,
     min = 0,
-    description = 'Time in ms that a tool may take when its definition names none; 0 = no limit.',
+    description = 'Timeout in ms of tools whose definition has none; 0 = no limit.',
   },
   {
     path = 'limits.request_body',
     type = 'integer',
     default = 4 * MIB,
     min = KIB,
-    description = 'Largest body of a request, in bytes.',
+    description = 'Maximum size of a request body in bytes.',
   },
   {
     path = 'limits.tool_result',
     type = 'integer',
     default = 10 * MIB,
     min = KIB,
-    description = 'Largest content of one tool result, in bytes.',
+    description = 'Maximum size of the content of a tool result in bytes.',
   },
   {
     path = 'limits.resource',
     type = 'integer',
     default = 10 * MIB,
     min = KIB,
-    description = 'Largest resource that is read, in bytes.',
+    description = 'Maximum size of a resource in bytes.',
   },
   {
     path = 'limits.calls',
     type = 'integer',
     default = 1024,
     min = 1,
-    description = 'Tool calls in flight; more are answered `busy`.',
+    description = 'Maximum number of running tool calls; further calls fail with `busy`.',
   },
   {
     path = 'limits.sessions',
     type = 'integer',
     default = 64,
     min = 1,
-    description = 'Sessions held in memory; beyond that the oldest idle one gives way.',
+    description = 'Maximum number of sessions in memory; beyond that the oldest idle session is removed.',
   },
   {
     path = 'approval.default',
     type = 'string',
     default = 'ask',
     enum = DECISIONS,
-    description = 'What happens to a call that no other rule decides.',
+    description = 'Decision for a call that no other rule decides.',
   },
   {
     path = 'approval.ask_in',
     type = 'string',
     default = 'editor',
     enum = { 'editor', 'client', 'both' },
-    description = 'Where the person is asked: here, by the AI client, or in both places at once.',
+    description = 'Where the user is asked for approval: in the editor, by the AI client, or in both at once.',
   },
   {
     path = 'approval.timeout',
     type = 'integer',
     default = 120 * SECOND,
     min = SECOND,
-    description = 'Time in ms to answer a question for approval; none in time = denied.',
+    description = 'Time in ms to answer a request for approval; after that the call is denied.',
   },
   {
     path = 'approval.groups',
@@ -238,7 +237,7 @@ return {
     default = {},
     items = 'string',
     item_enum = DECISIONS,
-    description = 'Decision for each tool of a group, mount or file of tools: group = "allow" | "ask" | "deny".',
+    description = 'Decision for all tools of a group, mount or file: group = "allow" | "ask" | "deny".',
   },
   {
     path = 'approval.tools',
@@ -257,17 +256,17 @@ return {
     path = 'review.when',
     type = 'string',
     enum = REVIEW,
-    description = 'When edits of agents are reviewed, hunk by hunk (|mcp-tools-review|): "ask" before they are made,'
-      .. ' instead of a question for approval; "after", so that what you reject is taken back; "never". Unset: when you'
-      .. ' choose so in a question for approval.',
+    description = 'When edits by agents are reviewed, hunk by hunk (|mcp-tools-review|): "ask": before they are made,'
+      .. ' instead of a request for approval; "after": rejected hunks are reverted; "never". Unset: if you choose a'
+      .. ' review in a request for approval.',
   },
   {
     path = 'review.layout',
     type = 'string',
     default = 'inline',
     enum = { 'inline', 'split' },
-    description = 'How a review is shown once you go there: in the buffer itself, or side by side in a tab page of its'
-      .. ' own, where what is proposed can be edited.',
+    description = 'How a review is shown when you enter it: in the buffer itself, or side by side in its own tab page,'
+      .. ' where the proposed text can be edited.',
   },
   {
     path = 'review.groups',
@@ -275,7 +274,7 @@ return {
     default = {},
     items = 'string',
     item_enum = REVIEW,
-    description = 'The same for each tool of a group: group = "ask" | "after" | "never".',
+    description = 'The same for all tools of a group: group = "ask" | "after" | "never".',
   },
   {
     path = 'review.tools',
@@ -290,13 +289,13 @@ return {
     type = 'integer',
     default = 1800 * SECOND,
     min = SECOND,
-    description = 'Time in ms to review what a call wants to change; none in time = nothing is changed.',
+    description = 'Time in ms to review the changes of a call; after that the changes are discarded.',
   },
   {
     path = 'sensitive.patterns',
     type = 'list',
     items = 'string',
-    -- Files that hold secrets by convention, and what version control keeps of them.
+    -- Files that contain secrets by convention, and the repositories of version control, which have copies of them.
     default = {
       '.env',
       '.env.*',
@@ -399,15 +398,15 @@ return {
       '**/.svn/**',
       '**/.bzr/**',
     },
-    description = 'Globs (|mcp-tools-globs|) of files whose text no tool returns. What they say of `.git` holds for'
-      .. ' repositories of another name, such as bare ones.',
+    description = 'Globs (|mcp-tools-globs|) of files whose text no tool returns. Globs for `.git` also apply to'
+      .. ' repositories with another name, such as bare ones.',
   },
   {
     path = 'roots.markers',
     type = 'list',
     default = { '.git', '.jj', '.hg', '.svn' },
     items = 'string',
-    description = 'Files or folders that mark the root of a project; the nearest one above the current file counts.',
+    description = 'Files or directories in the root of a project; the nearest one above the current file is used.',
   },
   {
     path = 'git.alternates',
@@ -423,36 +422,36 @@ return {
     type = 'list',
     default = {},
     items = 'string',
-    description = 'Python modules that define tools with `@mcp_tool`, besides the files `mcp_tools/*.py` on the'
-      .. ' runtimepath. They are looked for in `python3/` folders on the runtimepath, too.',
+    description = 'Python modules that define tools with `@mcp_tool`, in addition to the files `mcp_tools/*.py` in'
+      .. " 'runtimepath'. `python3/` directories in 'runtimepath' are searched, too.",
   },
   {
     path = 'python.packages',
     type = 'string',
-    description = 'Requirements file, as pip reads it, of packages that tools need: `:McpTools install` adds them to'
-      .. ' the private environment. A relative path starts at the folder of your configuration.',
+    description = 'pip requirements file of packages that tools need: `:McpTools install` adds them to the private'
+      .. ' environment. A relative path is relative to the directory of your configuration.',
   },
   {
     path = 'mounts',
     type = 'map',
     default = {},
     items = { 'map', 'string' },
-    description = 'Other MCP servers, whose tools, resources and prompts are offered too (|mcp-tools-mounts|): NAME ='
-      .. ' { command = { … } } or { url = … }; and files that name servers, such as ".mcp.json" or { file ='
+    description = 'Other MCP servers, whose tools, resources and prompts clients get, too (|mcp-tools-mounts|): NAME ='
+      .. ' { command = { … } } or { url = … }; and files that define servers, such as ".mcp.json" or { file ='
       .. ' ".mcp.json", secrets = { … } }.',
   },
   {
     path = 'instructions',
     type = { 'string', 'function' },
-    description = 'Text, or fun(): string, added to the instructions that a client gets from the server.',
+    description = 'Text, or fun(): string, that is added to the instructions for clients.',
   },
   {
     path = 'ui.approval',
     type = 'string',
     default = 'float',
     enum = { 'float', 'select', 'event' },
-    description = 'How a question for approval is shown: in a floating window that leaves the cursor where it is, by'
-      .. ' `vim.ui.select`, or not at all, for whoever shows it at the event `User McpToolsApproval`.',
+    description = 'How a request for approval is shown: in a floating window that does not take the focus, by'
+      .. ' `vim.ui.select`, or only as the event `User McpToolsApproval`, for another plugin to show.',
   },
   {
     path = 'ui.approval_focus',
@@ -471,15 +470,15 @@ return {
     type = 'string',
     default = 'number',
     enum = { 'number', 'sign', 'none' },
-    description = 'How lines that an assistant has changed are marked: their number is coloured, with a sign beside it,'
-      .. ' or not at all (|mcp-tools-changes|).',
+    description = 'How lines changed by an assistant are marked: by a colored line number, by a sign, or not at all'
+      .. ' (|mcp-tools-changes|).',
   },
   {
     path = 'ui.progress',
     type = 'boolean',
     default = true,
     description = 'Show calls that run longer than a second as progress messages (`:help progress-message`, Neovim'
-      .. ' 0.12); in older ones as notifications, where a plugin shows those.',
+      .. ' 0.12); in older versions as notifications, if a notification plugin is installed.',
   },
   {
     path = 'ui.dashboard',

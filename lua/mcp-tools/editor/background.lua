@@ -1,4 +1,4 @@
---- Work that no call waits for, such as what a question for approval shows.
+--- Runs work outside calls, such as the preview in an approval question.
 
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.instances.project')
@@ -6,7 +6,7 @@ local task = require('mcp-tools.util.task')
 
 local M = {}
 
---- A ctx like that of a call, and what ends it together with the processes that were started for it.
+--- Returns a ctx like that of a call, and a function that ends it and its processes.
 ---@return table ctx
 ---@return fun() finish
 local function new_ctx()
@@ -29,7 +29,7 @@ local function new_ctx()
   end
 end
 
---- Runs `fn` in a coroutine. One that throws is logged, and `cb` is not called.
+--- Runs `fn` in a coroutine. An error is logged, and `cb` is not called.
 ---@generic T
 ---@param fn fun(ctx: mcp-tools.Ctx): T
 ---@param cb fun(value: T)

@@ -1,6 +1,6 @@
---- Executes commands and Lua in the editor; what they print is caught instead of shown.
+--- Executes Ex commands and Lua and captures their output.
 ---
---- What is caught never stops at a "more" or hit-enter prompt. What asks by itself (`:s///c`, `input()`) still asks.
+--- Captured output never causes a "more" or hit-enter prompt. Code that asks the user (`:s///c`, `input()`) still does.
 
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
@@ -10,25 +10,26 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Text as it may be given.
+--- Redacts and truncates text.
 ---@param text string
 ---@param max integer bytes
 ---@param pause fun()
 ---@return string text
 ---@return boolean cut
 local function bounded(text, max, pause)
-  -- Some more than is given, so that a secret at the cut is known for one.
+  -- Redact more than is returned, so that a secret at the cut is recognized.
   local clean = utf8.repair(redact.text(text:sub(1, 2 * max + 4096), pause))
   local cut = #clean > max
   return cut and utf8.cut(clean, max) or clean, cut
 end
 
---- Later, on the main loop: what it asks must not come before the request of the call is answered.
+--- Calls a function in a later event-loop iteration, so that the bridge's request is answered before the function can
+--- ask the user.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param fn fun(): any
 ---@return boolean ok
 ---@return any value
-local function later(ctx, fn)
+local function run_later(ctx, fn)
   return ctx:await(function(done)
     vim.schedule(function()
       if not ctx:cancelled() then
@@ -39,18 +40,18 @@ local function later(ctx, fn)
 end
 
 ---@class mcp-tools.Executed
----@field output string? what it printed
----@field truncated boolean? of the texts, something is left out
+---@field output string? captured output
+---@field truncated boolean? whether a text was truncated
 
 --- Runs an Ex command.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param command string
----@param max_bytes integer of its output
+---@param max_bytes integer maximum size of the output
 ---@param pause fun()
 ---@return mcp-tools.Executed?
 ---@return mcp-tools.Error? err
 function M.command(ctx, command, max_bytes, pause)
-  local ok, value = later(ctx, function()
+  local ok, value = run_later(ctx, function()
     return vim.api.nvim_exec2(command, { output = true }).output
   end)
   if not ok then
@@ -60,11 +61,11 @@ function M.command(ctx, command, max_bytes, pause)
   return { output = output, truncated = cut or nil }
 end
 
---- What `M.run_pending` runs: `:lua` takes text only.
+--- Function for `M.run_pending`, since `:lua` only takes text.
 ---@type (fun())?
 local pending
 
---- Runs what is to be run now; for `M.lua` alone.
+--- Runs the pending function. Only for `M.lua`.
 function M.run_pending()
   local fn = pending
   pending = nil
@@ -73,9 +74,9 @@ function M.run_pending()
   end
 end
 
---- A value as text: JSON where it is data, else as Lua shows it.
+--- Converts a value to text: JSON if possible, otherwise as `vim.inspect` shows it.
 ---@param values any[] with `n`
----@return string? text nil for none
+---@return string? text nil: no value
 ---@return string? kind
 local function text_of(values)
   local value = values[1]
@@ -89,20 +90,20 @@ local function text_of(values)
 end
 
 ---@class mcp-tools.Evaluated: mcp-tools.Executed
----@field result string? the first value that it gave: a text, JSON, or as `vim.inspect` shows it
----@field type string? of that value
+---@field result string? first return value: a string, JSON, or as `vim.inspect` shows it
+---@field type string? type of that value
 
---- Runs a function of Lua.
+--- Runs a Lua function.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param fn function
 ---@param args any[] with `n`
----@param max_bytes integer of each text
+---@param max_bytes integer maximum size of each text
 ---@param pause fun()
 ---@return mcp-tools.Evaluated?
 ---@return mcp-tools.Error? err
 function M.lua(ctx, fn, args, max_bytes, pause)
   local outcome
-  local ok, output = later(ctx, function()
+  local ok, output = run_later(ctx, function()
     pending = function()
       outcome = vim.F.pack_len(xpcall(function()
         return fn(unpack(args, 1, args.n))

@@ -1,4 +1,4 @@
---- Ways to hear of changes in the editor, each with a function that ends it. For the `watch` of resources.
+--- Watches for changes in the editor and on disk. Each function returns one that stops it.
 
 local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
@@ -9,7 +9,7 @@ local api, uv = vim.api, vim.uv
 
 local M = {}
 
---- Autocommands.
+--- Watches autocommand events.
 ---@param events string|string[]
 ---@param fn fun(args: table)
 ---@param opts? { pattern: string|string[]? }
@@ -19,17 +19,17 @@ function M.events(events, fn, opts)
     pattern = opts and opts.pattern,
     desc = 'mcp-tools: a client has subscribed',
     callback = function(args)
-      fn(args) -- what it returns must not delete the autocommand
+      fn(args) -- ignore its result: true would delete the autocommand
     end,
   })
   return function()
-    pcall(api.nvim_del_autocmd, id) -- `:autocmd!` may have been faster
+    pcall(api.nvim_del_autocmd, id) -- `:autocmd!` may have deleted it
   end
 end
 
---- What no event tells: asked for now and then, compared with the last time.
+--- Polls a value that has no event.
 ---@param ms integer
----@param probe fun(): any cheap; equal values are no change
+---@param probe fun(): any must be cheap; compared with `==`
 ---@param changed fun()
 ---@return fun() stop
 function M.poll(ms, probe, changed)
@@ -46,7 +46,7 @@ function M.poll(ms, probe, changed)
   end
 end
 
---- The text of one buffer, through reloads, until it goes or the watch ends.
+--- Watches the text of a buffer, also across reloads.
 ---@param bufnr integer loaded
 ---@param changed fun()
 ---@param gone fun()
@@ -78,20 +78,20 @@ local function lines(bufnr, changed, gone)
 end
 
 ---@type { name: string?, at: integer?, path: string? }
-local looked = {}
+local last_path = {}
 
---- Where the file of a buffer really is. A thousand watches may ask that of one event.
+--- Returns the resolved path of a buffer's file, cached for the many watches that ask during one event.
 ---@param bufnr integer
 ---@return string?
 function M.path_of(bufnr)
   local name, now = api.nvim_buf_get_name(bufnr), uv.now()
-  if looked.name ~= name or looked.at ~= now then
-    looked = { name = name, at = now, path = name ~= '' and paths.resolve(name) or nil }
+  if last_path.name ~= name or last_path.at ~= now then
+    last_path = { name = name, at = now, path = name ~= '' and paths.resolve(name) or nil }
   end
-  return looked.path
+  return last_path.path
 end
 
---- The text of the buffer that has a file, also when it is opened, closed or renamed meanwhile.
+--- Watches the text of a file's buffer, even if it is opened, closed or renamed.
 ---@param path string resolved
 ---@param changed fun()
 ---@return fun() stop
@@ -114,7 +114,7 @@ function M.text(path, changed)
   follow()
   local stop_events = M.events({ 'BufReadPost', 'BufNewFile', 'BufFilePost', 'BufWritePost' }, function(args)
     if args.buf ~= attached and M.path_of(args.buf) ~= path then
-      return -- looking at every buffer would be much, for each of many watches
+      return -- searching all buffers would be slow with many watches
     end
     local before = attached
     follow()
@@ -130,30 +130,30 @@ function M.text(path, changed)
   end
 end
 
---- Starts a watch of libuv, which fails where the system has no more of them.
+--- Starts a libuv watch. Fails if the system has none left.
 ---@param directory string
----@param heard fun(err: string?, name: string?)
+---@param on_event fun(err: string?, name: string?)
 ---@return uv.uv_fs_event_t?
-local function start(directory, heard)
+local function start(directory, on_event)
   local handle = uv.new_fs_event()
-  if handle and not handle:start(directory, {}, heard) then
+  if handle and not handle:start(directory, {}, on_event) then
     handle:close()
     return nil
   end
   return handle
 end
 
---- A directory, also when it is deleted, renamed, made, or made again meanwhile: then what is above it is watched.
+--- Watches a directory. While it does not exist, the nearest existing parent is watched.
 ---@param path string resolved
----@param changed fun(name: string?) the entry that has changed; nil: any of them. Sometimes in a fast context
----@return (fun())? stop nil where the system has no more watches
+---@param changed fun(name: string?) the changed entry, nil if unknown; may be called in a fast context
+---@return (fun())? stop nil: the system has no watches left
 function M.directory(path, changed)
   local handle, watched, is_stopped
   local follow
 
   local function follow_again()
-    local was_there = watched == path
-    if not is_stopped and follow() and (was_there or watched == path) then
+    local existed = watched == path
+    if not is_stopped and follow() and (existed or watched == path) then
       changed(nil)
     end
   end
@@ -172,14 +172,14 @@ function M.directory(path, changed)
       if at == path and not err then
         changed(name)
       end
-      -- A directory that goes is heard of by its own name.
+      -- The deletion of the directory is reported under its own name.
       if err or not name or name == own or name == next_name then
         vim.schedule(follow_again)
       end
     end)
     if handle and below then
       vim.schedule(function()
-        if handle and watched == at and uv.fs_stat(below) then -- made before this watch began
+        if handle and watched == at and uv.fs_stat(below) then -- created before this watch started
           follow_again()
         end
       end)
@@ -199,7 +199,7 @@ function M.directory(path, changed)
   end
 end
 
---- A file on disk, written by whomever. Its directory is watched, since many programs write a new file and rename it.
+--- Watches a file on disk through its directory, since many programs write a new file and rename it.
 ---@param path string resolved
 ---@param changed fun()
 ---@return fun() stop

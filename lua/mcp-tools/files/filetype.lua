@@ -1,23 +1,23 @@
---- Filetypes of files that are not open, by their names.
+--- Filetypes by file name, cached.
 
 local lru = require('mcp-tools.util.lru')
 
 local M = {}
 
---- So long a name is believed to say the same filetype, ns: each is matched with hundreds of patterns.
-local FILETYPE = 10e9
+--- Lifetime of an entry in ns. Matching tries hundreds of patterns.
+local LIFETIME = 10e9
 local filetypes = lru(2000)
 
---- The filetype that the name of a file says.
+--- Returns the filetype of a file name.
 ---@param path string
----@return string '' when it says none
+---@return string filetype '' if unknown
 function M.of(path)
-  local known, now = filetypes:get(path), vim.uv.hrtime()
-  if not known or now - known.at > FILETYPE then
-    known = { at = now, filetype = vim.filetype.match({ filename = path }) or '' }
-    filetypes:set(path, known)
+  local entry, now = filetypes:get(path), vim.uv.hrtime()
+  if not entry or now - entry.at > LIFETIME then
+    entry = { at = now, filetype = vim.filetype.match({ filename = path }) or '' }
+    filetypes:set(path, entry)
   end
-  return known.filetype
+  return entry.filetype
 end
 
 return M

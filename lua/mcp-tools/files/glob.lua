@@ -1,4 +1,4 @@
---- Path patterns, the same in every Neovim (the answers of `vim.glob` differ between versions).
+--- Glob patterns for paths, with the same results in every Neovim version (unlike `vim.glob`).
 ---
 ---   *        any characters but `/`, also none
 ---   ?        one character but `/`
@@ -8,8 +8,8 @@
 ---   {a,b}    one of these patterns
 ---   \x       the character x
 ---
---- What is not closed is literal. A pattern becomes a regular expression for Vim's NFA engine, whose time never grows
---- exponentially.
+--- Unclosed brackets and braces are literal. A pattern becomes a regular expression for Vim's NFA engine, which is
+--- never exponential.
 
 local M = {}
 
@@ -19,7 +19,7 @@ local function literal(char)
   return char:find('[%w\128-\255]') and char or ('\\%%x%02x'):format(char:byte())
 end
 
---- Characters beyond ASCII are not told apart: one of them stands for all.
+--- Any non-ASCII character in a class matches all non-ASCII characters.
 ---@param inner string between the brackets
 ---@param negated boolean
 ---@return string
@@ -73,9 +73,9 @@ local function token(pattern, at)
   elseif char == '\\' and at < #pattern then
     return literal(pattern:sub(at + 1, at + 1)), at + 2
   elseif char == '[' then
-    local sign, inner, behind = pattern:match('^%[([!^]?)(%]?[^%]]*)%]()', at)
+    local sign, inner, next_at = pattern:match('^%[([!^]?)(%]?[^%]]*)%]()', at)
     if inner and inner ~= '' then
-      return class(inner, sign ~= ''), behind
+      return class(inner, sign ~= ''), next_at
     end
   end
   return literal(char), at + 1, char:find('[{,}]') ~= nil
@@ -107,7 +107,7 @@ end
 
 --- Compiles a pattern.
 ---@param pattern string
----@return fun(text: string): boolean matches the whole text; true also where Vim fails, so that nothing is let through
+---@return fun(text: string): boolean matches the whole text; also true if Vim fails, so that access checks fail closed
 function M.compile(pattern)
   local ok, regex = pcall(vim.regex, '\\%#=2\\C\\V\\^' .. regex_of(pattern) .. '\\$')
   return function(text)

@@ -1,17 +1,17 @@
---- A range of lines, cut out of text that comes in pieces; all lines are counted.
+--- Extracts a range of lines from text that arrives in pieces, and counts all lines.
 
 local M = {}
 
 ---@class mcp-tools.LineCutter
 ---@field range mcp-tools.LineRange
----@field number integer of the line that is being read
----@field begun boolean is there text of it?
----@field parts string[] of it, where it is wanted
+---@field number integer number of the current line
+---@field begun boolean whether the current line has text
+---@field parts string[] parts of the current line, if it is in the range
 ---@field part_bytes integer
 ---@field lines string[]
 ---@field bytes integer
----@field before integer? the last byte that was read, before the piece at hand
----@field crlf boolean so far all line breaks are CR LF
+---@field before integer? last byte of the previous piece
+---@field crlf boolean whether all line breaks so far are CR LF
 local Cutter = {}
 Cutter.__index = Cutter
 
@@ -39,7 +39,7 @@ end
 
 ---@param part string
 function Cutter:keep(part)
-  local room = self.range.max_bytes + 1 - self.part_bytes -- one more tells that it was cut
+  local room = self.range.max_bytes + 1 - self.part_bytes -- one more byte shows that it was cut
   if room > 0 and part ~= '' then
     self.parts[#self.parts + 1] = part:sub(1, room)
     self.part_bytes = self.part_bytes + math.min(#part, room)
@@ -53,7 +53,7 @@ function Cutter:end_line()
   self.parts, self.part_bytes = {}, 0
 end
 
---- Takes the next piece.
+--- Adds the next piece.
 ---@param text string not empty
 function Cutter:add(text)
   local at = 1
@@ -76,8 +76,8 @@ function Cutter:add(text)
   end
 end
 
---- The text is over.
----@return string[] lines of the range, without the CR of line breaks where all of them have one
+--- Ends the text.
+---@return string[] lines lines of the range, without CR if all line breaks are CR LF
 ---@return integer total
 function Cutter:finish()
   local has_last = self.begun or self.number == 1

@@ -1,38 +1,38 @@
---- Lock file: one process at a time has it, and may change what it stands for.
+--- Lock files between processes.
 ---
---- What is done under a lock takes a millisecond. One that is older was left by a process that died, or that slept with
---- the machine; it is taken away, so whoever changes something asks `is_held` just before.
+--- A lock is held for about a millisecond. An older one was left by a process that died or was suspended, and is
+--- removed; so a holder checks `is_held` right before its change.
 
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 
 local uv = vim.uv
 
 local M = {}
 
 local MODE = tonumber('600', 8)
---- A thousand times what a lock is needed for.
+--- Age of a stale lock, much longer than any lock is held.
 local STALE_SECONDS = 2
 
 ---@class mcp-tools.LockFile
 ---@field path string
----@field mark string what stands in it; the number of a file is given to another one soon
+---@field mark string content of the file; inodes are reused, so they do not identify it
 local Lock = {}
 Lock.__index = Lock
 
 local serial = 0
 
----@return string unlike any other
+---@return string mark unique
 local function mark()
   serial = serial + 1
   return ('%d-%d-%x'):format(uv.os_getpid(), serial, uv.hrtime())
 end
 
---- Takes away a lock that nobody has any more.
+--- Removes a stale lock.
 ---@param path string
 local function remove_stale(path)
   local found = uv.fs_lstat(path)
   local now = uv.gettimeofday()
-  -- A clock that was set back makes an age negative.
+  -- The age is negative after the clock was set back.
   if not found or math.abs(now - found.mtime.sec) <= STALE_SECONDS then
     return
   end
@@ -42,15 +42,15 @@ local function remove_stale(path)
   end
   local taken = uv.fs_lstat(aside)
   if taken and not vim.deep_equal(taken.mtime, found.mtime) then
-    uv.fs_link(aside, path) -- another process was quicker, and this one is in use: it goes back
+    uv.fs_link(aside, path) -- another process has just taken it: restore it
   end
   uv.fs_unlink(aside)
 end
 
---- Takes the lock.
+--- Acquires the lock.
 ---@param path string
 ---@return mcp-tools.LockFile? lock
----@return string? err nil when only another process has it
+---@return string? err nil: another process holds it
 function M.take(path)
   local fd, err, code = uv.fs_open(path, 'wx', MODE)
   if not fd and code == 'EEXIST' then
@@ -69,13 +69,13 @@ function M.take(path)
   return lock
 end
 
---- Is it still ours?
+--- Returns whether the lock is still ours.
 ---@return boolean
 function Lock:is_held()
-  return read_now(self.path, #self.mark + 1) == self.mark
+  return read_sync(self.path, #self.mark + 1) == self.mark
 end
 
---- Gives it back.
+--- Releases the lock.
 function Lock:release()
   if self:is_held() then
     uv.fs_unlink(self.path)

@@ -1,17 +1,17 @@
---- Media types: which of them are text, and which one a file has.
+--- Media types: whether one is text, and the type of a file.
 
 local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
---- The type of bytes of which nothing is known.
+--- The type of unknown bytes.
 M.BYTES = 'application/octet-stream'
 
---- Text outside of text/, also with `x-` before it or as a suffix such as `+json`.
+--- Textual application types, also with the prefix `x-` or as a suffix such as `+json`.
 local TEXT = { graphql = true, javascript = true, json = true, sh = true, sql = true, toml = true, typescript = true }
 TEXT.xml, TEXT.yaml, TEXT['x-www-form-urlencoded'] = true, true, true
 
---- Returns whether it is text, whatever its parameters and letter case.
+--- Returns whether a media type is text.
 ---@param mime_type any
 ---@return boolean
 function M.is_text_mime(mime_type)
@@ -26,7 +26,7 @@ function M.is_text_mime(mime_type)
     or TEXT[suffix] == true
 end
 
---- What is no text, by the extension.
+--- Binary types by file extension.
 local BINARY = {
   bmp = 'image/bmp',
   gif = 'image/gif',
@@ -42,12 +42,12 @@ local BINARY = {
   zip = 'application/zip',
 }
 
---- Bytes that are searched for a NUL, as git does.
+--- Number of bytes searched for NUL, as git does.
 local SNIFF = 8000
 
 --- Returns the type of a file.
 ---@param path string
----@param bytes? string its content, which tells text from bytes where the name does not
+---@param bytes? string content, to detect binary files with an unknown extension
 ---@return string
 function M.of_file(path, bytes)
   local is_binary = bytes and bytes:sub(1, SNIFF):find('\0', 1, true)

@@ -1,23 +1,23 @@
---- Files: where they really are, and which of them are off limits.
+--- Resolves paths and decides whether they are inside a project.
 
 local uv = vim.uv
 
 local M = {}
 
---- Links that lead to links; as many as the system follows.
+--- Maximum number of nested symlinks, as on Linux.
 local MAX_LINKS = 40
---- Bytes; no system opens a longer one.
+--- Maximum length of a path in bytes.
 M.MAX_PATH = 4096
 M.TOO_LONG = ('longer than %d bytes'):format(M.MAX_PATH)
---- No file system has a longer name: 255 characters of up to 3 bytes.
+--- Maximum length of a file name in bytes: 255 characters of up to 3 bytes.
 M.MAX_NAME = 765
---- No project is as deep; each part is looked at.
+--- Maximum number of components, each of which is checked.
 local MAX_PARTS = 255
 
---- The path of a file URI (`file:/x` is one, too); anything else as it is.
+--- Converts a file URI (also `file:/x`) to a path; other text is returned unchanged.
 ---@param text string
 ---@return string path
----@return boolean? doubtful readers of URIs do not agree on it: another host, a fragment or a query
+---@return boolean? doubtful parsers disagree: another host, a fragment or a query
 function M.from_uri(text)
   local rest = text:match('^[fF][iI][lL][eE]:(/.*)$')
   if not rest then
@@ -30,7 +30,7 @@ function M.from_uri(text)
   return plain, host ~= nil and host ~= '' and host:lower() ~= 'localhost' or rest:find('[#?]') ~= nil
 end
 
---- Why it is none that is looked at.
+--- Returns why a path is not resolved.
 ---@param path string
 ---@return string?
 ---@return integer parts
@@ -45,16 +45,14 @@ local function excess(path)
   return parts > MAX_PARTS and ('with more than %d parts'):format(MAX_PARTS) or nil, parts
 end
 
---- Parts of all paths that are resolved together, each at most 5 µs; those that links lead to count, too.
+--- Maximum number of components of all paths resolved together, including link targets; each takes up to 5 µs.
 M.MAX_STEPS = 4000
-local TOO_MANY = ('with too many parts, or behind too many links: more than %d steps with those before'):format(
-  M.MAX_STEPS
-)
+local TOO_MANY = ('too many path components or links: more than %d in this request'):format(M.MAX_STEPS)
 
---- What is known of the way to several paths: each place is looked at once.
+--- Cache for resolving several paths.
 ---@class mcp-tools.Walked
----@field found table<string, string|boolean> target of a link; true for what is none, false for what does not exist
----@field left integer steps
+---@field found table<string, string|boolean> target of a link; true: not a link; false: missing
+---@field left integer remaining components
 
 ---@return mcp-tools.Walked
 function M.walked()
@@ -64,7 +62,7 @@ end
 ---@param walked mcp-tools.Walked
 ---@param path string
 ---@return string|boolean
-local function look(walked, path)
+local function link_target(walked, path)
   local found = walked.found[path]
   if found == nil then
     local target, _, code = uv.fs_readlink(path)
@@ -74,15 +72,15 @@ local function look(walked, path)
   return found
 end
 
---- Part by part from the top, so that each is looked at once: links are followed, what does not exist is taken by its
---- text, `..` after it included.
+--- Resolves a path component by component from the root. Links are followed; missing components are taken literally,
+--- including `..` after them.
 ---@param path string absolute
 ---@param walked mcp-tools.Walked
 ---@return string path
 ---@return string? bad
 local function walk(path, walked)
   local todo, missing, links = {}, nil, 0
-  local done = {} -- paths from the top to here
+  local done = {} -- paths of the resolved components
   local function push(text)
     local parts = {}
     for name in text:gmatch('[^/]+') do
@@ -105,11 +103,11 @@ local function walk(path, walked)
     elseif name ~= '.' then
       local here = (done[#done] or '') .. '/' .. name
       done[#done + 1] = here
-      local found = not missing and look(walked, here)
+      local found = not missing and link_target(walked, here)
       if type(found) == 'string' then
         links = links + 1
         if links > MAX_LINKS then
-          return here, 'a link that leads in a circle'
+          return here, 'a circular link'
         end
         done[#done] = nil
         if found:sub(1, 1) == '/' then
@@ -117,19 +115,18 @@ local function walk(path, walked)
         end
         push(found)
       elseif not found then
-        missing = missing or #done -- and whatever is below it
+        missing = missing or #done -- everything below is missing too
       end
     end
   end
   return done[#done] or '/'
 end
 
---- The absolute form of a path, with symlinks resolved, so that a new file is judged by the folder that it would really
---- land in.
----@param path string relative ones count from the working directory; or a file URI
----@param walked? mcp-tools.Walked by paths before, in the same moment
+--- Returns an absolute path with symlinks resolved, so that a new file is checked by its real directory.
+---@param path string path, relative to the working directory, or file URI
+---@param walked? mcp-tools.Walked cache shared with earlier calls
 ---@return string path
----@return string? bad why no one can say where it is; then the path is no more than was given
+---@return string? bad why it cannot be resolved; `path` is then unchecked
 function M.resolve(path, walked)
   if #path <= 4 * M.MAX_PATH then -- percent-encoded
     path = M.from_uri(path)
@@ -146,7 +143,7 @@ function M.resolve(path, walked)
   elseif path:sub(1, 1) ~= '/' then
     local cwd = uv.cwd()
     if not cwd then
-      return path, 'in a working directory that does not exist any more'
+      return path, 'relative to a working directory that no longer exists'
     end
     path = cwd .. '/' .. path
   end
@@ -163,11 +160,11 @@ function M.resolve(path, walked)
 end
 
 local real_roots, count = {}, 0
---- More projects than one editor sees.
+--- Maximum number of cached roots.
 local MAX_ROOTS = 256
 
---- The project's root with its links resolved. One that was resolved stays what it was: when it is made a link later,
---- what lies in it is outside.
+--- Returns a project root with symlinks resolved. The result is cached: if the root becomes a link later, its target is
+--- outside the project.
 ---@param root string
 ---@return string
 function M.real_root(root)
@@ -189,8 +186,7 @@ end
 ---@type string?
 local account_home
 
---- Is it the folder of a project? The top of the file system, the home folder and those above it are where an editor
---- was started that has none.
+--- Returns whether a directory is a project. `/`, the home directory and its parents are not.
 ---@param root string
 ---@return boolean
 function M.is_project(root)
@@ -205,7 +201,7 @@ function M.is_project(root)
   return true
 end
 
---- Is a resolved path of the project: its root, or below it? Without a project none is.
+--- Returns whether a resolved path is the project root or inside it. Always false without a project.
 ---@param path string resolved
 ---@param root string
 ---@return boolean

@@ -1,8 +1,8 @@
---- Private files: JSON of ours that only this user can read and change, such as tokens and what was decided for good.
+--- Private JSON files that only this user can read and change, such as tokens and decisions.
 ---
---- All is done at once: most files have a few hundred bytes, and none more than the caller's bound.
+--- All operations are synchronous: the files are small and bounded.
 
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 
 local uv = vim.uv
 
@@ -13,44 +13,44 @@ local DIR_MODE = tonumber('700', 8)
 local OTHERS_WRITE = tonumber('022', 8)
 local OTHERS_READ = tonumber('044', 8)
 local PERMISSION_BITS = tonumber('777', 8)
--- Ours are far smaller; a larger one was not written by us.
+-- Default maximum file size in bytes.
 local MAX_BYTES = 64 * 1024
 
 ---@param path string
 ---@param kind 'file'|'directory'
 ---@param stat uv.fs_stat.result
----@return string? fault with the command that mends it
+---@return string? fault includes how to fix it
 local function fault_of(path, kind, stat)
   if stat.type ~= kind then
-    return ('%s is a %s and not a %s: move it away'):format(path, stat.type, kind)
+    return ('%s is a %s, not a %s; move it away'):format(path, stat.type, kind)
   end
   local uid = uv.getuid and uv.getuid()
   if uid and uid ~= stat.uid then
-    return ('%s belongs to another user (uid %d): move it away'):format(path, stat.uid)
+    return ('%s belongs to another user (uid %d); move it away'):format(path, stat.uid)
   end
   if uid and bit.band(stat.mode, OTHERS_WRITE) ~= 0 then
     local fix = kind == 'file' and 'rm' or 'chmod 700'
-    return ('%s can be written by other users: run `%s %s`'):format(path, fix, vim.fn.shellescape(path))
+    return ('%s is writable by other users; run `%s %s`'):format(path, fix, vim.fn.shellescape(path))
   end
 end
 
---- What is wrong with the owner or the rights of a file or folder; nil when nothing is, or when it is not there.
+--- Returns a problem with the owner or permissions of a file or directory, nil if it is private or missing.
 ---@param path string
 ---@param kind 'file'|'directory'
----@return string? fault with the command that mends it
+---@return string? fault includes how to fix it
 function M.fault(path, kind)
   local stat = uv.fs_lstat(path)
   return stat and fault_of(path, kind, stat) or nil
 end
 
---- Makes a folder (and those above it) that is ours alone.
+--- Creates a private directory and its parents.
 ---@param path string
 ---@return boolean ok, string? err
 function M.ensure_dir(path)
   if not uv.fs_lstat(path) then
     local ok, err = pcall(vim.fn.mkdir, path, 'p', DIR_MODE)
     if not ok and not uv.fs_lstat(path) then
-      return false, ('cannot make the folder %s: %s'):format(path, err)
+      return false, ('cannot create the directory %s: %s'):format(path, err)
     end
   end
   local fault = M.fault(path, 'directory')
@@ -65,14 +65,14 @@ function M.ensure_dir(path)
 end
 
 ---@class mcp-tools.PrivateFile
----@field value? table nil: there is no such file, or it holds no JSON object
----@field present? true there is such a file
+---@field value? table nil: no such file, or not a JSON object
+---@field present? true the file exists
 ---@field exposed? boolean other users could read it
 
 --- Reads a JSON object.
 ---@param path string
----@param max_bytes? integer what is longer counts as no JSON (default 64 KiB)
----@return mcp-tools.PrivateFile? found, string? err nil + err when the file must not be trusted or cannot be read
+---@param max_bytes? integer a larger file is treated as invalid (default: 64 KiB)
+---@return mcp-tools.PrivateFile? found, string? err nil and an error if the file is not trustworthy or unreadable
 function M.read(path, max_bytes)
   max_bytes = max_bytes or MAX_BYTES
   local fault = M.fault(path, 'file')
@@ -80,7 +80,7 @@ function M.read(path, max_bytes)
     return nil, fault
   end
   local stat
-  local data, err, code = read_now(path, max_bytes, function(opened)
+  local data, err, code = read_sync(path, max_bytes, function(opened)
     stat, fault = opened, fault_of(path, 'file', opened)
     return fault
   end)
@@ -89,7 +89,7 @@ function M.read(path, max_bytes)
   elseif not data then
     return nil, fault or ('cannot read %s: %s'):format(path, err)
   end
-  -- A file cut short by a full disk is no JSON: it counts as absent and is written anew.
+  -- A file truncated by a full disk is invalid JSON: it is treated as missing and rewritten.
   local ok, value = pcall(vim.json.decode, stat.size <= max_bytes and data or '')
   local exposed = uv.getuid and bit.band(stat.mode, OTHERS_READ) ~= 0
   return { value = ok and type(value) == 'table' and value or nil, present = true, exposed = exposed or nil }
@@ -109,7 +109,7 @@ end
 local function write_tmp(path, text)
   serial = serial + 1
   local tmp = ('%s.%d-%d.tmp'):format(path, uv.os_getpid(), serial)
-  uv.fs_unlink(tmp) -- of an earlier process with our id
+  uv.fs_unlink(tmp) -- from an earlier process with our id
   local fd, err = uv.fs_open(tmp, 'wx', FILE_MODE)
   if not fd then
     return nil, ('cannot write %s: %s'):format(tmp, err)
@@ -123,7 +123,7 @@ local function write_tmp(path, text)
   return tmp
 end
 
---- Replaces the file at once: a reader sees the old or the new one, never half of it.
+--- Replaces a file atomically.
 ---@param path string
 ---@param text string
 ---@return boolean ok, string? err
@@ -140,23 +140,23 @@ function M.write_text(path, text)
   return true
 end
 
---- Replaces the file by a JSON object.
+--- Replaces a file with a JSON object.
 ---@param path string
 ---@param value table
----@param max_bytes? integer what a reader will take; a longer one is not written
+---@param max_bytes? integer maximum size; a larger text is not written
 ---@return boolean ok, string? err
 function M.write(path, value, max_bytes)
   local text = text_of(value)
   if #text > (max_bytes or math.huge) then
-    return false, ('%s is full: it may have %d KiB, and this would be %d'):format(path, max_bytes / 1024, #text / 1024)
+    return false, ('%s is full: the limit is %d KiB, the text has %d'):format(path, max_bytes / 1024, #text / 1024)
   end
   return M.write_text(path, text)
 end
 
---- Writes the file unless another process was quicker.
+--- Creates a file unless it exists.
 ---@param path string
 ---@param value table
----@return boolean? created false: the file of another process stands, string? err
+---@return boolean? created false: another process created it, string? err
 function M.create(path, value)
   local tmp, err = write_tmp(path, text_of(value))
   if not tmp then

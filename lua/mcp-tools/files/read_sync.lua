@@ -1,17 +1,17 @@
---- A small file read at once: ours, or one that is about to be run. Others are read by privacy/read.lua.
+--- Reads a small file synchronously: one of ours or one that is about to be run. Others are read by privacy/read.lua.
 
 local uv = vim.uv
 
---- Not waiting: opening a pipe that nobody writes to would hold the editor for good.
+--- Non-blocking: opening a pipe without a writer would block forever.
 local READ = bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0)
 
 ---@param path string
----@param max_bytes? integer of a longer file its beginning is read
----@param fault_of? fun(stat: uv.fs_stat.result): string? what is wrong with the file that was opened; it may be another
----  than a look at the path has shown
+---@param max_bytes? integer only the beginning of a larger file is read
+---@param fault_of? fun(stat: uv.fs_stat.result): string? checks the opened file, which may differ from an earlier check
+---  of the path
 ---@return string? bytes
 ---@return string? fault
----@return string? code of a file that cannot be opened: 'ENOENT', …
+---@return string? code 'ENOENT', … if the file cannot be opened
 return function(path, max_bytes, fault_of)
   local fd, err, code = uv.fs_open(path, READ, 0)
   if not fd then
@@ -23,5 +23,5 @@ return function(path, max_bytes, fault_of)
     bytes, fault = uv.fs_read(fd, math.min(stat.size, max_bytes or math.huge), 0)
   end
   uv.fs_close(fd)
-  return bytes, not bytes and (fault or path .. ': no regular file') or nil
+  return bytes, not bytes and (fault or path .. ': not a regular file') or nil
 end

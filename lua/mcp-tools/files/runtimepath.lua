@@ -1,20 +1,20 @@
---- Files that plugins bring along in a folder of theirs.
+--- Finds files in a subdirectory of every runtimepath entry.
 
 local uv = vim.uv
 
 local M = {}
 
---- The files of one folder below every entry of the runtimepath, in its order, each entry's by name.
+--- Returns the files of a subdirectory of every runtimepath entry, in the order of the entries, then by name.
 ---
---- A relative entry is passed over: it means another place in each working directory, and nobody chose what lies there.
----@param folder string
----@param pattern string of names, a Lua pattern
----@return string[] paths not resolved
-function M.files(folder, pattern)
+--- Relative entries are skipped: they depend on the working directory, whose files are not trusted.
+---@param directory string
+---@param pattern string Lua pattern for file names
+---@return string[] paths unresolved
+function M.files(directory, pattern)
   local list = {}
   for _, root in ipairs(vim.api.nvim_list_runtime_paths()) do
     local absolute = root:match('^/') or root:match('^%a:[/\\]')
-    local handle = absolute and uv.fs_scandir(vim.fs.joinpath(root, folder))
+    local handle = absolute and uv.fs_scandir(vim.fs.joinpath(root, directory))
     local names = {}
     while handle do
       local name = uv.fs_scandir_next(handle)
@@ -26,7 +26,7 @@ function M.files(folder, pattern)
     end
     table.sort(names)
     for _, name in ipairs(names) do
-      table.insert(list, vim.fs.joinpath(root, folder, name))
+      table.insert(list, vim.fs.joinpath(root, directory, name))
     end
   end
   return list

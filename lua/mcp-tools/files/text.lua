@@ -1,15 +1,15 @@
---- Text of files: bytes as Neovim would read them into a buffer, lists of lines, and how lines are written.
+--- Text of files: decodes bytes as Neovim would read them into a buffer, splits lines, and keeps line endings.
 
 local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Lines at a time, between two pauses.
+--- Number of lines processed between two pauses.
 local AT_ONCE = 2000
---- Bytes at the beginning of a file that show whether it is text.
-local LOOK = 8000
---- Byte order marks, and the encodings that they stand for. The longer ones come first.
+--- Number of bytes at the beginning of a file that are searched for NUL.
+local SNIFF = 8000
+--- Byte order marks and their encodings, longer marks first.
 local MARKS = {
   { '\255\254%z%z', 'ucs-4le' },
   { '%z%z\254\255', 'ucs-4' },
@@ -18,12 +18,12 @@ local MARKS = {
   { '\255\254', 'utf-16le' },
 }
 
---- How the lines of a text are written.
+--- Line endings of a text.
 ---@class mcp-tools.TextEnds
----@field last boolean the last line ends with a line break
----@field crlf boolean line breaks are CR LF
+---@field last boolean whether the last line ends with a line break
+---@field crlf boolean whether line breaks are CR LF
 
---- The encoding that a byte order mark names.
+--- Returns the encoding of the byte order mark.
 ---@param bytes string
 ---@return string?
 local function marked(bytes)
@@ -34,23 +34,23 @@ local function marked(bytes)
   end
 end
 
---- Is it something other than text?
+--- Returns whether bytes are not text.
 ---@param bytes string a file, or its beginning
 ---@return boolean
 function M.is_binary(bytes)
   local encoding = marked(bytes)
-  return (not encoding or encoding == 'utf-8') and bytes:sub(1, LOOK):find('%z') ~= nil
+  return (not encoding or encoding == 'utf-8') and bytes:sub(1, SNIFF):find('%z') ~= nil
 end
 
 ---@param bytes string
 ---@param encoding string
----@return string? text nil: it is not in this encoding
+---@return string? text nil: invalid in this encoding
 local function converted(bytes, encoding)
   local text = vim.iconv(bytes, encoding, 'utf-8')
   return type(text) == 'string' and text ~= '' and text or nil
 end
 
---- Text that is not UTF-8, in the first of 'fileencodings' that it can be in.
+--- Converts text that is not UTF-8 from the first of 'fileencodings' in which it is valid.
 ---@param bytes string
 ---@return string
 local function in_utf8(bytes)
@@ -67,9 +67,9 @@ local function in_utf8(bytes)
   return bytes
 end
 
---- The bytes of a file in UTF-8, without a byte order mark.
+--- Converts the bytes of a file to UTF-8 without a byte order mark.
 ---@param bytes string
----@param encoding? string 'fileencoding' of the buffer that was read from the file; found in the bytes when left out
+---@param encoding? string 'fileencoding' of the file's buffer; default: detected
 ---@return string
 function M.decode(bytes, encoding)
   local mark = marked(bytes)
@@ -94,9 +94,9 @@ local function ends_in(text)
   }
 end
 
---- The bytes of a file as the text of its buffer, with "\n" between lines. Line breaks are CR LF where all of them are.
+--- Converts the bytes of a file to the text of its buffer with "\n" line breaks; CR LF is recognized if all are CR LF.
 ---@param bytes string
----@param bufnr? integer the buffer of the file, which has been read with this encoding and these line breaks
+---@param bufnr? integer loaded buffer of the file, whose encoding and line breaks are used
 ---@param pause? fun() called between pieces of work
 ---@return string text
 ---@return mcp-tools.TextEnds ends
@@ -109,7 +109,7 @@ function M.as_buffer(bytes, bufnr, pause)
   return ends.crlf and strings.replace_all(text, '\r\n', '\n', pause) or text, ends
 end
 
---- A text with "\n" between lines. Line breaks are CR LF where all of them are.
+--- Converts a text to "\n" line breaks if all are CR LF.
 ---@param text string
 ---@return string text
 ---@return mcp-tools.TextEnds ends
@@ -118,15 +118,15 @@ function M.with_lf(text)
   return ends.crlf and (text:gsub('\r\n', '\n')) or text, ends
 end
 
-local function go_on() end
+local function no_pause() end
 
---- A text in lines.
+--- Splits a text into lines.
 ---@param text string
 ---@param pause? fun() called between pieces of work
 ---@return string[] lines at least one
 ---@return mcp-tools.TextEnds ends
 function M.lines_of(text, pause)
-  pause = pause or go_on
+  pause = pause or no_pause
   local ends = { last = text:byte(-1) == 10, crlf = false }
   local lines, count, at = {}, 0, 1
   local stop = text:find('\n', 1, true)
@@ -156,7 +156,7 @@ function M.lines_of(text, pause)
   return lines, ends
 end
 
---- Lines as one text.
+--- Joins lines to a text.
 ---@param lines string[]
 ---@param ends mcp-tools.TextEnds
 ---@return string
@@ -165,10 +165,10 @@ function M.text_of(lines, ends)
   return table.concat(lines, line_break) .. (ends.last and line_break or '')
 end
 
---- What changes of the form of a text, in words.
+--- Describes a change of line endings.
 ---@param old mcp-tools.TextEnds
 ---@param new mcp-tools.TextEnds
----@return string? nil: nothing
+---@return string? nil: no change
 function M.ends_change(old, new)
   local parts = {}
   if old.crlf ~= new.crlf then
@@ -180,14 +180,14 @@ function M.ends_change(old, new)
   return #parts > 0 and table.concat(parts, ', ') or nil
 end
 
---- How the lines of a buffer are written where 'fixendofline' adds nothing.
+--- Returns the line endings of a buffer without the effect of 'fixendofline'.
 ---@param bufnr integer
 ---@return mcp-tools.TextEnds ends
 function M.kept_ends_of(bufnr)
   return { last = vim.bo[bufnr].endofline, crlf = vim.bo[bufnr].fileformat == 'dos' }
 end
 
---- How the lines of a buffer are written by `:write`.
+--- Returns the line endings that `:write` produces.
 ---@param bufnr integer
 ---@return mcp-tools.TextEnds
 function M.ends_of(bufnr)

@@ -1,6 +1,6 @@
---- Health: `:checkhealth mcp-tools`.
+--- `:checkhealth mcp-tools`.
 ---
---- Each section stands alone: one that throws says so in its own place, so each loads by name what it shows.
+--- An error in one section must not affect the others, so each section loads its modules itself.
 
 local health = vim.health
 
@@ -10,33 +10,49 @@ local function bridge_status()
   return require('mcp-tools.bridge').status()
 end
 
+--- Returns the TCP addresses other than loopback: access to one gives full control of the editor.
+---@param addresses string[] from |serverlist()|
+---@return string[]
+function M.exposed_addresses(addresses)
+  return vim.tbl_filter(function(address)
+    local host = not address:find('[/\\]') and address:match('^(.*):%d+$')
+    host = host and host:gsub('^%[(.*)%]$', '%1')
+    return host and not (host:find('^127%.') or host == 'localhost' or host == '::1') or false
+  end, addresses)
+end
+
 local function neovim()
   local version = vim.version()
   local text = ('Neovim %d.%d.%d'):format(version.major, version.minor, version.patch)
   if vim.fn.has('nvim-0.10') == 1 then
     health.ok(text)
   else
-    health.error(text .. ': 0.10 or newer is needed', 'Install a newer Neovim')
+    health.error(text .. ': 0.10 or newer is required', 'Install a newer Neovim')
   end
   if not jit then
-    health.error('this Neovim has no LuaJIT, which mcp-tools.nvim needs', 'Install a Neovim that is built with LuaJIT')
+    health.error('this Neovim has no LuaJIT, which mcp-tools.nvim requires', 'Install a Neovim with LuaJIT')
   end
   if vim.fn.executable('rg') == 0 then
     health.info(
-      'ripgrep is not installed: git does its work, and `file_replace` takes no groups of a regular expression'
+      'ripgrep is not installed: searches use git, and `file_replace` does not support regular expression groups'
     )
   end
   local config = require('mcp-tools.config')
-  local refusal, hindrance = config.refusal(), require('mcp-tools.bridge.autostart').hindrance()
+  local refusal, blocker = config.refusal(), require('mcp-tools.bridge.autostart').blocker()
   if refusal then
-    health.error('setup() was refused, nothing of that call counts:\n' .. refusal, 'Correct these options')
-  elseif hindrance then
+    health.error('setup() was refused and has no effect:\n' .. refusal, 'Correct these options')
+  elseif blocker then
     local advice = config.is_setup() and ':McpTools start'
-      or 'Put `require("mcp-tools").setup({ tools = "recommended" })` into your configuration'
-    health.info(('the bridge does not start by itself here: %s'):format(hindrance))
+      or 'Add `require("mcp-tools").setup({ tools = "recommended" })` to your configuration'
+    health.info(('the bridge does not start automatically: %s'):format(blocker))
     health.info(('to start it: %s'):format(advice))
   end
-  require('mcp-tools.health.addresses').check()
+  for _, address in ipairs(M.exposed_addresses(vim.fn.serverlist())) do
+    health.warn(('this editor listens at %s: anyone with access to it can run anything as you'):format(address), {
+      'Close it: `:call serverstop("' .. address .. '")`',
+      'To reach the editor from elsewhere: `:help mcp-tools-remote`',
+    })
+  end
 end
 
 ---@param fault mcp-tools.bridge.PythonFault
@@ -62,7 +78,7 @@ local function python()
     )
   end
   if config.get('bridge.command') ~= nil then
-    health.info('bridge.command is set, the private Python environment is not used')
+    health.info('bridge.command is set, so the private Python environment is not used')
   elseif config.get('bridge.python') ~= nil then
     health.info('bridge.python: ' .. config.get('bridge.python'))
   else
@@ -72,27 +88,27 @@ local function python()
     end
     local dir = interpreter.environment_dir()
     health.ok('environment: ' .. dir)
-    health.info('should its packages be damaged: :McpTools install tries and mends, :McpTools install! builds it anew')
+    health.info('If packages are broken: `:McpTools install` repairs, `:McpTools install!` rebuilds the environment')
     version = version or ('Python %s'):format(interpreter.environment_version(dir) or 'of unknown version')
   end
-  health.info(version or 'the version of Python is known once the bridge has started')
+  health.info(version or 'the version of Python is known after the bridge has started')
 end
 
 ---@param status mcp-tools.bridge.Status
 local function report_port(status)
   if status.wanted_port and status.wanted_port ~= status.port then
     local ours = status.port_holder == 'ours'
-    local holder = ours and 'another editor of yours' or 'another program'
+    local holder = ours and 'another editor of yours' or 'another process'
     local advice = {
-      ('Clients with a fixed configuration use port %d: it is taken over when it becomes free'):format(
+      ('Clients with a fixed configuration use port %d; the bridge listens on it as soon as it is free'):format(
         status.wanted_port
       ),
-      ('To see who has it: ss -ltnp "sport = :%d"'):format(status.wanted_port),
+      ('To see which process has it: ss -ltnp "sport = :%d"'):format(status.wanted_port),
     }
     if not ours then
       table.insert(advice, 'Choose a free port: `setup({ bridge = { port = … } })`')
     end
-    health.warn(('it listens on port %d; %d belongs to %s'):format(status.port, status.wanted_port, holder), advice)
+    health.warn(('it listens on port %d, as %d is used by %s'):format(status.port, status.wanted_port, holder), advice)
   end
 end
 
@@ -123,7 +139,7 @@ local report_state = {
   end,
   waiting = function(status)
     health.warn(
-      ('it crashed and is started again (try %d): %s'):format(status.tries, status.last_error or 'unknown reason'),
+      ('it crashed and will be restarted (attempt %d): %s'):format(status.tries, status.last_error or 'unknown reason'),
       'See :McpTools log'
     )
   end,
@@ -131,21 +147,21 @@ local report_state = {
     health.info('it is stopping')
   end,
   stopped = function()
-    health.info('it does not run; :McpTools start starts it')
+    health.info('it is not running; start it with :McpTools start')
   end,
   failed = function(status)
     local fault = status.fault or {}
     if fault.under_way then
-      return health.info(('it does not run yet: %s'):format(fault.message))
+      return health.info(('it is not running yet: %s'):format(fault.message))
     end
-    health.error(('it does not run: %s'):format(status.last_error or fault.message or 'unknown reason'), status.to_do)
+    health.error(('it is not running: %s'):format(status.last_error or fault.message or 'unknown reason'), status.to_do)
   end,
 }
 
---- The file that the person was in last, when it belongs to another project than the bridge.
+--- Returns the user's current file if it is outside of the bridge's project.
 ---@param root string
----@return string? path, string? other its project, when it has one
-local function stranger(root)
+---@return string? path, string? other root of its project, if any
+local function file_of_other_project(root)
   local current = require('mcp-tools.editor.buffer').current()
   local path = current and vim.api.nvim_buf_get_name(current) or ''
   if path == '' then
@@ -153,9 +169,9 @@ local function stranger(root)
   end
   local project = require('mcp-tools.instances.project')
   local paths = require('mcp-tools.files.paths')
-  local there = project.marked(vim.fs.dirname(path))
-  if there and there ~= root then
-    return path, there
+  local marked = project.marked(vim.fs.dirname(path))
+  if marked and marked ~= root then
+    return path, marked
   elseif not paths.inside((paths.resolve(path)), root) then
     return path
   end
@@ -163,19 +179,19 @@ end
 
 ---@param root string
 local function report_project(root)
-  local path, other = stranger(root)
+  local path, other = file_of_other_project(root)
   if not other and not require('mcp-tools.files.paths').is_project(root) then
-    local moves = 'Name one: `:McpTools restart DIR`; or start Neovim in one'
-    return health.warn(('%s is no project: tools ask before they touch any file'):format(root), moves)
+    local advice = 'Choose one with `:McpTools restart DIR`, or start Neovim in one'
+    return health.warn(('%s is not a project root; tools ask before touching any file'):format(root), advice)
   end
   health.info('project: ' .. root)
   if path then
-    local where = other and ('in another project, ' .. other) or 'outside of it'
-    health.warn(('the current file, %s, lies %s: tools ask before they touch it'):format(path, where), {
-      ("To work on it with tools: `:McpTools restart %s`; port and token are that project's then"):format(
+    local where = other and ('in another project, ' .. other) or 'outside of the project'
+    health.warn(('the current file, %s, is %s; tools ask before touching it'):format(path, where), {
+      ("To use tools in its project: `:McpTools restart %s`, with that project's port and token"):format(
         other or vim.fs.dirname(path)
       ),
-      'To work on both: open it in a Neovim of its own',
+      'To work on both projects: open the file in another Neovim',
     })
   end
 end
@@ -191,25 +207,25 @@ local function bridge()
     health.warn('last error: ' .. status.last_error, 'See :McpTools log')
   end
   if status.note then
-    health.warn(status.note, 'Give clients with a fixed configuration the new token')
+    health.warn(status.note, 'Update the token in clients with a fixed configuration')
   end
   if status.blocked then
     health.warn(
-      ('the editor kept a call waiting too long, in mode "%s"'):format(tostring(status.blocked.mode)),
-      'Press <Esc> or finish the pending key, then let the client try again'
+      ("the editor identity_file a call waiting too long, in mode '%s'"):format(tostring(status.blocked.mode)),
+      'Press <Esc> or finish the pending key, then let the client retry'
     )
   end
   local sessions = status.sessions
   if sessions then
     health.info(('sessions: %d'):format(sessions.count or 0))
   end
-  health.info(('calls in flight: %d'):format(#require('mcp-tools.core').get().executor:pending()))
+  health.info(('calls running: %d'):format(#require('mcp-tools.core').get().executor:pending()))
 end
 
 local function files()
   local private_files, project = require('mcp-tools.files.private_json'), require('mcp-tools.instances.project')
   local log = require('mcp-tools.log')
-  local places = {
+  local paths = {
     { project.state_dir(), 'directory' },
     { vim.fs.joinpath(project.state_dir(), 'projects'), 'directory' },
     { vim.fs.joinpath(project.state_dir(), 'ledger'), 'directory' },
@@ -217,13 +233,13 @@ local function files()
     { require('mcp-tools.instances.file').dir(), 'directory' },
     { log.path(), 'file' },
   }
-  local kept = bridge_status().identity_file
-  if kept then
-    table.insert(places, { kept, 'file' })
+  local identity_file = bridge_status().identity_file
+  if identity_file then
+    table.insert(paths, { identity_file, 'file' })
   end
   local faults = 0
-  for _, place in ipairs(places) do
-    local fault = private_files.fault(place[1], place[2])
+  for _, path in ipairs(paths) do
+    local fault = private_files.fault(path[1], path[2])
     if fault then
       faults = faults + 1
       local message, advice = fault:match('^(.-): (.*)$')
@@ -237,33 +253,33 @@ local function files()
   local _, ledger_fault = gateway.ledger:list(gateway:project())
   if ledger_fault then
     health.error(
-      'what was decided on tools cannot be known, every call is asked for: ' .. ledger_fault,
-      'Look at that file, then run :McpTools trust reset'
+      'earlier decisions on tools cannot be read, so every call needs approval: ' .. ledger_fault,
+      'Check that file, then run :McpTools trust reset'
     )
   end
   local audit = require('mcp-tools.approval.audit')
   if audit.failure() then
     health.warn(
       ('the audit log cannot be written: %s'):format(audit.failure()),
-      'Look at the rights of ' .. audit.path()
+      'Check the permissions of ' .. audit.path()
     )
   end
   if log.failure() then
     health.warn(
       ('the log cannot be written: %s'):format(log.failure()),
-      ('Look at the rights of %s'):format(log.path())
+      ('Check the permissions of %s'):format(log.path())
     )
   else
     health.info('log: ' .. log.path())
   end
 end
 
---- What clients are offered has a file of its own.
+--- Makes a section of health/registered.lua.
 ---@param part 'tools'|'resources_and_prompts'|'found'
 ---@return fun()
-local function offered(part)
+local function registered(part)
   return function()
-    require('mcp-tools.health.offered')[part]()
+    require('mcp-tools.health.registered')[part]()
   end
 end
 
@@ -273,11 +289,11 @@ local sections = {
   { title = 'Python environment', run = python },
   { title = 'Bridge', run = bridge },
   { title = 'Files', run = files },
-  { title = 'Tools', run = offered('tools') },
-  { title = 'Resources and prompts', run = offered('resources_and_prompts') },
-  { title = 'Tools of other plugins', run = offered('found') },
+  { title = 'Tools', run = registered('tools') },
+  { title = 'Resources and prompts', run = registered('resources_and_prompts') },
+  { title = 'Tools of other plugins', run = registered('found') },
   {
-    title = 'Companions',
+    title = 'Terminal agents',
     run = function()
       require('mcp-tools.health.agents').check()
     end,

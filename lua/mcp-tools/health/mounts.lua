@@ -1,4 +1,4 @@
---- Health of mounted servers.
+--- Checks the mounted servers.
 
 local mounts = require('mcp-tools.mounts')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -13,10 +13,10 @@ local STATES = {
   connecting = health.info,
   off = health.info,
   stopped = function(text)
-    health.info(text .. ': the bridge does not run')
+    health.info(text .. ': the bridge is not running')
   end,
   waiting = function(text, status)
-    health.error(text, ('See :McpTools log; `:McpTools mounts retry %s` tries at once'):format(status.name))
+    health.error(text, ('See :McpTools log; `:McpTools mounts retry %s` retries now'):format(status.name))
   end,
   wrong = function(text)
     health.error(text, 'Correct it, then run `:McpTools mounts retry`')
@@ -26,13 +26,13 @@ local STATES = {
 function M.check()
   local list = mounts.status()
   if #list == 0 then
-    health.info('none (:h mcp-tools-mounts)')
+    health.info('none (see :h mcp-tools-mounts)')
   end
   for _, status in ipairs(list) do
     STATES[status.state](mounts.describe(status), status)
     for _, fault in ipairs(status.faults) do
-      local text = ('%s: left out: %s'):format(status.name, sanitize.line(fault))
-      health.warn(text, 'Tell whoever makes the server')
+      local text = ('%s: not exposed: %s'):format(status.name, sanitize.line(fault))
+      health.warn(text, 'Report it to the author of the server')
     end
   end
 end

@@ -1,7 +1,7 @@
---- Health of tools written in Python.
+--- Checks tools written in Python.
 
 local config = require('mcp-tools.config')
-local host = require('mcp-tools.python_worker.worker')
+local worker = require('mcp-tools.python_worker.worker')
 local interpreter = require('mcp-tools.bridge.interpreter')
 local python = require('mcp-tools.loading.python')
 
@@ -9,35 +9,35 @@ local health = vim.health
 
 local M = {}
 
---- What the Python lacks, when that can be told without running it.
+--- Returns what is wrong with the Python environment, as far as that is known without running it.
 ---@return mcp-tools.bridge.PythonFault?
 local function fault_of()
   return config.get('bridge.python') == nil and interpreter.environment_fault() or nil
 end
 
 ---@return string
-local function program()
+local function executable()
   return config.get('bridge.python') or interpreter.interpreter(interpreter.environment_dir())
 end
 
----@type table<string, fun(status: mcp-tools.python_worker.HostStatus)>
+---@type table<string, fun(status: mcp-tools.python_worker.WorkerStatus)>
 local STATES = {
   none = function()
-    health.info('the host does not run; the first call of a tool starts it')
+    health.info('the worker is not running; the first call of a tool starts it')
   end,
   finding = function()
-    health.info('the host is about to be started')
+    health.info('the worker is about to start')
   end,
   starting = function()
-    health.info('the host is starting')
+    health.info('the worker is starting')
   end,
   ready = function(status)
-    local text = 'the host runs: process %d, Python %s, pynvim %s, there after %.0f ms, calls: %d'
+    local text = 'the worker is running: process %d, Python %s, pynvim %s, started in %.0f ms, calls: %d'
     health.ok(text:format(status.pid, status.python, status.pynvim, status.start_ms or 0, status.calls))
   end,
 }
 
---- What mends a host that did not start.
+--- Returns how to fix a worker that did not start.
 ---@param why string
 ---@return string
 local function advice(why)
@@ -45,37 +45,37 @@ local function advice(why)
   if module and config.get('bridge.python') == nil then
     return 'Run :McpTools install'
   elseif module == 'pynvim' then
-    return ('Install it: %s -m pip install "pynvim>=0.6,<0.7"'):format(program())
+    return ('Install it: %s -m pip install "pynvim>=0.6,<0.7"'):format(executable())
   end
-  return 'See :McpTools log; :McpTools restart starts it afresh'
+  return 'See :McpTools log; :McpTools restart restarts the worker'
 end
 
 function M.check()
-  local status = host.status()
+  local status = worker.status()
   local modules = python.found()
   local tools = 0
   for _, module in ipairs(modules) do
     tools = tools + #module.tools
   end
   if #modules == 0 then
-    health.info('no modules: `python.modules` is empty, and no folder `mcp_tools/` on the runtimepath has one')
+    health.info('no modules: `python.modules` is empty, and no directory `mcp_tools/` on the runtimepath has one')
   else
     health.info(('modules: %d, tools: %d'):format(#modules, tools))
   end
   local fault = fault_of()
   if fault then
-    health[#modules > 0 and 'error' or 'info'](('they cannot run: %s'):format(fault.message), fault.advice)
+    health[#modules > 0 and 'error' or 'info'](('tools cannot run: %s'):format(fault.message), fault.advice)
   else
-    health.info('they run by ' .. program())
-    local lacking = interpreter.packages_fault()
-    if lacking then
-      health.warn(lacking.message, lacking.advice)
+    health.info('tools run with ' .. executable())
+    local missing = interpreter.packages_fault()
+    if missing then
+      health.warn(missing.message, missing.advice)
     end
   end
   STATES[status.state](status)
   if status.last_error then
-    local what = status.crashes > 0 and ('the host has crashed, %d times in a row'):format(status.crashes)
-      or 'the host did not start'
+    local what = status.crashes > 0 and ('the worker has crashed %d times in a row'):format(status.crashes)
+      or 'the worker did not start'
     health.warn(('%s: %s'):format(what, status.last_error), advice(status.last_error))
   end
 end

@@ -1,5 +1,4 @@
---- What is bundled: hands the definitions of tools, resources and prompts to the registry, by the same door as
---- everyone's, a few at a time.
+--- Registers bundled definitions, and those in the options `tools`, `resources` and `prompts`, a few at a time.
 
 local Registrations = require('mcp-tools.registry.registrations')
 local bundled_files = require('mcp-tools.loading.bundled_files')
@@ -10,29 +9,29 @@ local selection = require('mcp-tools.loading.selection')
 
 local M = {}
 
----@class mcp-tools.Folder what is known of one folder
----@field applied any the option that is in force; `Folder` itself before the first time
----@field ours mcp-tools.Registrations what was put into the registry
----@field keys table<string, string> name → its key there
----@field failures table<string, string> where → why it could not be loaded
----@field pass mcp-tools.Pass? while something is left to load
+---@class mcp-tools.OptionState state of one directory and option
+---@field applied any value of the option that was applied; the state itself before the first time
+---@field ours mcp-tools.Registrations
+---@field keys table<string, string> name → key in the registry
+---@field failures table<string, string> module or option → fault
+---@field pass mcp-tools.Pass? until everything is loaded
 
----@type table<mcp-tools.OfferKind, mcp-tools.Folder>
-local folders = {}
+---@type table<mcp-tools.OfferKind, mcp-tools.OptionState>
+local states = {}
 for _, kind in ipairs(kinds.options()) do
-  local folder = { ours = Registrations.new(kind), keys = {}, failures = {} }
-  folder.applied = folder
-  folders[kind] = folder
+  local state = { ours = Registrations.new(kind), keys = {}, failures = {} }
+  state.applied = state
+  states[kind] = state
 end
 
----@class mcp-tools.Candidate what an option asks for, and is not in the registry yet
+---@class mcp-tools.Candidate a definition that an option requests
 ---@field name string
----@field where string
----@field file mcp-tools.BundledFile? that it is loaded from
----@field def table? nil until it is loaded
+---@field where string module or option, for messages
+---@field file mcp-tools.BundledFile? to load it from
+---@field def table? for a definition in the option
 ---@field source mcp-tools.Source
 
---- What an option asks for: files, and what stands in the option itself. No file is loaded.
+--- Returns what an option requests: bundled files and definitions. Does not load files.
 ---@param kind mcp-tools.OfferKind
 ---@return mcp-tools.Candidate[]
 local function candidates(kind)
@@ -51,30 +50,30 @@ local function candidates(kind)
   return list
 end
 
---- A look at what an option asks for, which goes on until all of it is in the registry.
+--- Applying one option, until everything that it requests is registered.
 ---@class mcp-tools.Pass
----@field todo mcp-tools.Candidate[] the last comes next
+---@field todo mcp-tools.Candidate[] the last is next
 ---@field kept table<string, true> keys that stay
----@field keys table<string, string> what was known before
----@field failures table<string, string>
+---@field keys table<string, string> keys before
+---@field failures table<string, string> failures before
 
---- Begins to make the registry hold what the option of a kind asks for. What somebody else has registered stays; what
---- fails stays as it was.
+--- Begins to register what the option of a kind requests. Definitions of other owners stay. If a file fails, its
+--- earlier definition stays.
 ---@param kind mcp-tools.OfferKind
 local function begin(kind)
-  local folder, list = folders[kind], candidates(kind)
-  local before = folder.pass or { keys = {}, failures = {} }
-  folder.applied = config.get()[kind]
-  folder.pass = {
+  local state, list = states[kind], candidates(kind)
+  local before = state.pass or { keys = {}, failures = {} }
+  state.applied = config.get()[kind]
+  state.pass = {
     todo = vim.iter(list):rev():totable(),
     kept = {},
-    keys = vim.tbl_extend('force', before.keys, folder.keys),
-    failures = vim.tbl_extend('force', before.failures, folder.failures),
+    keys = vim.tbl_extend('force', before.keys, state.keys),
+    failures = vim.tbl_extend('force', before.failures, state.failures),
   }
-  folder.keys, folder.failures = {}, {}
+  state.keys, state.failures = {}, {}
 end
 
---- What a file gives; nothing when it is not one of those that are asked for.
+--- Returns the definition of a candidate; nil if it is `explicit` and the option does not name it.
 ---@param kind mcp-tools.OfferKind
 ---@param each mcp-tools.Candidate
 ---@return table? def
@@ -92,17 +91,17 @@ local function definition_of(kind, each)
   return def
 end
 
---- Puts one of those that are asked for into the registry.
+--- Registers one candidate.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 ---@param each mcp-tools.Candidate
-local function take(registry, kind, each)
-  local folder = folders[kind]
-  local pass = folder.pass --[[@as mcp-tools.Pass]]
-  local ok, key, fault = log.guard(each.where, function() -- a definition may throw when it is read
+local function register(registry, kind, each)
+  local state = states[kind]
+  local pass = state.pass --[[@as mcp-tools.Pass]]
+  local ok, key, fault = log.guard(each.where, function() -- reading a definition may throw
     local def, fault = definition_of(kind, each)
-    if def and not folder.ours:taken_by(registry, def) then
-      return folder.ours:add(registry, def, each.source)
+    if def and not state.ours:taken_by(registry, def) then
+      return state.ours:add(registry, def, each.source)
     end
     return nil, fault
   end)
@@ -111,35 +110,35 @@ local function take(registry, kind, each)
   end
   key = key or fault and pass.keys[each.name]
   if key then
-    folder.keys[each.name], pass.kept[key] = key, true
+    state.keys[each.name], pass.kept[key] = key, true
   end
-  folder.failures[each.where] = fault
+  state.failures[each.where] = fault
   if fault and pass.failures[each.where] ~= fault then
     log.error('%s could not be loaded: %s', each.where, fault)
   end
 end
 
---- Takes the next one; after the last, what is no longer asked for goes.
+--- Registers the next candidate; after the last one, removes what is no longer requested.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 local function step(registry, kind)
-  local folder = folders[kind]
-  local pass = folder.pass --[[@as mcp-tools.Pass]]
+  local state = states[kind]
+  local pass = state.pass --[[@as mcp-tools.Pass]]
   local each = table.remove(pass.todo)
   if each then
-    take(registry, kind, each)
-  elseif folder.pass == pass then
-    folder.pass = nil
-    folder.ours:keep(registry, pass.kept)
+    register(registry, kind, each)
+  elseif state.pass == pass then
+    state.pass = nil
+    state.ours:keep(registry, pass.kept)
   end
 end
 
---- Looks whether the options are others than last time; what they ask for is then to be loaded.
+--- Checks whether the options have changed, and begins to apply them.
 ---@return boolean changed
 function M.sync()
   local options, changed = config.get(), false
-  for kind, folder in pairs(folders) do
-    if folder.applied ~= options[kind] then
+  for kind, state in pairs(states) do
+    if state.applied ~= options[kind] then
       begin(kind)
       changed = true
     end
@@ -147,26 +146,26 @@ function M.sync()
   return changed
 end
 
---- Is something that the options ask for not in the registry yet?
----@param kind? mcp-tools.OfferKind any when left out
+--- Returns whether definitions that the options request are not yet registered.
+---@param kind? mcp-tools.OfferKind (default: any)
 ---@return boolean
 function M.is_pending(kind)
-  for each, folder in pairs(folders) do
-    if folder.pass and (kind == nil or each == kind) then
+  for each, state in pairs(states) do
+    if state.pass and (kind == nil or each == kind) then
       return true
     end
   end
   return false
 end
 
---- Goes on with loading for a while.
+--- Continues loading for a limited time.
 ---@param registry mcp-tools.Registry
 ---@param ns integer
----@return boolean more there is still something to load
+---@return boolean more false if everything is loaded
 function M.load_some(registry, ns)
   local stop = vim.uv.hrtime() + ns
-  for kind, folder in pairs(folders) do
-    while folder.pass do
+  for kind, state in pairs(states) do
+    while state.pass do
       step(registry, kind)
       if vim.uv.hrtime() > stop then
         return M.is_pending()
@@ -176,31 +175,31 @@ function M.load_some(registry, ns)
   return false
 end
 
---- Loads what is left of a kind, or of all.
+--- Loads the rest of a kind, or of all kinds.
 ---@param registry mcp-tools.Registry
 ---@param kind? mcp-tools.OfferKind
 function M.load_all(registry, kind)
-  for each, folder in pairs(folders) do
-    while folder.pass and (kind == nil or each == kind) do
+  for each, state in pairs(states) do
+    while state.pass and (kind == nil or each == kind) do
       step(registry, each)
     end
   end
 end
 
---- Loads one thing now, if it is asked for and was not loaded yet.
+--- Loads one definition now, if it is requested and not yet loaded.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 ---@param name string
 function M.load_one(registry, kind, name)
-  local todo = folders[kind].pass and folders[kind].pass.todo or {}
+  local todo = states[kind].pass and states[kind].pass.todo or {}
   for i, each in ipairs(todo) do
     if each.name == name then
-      return take(registry, kind, table.remove(todo, i))
+      return register(registry, kind, table.remove(todo, i))
     end
   end
 end
 
---- Loads files again, and finds new ones.
+--- Loads wanted files again and finds new ones.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 ---@param wanted fun(group: string?, name: string): boolean
@@ -215,12 +214,12 @@ function M.reload(registry, kind, wanted)
   M.load_all(registry, kind)
 end
 
---- Files that could not be loaded.
+--- Returns the files and options that could not be loaded.
 ---@return mcp-tools.Failure[]
 function M.failures()
   local list = {}
-  for _, folder in vim.spairs(folders) do
-    for module, why in vim.spairs(folder.failures) do
+  for _, state in vim.spairs(states) do
+    for module, why in vim.spairs(state.failures) do
       table.insert(list, { source = module, error = why })
     end
   end

@@ -1,4 +1,4 @@
---- The files of what is bundled: tools, resources and prompts.
+--- The files of bundled tools, resources and prompts.
 
 local kinds = require('mcp-tools.registry.kinds')
 local project = require('mcp-tools.instances.project')
@@ -11,27 +11,27 @@ local M = {}
 ---@field module string
 ---@field path string
 
----@type table<mcp-tools.OfferKind, { files: mcp-tools.BundledFile[], at: integer }> with ns of the reading
+---@type table<mcp-tools.OfferKind, { files: mcp-tools.BundledFile[], at: integer }> `at`: ns, time of the reading
 local found = {}
 
---- Every file of a kind; the folder is read once.
+--- Returns every file of a kind; reads the directory once.
 ---@param kind mcp-tools.OfferKind
----@return mcp-tools.BundledFile[] by name
+---@return mcp-tools.BundledFile[] sorted by name
 function M.of(kind)
   if found[kind] then
     return found[kind].files
   end
   local files = {}
   found[kind] = { files = files, at = vim.uv.hrtime() }
-  local folder = vim.fs.joinpath(project.lua_dir(), kind)
-  for path, type_ in vim.fs.dir(folder, { depth = 2 }) do
+  local dir = vim.fs.joinpath(project.lua_dir(), kind)
+  for path, type_ in vim.fs.dir(dir, { depth = 2 }) do
     local stem = path:match('^(.*)%.lua$')
     if type_ ~= 'directory' and stem then
       table.insert(files, {
         name = (stem:gsub('/', '_')),
         group = kinds.row(kind).grouped and (stem:match('^([^/]+)/') or stem) or nil,
         module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.'))),
-        path = vim.fs.joinpath(folder, path),
+        path = vim.fs.joinpath(dir, path),
       })
     end
   end
@@ -41,21 +41,21 @@ function M.of(kind)
   return files
 end
 
---- When the folder of a kind was read; nil when it was not yet.
+--- Returns when the directory of a kind was read.
 ---@param kind mcp-tools.OfferKind
 ---@return integer? ns
 function M.read_at(kind)
   return found[kind] and found[kind].at
 end
 
---- The folder of a kind is to be read again.
+--- Reads the directory of a kind again when it is needed.
 ---@param kind mcp-tools.OfferKind
 function M.forget(kind)
   found[kind] = nil
 end
 
---- Whether a definition says `recommended = true`. The file is only read: most of a hundred are not recommended, and
---- loading one takes ten times as long.
+--- Returns whether a definition has `recommended = true`. Searches the text, because loading a file takes ten times as
+--- long and most are not recommended.
 ---@param file mcp-tools.BundledFile
 ---@return boolean
 function M.is_recommended(file)
@@ -67,7 +67,7 @@ function M.is_recommended(file)
   return text ~= nil and text:find('\n  recommended = true,', 1, true) ~= nil
 end
 
---- What a file returns.
+--- Loads the definition of a file.
 ---@param file mcp-tools.BundledFile
 ---@return table? definition
 ---@return string? fault
@@ -76,9 +76,9 @@ function M.load(file)
   if not ok then
     return nil, tostring(def)
   elseif type(def) ~= 'table' then
-    return nil, 'it returns no table'
+    return nil, 'it must return a table'
   elseif def.name ~= file.name then
-    return nil, ("its definition is named '%s', its path says '%s'"):format(tostring(def.name), file.name)
+    return nil, ("its definition is named '%s', but must be named '%s'"):format(tostring(def.name), file.name)
   end
   return def
 end

@@ -1,6 +1,7 @@
---- Tools that other plugins ship: every `lua/mcp-tools/ext/*.lua` on the runtimepath returns a definition, or a list.
+--- Tools of other plugins: every `lua/mcp-tools/ext/*.lua` in 'runtimepath' returns a definition or a list of them.
 ---
---- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
+--- A file or definition that fails does not affect the others, and its earlier definitions stay until it is fixed or
+--- removed.
 
 local Registrations = require('mcp-tools.registry.registrations')
 local runtimepath = require('mcp-tools.files.runtimepath')
@@ -8,14 +9,14 @@ local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 local trusted = require('mcp-tools.privacy.trusted')
 
 local uv = vim.uv
 
 local M = {}
 
-local FOLDER = 'lua/mcp-tools/ext'
+local DIRECTORY = 'lua/mcp-tools/ext'
 
 ---@class mcp-tools.ExtFile
 ---@field stamp string
@@ -26,9 +27,9 @@ local FOLDER = 'lua/mcp-tools/ext'
 local files = {}
 
 ---@return { path: string, stamp: string }[] in the order of the runtimepath
-local function look()
+local function list_files()
   local list = {}
-  for _, path in ipairs(runtimepath.files(FOLDER, '%.lua$')) do
+  for _, path in ipairs(runtimepath.files(DIRECTORY, '%.lua$')) do
     local stat = uv.fs_stat(path)
     if stat and stat.type == 'file' then
       local stamp = ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
@@ -38,7 +39,7 @@ local function look()
   return list
 end
 
---- The group of a file, by which it is listed and switched.
+--- Returns the group of a file.
 ---@param path string
 ---@return string
 local function group_of(path)
@@ -50,7 +51,7 @@ local function root()
   return paths.real_root(project.root())
 end
 
---- Runs a file. One that a project brings along is run only when the person trusts it.
+--- Runs a file. A file of the project is run only if the user trusts it (|:trust|).
 ---@param path string
 ---@return table[]? definitions
 ---@return string? fault
@@ -59,7 +60,7 @@ local function definitions(path)
   if source.lies_in(path, root()) then
     text, fault = trusted.read(path)
   else
-    text, fault = read_now(path)
+    text, fault = read_sync(path)
   end
   local chunk
   if text then
@@ -72,7 +73,7 @@ local function definitions(path)
   if not ok then
     return nil, tostring(value)
   elseif type(value) ~= 'table' then
-    return nil, ('it returns %s, not a definition or a list of them'):format(value == nil and 'nothing' or type(value))
+    return nil, ('it must return a definition or a list of them, got %s'):format(type(value))
   end
   return vim.islist(value) and value or { value }
 end
@@ -97,20 +98,20 @@ local function load_file(registry, path, file)
   end
 end
 
---- Files that are looked at again when they are written.
-M.pattern = '*/' .. FOLDER .. '/*.lua'
+--- Writing one of these files causes a scan.
+M.pattern = '*/' .. DIRECTORY .. '/*.lua'
 
---- Makes the registry hold what the files say now.
+--- Updates the registry from the files.
 ---@param registry mcp-tools.Registry
 ---@param done fun()
 function M.scan(registry, done)
-  local there = {}
-  local found = look()
+  local exists = {}
+  local found = list_files()
   for _, each in ipairs(found) do
-    there[each.path] = true
+    exists[each.path] = true
   end
   for path, file in pairs(files) do
-    if not there[path] then
+    if not exists[path] then
       files[path] = nil
       file.tools:keep(registry)
     end
@@ -126,7 +127,7 @@ function M.scan(registry, done)
   done()
 end
 
---- Loads files again, changed or not.
+--- Loads wanted files again, even if they have not changed.
 ---@param registry mcp-tools.Registry
 ---@param wanted fun(group: string, name: string): boolean
 ---@param done fun()

@@ -1,6 +1,6 @@
---- What is found rather than registered: tools that other plugins bring along, each kind of place a source.
+--- Finds and loads definitions that are not registered by a call: files of plugins, Python modules, mounts.
 ---
---- There is no timer: who uses the registry finds out that it is time, and the look is taken in a later turn.
+--- There is no timer: each use of the registry checks whether a new scan is due, and schedules it.
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
@@ -10,41 +10,40 @@ local uv = vim.uv
 local M = {}
 
 ---@class mcp-tools.DiscoverySource
----@field scan fun(registry: mcp-tools.Registry, done: fun(), ttl: number) looks at its places and makes the registry
----  hold what is there; loads only what is new, changed or failed; calls `done` once, now or later; what it keeps for
----  longer than the editor lives counts as known for `ttl` seconds
----@field found fun(): mcp-tools.Found[] what there is
----@field failures fun(): mcp-tools.Failure[] what could not be loaded, until it can be or is gone
+---@field scan fun(registry: mcp-tools.Registry, done: fun(), ttl: number) updates the registry; loads only files that
+---  are new, changed or failed; calls `done` once, at once or later; a persistent cache is valid for `ttl` seconds
+---@field found fun(): mcp-tools.Found[]
+---@field failures fun(): mcp-tools.Failure[] current failures
 ---@field reload? fun(registry: mcp-tools.Registry, wanted: (fun(group: string, name: string): boolean), done: fun(),
 ---  ttl: number)
----  looks as `scan` does, and loads again what is wanted, changed or not; the group is that of registry/source.lua
----@field pattern? string of files (|autocmd-pattern|): when one is written, the source may have to look again
----@field is_ours? fun(path: string): boolean does it? All files of the pattern, when left out
----@field on_stale? fun(fn: fun()) has `fn` called when it has to look again for another reason
----@field age? fun(): integer? ns; of sources that keep what they know for longer than the editor lives
+---  like `scan`, but also loads wanted files that have not changed; the group is that of registry/source.lua
+---@field pattern? string pattern of files (|autocmd-pattern|); writing one may require a new scan
+---@field is_ours? fun(path: string): boolean whether writing this file requires a scan (default: always)
+---@field on_stale? fun(fn: fun()) calls `fn` whenever a scan is required for another reason
+---@field age? fun(): integer? ns; for sources with a persistent cache
 
 ---@class mcp-tools.Found one file or module
 ---@field file string
 ---@field tools string[] names, sorted
----@field ms integer? that reading it took
+---@field ms integer? time to read it
 
 ---@class mcp-tools.Failure
----@field source string where: a file, a module, an option
+---@field source string a file, a module or an option
 ---@field error string
 
---- In the order in which they are asked; of two tools with one name the first stays.
+--- In the order of the scans. If two tools have the same name, the first stays.
 M.SOURCES = { 'ext', 'python', 'mounts' }
 
---- Seconds that what was found counts as known; the variable is there for people who write tools.
+--- Seconds until a source is scanned again. The variable is for authors of tools.
 local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'
 
 ---@class mcp-tools.Scan
----@field at integer ns, when the last look began
----@field busy boolean? one is under way
----@field queue mcp-tools.Look[] what is to be done after it
----@field error string? why the last one broke off
+---@field at integer ns, start of the last scan
+---@field busy boolean? a scan is running
+---@field queue mcp-tools.ScanRequest[] to be run after it
+---@field error string? why the last scan failed
 
----@class mcp-tools.Look
+---@class mcp-tools.ScanRequest
 ---@field work fun(source: mcp-tools.DiscoverySource, done: fun())
 ---@field cb fun()
 
@@ -52,36 +51,36 @@ local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'
 local scans = {}
 local listeners = {}
 local scheduled, watching = false, false
---- ns; until then nothing is to be done. Asked with each call, so it is one comparison.
+--- ns, when the next scan is due. Each call checks it, so it must be cheap.
 local due = 0
 
 ---@param name string
 ---@return mcp-tools.DiscoverySource
 local function source(name)
-  return require('mcp-tools.loading.' .. name) -- by name
+  return require('mcp-tools.loading.' .. name)
 end
 
---- How long what was found counts as known.
+--- Returns how long a scan is valid.
 ---@return number seconds
 function M.ttl()
   local seconds = tonumber(vim.env[TTL_VARIABLE])
   return seconds and seconds >= 0 and seconds or TTL
 end
 
---- When a source is to be asked again.
+--- Returns when a source must be scanned again.
 ---@param name string
----@return number ns; long ago when it never was
+---@return number ns; -inf if it was never scanned
 local function due_at(name)
   local scan = scans[name]
   return scan and scan.at + M.ttl() * 1e9 or -math.huge
 end
 
---- Asks a source for the first thing that waits, unless it is busy; then it is asked when it has answered.
+--- Runs the next request of a source, unless one is running.
 ---@param name string
-local function ask_next(name)
+local function run_next(name)
   local scan = scans[name]
-  local look = not scan.busy and table.remove(scan.queue, 1)
-  if not look then
+  local request = not scan.busy and table.remove(scan.queue, 1)
+  if not request then
     return
   end
   scan.busy, scan.at, scan.error = true, uv.hrtime(), nil
@@ -95,13 +94,13 @@ local function ask_next(name)
       return
     end
     over, scan.busy = true, false
-    for _, fn in ipairs(vim.list_extend({ look.cb }, listeners)) do
-      log.guard('what follows looking for tools', fn)
+    for _, fn in ipairs(vim.list_extend({ request.cb }, listeners)) do
+      log.guard('a callback of a scan for tools', fn)
     end
-    ask_next(name)
+    run_next(name)
   end
-  local ok, err = log.guard(('looking for tools (%s)'):format(name), function()
-    look.work(source(name), done)
+  local ok, err = log.guard(('scan for tools (%s)'):format(name), function()
+    request.work(source(name), done)
   end)
   if not ok then
     scan.error = tostring(err)
@@ -109,11 +108,11 @@ local function ask_next(name)
   end
 end
 
---- Has sources do something: each one thing at a time, in the order in which it was wished.
+--- Queues a request for sources; each source runs one at a time.
 ---@param names string[]
 ---@param work fun(source: mcp-tools.DiscoverySource, done: fun())
----@param cb? fun() called when all have
-local function ask(names, work, cb)
+---@param cb? fun() called when all are done
+local function request_scan(names, work, cb)
   local left = #names
   for _, name in ipairs(names) do
     scans[name] = scans[name] or { at = uv.hrtime(), queue = {} }
@@ -128,18 +127,18 @@ local function ask(names, work, cb)
     })
   end
   for _, name in ipairs(names) do
-    ask_next(name)
+    run_next(name)
   end
 end
 
 ---@param registry mcp-tools.Registry
-local function scanning(registry)
+local function scanner(registry)
   return function(each, done)
     each.scan(registry, done, M.ttl())
   end
 end
 
---- A tool that is being written is there when its file is.
+--- Scans a source when one of its files is written.
 ---@param registry mcp-tools.Registry
 local function watch(registry)
   if watching then
@@ -149,7 +148,7 @@ local function watch(registry)
   local group = vim.api.nvim_create_augroup('mcp-tools.loading', {})
   for _, name in ipairs(M.SOURCES) do
     local each = source(name)
-    local function look()
+    local function rescan()
       M.refresh(registry, name)
     end
     if each.pattern then
@@ -159,18 +158,18 @@ local function watch(registry)
         callback = function(event)
           local path = uv.fs_realpath(event.match)
           if path and (each.is_ours == nil or each.is_ours(path)) then
-            look()
+            rescan()
           end
         end,
       })
     end
     if each.on_stale then
-      each.on_stale(look)
+      each.on_stale(rescan)
     end
   end
 end
 
---- Before the registry is used: looks where nobody has looked yet, and plans a new look where that is long ago.
+--- To be called before the registry is used: scans new sources, and schedules a scan of those whose scan is too old.
 ---@param registry mcp-tools.Registry
 function M.use(registry)
   if uv.hrtime() < due or not config.is_setup() then
@@ -185,32 +184,32 @@ function M.use(registry)
       table.insert(stale, name)
     end
   end
-  ask(new, scanning(registry))
+  request_scan(new, scanner(registry))
   if #stale > 0 and not scheduled then
     scheduled = true
     vim.schedule(function()
       scheduled = false
-      ask(stale, scanning(registry))
+      request_scan(stale, scanner(registry))
     end)
   end
 end
 
---- Looks again, at one source or all.
+--- Scans one source or all.
 ---@param registry mcp-tools.Registry
 ---@param name? string a source
 ---@param cb? fun()
 function M.refresh(registry, name, cb)
   watch(registry)
-  ask(name and { name } or M.SOURCES, scanning(registry), cb)
+  request_scan(name and { name } or M.SOURCES, scanner(registry), cb)
 end
 
---- Has the sources load again what is wanted, changed or not.
+--- Loads wanted files again, even if they have not changed.
 ---@param registry mcp-tools.Registry
 ---@param wanted fun(group: string, name: string): boolean
 ---@param cb? fun()
 function M.reload(registry, wanted, cb)
   watch(registry)
-  ask(M.SOURCES, function(each, done)
+  request_scan(M.SOURCES, function(each, done)
     if each.reload then
       each.reload(registry, wanted, done, M.ttl())
     else
@@ -219,10 +218,10 @@ function M.reload(registry, wanted, cb)
   end, cb)
 end
 
---- Calls `fn` after each look.
+--- Calls `fn` after each scan.
 ---@param fn fun()
 ---@return fun() stop
-function M.on_look(fn)
+function M.on_scan(fn)
   table.insert(listeners, fn)
   return function()
     listeners = vim.tbl_filter(function(listener)
@@ -231,7 +230,7 @@ function M.on_look(fn)
   end
 end
 
---- What could not be loaded, of all sources.
+--- Returns the failures of all sources.
 ---@return mcp-tools.Failure[]
 function M.failures()
   local list = {}
@@ -239,7 +238,7 @@ function M.failures()
     if scans[name] then
       vim.list_extend(list, source(name).failures())
       if scans[name].error then
-        table.insert(list, { source = 'looking for tools: ' .. name, error = scans[name].error })
+        table.insert(list, { source = 'scan for tools: ' .. name, error = scans[name].error })
       end
     end
   end
@@ -248,12 +247,12 @@ end
 
 ---@class mcp-tools.SourceReport
 ---@field name string
----@field age_ms integer? since the last look
+---@field age_ms integer? since the last scan
 ---@field ttl_ms integer
 ---@field found mcp-tools.Found[]
 ---@field failures mcp-tools.Failure[]
 
---- What each source has found, how long ago, and what failed.
+--- Returns what each source has found, when, and what failed.
 ---@return mcp-tools.SourceReport[]
 function M.report()
   local list = {}

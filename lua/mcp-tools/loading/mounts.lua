@@ -1,12 +1,12 @@
---- Mounted servers as a source of what is offered: looked at with the others, and when one of their files is written.
+--- Mounted servers as a source of definitions.
 ---
---- The require inside functions is start-up cost: most people mount nothing.
+--- The module of mounts is required only when needed, because most users have none.
 
 local config = require('mcp-tools.config')
 
 local M = {}
 
----@return table? mounts nil while nobody has asked for one
+---@return table? mounts nil while none is configured
 local function loaded()
   local tools = config.get().tools
   local asked = next(config.get().mounts) ~= nil
@@ -17,10 +17,10 @@ local function loaded()
   return asked and require('mcp-tools.mounts') or package.loaded['mcp-tools.mounts'] -- start-up cost
 end
 
---- Files that are looked at again when they are written.
+--- Writing one of these files may cause a scan.
 M.pattern = '*.json'
 
---- Is a file one of them?
+--- Returns whether a file configures mounts.
 ---@param path string resolved
 ---@return boolean
 function M.is_ours(path)

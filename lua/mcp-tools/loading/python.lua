@@ -1,16 +1,16 @@
---- Tools written in Python: `mcp_tools/*.py` on the runtimepath, and the modules that `setup{python = …}` names.
+--- Python tools: `mcp_tools/*.py` in 'runtimepath', and the modules in `setup{python = …}`.
 ---
---- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
+--- A module that fails does not affect the others. A file of the project is read and run only while the user trusts it.
 
 local Module = require('mcp-tools.python_worker.module')
 local buffers = require('mcp-tools.editor.buffer')
 local cache = require('mcp-tools.python_worker.cache')
 local config = require('mcp-tools.config')
-local host = require('mcp-tools.python_worker.worker')
 local install = require('mcp-tools.bridge.install')
 local python_modules = require('mcp-tools.python_worker.modules')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.instances.project')
+local worker = require('mcp-tools.python_worker.worker')
 
 local M = {}
 
@@ -18,18 +18,18 @@ local M = {}
 local modules = {}
 ---@type string? why no module can be read
 local no_python
---- The person has heard of what fails since the editor started.
-local heard = false
+--- The user was notified of failures since the editor started.
+local notified = false
 
---- Whoever reads modules: another Python may give other definitions.
-local function read_by()
+--- Returns the key of the cache: another Python may return other definitions.
+local function cache_key()
   return ('%s %s'):format(project.VERSION, config.get('bridge.python') or 'private environment')
 end
 
---- Files that are looked at again when they are written.
+--- Writing one of these files may cause a scan.
 M.pattern = '*.py'
 
---- Is a file one of the modules, or could it be one?
+--- Returns whether a file is a module or may become one.
 ---@param path string resolved
 ---@return boolean
 function M.is_ours(path)
@@ -40,44 +40,44 @@ function M.is_ours(path)
   return ours
 end
 
---- Calls `fn` when there is a new Python: what could not be read before may be read now.
+--- Calls `fn` when another Python was installed, which may be able to read more modules.
 ---@param fn fun()
 function M.on_stale(fn)
   install.on_done(function()
-    host.renew()
+    worker.renew()
     fn()
   end)
 end
 
---- Has each module that is there offer what is known of it, and those that are gone nothing.
+--- Registers what is known of the modules, and removes the definitions of modules that no longer exist.
 ---@param registry mcp-tools.Registry
 ---@param sources mcp-tools.python_worker.Source[]
 ---@param ttl number
 ---@return mcp-tools.python_worker.Source[] unread
-local function settle(registry, sources, ttl)
-  local remembered = next(modules) == nil and cache.read(read_by()) or {} -- at the first look
-  local there, unread = {}, {}
+local function register_known(registry, sources, ttl)
+  local cached = next(modules) == nil and cache.read(cache_key()) or {} -- only for the first scan
+  local exists, unread = {}, {}
   for _, source in ipairs(sources) do
-    local module = modules[source.key] or Module.new(remembered[source.key])
-    there[source.key], modules[source.key] = true, module
+    local module = modules[source.key] or Module.new(cached[source.key])
+    exists[source.key], modules[source.key] = true, module
     if module:found(registry, source, ttl) then
       table.insert(unread, source)
     end
   end
   for key, module in pairs(modules) do
-    if not there[key] then
+    if not exists[key] then
       modules[key] = nil
-      module:withdraw(registry)
+      module:unregister(registry)
     end
   end
   return unread
 end
 
---- A fault with its place.
+--- Returns a fault with file and line.
 ---@param file string
 ---@param fault string
 ---@return string
-local function placed(file, fault)
+local function with_location(file, fault)
   local line, text = fault:match('^line (%d+): (.*)$')
   return line and ('%s:%s: %s'):format(file, line, text) or ('%s: %s'):format(file, fault)
 end
@@ -89,41 +89,40 @@ local function and_more(count, what)
   return count > 0 and (' (and %d more%s: :checkhealth mcp-tools)'):format(count, what) or ''
 end
 
---- Tells whoever has a module open what is wrong with it, once for each time that it was written.
+--- Notifies the user of faults in a module that is open, once for each write.
 ---@param module mcp-tools.python_worker.Module
-local function tell(module)
+local function notify_written(module)
   local path, faults = module.known.path, module:faults()
   if #faults > 0 and path and buffers.of_path(path) then
-    notify.error(placed(vim.fn.fnamemodify(path, ':~:.'), faults[1]) .. and_more(#faults - 1, ''))
-    heard = true
+    notify.error(with_location(vim.fn.fnamemodify(path, ':~:.'), faults[1]) .. and_more(#faults - 1, ''))
+    notified = true
   end
 end
 
---- Tells once, after the first look, that something cannot be loaded: a tool that is not there is looked for elsewhere.
---- What the project brings along unasked is no news.
-local function tell_at_start()
+--- Notifies the user of failures once, after the first scan. Untrusted files of the project are not reported.
+local function notify_at_start()
   local texts = {}
   for key, module in vim.spairs(modules) do
     local faults = module.known and not module.source.fault and module.known.faults or {}
     if #faults > 0 then
       local path = module.known.path or key
-      -- The name before the folder: a narrow screen cuts the end.
-      local folder = vim.fn.fnamemodify(path, ':~:h')
-      local where = folder ~= '.' and (' (in %s)'):format(folder) or ''
-      local text = placed(vim.fs.basename(path), faults[1]):gsub('ModuleNotFoundError: ', '') -- it says so itself
+      -- The name comes before the directory, because a narrow screen cuts the end.
+      local dir = vim.fn.fnamemodify(path, ':~:h')
+      local where = dir ~= '.' and (' (in %s)'):format(dir) or ''
+      local text = with_location(vim.fs.basename(path), faults[1]):gsub('ModuleNotFoundError: ', '') -- redundant
       table.insert(texts, text .. where)
     end
   end
-  if #texts > 0 and not heard then
+  if #texts > 0 and not notified then
     notify.warn(texts[1] .. and_more(#texts - 1, #texts > 2 and ' such files' or ' such file'))
   end
-  heard = true
+  notified = true
 end
 
 ---@param registry mcp-tools.Registry
----@param sources mcp-tools.python_worker.Source[] those that were read: of two tools with one name the first stays
+---@param sources mcp-tools.python_worker.Source[] those that were read, in the order of precedence
 ---@param results table<string, mcp-tools.python_worker.Scanned>
-local function take(registry, sources, results)
+local function register_read(registry, sources, results)
   local any_changed, lasting = false, {}
   for _, source in ipairs(sources) do
     local module, result = modules[source.key], results[source.key]
@@ -131,46 +130,46 @@ local function take(registry, sources, results)
       local written, changed = module:read(registry, result)
       any_changed = any_changed or changed
       if written then
-        tell(module)
+        notify_written(module)
       end
     end
   end
   if any_changed then
-    host.renew() -- it has run the module as it was
+    worker.renew() -- it has the old code
   end
   for key, module in pairs(modules) do
-    lasting[key] = module:lasting()
+    lasting[key] = module:to_cache()
   end
-  cache.write(read_by(), lasting)
+  cache.write(cache_key(), lasting)
 end
 
---- Makes the registry hold what the modules say now.
+--- Updates the registry from the modules.
 ---@param registry mcp-tools.Registry
 ---@param done fun()
----@param ttl number seconds that what is known counts
+---@param ttl number seconds that the cache is valid
 function M.scan(registry, done, ttl)
-  local sources = python_modules.look()
+  local sources = python_modules.find()
   if #sources == 0 and next(modules) == nil then
     return done()
   end
-  local unread = settle(registry, sources, ttl)
+  local unread = register_known(registry, sources, ttl)
   if #unread == 0 then
     no_python = nil
-    tell_at_start()
+    notify_at_start()
     return done()
   end
-  -- Start-up cost: what is known from earlier is enough, mostly.
+  -- Start-up cost: usually the cache is sufficient.
   require('mcp-tools.python_worker.reader').read(unread, function(results, fault)
     no_python = fault
     if results then
-      take(registry, unread, results)
-      tell_at_start()
+      register_read(registry, unread, results)
+      notify_at_start()
     end
     done()
   end)
 end
 
---- Reads modules again, changed or not.
+--- Reads wanted modules again, even if they have not changed.
 ---@param registry mcp-tools.Registry
 ---@param wanted fun(group: string, name: string): boolean
 ---@param done fun()
@@ -184,7 +183,7 @@ function M.reload(registry, wanted, done, ttl)
       end
     end
   end
-  host.renew()
+  worker.renew()
   M.scan(registry, done, ttl)
 end
 
@@ -198,7 +197,7 @@ function M.found()
   return list
 end
 
---- How old the oldest of what is known is; it may have been read in an earlier life of the editor.
+--- Returns the age of the oldest cached module, which may be from an earlier editor.
 ---@return integer? ns
 function M.age()
   local oldest
@@ -212,7 +211,7 @@ end
 function M.failures()
   local list = {}
   if no_python then
-    table.insert(list, { source = 'tools written in Python', error = no_python })
+    table.insert(list, { source = 'Python tools', error = no_python })
   end
   for key, module in vim.spairs(modules) do
     for _, fault in ipairs(module:faults()) do

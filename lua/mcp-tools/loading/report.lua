@@ -1,5 +1,5 @@
---- What is registered or could be, where it comes from, what could not be loaded and why, and names in the options that
---- nothing has. Plain data for users: health, `:McpTools tools`, the dashboard.
+--- Reports all definitions, their sources, failures, and unknown names in options. Plain data for `:checkhealth`,
+--- `:McpTools tools` and the dashboard.
 
 local bundled = require('mcp-tools.loading.bundled')
 local bundled_files = require('mcp-tools.loading.bundled_files')
@@ -14,16 +14,16 @@ local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
 
--- Everything that could be on ---------------------------------------------------------------------------------------
+-- All definitions, on or off ----------------------------------------------------------------------------------------
 
 ---@class mcp-tools.Item
 ---@field kind mcp-tools.OfferKind
 ---@field name string
 ---@field group string? of tools
 ---@field on boolean
----@field loadable boolean is there a file that it can be loaded from?
+---@field loadable boolean whether there is a file to load it from
 
---- All items, by kind and name.
+--- Returns all items, sorted by kind and name.
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.Item[]
 function M.items(registry)
@@ -36,7 +36,7 @@ function M.items(registry)
     table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
   end
   for _, row in ipairs(kinds.rows) do
-    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.shelf[row.kind] }) do
+    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.disabled[row.kind] }) do
       for _, entry in pairs(entries) do
         local from = entry.source or {}
         local loadable = from.found_in ~= nil or from.origin ~= 'registered'
@@ -57,10 +57,10 @@ function M.items(registry)
   return list
 end
 
---- What a name of a kind stands for: one item, or the members of a group.
+--- Returns what a name represents: one item, or the members of a group.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
----@param name? string all of the kind when left out
+---@param name? string (default: all of the kind)
 ---@return mcp-tools.Item[]
 function M.members(registry, kind, name)
   return vim.tbl_filter(function(item)
@@ -73,9 +73,9 @@ end
 ---@class mcp-tools.UnknownName
 ---@field option string
 ---@field name string
----@field near string? the known name that was probably meant
+---@field near string? a similar known name
 
---- Names in the options that nothing has, or nothing yet, by option and name.
+--- Returns names in options for which there is no definition yet, sorted by option and name.
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.UnknownName[]
 function M.unknown_names(registry)
@@ -95,7 +95,7 @@ function M.unknown_names(registry)
     end
   end
   for _, row in ipairs(kinds.rows) do
-    for _, entries in ipairs({ registry.entries[row.kind], registry.shelf[row.kind] }) do
+    for _, entries in ipairs({ registry.entries[row.kind], registry.disabled[row.kind] }) do
       for _, entry in pairs(entries) do
         note(row.option, entry.name, row.grouped and source.group(entry) or nil)
       end
@@ -125,14 +125,14 @@ end
 ---@param item mcp-tools.UnknownName
 ---@return string
 function M.describe(item)
-  local text = ("%s: nothing is called '%s'"):format(item.option, item.name)
-  -- The solution first: a narrow screen cuts the end.
+  local text = ("%s: unknown name '%s'"):format(item.option, item.name)
+  -- The suggestion comes first, because a narrow screen cuts the end.
   return item.near and ("did you mean '%s'? %s"):format(item.near, text) or text
 end
 
 --- Notifies the user of unknown names that are close to a known one, once; others may be registered later.
 ---@param registry mcp-tools.Registry
-function M.tell_unknown(registry)
+function M.notify_unknown(registry)
   for _, item in ipairs(M.unknown_names(registry)) do
     if item.near then
       notify.once(('unknown name %s %s'):format(item.option, item.name), 'warn', M.describe(item))
@@ -142,8 +142,8 @@ end
 
 -- Report --------------------------------------------------------------------------------------------------------------
 
---- Definitions that could not be loaded or were refused, and names of the options `tools`, `resources` and `prompts`
---- that nothing has.
+--- Returns definitions that could not be loaded or were refused, and unknown names in the options `tools`, `resources`
+--- and `prompts`.
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.Failure[]
 function M.failures(registry)
@@ -160,9 +160,9 @@ function M.failures(registry)
   return list
 end
 
----@param entry table normalised definition
+---@param entry table normalized definition
 ---@return mcp-tools.Offered
-local function offered(entry)
+local function summary(entry)
   local from = entry.source or {}
   local notes = vim.list_extend(vim.list_slice(entry.typos), entry.lint)
   return {
@@ -174,11 +174,11 @@ local function offered(entry)
   }
 end
 
----@class mcp-tools.Offered one registered thing that is on
----@field name string of a resource its URI
+---@class mcp-tools.Offered one definition that is on
+---@field name string of a resource: its URI
 ---@field origin 'bundled'|'registered'|'python'|'mounted'
 ---@field group string? of bundled tools
----@field file string? where it was found, or where its handler is
+---@field file string? the file with the definition or its handler
 ---@field notes string[]? what should be changed in its definition
 
 ---@class mcp-tools.Report
@@ -186,20 +186,20 @@ end
 ---@field resources mcp-tools.Offered[]
 ---@field templates mcp-tools.Offered[]
 ---@field prompts mcp-tools.Offered[]
----@field failures mcp-tools.Failure[] what could not be loaded
----@field sources mcp-tools.SourceReport[] where tools are looked for
----@field cache_age_ms table<string, integer> by kind, since the directory of bundled things was read
----@field revisions table<mcp-tools.Kind, integer> how often each kind has changed
----@field no_bundled_tools boolean the option `tools` asks for none
+---@field failures mcp-tools.Failure[]
+---@field sources mcp-tools.SourceReport[]
+---@field cache_age_ms table<string, integer> by kind, since the directory of bundled files was read
+---@field revisions table<mcp-tools.Kind, integer> number of changes of each kind
+---@field no_bundled_tools boolean the option `tools` is not set
 ---@field tool_prefix string of published names
 
---- All of it.
+--- Returns the full report.
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.Report
 function M.of(registry)
   local report, ages = {}, {}
   for _, row in ipairs(kinds.rows) do
-    report[row.kind] = vim.tbl_map(offered, registry:list(row.kind))
+    report[row.kind] = vim.tbl_map(summary, registry:list(row.kind))
   end
   for _, option in ipairs(kinds.options()) do
     local at = bundled_files.read_at(option)
@@ -219,13 +219,13 @@ end
 ---@param fn fun()
 ---@return fun() stop
 function M.on_change(registry, fn)
-  local function tell()
+  local function changed()
     log.guard('a listener to changes of the report', fn)
   end
-  local stop_registry, stop_looks = registry:on_change(tell), discovery.on_look(tell)
+  local stop_registry, stop_scans = registry:on_change(changed), discovery.on_scan(changed)
   return function()
     stop_registry()
-    stop_looks()
+    stop_scans()
   end
 end
 

@@ -1,4 +1,4 @@
---- What is to be offered: the options `tools`, `resources` and `prompts`, understood and switched.
+--- The options `tools`, `resources` and `prompts`: parses them, and switches definitions on and off.
 
 local config = require('mcp-tools.config')
 local kinds = require('mcp-tools.registry.kinds')
@@ -6,16 +6,16 @@ local source = require('mcp-tools.registry.source')
 
 local M = {}
 
----@class mcp-tools.AskedFor what an option asks for, whichever form it has
+---@class mcp-tools.AskedFor a parsed option
 ---@field names string[] in order
 ---@field on table<string, true> the same names
 ---@field off table<string, true>
----@field definitions table[] as given
----@field mounts table[] as given
+---@field definitions table[]
+---@field mounts table[]
 
 ---@param option any
 ---@return mcp-tools.AskedFor
-local function understood(option)
+local function parse(option)
   local out = { names = {}, on = {}, off = {}, definitions = {}, mounts = {} }
   if option == true then
     option = 'all'
@@ -47,20 +47,20 @@ local function understood(option)
 end
 
 ---@type table<mcp-tools.OfferKind, { option: any, selection: mcp-tools.AskedFor }>
-local known = {}
+local cache = {}
 
---- What the option of a kind asks for.
+--- Returns the parsed option of a kind.
 ---@param kind mcp-tools.OfferKind
 ---@return mcp-tools.AskedFor
 function M.selection(kind)
   local option = config.get()[kind]
-  if not known[kind] or known[kind].option ~= option then
-    known[kind] = { option = option, selection = understood(option) }
+  if not cache[kind] or cache[kind].option ~= option then
+    cache[kind] = { option = option, selection = parse(option) }
   end
-  return known[kind].selection
+  return cache[kind].selection
 end
 
---- Does the option of a kind say nothing, or at most what is not to be offered?
+--- Returns whether the option of a kind is not set, or only switches definitions off.
 ---@param kind mcp-tools.OfferKind
 ---@return boolean
 function M.is_unset(kind)
@@ -68,11 +68,12 @@ function M.is_unset(kind)
   return option == nil or next(selection.off) ~= nil and #selection.names + #selection.definitions == 0
 end
 
---- Is it to be offered? What is said of a name counts more than what is said of its group, and that more than "all".
+--- Returns whether the option switches a definition on or off. Its name takes precedence over its group, and its group
+--- over "all".
 ---@param kind mcp-tools.OfferKind
 ---@param name string
 ---@param group? string
----@return boolean|'recommended'|nil verdict nil when the option says nothing of it
+---@return boolean|'recommended'|nil verdict nil if the option does not apply to it
 function M.verdict(kind, name, group)
   local selection = M.selection(kind)
   local on, off = selection.on, selection.off
@@ -88,15 +89,15 @@ function M.verdict(kind, name, group)
   return on.recommended and 'recommended' or nil
 end
 
---- Is what somebody has registered switched off?
+--- Returns whether a registered definition is switched off.
 ---@param kind mcp-tools.OfferKind
----@param entry table normalised definition
+---@param entry table normalized definition
 ---@return boolean
 function M.is_off(kind, entry)
   return M.verdict(kind, entry.name, kinds.row(kind).grouped and source.group(entry) or nil) == false
 end
 
---- Switches a name, and with a group those of its members that were switched the other way themselves.
+--- Switches a name on or off. For a group, also switches members whose own setting is the opposite.
 ---@param kind mcp-tools.OfferKind
 ---@param name string
 ---@param on boolean

@@ -1,20 +1,20 @@
---- Files of mounts: `.mcp.json` and its like, which other programs read as well.
+--- Reads files with MCP servers, such as `.mcp.json`, which other programs also read.
 ---
---- One that lies in the project was written by whoever made the project: it counts once the person trusts it.
+--- A file of the project was written by its authors, so it applies only after the user has trusted it.
 
 local project = require('mcp-tools.instances.project')
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 local source = require('mcp-tools.registry.source')
 local spec = require('mcp-tools.mounts.spec')
 local trusted = require('mcp-tools.privacy.trusted')
 
 local M = {}
 
---- What of an entry is ours; the rest is for other programs.
+--- The fields that we use; others are for other programs.
 local FIELDS = { 'command', 'args', 'env', 'cwd', 'url', 'headers' }
 local MAX_BYTES = 1024 * 1024
 
---- The path of a file as it was named.
+--- Returns the path of a file from the options.
 ---@param file string relative to the project's root, or `~/…`
 ---@return string
 function M.path(file)
@@ -44,9 +44,9 @@ local function spec_of(entry, more)
   return out
 end
 
---- Every server of a file.
+--- Reads all servers of a file.
 ---@param path string
----@param more table `secrets`, `allow`, `timeout`, `start_timeout` for each of them
+---@param more table `secrets`, `allow`, `timeout`, `start_timeout` for all of them
 ---@return mcp-tools.FileMount[] mounts
 ---@return string? fault of the file
 function M.read(path, more)
@@ -55,7 +55,7 @@ function M.read(path, more)
   if of_project then
     text, fault = trusted.read(path)
   else
-    text, fault = read_now(path, MAX_BYTES)
+    text, fault = read_sync(path, MAX_BYTES)
   end
   if not text then
     return {}, fault
@@ -63,21 +63,21 @@ function M.read(path, more)
   local ok, value = pcall(vim.json.decode, text)
   local servers = ok and type(value) == 'table' and value.mcpServers
   if type(servers) ~= 'table' then
-    return {}, ok and 'it has no mcpServers' or 'it is no JSON: ' .. tostring(value)
+    return {}, ok and 'mcpServers: must be an object' or 'invalid JSON: ' .. tostring(value)
   end
   local list = {}
   for name, entry in vim.spairs(servers) do
     if not (type(entry) == 'table' and entry.disabled == true) then
-      local mount, wrong
+      local mount, spec_fault
       if type(entry) == 'table' and entry.type == 'sse' then
-        wrong = ("mount '%s': servers of the old transport (type sse) cannot be mounted"):format(name)
+        spec_fault = ("mount '%s': type 'sse' (the deprecated transport) is not supported"):format(name)
       else
-        mount, wrong = spec.check(name, spec_of(entry, more))
+        mount, spec_fault = spec.check(name, spec_of(entry, more))
       end
       if mount then
         mount.foreign, mount.of_project = true, of_project
       end
-      table.insert(list, { name = name, mount = mount, fault = wrong })
+      table.insert(list, { name = name, mount = mount, fault = spec_fault })
     end
   end
   return list

@@ -1,4 +1,4 @@
---- Mounted servers: the editor says which there are to be, the bridge talks to them and tells how they are.
+--- Mounted MCP servers: the editor has their configuration, the bridge connects to them and reports their state.
 
 local current = require('mcp-tools.bridge.current')
 local json = require('mcp-tools.util.json')
@@ -15,70 +15,71 @@ local uv = vim.uv
 
 local M = {}
 
---- ms for a process that a killed bridge has left, to end when it is told to.
-local PATIENCE = 2000
+--- Time in ms for a process that a killed bridge has left to end after SIGTERM.
+local STOP_GRACE = 2000
 
----@class mcp-tools.MountReport what the bridge tells of one
+---@class mcp-tools.MountReport state of a mount as the bridge reports it
 ---@field name string
 ---@field state 'connecting'|'ready'|'waiting'
 ---@field error string?
 ---@field restarts integer
----@field pid integer? of its process, and of the group that it leads
----@field next_ms integer? until it is tried again
----@field server string? what it calls itself
----@field faults string[] what of it is left out
----@field at integer ns, when it was told
+---@field pid integer? of its process, which leads a process group
+---@field next_ms integer? time until the next attempt
+---@field server string? the server's own name
+---@field faults string[] what the plugin does not expose of it
+---@field at integer time of the report in ns
 
----@type table<string, table> by `mount()`
-local made = {}
----@type table<string, true> that are not to be mounted, by `unmount()`
+---@type table<string, table> specs from `mount()`
+local added = {}
+---@type table<string, true> disabled by `unmount()`
 local off = {}
----@type table<string, integer> how often each was to begin anew
+---@type table<string, integer> number of restarts by the user
 local generations = {}
 ---@type mcp-tools.WantedMount[]
 local list = {}
----@type table<string, true>
+---@type table<string, true> paths of configuration files
 local files = {}
 ---@type table<string, mcp-tools.MountReport>
 local reports = {}
----@type { channel: integer?, text: string?, names: table<string, true>? } what the bridge was told last
-local told = {}
+---@type { channel: integer?, text: string?, names: table<string, true>? } the specs that the bridge has received
+local sent = {}
 
+--- Returns a JSON value, nil for null.
 ---@param value any
----@return any? nil for null
-local function given(value)
+---@return any?
+local function not_null(value)
   return value ~= vim.NIL and value or nil
 end
 
---- Tells the bridge, unless it knows.
+--- Sends the specs to the bridge if they have changed.
 ---@param specs table[]
-local function tell(specs)
-  local channel = current.said.channel
+local function send(specs)
+  local channel = current.reported.channel
   local text = #specs > 0 and assert(json.encode(specs)) or '[]'
-  if not channel or (told.channel == channel and told.text == text) then
+  if not channel or (sent.channel == channel and sent.text == text) then
     return
-  elseif told.channel ~= channel and #specs == 0 then
-    return -- it knows of none
+  elseif sent.channel ~= channel and #specs == 0 then
+    return -- a new bridge has none
   end
-  told = { channel = channel, text = text, names = {} }
+  sent = { channel = channel, text = text, names = {} }
   for _, each in ipairs(specs) do
-    told.names[each.name] = true
+    sent.names[each.name] = true
   end
   local ok, err = pcall(vim.rpcnotify, channel, 'mounts', text)
   if not ok then
-    log.debug('channel %d: mounts did not go out: %s', channel, err)
+    log.debug('channel %d: the mounts could not be sent: %s', channel, err)
   end
 end
 
---- Says once what is wrong with a mount.
+--- Reports the fault of a mount once.
 ---@param each mcp-tools.WantedMount
-local function complain(each)
+local function report_fault(each)
   notify.once('mount ' .. each.name, 'warn', vim.split(each.fault, '\n')[1], 'See :McpTools mounts')
 end
 
---- Looks at what is wanted, and has the bridge follow.
+--- Collects the wanted mounts, and sends them to the bridge.
 function M.sync()
-  list, files = wanted.collect(made)
+  list, files = wanted.collect(added)
   local specs, names = {}, {}
   for _, each in ipairs(list) do
     local mount = each.mount
@@ -88,7 +89,7 @@ function M.sync()
       table.insert(specs, resolved)
     end
     if each.fault then
-      complain(each)
+      report_fault(each)
     end
   end
   for name in pairs(reports) do
@@ -96,41 +97,41 @@ function M.sync()
       reports[name] = nil
     end
   end
-  tell(specs)
+  send(specs)
 end
 
---- Is anything mounted or to be?
+--- Returns whether there is any mount.
 ---@return boolean
 function M.any()
-  return #list > 0 or wanted.any(made)
+  return #list > 0 or wanted.any(added)
 end
 
---- Mounts a server, or another in place of the one of that name.
+--- Mounts a server, or replaces the one with this name.
 ---@param name string
----@param given_spec mcp-tools.MountSpec
-function M.mount(name, given_spec)
-  local _, fault = spec.check(name, given_spec)
+---@param mount_spec mcp-tools.MountSpec
+function M.mount(name, mount_spec)
+  local _, fault = spec.check(name, mount_spec)
   if fault then
     error(fault, 3)
   end
-  made[name], off[name] = vim.deepcopy(given_spec), nil
+  added[name], off[name] = vim.deepcopy(mount_spec), nil
   M.sync()
 end
 
---- Takes a mount away; its calls end. One of the options is away until `mount()` or the next start of Neovim.
+--- Unmounts a server and ends its calls. One from the options is off until `mount()` or the next start of Neovim.
 ---@param name string
 ---@return boolean was_there
 function M.unmount(name)
-  local there = made[name] ~= nil
+  local was_mounted = added[name] ~= nil
   for _, each in ipairs(list) do
-    there = there or each.name == name and each.mount ~= nil and not off[name]
+    was_mounted = was_mounted or each.name == name and each.mount ~= nil and not off[name]
   end
-  made[name], off[name] = nil, there or nil
+  added[name], off[name] = nil, was_mounted or nil
   M.sync()
-  return there
+  return was_mounted
 end
 
---- Has one begin anew, or all; what was taken away comes back.
+--- Restarts one mount or all, including unmounted ones.
 ---@param name? string
 function M.retry(name)
   for _, each in ipairs(list) do
@@ -142,30 +143,31 @@ function M.retry(name)
   M.sync()
 end
 
---- The bridge tells how a mount is.
+--- Handles the bridge's report about a mount.
 ---@param channel integer
 ---@param data table
 function M.reported(channel, data)
-  if channel ~= told.channel or not told.names[data.name] then
-    return -- it was taken away meanwhile, and another may get its name
+  if channel ~= sent.channel or not sent.names[data.name] then
+    return -- it was unmounted since, and its name may be used again
   end
   reports[data.name] = {
     name = data.name,
     state = data.state,
     error = data.error ~= '' and data.error or nil,
     restarts = data.restarts or 0,
-    pid = given(data.pid),
-    next_ms = given(data.next_ms),
-    server = given(data.server),
+    pid = not_null(data.pid),
+    next_ms = not_null(data.next_ms),
+    server = not_null(data.server),
     faults = data.faults or {},
     at = uv.hrtime(),
   }
 end
 
---- The bridge is gone. One that was killed has left processes: they read the end of their input, and are told to end.
+--- Handles the loss of the bridge. A killed bridge leaves processes behind: their input is closed, and they get
+--- signals.
 ---@param channel integer
 function M.lost(channel)
-  if channel ~= told.channel then
+  if channel ~= sent.channel then
     return
   end
   local groups = {}
@@ -174,9 +176,9 @@ function M.lost(channel)
       table.insert(groups, report.pid)
     end
   end
-  told, reports = {}, {}
+  sent, reports = {}, {}
   if #groups > 0 then
-    timer.after(PATIENCE, function()
+    timer.after(STOP_GRACE, function()
       for _, pid in ipairs(groups) do
         uv.kill(-pid, 'sigkill')
       end
@@ -186,22 +188,22 @@ end
 
 ---@class mcp-tools.MountStatus
 ---@field name string
----@field from string who wants it
+---@field from string where it is configured
 ---@field state 'ready'|'connecting'|'waiting'|'off'|'wrong'|'stopped'
 ---@field error string? the last one
 ---@field restarts integer
----@field server string? what it calls itself
+---@field server string? the server's own name
 ---@field pid integer?
----@field next_ms integer? until it is tried again
----@field faults string[] what of it is left out, and why
+---@field next_ms integer? time until the next attempt
+---@field faults string[] what the plugin does not expose of it, and why
 
---- How all of them are, in the order in which they were asked for.
+--- Returns the state of all mounts, in the order of their configuration.
 ---@return mcp-tools.MountStatus[]
 function M.status()
   local out = {}
   for _, each in ipairs(list) do
     local report = reports[each.name] or { restarts = 0, faults = {} }
-    local state = report.state or (current.said.channel and 'connecting' or 'stopped')
+    local state = report.state or (current.reported.channel and 'connecting' or 'stopped')
     if not each.mount or each.fault then
       state = 'wrong'
     elseif off[each.name] then
@@ -222,7 +224,7 @@ function M.status()
   return out
 end
 
---- One of them for people, in a line.
+--- Describes a mount in one line.
 ---@param status mcp-tools.MountStatus
 ---@return string
 function M.describe(status)
@@ -232,38 +234,38 @@ function M.describe(status)
     table.insert(parts, ('restarted %d×'):format(status.restarts))
   end
   if status.next_ms then
-    table.insert(parts, ('tried again in %d s'):format(math.ceil(status.next_ms / 1000)))
+    table.insert(parts, ('next attempt in %d s'):format(math.ceil(status.next_ms / 1000)))
   end
   table.insert(parts, status.error)
   if #status.faults > 0 then
-    table.insert(parts, ('%d of what it offers left out'):format(#status.faults))
+    table.insert(parts, ('%d items not exposed'):format(#status.faults))
   end
-  return sanitize.line(strings.join_lines(table.concat(parts, ', '), '; ')) -- servers choose some of these words
+  return sanitize.line(strings.join_lines(table.concat(parts, ', '), '; ')) -- the server chose some of this text
 end
 
---- The files that were looked into.
+--- Returns the configuration files.
 ---@return table<string, true> paths
 function M.files()
   return files
 end
 
 ---@type table<string, string>
-local WHY = {
-  connecting = "mount '%s' is still being connected; ask again in a moment",
-  waiting = "mount '%s' has never been connected (%s)",
-  off = "mount '%s' was taken away",
+local REASONS = {
+  connecting = "mount '%s' is connecting; try again in a moment",
+  waiting = "mount '%s' could not be connected (%s)",
+  off = "mount '%s' was unmounted",
   wrong = "mount '%s' is not mounted (%s)",
-  stopped = "mount '%s' waits for the bridge, which does not run (:McpTools start)",
+  stopped = "mount '%s' needs the bridge, which is not running (:McpTools start)",
 }
 
---- Why there is no tool of this name, when it would be one of a mount.
+--- Returns why a tool of a mount is missing; nil if the name is not one of a mount.
 ---@param tool string
 ---@return string?
 function M.absence(tool)
   local name = tool:match('^(.-)__')
   for _, status in ipairs(name and M.status() or {}) do
-    if status.name == name and WHY[status.state] then
-      return (WHY[status.state]):format(name, status.error)
+    if status.name == name and REASONS[status.state] then
+      return (REASONS[status.state]):format(name, status.error)
     end
   end
 end

@@ -1,7 +1,7 @@
---- Secrets of mounts: `${env:NAME}` becomes a value at the last moment, on the way to the bridge.
+--- Replaces variables such as `${env:NAME}` in a mount's spec, just before it is sent to the bridge.
 ---
---- Only variables that the mount lists have a value: a file of the project must not read what it likes. None stands on
---- a command line, which other users can read.
+--- Only variables that the mount lists are replaced: a file of the project must not read others. Variables are refused
+--- on a command line, which other users can read.
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
@@ -11,9 +11,9 @@ local source = require('mcp-tools.registry.source')
 
 local M = {}
 
---- Bytes from which on a value can be kept out of texts without hiding half of them.
-local LEAST = 8
---- Names of variables and headers whose value is nobody's business.
+--- Minimum length in bytes of a secret that is hidden in texts; a shorter one would hide too much.
+local MIN_SECRET = 8
+--- Parts of names of variables and headers that hold secrets.
 local PRIVATE = { 'key', 'token', 'secret', 'pass', 'auth', 'credential', 'cookie' }
 
 ---@param name string
@@ -25,11 +25,11 @@ local function is_private(name)
   end)
 end
 
---- A text with values in place of variables.
+--- Replaces the variables in a text.
 ---@param text string
 ---@param mount mcp-tools.Mount
 ---@return string text
----@return string[] values those that were put in
+---@return string[] values that were inserted
 ---@return string? fault
 local function expand(text, mount)
   local fault, values = nil, {}
@@ -39,23 +39,23 @@ local function expand(text, mount)
       if default then
         return default
       end
-      fault = fault or ("stands for the variable %s, which is not listed: secrets = { '%s' }"):format(name, name)
+      fault = fault or ("uses the variable %s, which is not listed: secrets = { '%s' }"):format(name, name)
       return ''
     elseif not value or value == '' then
       if not default then
-        fault = fault or ('stands for the variable %s, which Neovim does not have'):format(name)
+        fault = fault or ('uses the variable %s, which is not set'):format(name)
       end
       return default or ''
     end
     table.insert(values, value)
     return value
   end
-  -- In one go: what stands in a value is no variable.
+  -- In one pass: a variable in a value is not replaced.
   local head, tail = text:match('^(.*})(.*)$')
   if not head then
     return text, values, fault
   end
-  text = head:gsub('%${([^}]*)}', function(inside) -- bounded: each `${` has a `}` behind it
+  text = head:gsub('%${([^}]*)}', function(inside) -- linear: each `${` is followed by a `}`
     local name, default = inside:match('^env:([%w_]+)$'), nil
     if not name and mount.foreign then
       name = inside:match('^[%a_][%w_]*$')
@@ -63,7 +63,7 @@ local function expand(text, mount)
         name, default = inside:match('^([%a_][%w_]*):%-(.*)$')
       end
     end
-    return name and value_of(name, default) -- nil leaves it as it is
+    return name and value_of(name, default) -- nil leaves the text unchanged
   end) .. tail
   return text, values, fault
 end
@@ -74,15 +74,15 @@ local function has_variable(text, foreign)
   return text:find('%${env:') ~= nil or foreign and text:find('%${[%a_]') ~= nil
 end
 
---- Directory that a program runs in. A server of the user's configuration has a private one: in the project
---- `npx`, `uvx` and `python -m` would run what the project provides, with the secrets of the mount.
+--- Returns the directory in which the server's process runs. A server from the user's configuration has a private one:
+--- in the project `npx`, `uvx` and `python -m` would run the project's code with the mount's secrets.
 ---@param name string
 ---@param mount mcp-tools.Mount
 ---@return string? path
 ---@return string? fault
 local function directory(name, mount)
   if mount.cwd then
-    local cwd = vim.fs.normalize(mount.cwd, { expand_env = false }) -- no variable that is not listed
+    local cwd = vim.fs.normalize(mount.cwd, { expand_env = false }) -- a variable must be listed
     return cwd:sub(1, 1) == '/' and cwd or vim.fs.normalize(vim.fs.joinpath(project.root(), cwd))
   elseif mount.of_project then
     return project.root()
@@ -98,16 +98,16 @@ local function directory(name, mount)
   return path
 end
 
---- What the bridge is told of a mount.
+--- Returns a mount as it is sent to the bridge.
 ---@param name string
 ---@param mount mcp-tools.Mount
 ---@param generation integer
----@return table? told
+---@return table? resolved
 ---@return string? fault
 function M.resolve(name, mount, generation)
   local hidden, faults = {}, {}
   local function hide(value)
-    if #value >= LEAST and not vim.list_contains(hidden, value) then
+    if #value >= MIN_SECRET and not vim.list_contains(hidden, value) then
       table.insert(hidden, value)
     end
   end
@@ -130,7 +130,7 @@ function M.resolve(name, mount, generation)
   local env, headers = filled('env'), filled('headers')
   for _, part in ipairs(mount.command or {}) do
     if has_variable(part, mount.foreign) then
-      local text = "mount '%s': %s stands on the command line, which others can read: hand it over in env"
+      local text = "mount '%s': %s: variables are not allowed in command or args, which other users can read; use env"
       table.insert(faults, text:format(name, part))
     end
   end
@@ -149,7 +149,7 @@ function M.resolve(name, mount, generation)
     return nil, table.concat(faults, '\n')
   end
   vim.iter(hidden):each(log.hide)
-  -- Longest first: one may hold another.
+  -- Longest first: one may contain another.
   table.sort(hidden, function(a, b)
     return #a > #b
   end)

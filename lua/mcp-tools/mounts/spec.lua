@@ -1,10 +1,10 @@
---- Specs of mounts: what a person may say of a server, checked.
+--- Checks the specs of mounts.
 
 local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
 
---- One that was checked.
+--- A checked spec.
 ---@class mcp-tools.Mount
 ---@field command? string[]
 ---@field env table<string, string>
@@ -16,18 +16,18 @@ local M = {}
 ---@field timeout? integer ms
 ---@field start_timeout integer ms
 ---@field of_project? boolean a file of the project, which the user trusts, defines it
----@field foreign? boolean it was written for other programs: `${NAME}` is a variable, too
+---@field foreign? boolean the file is also for other programs: `${NAME}` is a variable, too
 
 local START_TIMEOUT = 60000
 local ALLOW = { 'sampling', 'elicitation', 'roots' }
---- The separator of published names is none of a mount's; a scheme begins with a letter.
+--- A name must not contain the separator of published names, and begins with a letter as a URI scheme does.
 local NAME, MAX_NAME = '^%a[%w_-]*$', 24
 
 ---@param v any
 ---@return string?
 local function text(v)
-  return (type(v) ~= 'string' or not v:find('%S')) and 'must be a string with something in it'
-    or v:find('%z') and 'has a NUL byte'
+  return (type(v) ~= 'string' or not v:find('%S')) and 'must be a non-empty string'
+    or v:find('%z') and 'must not contain a NUL byte'
     or nil
 end
 
@@ -54,7 +54,7 @@ local function map(v)
     if type(key) ~= 'string' or key == '' then
       return 'must map names to strings'
     elseif type(value) ~= 'string' or value:find('[%z\r\n]') then
-      return ('.%s must be a string of one line'):format(key)
+      return ('.%s must be a string without line breaks'):format(key)
     end
   end
 end
@@ -69,9 +69,9 @@ end
 local RULES = {
   command = function(v)
     if type(v) == 'string' then
-      return text(v) or v:find('%s') and not vim.uv.fs_stat(v) and 'has spaces: write program and arguments as a list'
+      return text(v) or v:find('%s') and not vim.uv.fs_stat(v) and 'contains spaces: pass a list with the arguments'
     end
-    return texts(v) or (v[1] == nil or v[1] == '') and 'must begin with a program' or nil
+    return texts(v) or (v[1] == nil or v[1] == '') and 'must begin with an executable' or nil
   end,
   args = texts,
   env = map,
@@ -86,7 +86,7 @@ local RULES = {
     for _, right in ipairs(fault and {} or v) do
       if not vim.list_contains(ALLOW, right) then
         local near = suggest(right, ALLOW)
-        fault = ("'%s' is none of %s"):format(right, table.concat(ALLOW, ', '))
+        fault = ("'%s' must be one of %s"):format(right, table.concat(ALLOW, ', '))
           .. (near and (', did you mean %s?'):format(near) or '')
       end
     end
@@ -96,17 +96,17 @@ local RULES = {
   start_timeout = milliseconds,
 }
 
---- What is wrong with the name of a mount.
+--- Returns why the name of a mount is invalid.
 ---@param name any
 ---@return string?
 function M.name_fault(name)
   if type(name) ~= 'string' or not name:find(NAME) or #name > MAX_NAME or (name .. '_'):find('__', 1, true) then
-    local rule = 'must begin with a letter and hold letters, digits, - and single _ inside, %d at most'
+    local rule = 'must begin with a letter and contain only letters, digits, - and single _, at most %d characters'
     return ("mount '%s': its name %s"):format(tostring(name), rule:format(MAX_NAME))
   end
 end
 
---- The form in which two names must not be the same: URIs of resources and names of tools are made of them.
+--- Returns the form in which names must differ: URIs of resources and names of tools are made from it.
 ---@param name string
 ---@return string
 function M.folded(name)
@@ -117,14 +117,14 @@ end
 ---@param name any
 ---@param spec any
 ---@return mcp-tools.Mount? mount
----@return string? faults a line each: `mount 'x': env.A must be …`
+---@return string? faults one per line: `mount 'x': env.A must be …`
 function M.check(name, spec)
   local faults = { M.name_fault(name) }
   local function add(format, ...)
     table.insert(faults, ("mount '%s': %s"):format(tostring(name), format:format(...)))
   end
   if type(spec) ~= 'table' then
-    add('must be a table such as { command = { "program" } } or { url = "https://…" }')
+    add('must be a table such as { command = { "executable" } } or { url = "https://…" }')
     return nil, table.concat(faults, '\n')
   end
   local fields = vim.tbl_keys(spec)
@@ -136,17 +136,17 @@ function M.check(name, spec)
     local fault = rule and rule(spec[field])
     if not rule then
       local near = suggest(tostring(field), vim.tbl_keys(RULES))
-      add('there is no field %s%s', tostring(field), near and (', did you mean %s?'):format(near) or '')
+      add("unknown field '%s'%s", tostring(field), near and (', did you mean %s?'):format(near) or '')
     elseif fault then
       add('%s%s%s', field, fault:find('^[%[.]') and '' or ' ', fault)
     end
   end
   if (spec.command == nil) == (spec.url == nil) then
-    add('give either command or url')
+    add('must have either command or url')
   end
   for _, field in ipairs(spec.url and { 'args', 'env', 'cwd' } or { 'headers' }) do
     if spec[field] ~= nil then
-      add('%s is of no use beside %s', field, spec.url and 'url' or 'command')
+      add('%s cannot be used with %s', field, spec.url and 'url' or 'command')
     end
   end
   if #faults > 0 then

@@ -1,4 +1,4 @@
---- Which servers are to be mounted: by `mount()`, by the options, by files that the options name.
+--- Collects the servers to mount: from `mount()`, the options, and files that the options name.
 
 local config = require('mcp-tools.config')
 local file = require('mcp-tools.mounts.file')
@@ -8,14 +8,14 @@ local M = {}
 
 ---@class mcp-tools.WantedMount
 ---@field name string
----@field from string who wants it, for people
----@field mount mcp-tools.Mount? nil when something is wrong with it
+---@field from string where it is configured, for the user
+---@field mount mcp-tools.Mount? nil if the spec is invalid
 ---@field fault string?
 
---- Fields of a file's item that hold for all servers in it.
+--- Fields of a file's item that apply to all its servers.
 local SHARED = { 'secrets', 'allow', 'timeout', 'start_timeout' }
 
---- A name for a server that was given none.
+--- Makes a name for a server without one.
 ---@param item table
 ---@return string
 local function name_of(item)
@@ -24,7 +24,7 @@ local function name_of(item)
   return (vim.fs.basename(text):gsub('%.%w+$', ''):gsub('[^%w-]+', '-'))
 end
 
---- Is an item of the option `tools` a server?
+--- Returns whether an item of the option `tools` is a server.
 ---@param item any
 ---@return boolean
 function M.is_mount(item)
@@ -33,10 +33,10 @@ end
 
 ---@param out { list: mcp-tools.WantedMount[], files: table<string, true> }
 ---@param name any
----@param given any
+---@param mount_spec any
 ---@param from string
-local function add(out, name, given, from)
-  local mount, fault = spec.check(name, given)
+local function add(out, name, mount_spec, from)
+  local mount, fault = spec.check(name, mount_spec)
   table.insert(out.list, { name = tostring(name), from = from, mount = mount, fault = fault })
 end
 
@@ -53,12 +53,16 @@ local function add_file(out, item)
   end
   for field in pairs(item) do
     if field ~= 'file' and not vim.list_contains(SHARED, field) then
-      local fault = ('%s: beside file there is no field %s, only %s'):format(shown, field, table.concat(SHARED, ', '))
+      local fault = ("%s: unknown field '%s' next to file; allowed: %s"):format(
+        shown,
+        field,
+        table.concat(SHARED, ', ')
+      )
       table.insert(out.list, { name = shown, from = shown, fault = fault })
     end
   end
   local mounts, fault = file.read(path, more)
-  if fault and vim.uv.fs_stat(path) then -- a project without one is nothing to tell
+  if fault and vim.uv.fs_stat(path) then -- the project need not have the file
     table.insert(out.list, { name = shown, from = path, fault = ('%s: %s'):format(path, fault) })
   end
   for _, each in ipairs(mounts) do
@@ -66,7 +70,7 @@ local function add_file(out, item)
   end
 end
 
---- One item of a list: a path, a file with more, or a server.
+--- Adds one item of a list: a path, a table with `file`, or a server.
 ---@param out { list: mcp-tools.WantedMount[], files: table<string, true> }
 ---@param item any
 ---@param from string
@@ -76,32 +80,32 @@ local function add_item(out, item, from)
   elseif type(item) == 'table' and item.file ~= nil then
     add_file(out, item)
   elseif type(item) == 'table' then
-    local given = vim.tbl_extend('force', {}, item)
-    given.name = nil
-    add(out, item.name or name_of(item), given, from)
+    local mount_spec = vim.tbl_extend('force', {}, item)
+    mount_spec.name = nil
+    add(out, item.name or name_of(item), mount_spec, from)
   end
 end
 
---- Does anything ask for a mount?
----@param made table<string, table> by `mount()`
+--- Returns whether anything may be mounted.
+---@param added table<string, table> specs from `mount()`
 ---@return boolean
-function M.any(made)
+function M.any(added)
   local tools = config.get().tools
-  return next(made) ~= nil
+  return next(added) ~= nil
     or next(config.get().mounts) ~= nil
     or type(tools) == 'table' and vim.iter(ipairs(tools)):any(function(_, item)
       return M.is_mount(item)
     end)
 end
 
---- All of them; of two with one name the first counts.
----@param made table<string, table> name → spec, by `mount()`
+--- Collects all mounts. If two have the same name, the first applies.
+---@param added table<string, table> name → spec, from `mount()`
 ---@return mcp-tools.WantedMount[] list by name
----@return table<string, true> files that were looked into
-function M.collect(made)
+---@return table<string, true> files paths
+function M.collect(added)
   local out = { list = {}, files = {} }
-  for name, given in vim.spairs(made) do
-    add(out, name, given, 'mount()')
+  for name, mount_spec in vim.spairs(added) do
+    add(out, name, mount_spec, 'mount()')
   end
   local mounts, tools = config.get().mounts, config.get().tools
   local names = vim.tbl_filter(function(key)
@@ -123,7 +127,7 @@ function M.collect(made)
   for _, each in ipairs(out.list) do
     local key = spec.folded(each.name)
     if each.mount and taken[key] then
-      local text = "mount '%s' of %s: %s has one of that name"
+      local text = "mount '%s' of %s: the name is already used by %s"
       each = { name = each.name, from = each.from, fault = text:format(each.name, each.from, taken[key]) }
     elseif each.mount then
       taken[key] = each.from

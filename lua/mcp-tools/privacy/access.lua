@@ -1,8 +1,6 @@
---- Access: may the text of a file or buffer be given to a client that asked for no approval?
+--- Decides whether a client may read a file or buffer without approval.
 ---
---- Receives: paths and buffer numbers; the root of the project.
---- Sends: yes, or why not: it is sensitive, or it is not of this project. Names may always be told, text may not.
---- Does not know about: resources, prompts, decisions of people (the gateway asks those).
+--- Sensitive files and files outside the project are refused. Names may always be returned, text may not.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local paths = require('mcp-tools.files.paths')
@@ -13,8 +11,8 @@ local M = {}
 
 ---@alias mcp-tools.Unreadable 'sensitive'|'outside the project'|'no path'|'not a plain file'
 
---- A file, wherever its symlinks lead, by its name alone.
----@param path string absolute, or relative to the root
+--- Checks a file, with symlinks resolved, by its name only.
+---@param path string absolute or relative to the root
 ---@param root string
 ---@return string? resolved
 ---@return mcp-tools.Unreadable? why
@@ -22,7 +20,7 @@ local function by_name(path, root)
   if path == '' or #path > paths.MAX_PATH or path:find('%z') then
     return nil, 'no path'
   end
-  -- An absolute path, always: nothing in it is read as a scheme or a home.
+  -- Always absolute, so that nothing is interpreted as a URI scheme or a home directory.
   local absolute = path:sub(1, 1) == '/' and path or root .. '/' .. path
   local resolved, bad = paths.resolve(absolute)
   if bad then
@@ -35,7 +33,7 @@ local function by_name(path, root)
   return resolved
 end
 
---- Files, one after the other: what the person marked as sensitive in a buffer is looked up once.
+--- Returns a check for many files: the buffers that the user marked as sensitive are looked up once.
 ---@param root string
 ---@return fun(path: string): string?, mcp-tools.Unreadable?
 function M.files(root)
@@ -49,16 +47,16 @@ function M.files(root)
   end
 end
 
---- Why "all files of the project" is no place: an editor that was started in the home folder has none.
+--- Returns why the root is not a project, for example the home directory.
 ---@param root string
 ---@return string? why
 function M.no_project(root)
-  local text = 'path: %s is no project; name a folder of it, and the person is asked'
+  local text = 'path: %s is not a project; give a directory inside it, and the user is asked'
   return not paths.is_project(root) and text:format(root) or nil
 end
 
---- A file, wherever its symlinks lead.
----@param path string absolute, or relative to the root
+--- Checks a file, with symlinks resolved.
+---@param path string absolute or relative to the root
 ---@param root string
 ---@return string? resolved
 ---@return mcp-tools.Unreadable? why
@@ -66,11 +64,11 @@ function M.path(path, root)
   return M.files(root)(path)
 end
 
---- Where a prompt is to look: the file or folder that was asked for, or the whole project.
----@param path string? absolute, or relative to the root
+--- Checks the file or directory for a prompt; default: the project.
+---@param path string? absolute or relative to the root
 ---@param root string
 ---@return string? resolved
----@return string? why in words
+---@return string? why message
 function M.place(path, root)
   local resolved, why = M.path(path or '.', root)
   if resolved then
@@ -78,11 +76,11 @@ function M.place(path, root)
   elseif path then
     return nil, ('%s is %s'):format(path, why)
   end
-  return nil, why == 'outside the project' and 'there is no project here' or 'the project is ' .. why
+  return nil, why == 'outside the project' and 'no project is open' or 'the project is ' .. why
 end
 
---- A buffer: by its file, and by what the person said of it (`b:sensitive`). Text that has no file yet is of the
---- project; what is no text of a file is not.
+--- Checks a buffer by its file and by the user's mark (`b:sensitive`). A buffer without a file name belongs to the
+--- project; other special buffers do not.
 ---@param bufnr integer valid
 ---@param root string
 ---@return boolean readable
@@ -101,15 +99,15 @@ function M.buffer(bufnr, root)
   return resolved ~= nil, why, resolved
 end
 
---- The name of a buffer as it may be told: addresses may hold passwords.
+--- Returns a buffer's name without passwords in URLs.
 ---@param name string
 ---@return string
 function M.name(name)
   return name:find('://', 1, true) and secrets.tokens(name) or name
 end
 
---- How a path is shown: relative to the root where it is below.
----@param path string absolute, or the name of what is no file
+--- Returns a path for display, relative to the root if it is inside.
+---@param path string absolute path, or name of a special buffer
 ---@param root string
 ---@return string
 function M.shown(path, root)

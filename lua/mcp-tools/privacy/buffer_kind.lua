@@ -1,4 +1,4 @@
---- Kind of a buffer: the text of a file, text that has no file yet, or something else that a plugin shows.
+--- Kinds of buffers (file, unnamed, other), and the buffers that show a file.
 
 local paths = require('mcp-tools.files.paths')
 local sensitive = require('mcp-tools.privacy.sensitive')
@@ -8,18 +8,18 @@ local api, uv = vim.api, vim.uv
 local M = {}
 
 ---@alias mcp-tools.BufferKind
----| 'file' it shows the file of its name
----| 'unnamed' it has no file yet
----| 'other' a terminal, a listing, a revision, a file of another machine or user, …
+---| 'file' the file of its name
+---| 'unnamed' no file yet
+---| 'other' a terminal, directory listing, git revision, remote file, …
 
---- Is it the path of a file, and not an address? `/project/sudo:/etc/shadow` is one, too: Neovim takes what has a
---- single slash for a relative path.
+--- Returns whether a name is a path and not a URI. `/project/sudo:/etc/shadow` is a URI: Neovim treats one with a
+--- single slash as a relative path.
 ---@param name string
 local function is_path(name)
   return name:sub(1, 1) == '/' and not name:find('/%a[%w+.-]+:/')
 end
 
---- Whatever is not known to be the text of a file is `other`.
+--- Returns the kind of a buffer; everything that is not known to be a file is `other`.
 ---@param bufnr integer valid
 ---@return mcp-tools.BufferKind kind
 ---@return string name
@@ -33,22 +33,22 @@ function M.kind(bufnr)
   return is_path(name) and 'file' or 'other', name
 end
 
---- Is it loaded, and the text of a file or of a file to be?
+--- Returns whether a buffer is loaded and has an empty 'buftype'.
 ---@param bufnr integer valid
 ---@return boolean
 function M.is_text(bufnr)
   return api.nvim_buf_is_loaded(bufnr) and api.nvim_get_option_value('buftype', { buf = bufnr }) == ''
 end
 
---- Did the person say that it is sensitive (`b:sensitive`)?
+--- Returns whether the user marked a buffer as sensitive (`b:sensitive`).
 ---@param bufnr integer valid
 ---@return boolean
 function M.is_marked(bufnr)
-  local value = vim.fn.getbufvar(bufnr, 'sensitive', false) -- `vim.b` costs the 15-fold
+  local value = vim.fn.getbufvar(bufnr, 'sensitive', false) -- `vim.b` is 15 times slower
   return value ~= false and value ~= 0 and value ~= vim.NIL
 end
 
---- Is it sensitive by what its name says? That of something else may name a file of a repository's folder.
+--- Returns whether a buffer's name is sensitive. Names of special buffers may contain a path in a `.git` directory.
 ---@param name string
 ---@param kind mcp-tools.BufferKind
 ---@return boolean
@@ -59,68 +59,68 @@ function M.is_sensitive_name(name, kind)
   return kind == 'file' and (sensitive.is_sensitive(name) or sensitive.is_sensitive((paths.resolve(name))))
 end
 
---- So long is it believed that a name still leads to the same file, ns.
+--- Lifetime of a resolved name in ns.
 local FRESH = 2e9
---- At most so long is looked again in one go, ns. Links move seldom, and lists of buffers are long.
-local LOOK_AGAIN = 1e6
---- So long many questions in a row are answered from one look at all buffers, ns.
-local ONE_LOOK = 20e6
+--- Maximum time to resolve expired names in one pass, in ns. Links rarely change, and lists of buffers are long.
+local MAX_RESOLVE = 1e6
+--- Lifetime of the index of loaded buffers in ns.
+local INDEX_LIFETIME = 20e6
 
----@type table<string, { path: string|false, at: integer }> false: the name is no path
-local looked, looked_count = {}, 0
+---@type table<string, { path: string|false, at: integer }> false: not a path
+local resolved, resolved_count = {}, 0
 
---- Where a name leads. Most of those that nobody has asked for lie in few folders, each of which is resolved once.
+--- Resolves a name. Most new names share few directories, each of which is resolved once.
 ---@param name string
----@param folders table<string, string|false> filled in
+---@param directories table<string, string|false> filled in
 ---@return string
-local function resolve(name, folders)
-  local folder, last = name:match('^(/.+)/([^/]+)$')
-  if not folder or last == '.' or last == '..' then
+local function resolve(name, directories)
+  local directory, last = name:match('^(/.+)/([^/]+)$')
+  if not directory or last == '.' or last == '..' then
     return (paths.resolve(name))
   end
-  if folders[folder] == nil then
-    folders[folder] = uv.fs_realpath(folder) or false
+  if directories[directory] == nil then
+    directories[directory] = uv.fs_realpath(directory) or false
   end
-  -- Only a missing file is what its folder says: of another one the system may know a link, or another spelling.
-  if folders[folder] and #name <= paths.MAX_PATH and not uv.fs_lstat(name) then
-    return (folders[folder] == '/' and '' or folders[folder]) .. '/' .. last
+  -- Only for a missing file: an existing one may be a link or have another spelling.
+  if directories[directory] and #name <= paths.MAX_PATH and not uv.fs_lstat(name) then
+    return (directories[directory] == '/' and '' or directories[directory]) .. '/' .. last
   end
   return (paths.resolve(name))
 end
 
---- Calls a function with each buffer that has the name of a file, and with the path that it led to a moment ago.
+--- Calls a function with each buffer named like a file and its (recently) resolved path.
 ---@param list integer[]
 ---@param found fun(bufnr: integer, path: string)
 local function each_named(list, found)
-  local now, folders, spent = uv.hrtime(), {}, false
+  local now, directories, spent = uv.hrtime(), {}, false
   for _, bufnr in ipairs(list) do
     local name = api.nvim_buf_get_name(bufnr)
-    local known = looked[name]
-    if not known then
-      looked_count = looked_count + 1
-      known = { path = is_path(name) and resolve(name, folders), at = now }
-      looked[name] = known
-    elseif known.path and not spent and now - known.at >= FRESH then
-      known.path, known.at = paths.resolve(name), now
-      spent = uv.hrtime() - now > LOOK_AGAIN
+    local entry = resolved[name]
+    if not entry then
+      resolved_count = resolved_count + 1
+      entry = { path = is_path(name) and resolve(name, directories), at = now }
+      resolved[name] = entry
+    elseif entry.path and not spent and now - entry.at >= FRESH then
+      entry.path, entry.at = paths.resolve(name), now
+      spent = uv.hrtime() - now > MAX_RESOLVE
     end
-    if known.path then
-      found(bufnr, known.path)
+    if entry.path then
+      found(bufnr, entry.path)
     end
   end
 end
 
---- Buffers there are, and no more names are remembered than a few of each.
+--- Returns all buffers and bounds the cache.
 ---@return integer[]
 local function buffers()
   local list = api.nvim_list_bufs()
-  if looked_count > 2 * #list + 100 then
-    looked, looked_count = {}, 0
+  if resolved_count > 2 * #list + 100 then
+    resolved, resolved_count = {}, 0
   end
   return list
 end
 
---- Does a buffer show a file? Where its name leads now counts.
+--- Returns whether a buffer shows a file, resolving its name again.
 ---@param bufnr integer valid
 ---@param path string resolved
 local function shows(bufnr, path)
@@ -128,7 +128,7 @@ local function shows(bufnr, path)
   return kind == 'file' and (name == path or paths.resolve(name) == path)
 end
 
---- Buffers, loaded or not, that show a file.
+--- Returns the buffers, loaded or not, that show a file.
 ---@param path string resolved
 ---@return integer[]
 function M.showing(path)
@@ -141,14 +141,14 @@ function M.showing(path)
   return found
 end
 
---- Loaded buffers of files, one question after the other: all buffers are looked through for many of them at once.
----@return fun(path: string): integer? of the loaded buffer that shows a file (resolved)
+--- Returns a function that finds the loaded buffer of a file, with an index for many files.
+---@return fun(path: string): integer? from a resolved path to its loaded buffer
 function M.loaded()
-  local by_path, looked_at = {}, nil
+  local by_path, indexed_at = {}, nil
   return function(path)
     local now = uv.hrtime()
-    if not looked_at or now - looked_at > ONE_LOOK then
-      by_path, looked_at = {}, now
+    if not indexed_at or now - indexed_at > INDEX_LIFETIME then
+      by_path, indexed_at = {}, now
       each_named(vim.tbl_filter(api.nvim_buf_is_loaded, buffers()), function(bufnr, at)
         by_path[at] = by_path[at] or {}
         table.insert(by_path[at], bufnr)
@@ -162,13 +162,13 @@ function M.loaded()
   end
 end
 
---- Files that the person marked as sensitive in their buffers.
+--- Returns the files that the user marked as sensitive in their buffers.
 ---@return table<string, true> resolved paths
 function M.marked()
   local set = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     local name = M.is_marked(bufnr) and api.nvim_buf_get_name(bufnr) or ''
-    if name ~= '' then -- the empty path is the working folder
+    if name ~= '' then -- the empty path would be the working directory
       set[paths.resolve(name)] = true
     end
   end

@@ -1,17 +1,15 @@
---- Completion of paths: of open buffers, and of files of the project, folder by folder as a shell does it.
+--- Completes paths of open buffers and of project files, one directory at a time like a shell.
 
 local access = require('mcp-tools.privacy.access')
 
 local M = {}
 
---- More entries than anyone picks from; a folder may hold any number.
-local MAX_ENTRIES = 1000
---- Names that are looked at for it.
-local MAX_SEEN = 100000
---- Work in one go, ns; then the editor has its turn.
+--- Maximum number of entries returned, and of entries read.
+local MAX_ENTRIES, MAX_SEEN = 1000, 100000
+--- Time between two pauses in ns.
 local SLICE = 4e6
 
---- Paths of open files that the prefix begins, or that hold it.
+--- Returns the paths of open files that start with or contain the prefix.
 ---@param root string
 ---@param prefix string
 ---@return string[]
@@ -33,22 +31,22 @@ local function open_files(root, prefix)
   return vim.list_extend(first, rest)
 end
 
---- Open files.
+--- Completes open files.
 ---@param ctx mcp-tools.Ctx
 ---@param prefix string
 function M.buffers(ctx, prefix)
   ctx(open_files(ctx.root, prefix))
 end
 
---- Entries of one folder, without holding up the editor.
+--- Lists one directory without blocking the main thread.
 ---@param root string
 ---@param prefix string relative to the root
 ---@param cb fun(entries: string[])
 local function entries_of(root, prefix, cb)
-  local folder, stem = prefix:match('^(.*/)([^/]*)$')
-  folder, stem = folder or '', stem or prefix
+  local directory, stem = prefix:match('^(.*/)([^/]*)$')
+  directory, stem = directory or '', stem or prefix
   local readable = access.files(root)
-  local place = readable(folder == '' and '.' or folder)
+  local place = readable(directory == '' and '.' or directory)
   if not place then
     return cb({})
   end
@@ -56,32 +54,32 @@ local function entries_of(root, prefix, cb)
     place,
     vim.schedule_wrap(function(_, handle)
       local found, seen = {}, 0
-      local function look()
+      local function read_slice()
         local begun = vim.uv.hrtime()
         while handle and #found < MAX_ENTRIES and seen < MAX_SEEN do
           local name, kind = vim.uv.fs_scandir_next(handle)
           if not name then
             break
           elseif vim.startswith(name, stem) and not name:find('%c') then
-            local path = folder .. name
+            local path = directory .. name
             if readable(path) then
               table.insert(found, kind == 'directory' and path .. '/' or path)
             end
           end
           seen = seen + 1
           if vim.uv.hrtime() - begun > SLICE then
-            return vim.defer_fn(look, 1)
+            return vim.defer_fn(read_slice, 1)
           end
         end
         table.sort(found)
         cb(found)
       end
-      look()
+      read_slice()
     end)
   )
 end
 
---- Files of the project, open ones first.
+--- Completes files of the project, open ones first.
 ---@param ctx mcp-tools.Ctx
 ---@param prefix string
 function M.project(ctx, prefix)
@@ -100,7 +98,7 @@ function M.project(ctx, prefix)
   end)
 end
 
---- Files of the project as absolute paths, the first slash left out: what follows `file:///`.
+--- Completes absolute paths of project files without the first slash, for `file:///`.
 ---@param ctx mcp-tools.Ctx
 ---@param prefix string
 function M.absolute(ctx, prefix)

@@ -1,7 +1,7 @@
---- Files read without holding up the editor, and only those that were judged.
+--- Reads files asynchronously and checks access to the file that was really opened.
 ---
---- A folder can become a link between the judgement of a path and its opening. So the path is asked for once more when
---- the file is open, of the system, which knows where it has come to.
+--- A directory can become a link between the check of a path and its opening. So the real path is determined again from
+--- the open file descriptor.
 
 local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
@@ -15,30 +15,30 @@ local uv = vim.uv
 
 local M = {}
 
---- Not waiting: opening a pipe that nobody writes to would hold a thread of the pool for good.
+--- Non-blocking: opening a pipe without a writer would block a thread of the pool forever.
 local READ = bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0)
---- A file that is replaced whenever it is opened is left alone.
-local TRIES = 3
---- Bytes at a time, where lines are looked for: a millisecond's work.
+--- Number of attempts for a file that is replaced while it is opened.
+local MAX_TRIES = 3
+--- Number of bytes processed at a time, about a millisecond of work.
 local CHUNK = 64 * 1024
 
----@alias mcp-tools.Judge fun(path: string): boolean may the file that is really there be given?
+---@alias mcp-tools.Judge fun(path: string): boolean whether the file at this real path may be read
 
---- Beside the main loop it cannot be told what a file is called, so an error is made when it is handed out.
+--- Creates the error later, on the main loop: the file's display name needs the API.
 ---@alias mcp-tools.ReadFault fun(name: string): mcp-tools.Error
 
----@param problem string|nil libuv's "CODE: text"
+---@param problem string|nil libuv's error, "CODE: text"
 ---@return mcp-tools.ReadFault
 local function fault(problem)
   return function(name)
     local missing = problem and problem:match('^ENOENT') ~= nil
-    local message = missing and 'there is no file ' .. name or ('%s cannot be read: %s'):format(name, problem)
+    local message = missing and 'there is no file ' .. name or ('cannot read %s: %s'):format(name, problem)
     return errors.new(missing and 'not_found' or 'tool_error', message)
   end
 end
 
 ---@param code mcp-tools.ErrorCode
----@param message string with `%s` for the file
+---@param message string format whose first `%s` is the file
 ---@return mcp-tools.ReadFault
 local function refused(code, message, ...)
   local more = { ... }
@@ -47,7 +47,7 @@ local function refused(code, message, ...)
   end
 end
 
---- Hands out on the main loop; files are named as everywhere, relative to the project's root.
+--- Calls back on the main loop; errors name the file relative to the project root.
 ---@param path string
 ---@param cb fun(found: any, more: any)
 ---@return fun(found: any, more: any)
@@ -66,11 +66,11 @@ local function is_same(a, b)
   return a ~= nil and a.dev == b.dev and a.ino == b.ino
 end
 
---- Where an open file is, by its name; for systems that do not tell.
+--- Finds the real path of an open file by its name, for systems without /proc.
 ---@param path string
 ---@param stat table of the open file
 ---@param cb fun(real: string?)
-local function look_again(path, stat, cb)
+local function real_path_by_name(path, stat, cb)
   uv.fs_realpath(path, function(_, before)
     if not before then
       return cb(nil)
@@ -83,28 +83,28 @@ local function look_again(path, stat, cb)
   end)
 end
 
---- Where an open file is.
+--- Finds the real path of an open file.
 ---@param fd integer
----@param path string by which it was opened
+---@param path string the opened path
 ---@param stat table
----@param cb fun(real: string?) nil when it has been deleted or replaced
+---@param cb fun(real: string?) nil: deleted or replaced
 local function where(fd, path, stat, cb)
   uv.fs_readlink(('/proc/self/fd/%d'):format(fd), function(_, real)
     if not real then
-      return look_again(path, stat, cb)
+      return real_path_by_name(path, stat, cb)
     elseif not real:find(' %(deleted%)$') then
       return cb(real)
     end
-    uv.fs_stat(real, function(_, named) -- it may be called so
+    uv.fs_stat(real, function(_, named) -- its name may really end like that
       cb(is_same(named, stat) and real or nil)
     end)
   end)
 end
 
---- Finds where an open file is.
+--- Finds the real path of an open file.
 ---@param fd integer
----@param path string by which it was opened
----@param cb fun(real: string?) nil when it has been deleted or replaced
+---@param path string the opened path
+---@param cb fun(real: string?) nil: deleted or replaced
 function M.where(fd, path, cb)
   uv.fs_fstat(fd, function(_, stat)
     if stat then
@@ -114,7 +114,7 @@ function M.where(fd, path, cb)
   end)
 end
 
---- Opens a regular file that may be given.
+--- Opens a regular file that may be read.
 ---@param path string
 ---@param limit integer bytes
 ---@param judge mcp-tools.Judge
@@ -137,16 +137,16 @@ local function open(path, limit, judge, cb, tries)
         return refuse(refused('tool_error', '%s is a %s, not a file', stat.type))
       end
       where(fd, path, stat, function(real)
-        if not real and (tries or 1) < TRIES then
+        if not real and (tries or 1) < MAX_TRIES then
           return uv.fs_close(fd, function()
             open(path, limit, judge, cb, (tries or 1) + 1)
           end)
         end
-        vim.schedule(function() -- the judge may use the whole API
+        vim.schedule(function() -- the judge may use any API
           if not real or not judge(real) then
-            return refuse(refused('access_denied', '%s is not the file any more that was decided on'))
+            return refuse(refused('access_denied', '%s was replaced after it was approved'))
           elseif stat.size > limit then
-            return refuse(refused('too_large', '%s has %d bytes, the limit is %d', stat.size, limit))
+            return refuse(refused('too_large', '%s has %d bytes; the limit is %d', stat.size, limit))
           end
           cb(fd, stat)
         end)
@@ -165,10 +165,10 @@ local function judge_of(path, judge)
 end
 
 --- Reads a regular file.
----@param path string resolved, unless there is a judge
+---@param path string resolved unless `judge` is given
 ---@param limit integer bytes; a larger file is `too_large`
 ---@param cb fun(bytes: string?, err: mcp-tools.Error?)
----@param judge? mcp-tools.Judge without one it must be just this path
+---@param judge? mcp-tools.Judge default: only exactly this path
 function M.read(path, limit, cb, judge)
   cb = answer(path, cb)
   open(path, limit, judge_of(path, judge), function(fd, stat)
@@ -183,11 +183,11 @@ function M.read(path, limit, cb, judge)
 end
 
 ---@class mcp-tools.LineRange
----@field first integer from 1
+---@field first integer 1-based
 ---@field last integer
----@field max_bytes integer beyond it no further line is kept
+---@field max_bytes integer maximum size; lines beyond are dropped
 
---- Cuts lines out of a text that had to be decoded as a whole.
+--- Extracts lines from a text that must be decoded as a whole.
 ---@param bytes string
 ---@param range mcp-tools.LineRange
 ---@param pause fun()
@@ -202,13 +202,13 @@ local function cut(bytes, range, pause)
   return lines:finish()
 end
 
---- Reads some lines of a regular file as Neovim would read them into a buffer, and counts them all. Of a file in UTF-8
---- no more is held than what is asked for. A file that is not text is an error with its size.
----@param path string resolved, unless there is a judge
+--- Reads a range of lines as Neovim would read them into a buffer, and counts all lines. Only the requested lines of a
+--- UTF-8 file are held in memory. A binary file is an error.
+---@param path string resolved unless `judge` is given
 ---@param limit integer bytes; a larger file is `too_large`
 ---@param range mcp-tools.LineRange
 ---@param cb fun(lines: string[]?, total: integer|mcp-tools.Error)
----@param judge? mcp-tools.Judge without one it must be just this path
+---@param judge? mcp-tools.Judge default: only exactly this path
 function M.lines(path, limit, range, cb, judge)
   cb = answer(path, cb)
   open(path, limit, judge_of(path, judge), function(fd, stat)
@@ -227,7 +227,7 @@ function M.lines(path, limit, range, cb, judge)
         if not bytes then
           return finish(nil, fault(problem))
         end
-        vim.schedule(function() -- encodings are looked up in options
+        vim.schedule(function() -- decoding reads options
           time_slice.run(function(pause)
             finish(cut(bytes, range, pause))
           end)
@@ -239,7 +239,7 @@ function M.lines(path, limit, range, cb, judge)
         if not bytes then
           return finish(nil, fault(problem))
         elseif offset == 0 and text.is_binary(bytes) then
-          return finish(nil, refused('tool_error', '%s is a binary file (%d bytes), and is not shown', stat.size))
+          return finish(nil, refused('tool_error', '%s is a binary file (%d bytes)', stat.size))
         elseif bytes == '' or offset >= limit then
           if not checked('', true) then
             return read_whole()

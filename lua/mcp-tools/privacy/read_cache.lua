@@ -1,6 +1,6 @@
---- Texts of files for questions: what is shown of them is made at once, and no disk is waited for meanwhile.
+--- Cache of file texts for approval questions, which must be shown without waiting for the disk.
 ---
---- What was read counts as long as the file has the same time, size and number.
+--- An entry is valid while the file has the same modification time, size and inode.
 
 local read = require('mcp-tools.privacy.read')
 local timer = require('mcp-tools.util.timer')
@@ -9,24 +9,24 @@ local uv = vim.uv
 
 local M = {}
 
---- Bytes: larger files are not compared while the person waits.
+--- Maximum file size in bytes.
 M.MAX_BYTES = 4 * 1024 * 1024
---- What a file is called that is being read, where others have the code of an error.
+--- Error code of a file that is being read.
 M.READING = 'EAGAIN'
---- Files that are kept; the oldest give way.
+--- Maximum number of entries; the oldest are dropped first.
 local MAX_KEPT = 8
---- Nobody waits longer for a disk than so many ms.
-local PATIENCE = 1000
+--- Maximum time that `once_read` waits, in ms.
+local MAX_WAIT = 1000
 
----@class mcp-tools.ReadAhead
+---@class mcp-tools.ReadCacheEntry
 ---@field path string
----@field stamp string? of the file, when it was read
+---@field stamp string? stamp of the file when it was read
 ---@field bytes string?
 ---@field fault string?
 ---@field code string?
----@field told (fun())[]? it is being read, and these want to hear when it was
+---@field listeners (fun())[]? called when the file has been read; nil: not being read
 
----@type mcp-tools.ReadAhead[] oldest first
+---@type mcp-tools.ReadCacheEntry[] oldest first
 local kept = {}
 local reading = 0
 ---@type (fun())[]
@@ -46,15 +46,15 @@ local function call_all(list)
   end
 end
 
----@param entry mcp-tools.ReadAhead
+---@param entry mcp-tools.ReadCacheEntry
 local function start(entry)
   reading = reading + 1
   read.read(entry.path, M.MAX_BYTES, function(bytes, err)
     entry.bytes, entry.fault = bytes, err and err.message
     entry.code = err and err.code == 'not_found' and 'ENOENT' or nil
-    local told = entry.told or {}
-    entry.told, reading = nil, reading - 1
-    call_all(told)
+    local listeners = entry.listeners or {}
+    entry.listeners, reading = nil, reading - 1
+    call_all(listeners)
     if reading == 0 then
       local list = waiting
       waiting = {}
@@ -63,9 +63,9 @@ local function start(entry)
   end)
 end
 
---- The bytes of a file, if they are known already; else they are being read from now on.
+--- Returns the cached bytes of a file, otherwise starts to read them.
 ---@param path string resolved
----@param again? fun() called once they are known, or why they are not; on the main loop
+---@param again? fun() called on the main loop when the file has been read
 ---@return string? bytes
 ---@return string? fault
 ---@return string? code 'ENOENT', or `READING`
@@ -74,33 +74,33 @@ function M.get(path, again)
   for i, entry in ipairs(kept) do
     if entry.path == path and entry.stamp == stamp then
       found = entry
-    elseif entry.path == path and not entry.told then
+    elseif entry.path == path and not entry.listeners then
       table.remove(kept, i)
       break
     end
   end
   if not found then
-    found = { path = path, stamp = stamp, told = {} }
+    found = { path = path, stamp = stamp, listeners = {} }
     table.insert(kept, found)
     if #kept > MAX_KEPT then
       table.remove(kept, 1)
     end
     start(found)
   end
-  if found.told then
-    table.insert(found.told, again)
+  if found.listeners then
+    table.insert(found.listeners, again)
     return nil, 'the file is being read', M.READING
   end
   return found.bytes, found.fault, found.code
 end
 
---- Is a file being read?
+--- Returns whether a file is being read.
 ---@return boolean
 function M.is_reading()
   return reading > 0
 end
 
---- Waits until all that is being read was read, or for a second.
+--- Waits for all pending reads, at most a second.
 ---@param cb fun() called once, on the main loop
 function M.once_read(cb)
   local done, expiry = false, nil ---@type boolean, mcp-tools.Timer?
@@ -113,7 +113,7 @@ function M.once_read(cb)
       cb()
     end
   end
-  expiry = timer.after(PATIENCE, finish)
+  expiry = timer.after(MAX_WAIT, finish)
   table.insert(waiting, finish)
 end
 

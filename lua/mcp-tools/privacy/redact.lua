@@ -1,6 +1,6 @@
---- Secrets in text that no path tells apart, such as messages: taken out before the text leaves the editor.
+--- Redacts secrets in text without a path, such as messages, before it leaves the editor.
 
-local guarded = require('mcp-tools.privacy.sensitive_lines')
+local sensitive_lines = require('mcp-tools.privacy.sensitive_lines')
 local log = require('mcp-tools.log')
 local secrets = require('mcp-tools.util.secrets')
 
@@ -8,7 +8,7 @@ local M = {}
 
 local MARK = secrets.MARK
 
---- Words in the name of a thing that make its value one.
+--- Parts of names whose values are secrets.
 local NAMES = {
   'password',
   'passwd',
@@ -24,7 +24,7 @@ local NAMES = {
   'credential',
 }
 
---- Does the name of a thing say that its value is a secret?
+--- Returns whether a name suggests that its value is a secret.
 ---@param name string
 ---@return boolean
 function M.is_secret_name(name)
@@ -39,7 +39,7 @@ end
 
 --- `name = value`, `name: value`, with or without quotes.
 local NAMED = '%f[%w_.-]([%w_.-]+)["\']?%s*[:=]+%s*()'
---- Whole in quotes, or what begins with one that is not closed, or a word.
+--- A quoted value, an unclosed one, or a word.
 local VALUES = { '^"()[^"]*()"', "^'()[^']*()'", '^["\']()%S*()', '^()[^%s,;"\']+()' }
 
 ---@param line string
@@ -69,39 +69,39 @@ local function assignments(line)
   return table.concat(out)
 end
 
---- A line without its secrets, by the lines of sensitive buffers that are known (`refresh`).
+--- Redacts a line, also lines of sensitive buffers as of the last `refresh`.
 ---@param line string
 ---@param pause? fun() called between pieces of work
 ---@return string
 function M.line(line, pause)
-  line = secrets.tokens(guarded.strip(line, MARK, pause))
+  line = secrets.tokens(sensitive_lines.strip(line, MARK, pause))
   if pause then
     pause()
   end
   return assignments(line)
 end
 
---- What is said of a file that may be read, without what it quotes of others: names with values are as in the file.
+--- Redacts text about a readable file; assignments are kept, as in the file.
 ---@param text string
----@param pause? fun() called between pieces of a long one
+---@param pause? fun() called between pieces of work
 ---@return string
 function M.quoted(text, pause)
-  return secrets.tokens(guarded.strip(text, MARK, pause))
+  return secrets.tokens(sensitive_lines.strip(text, MARK, pause))
 end
 
---- Learns the lines of sensitive buffers as they are now.
-M.refresh = guarded.refresh
+--- Learns the current lines of sensitive buffers.
+M.refresh = sensitive_lines.refresh
 
 local function no_pause() end
 
---- The text without its secrets.
+--- Redacts a text.
 ---@param text string
----@param pause? fun() called between pieces of work, so that the editor gets a turn
+---@param pause? fun() called between pieces of work
 ---@return string
 function M.text(text, pause)
   pause = pause or no_pause
   text = log.strip(text, MARK)
-  guarded.refresh(pause)
+  sensitive_lines.refresh(pause)
   local lines = secrets.without_keys(vim.split(text, '\n', { plain = true }))
   for i, line in ipairs(lines) do
     lines[i] = M.line(line, pause)
@@ -110,7 +110,7 @@ function M.text(text, pause)
   return table.concat(lines, '\n')
 end
 
---- From now on lines of sensitive buffers are known when their buffer is gone.
-M.watch = guarded.watch
+--- Starts to learn the lines of sensitive buffers before they are deleted.
+M.watch = sensitive_lines.watch
 
 return M

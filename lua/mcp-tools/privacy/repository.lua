@@ -1,24 +1,24 @@
---- Repositories of git that are not called `.git`: bare ones, and those that were made with `--separate-git-dir`.
+--- Finds git repositories that are not named `.git`: bare ones and those created with `--separate-git-dir`.
 ---
---- A work tree in a repository's folder (`project.git/main`, next to `project.git/objects`) is none of it: what counts
---- is which of the two is nearer.
+--- A worktree inside a repository directory (`project.git/main`, next to `project.git/objects`) is not part of the
+--- repository: the nearest of the two decides.
 
 local uv = vim.uv
 
 local M = {}
 
---- So long it is believed what a folder is, ns.
+--- Lifetime of a cached directory in ns.
 local FRESH = 2e9
---- Folders that are remembered.
-local MAX_KNOWN = 10000
+--- Maximum number of cached directories.
+local MAX_CACHED = 10000
 
----@class mcp-tools.KnownFolder
+---@class mcp-tools.CachedDirectory
 ---@field at integer ns
----@field there boolean does it exist?
----@field repository string? which it is of
+---@field exists boolean
+---@field repository string? the repository that it is in
 
----@type table<string, mcp-tools.KnownFolder>
-local known, count = {}, 0
+---@type table<string, mcp-tools.CachedDirectory>
+local cache, count = {}, 0
 
 ---@param path string
 ---@return string?
@@ -27,50 +27,50 @@ local function type_of(path)
   return stat and stat.type
 end
 
---- Is it the folder of a repository, by what is in it? One that is called so is, when less of it is left.
----@param folder string
+--- Returns whether a directory is a repository by its contents; `*.git` needs fewer of them.
+---@param directory string
 ---@return boolean
-function M.is(folder)
-  local head = uv.fs_lstat(folder .. '/HEAD') -- it may be a link to a branch that is yet to be
+function M.is(directory)
+  local head = uv.fs_lstat(directory .. '/HEAD') -- it may be a link to a branch that does not exist yet
   if head and head.type ~= 'directory' then
-    return type_of(folder .. '/objects') == 'directory' and type_of(folder .. '/refs') == 'directory'
+    return type_of(directory .. '/objects') == 'directory' and type_of(directory .. '/refs') == 'directory'
   end
-  return folder:find('%.[gG][iI][tT]$') ~= nil
-    and (type_of(folder .. '/config') == 'file' or type_of(folder .. '/objects') == 'directory')
+  return directory:find('%.[gG][iI][tT]$') ~= nil
+    and (type_of(directory .. '/config') == 'file' or type_of(directory .. '/objects') == 'directory')
 end
 
---- From the top, so that nothing is looked for in what does not exist.
----@param folder string '' is the top
----@return mcp-tools.KnownFolder
-local function look(folder)
-  local now, found = uv.hrtime(), known[folder]
+--- Looks up a directory from the top, so that nothing is searched below a missing one.
+---@param directory string '' is the root
+---@return mcp-tools.CachedDirectory
+local function lookup(directory)
+  local now, found = uv.hrtime(), cache[directory]
   if found and now - found.at < FRESH then
     return found
   end
-  if count >= MAX_KNOWN then
-    known, count = {}, 0
+  if count >= MAX_CACHED then
+    cache, count = {}, 0
   end
-  local above = folder ~= '' and look((folder:match('^(.*)/'))) or nil
-  local there = (not above or above.there) and type_of(folder .. '/') == 'directory'
+  local above = directory ~= '' and lookup((directory:match('^(.*)/'))) or nil
+  local exists = (not above or above.exists) and type_of(directory .. '/') == 'directory'
   local repository = above and above.repository
-  if there and M.is(folder) then
-    repository = folder
-  elseif there and repository and uv.fs_lstat(folder .. '/.git') then
+  if exists and M.is(directory) then
+    repository = directory
+  elseif exists and repository and uv.fs_lstat(directory .. '/.git') then
     repository = nil
   end
-  count = known[folder] and count or count + 1
-  known[folder] = { at = now, there = there, repository = repository }
-  return known[folder]
+  count = cache[directory] and count or count + 1
+  cache[directory] = { at = now, exists = exists, repository = repository }
+  return cache[directory]
 end
 
---- The path as it would be if the repository that it lies in were called `.git`.
+--- Returns the path as if its repository were named `.git`.
 ---@param path string
----@return string? renamed nil when it lies in none
+---@return string? renamed nil: not in a repository
 function M.as_dot_git(path)
   if path:sub(1, 1) ~= '/' then
     return nil
   end
-  local repository = look((path:match('^(.*)/[^/]*$'))).repository
+  local repository = lookup((path:match('^(.*)/[^/]*$'))).repository
   return repository and repository:match('^(.*)/') .. '/.git' .. path:sub(#repository + 1) or nil
 end
 

@@ -1,4 +1,4 @@
---- Sensitive files, by their names: those that `sensitive.patterns` match, and copies of such files.
+--- Decides by name whether a file is sensitive: it matches `sensitive.patterns` or is a copy of such a file.
 
 local config = require('mcp-tools.config')
 local glob = require('mcp-tools.files.glob')
@@ -6,22 +6,22 @@ local repository = require('mcp-tools.privacy.repository')
 
 local M = {}
 
----@class mcp-tools.Patterns `sensitive.patterns`, sorted by how they are matched; most need no glob
+---@class mcp-tools.Patterns `sensitive.patterns` by how they are matched; most need no glob
 ---@field names table<string, true> whole names
----@field edges mcp-tools.Edges[] of names
----@field folders string[] that a path goes through
+---@field edges mcp-tools.Edges[] names with one `*`
+---@field directories string[] directories anywhere in a path
 ---@field tails mcp-tools.Tail[]
 ---@field name_globs (fun(name: string): boolean)[]
 ---@field path_globs (fun(path: string): boolean)[]
 
---- A name with one `*`: what stands before and behind it.
+--- A name with one `*`: the parts before and after it.
 ---@class mcp-tools.Edges
 ---@field first string
 ---@field last string
 
 --- The last two parts of a path.
 ---@class mcp-tools.Tail
----@field folder string behind a slash
+---@field parent string with a leading slash
 ---@field name string?
 ---@field edges mcp-tools.Edges?
 
@@ -30,7 +30,7 @@ local patterns, patterns_of
 local PLAIN = '[^%*%?%[%]{}/\\]+'
 local MAY_BE_PLAIN = PLAIN:sub(1, -2) .. '*'
 
----@param pattern string of a name
+---@param pattern string pattern for a name
 ---@return mcp-tools.Edges?
 local function edges_of(pattern)
   local first, last = pattern:match('^(' .. MAY_BE_PLAIN .. ')%*(' .. MAY_BE_PLAIN .. ')$')
@@ -44,7 +44,7 @@ local function has_edges(name, edges)
   return #name >= #first + #last and name:sub(1, #first) == first and (last == '' or name:sub(-#last) == last)
 end
 
---- A pattern with a slash says whether it counts from the top; one that does not holds anywhere.
+--- Anchors a pattern with a slash: unless it starts with `/` or `~/`, it matches anywhere.
 ---@param pattern string
 ---@return string
 local function rooted(pattern)
@@ -71,24 +71,24 @@ local function sort(sorted, pattern)
     return
   end
   pattern = rooted(pattern)
-  local folder = pattern:match('^%*%*/(' .. PLAIN .. ')/%*%*$')
+  local directory = pattern:match('^%*%*/(' .. PLAIN .. ')/%*%*$')
   local parent, name = pattern:match('^%*%*(/' .. PLAIN .. ')/([^/]+)$')
   local edges = name and edges_of(name)
-  if folder then
-    table.insert(sorted.folders, '/' .. folder .. '/')
+  if directory then
+    table.insert(sorted.directories, '/' .. directory .. '/')
   elseif name and (edges or name:match('^' .. PLAIN .. '$')) then
-    table.insert(sorted.tails, { folder = parent, name = not edges and name or nil, edges = edges })
+    table.insert(sorted.tails, { parent = parent, name = not edges and name or nil, edges = edges })
   else
     table.insert(sorted.path_globs, glob.compile(pattern))
   end
 end
 
---- Patterns, sorted anew when the option changes. Letter case is ignored: on some file systems `.ENV` is `.env`.
+--- Returns the compiled patterns of the option. Case is ignored: on some file systems `.ENV` is `.env`.
 ---@return mcp-tools.Patterns
 local function compiled()
   local option = config.get().sensitive.patterns
   if patterns_of ~= option then
-    local sorted = { names = {}, edges = {}, folders = {}, tails = {}, name_globs = {}, path_globs = {} }
+    local sorted = { names = {}, edges = {}, directories = {}, tails = {}, name_globs = {}, path_globs = {} }
     for _, pattern in ipairs(option) do
       sort(sorted, pattern:lower())
     end
@@ -97,8 +97,8 @@ local function compiled()
   return patterns
 end
 
----@param path string absolute, in small letters
----@param name string its last part
+---@param path string absolute, lower case
+---@param name string file name
 ---@return boolean
 local function is_matched(path, name)
   local sorted = compiled()
@@ -110,16 +110,16 @@ local function is_matched(path, name)
       return true
     end
   end
-  local folder_path = path .. '/'
-  for _, folder in ipairs(sorted.folders) do
-    if folder_path:find(folder, 1, true) then
+  local directory_path = path .. '/'
+  for _, directory in ipairs(sorted.directories) do
+    if directory_path:find(directory, 1, true) then
       return true
     end
   end
   local parent = path:sub(1, -#name - 2)
   for _, tail in ipairs(sorted.tails) do
     if
-      parent:sub(-#tail.folder) == tail.folder and (tail.name == name or tail.edges and has_edges(name, tail.edges))
+      parent:sub(-#tail.parent) == tail.parent and (tail.name == name or tail.edges and has_edges(name, tail.edges))
     then
       return true
     end
@@ -137,8 +137,7 @@ local function is_matched(path, name)
   return false
 end
 
---- What programs and people add to the name of a copy, by the last character, so that few are tried; the capture is
---- the name of what was copied.
+--- Names of copies: pattern of the last character (so that few are tried), and pattern that captures the original name.
 local COPIES = {
   { '~', '^%.(.+)%.un~$' },
   { '~', '^(.+)%.~%d+~$' },
@@ -158,35 +157,35 @@ local COPIES = {
   { 'y', '^(.+) copy$' },
   { '%)', '^(.+) %([^()]*%)$' },
 }
---- Copies of copies that are seen through.
+--- Maximum number of nested copies.
 local MAX_COPIES = 4
 
 ---@param name string
----@return string? name of what it is a copy of
+---@return string? original name of the copied file
 local function original(name)
   local last = name:sub(-1)
-  for _, form in ipairs(COPIES) do
-    local found = last:find(form[1]) and name:match(form[2])
+  for _, copy in ipairs(COPIES) do
+    local found = last:find(copy[1]) and name:match(copy[2])
     if found then
       return found
     end
   end
 end
 
---- Might a file below a folder be sensitive because of what the folder is called?
----@param folder string absolute
+--- Returns whether a file in a directory could be sensitive because of the directory's name.
+---@param directory string absolute
 ---@return boolean
-function M.depends_on_name(folder)
-  local sorted, name = compiled(), '/' .. (folder:match('^.*/(.*)$') or folder):lower()
+function M.depends_on_name(directory)
+  local sorted, name = compiled(), '/' .. (directory:match('^.*/(.*)$') or directory):lower()
   for _, tail in ipairs(sorted.tails) do
-    if tail.folder == name then
+    if tail.parent == name then
       return true
     end
   end
   return #sorted.path_globs > 0
 end
 
---- Is its text off limits?
+--- Returns whether a path is sensitive by its name.
 ---@param path string
 ---@return boolean
 function M.matches(path)
@@ -194,12 +193,12 @@ function M.matches(path)
   if path:sub(1, 1) ~= '/' then
     path = '/' .. path
   end
-  local folder, name = path:match('^(.*)/([^/]*)$')
+  local directory, name = path:match('^(.*)/([^/]*)$')
   for _ = 0, MAX_COPIES do
-    if is_matched(folder .. '/' .. name, name) then
+    if is_matched(directory .. '/' .. name, name) then
       return true
     end
-    -- Backups, swap and undo files that are kept in one folder have the whole path as their name.
+    -- Backup, swap and undo files in a common directory have the whole path as their name.
     local whole = name:find('%', 1, true) and name:gsub('%%', '/')
     if whole and is_matched('/' .. whole, whole:match('^.*/(.*)$')) then
       return true
@@ -213,7 +212,7 @@ function M.matches(path)
   return false
 end
 
---- Is its text off limits, by its name, or as a part of a repository that has another name than `.git`?
+--- Returns whether a path is sensitive by its name or as part of a git repository with another name than `.git`.
 ---@param path string
 ---@return boolean
 function M.is_sensitive(path)

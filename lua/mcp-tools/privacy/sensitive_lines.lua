@@ -1,4 +1,4 @@
---- Lines of sensitive buffers, also of those that are gone: messages and lists quote them for as long as they live.
+--- Remembers lines of sensitive buffers, also of deleted ones, since messages and lists may quote them later.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local trim = require('mcp-tools.util.trim')
@@ -7,28 +7,28 @@ local api = vim.api
 
 local M = {}
 
---- Shorter ones are words that stand anywhere.
+--- Minimum length; shorter lines are common words.
 local MIN = 6
---- What follows in the same line is left out, too.
+--- Maximum length; the rest of a longer line is redacted too.
 local MAX = 200
---- Bytes of a line that are looked through in one go.
+--- Number of bytes of a line searched between two pauses.
 local STRETCH = 64 * 1024
---- Lines of each buffer that are looked for, and pieces that are remembered; the oldest give way.
+--- Maximum number of lines per buffer, and of pieces in all; the oldest are dropped first.
 local MAX_LINES, MAX_PIECES = 500, 50000
 
----@class mcp-tools.GuardedStart pieces that begin with the same bytes
+---@class mcp-tools.SensitiveStart pieces with the same first bytes
 ---@field pieces table<string, true>
 ---@field lengths integer[] longest first
 
----@type table<string, mcp-tools.GuardedStart> by their first bytes
+---@type table<string, mcp-tools.SensitiveStart> by their first bytes
 local starts = {}
---- How many of them begin with the same three bytes, by those as one number: no string is made for most places.
+--- Number of starts by their first three bytes as one number, so that most positions need no string.
 ---@type table<integer, integer>
 local heads = {}
 ---@type string[]
 local order, oldest = {}, 1
----@type table<integer, integer> buffer → changedtick when its lines were taken
-local taken = {}
+---@type table<integer, integer> buffer → changedtick when its lines were learned
+local learned = {}
 
 ---@param text string
 ---@param at integer
@@ -97,7 +97,7 @@ local function is_sensitive(bufnr)
   return buffer_kind.is_marked(bufnr) or buffer_kind.is_sensitive_name(name, kind)
 end
 
---- Lines that are to be left out from now on: of a buffer, or of a file that a program may print.
+--- Adds lines to redact: of a buffer or of a file that a command may print.
 ---@param lines string[]
 function M.learn(lines)
   for i = 1, math.min(#lines, MAX_LINES) do
@@ -106,55 +106,55 @@ function M.learn(lines)
   end
 end
 
---- Takes the lines of a buffer, if it is a sensitive one and they are new.
+--- Learns the lines of a buffer if it is sensitive and has changed.
 ---@param bufnr integer
-local function take(bufnr)
+local function learn_buffer(bufnr)
   if not api.nvim_buf_is_loaded(bufnr) then
     return
   end
   local tick = api.nvim_buf_get_changedtick(bufnr)
-  if taken[bufnr] == tick or not is_sensitive(bufnr) then
+  if learned[bufnr] == tick or not is_sensitive(bufnr) then
     return
   end
-  taken[bufnr] = tick
+  learned[bufnr] = tick
   M.learn(api.nvim_buf_get_lines(bufnr, 0, MAX_LINES, false))
 end
 
 local watching = false
 
---- From now on lines are known before their buffer goes.
+--- Starts to learn lines before their buffer is deleted.
 function M.watch()
   if watching then
     return
   end
   watching = true
   api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost', 'BufUnload' }, {
-    group = api.nvim_create_augroup('mcp-tools.guarded', {}),
-    desc = 'mcp-tools: lines of sensitive buffers are known when their buffer is gone',
+    group = api.nvim_create_augroup('mcp-tools.sensitive_lines', {}),
+    desc = 'mcp-tools: remember the lines of sensitive buffers',
     callback = function(args)
       if vim.v.exiting == vim.NIL then
-        take(args.buf)
+        learn_buffer(args.buf)
       end
       if args.event == 'BufUnload' then
-        taken[args.buf] = nil
+        learned[args.buf] = nil
       end
     end,
   })
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    take(bufnr)
+    learn_buffer(bufnr)
   end
 end
 
---- Takes the lines of all sensitive buffers as they are now.
+--- Learns the current lines of all sensitive buffers.
 ---@param pause fun() called between pieces of work
 function M.refresh(pause)
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    take(bufnr)
+    learn_buffer(bufnr)
     pause()
   end
 end
 
---- The piece that stands at a place of a line.
+--- Returns the length of the piece at a position of a line.
 ---@param line string
 ---@param at integer
 ---@return integer? length
@@ -167,7 +167,7 @@ local function piece_at(line, at)
   end
 end
 
---- A line of text without those lines.
+--- Redacts the sensitive pieces in a line.
 ---@param line string
 ---@param mark string
 ---@param pause? fun() called between pieces of work

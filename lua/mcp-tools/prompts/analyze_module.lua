@@ -8,7 +8,7 @@ local nodes = require('mcp-tools.editor.symbol.nodes')
 local symbol = require('mcp-tools.editor.symbol')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Names of the outline that are shown.
+--- Maximum number of names in the outline.
 local MAX = 100
 
 return {

@@ -1,4 +1,4 @@
---- Prompt: debug the stopped program. nvim-dap is only looked at, and only when something else has loaded it.
+--- Prompt: debug the stopped program. Uses nvim-dap only if it is already loaded.
 
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
@@ -7,12 +7,12 @@ local stop = require('mcp-tools.editor.dap.stop')
 local utf8 = require('mcp-tools.util.utf8')
 local variables = require('mcp-tools.editor.dap.variables')
 
---- An adapter that takes longer is not asked further.
+--- Timeout of requests to the debug adapter.
 local TIMEOUT_MS = 3000
 local FRAMES, VARIABLES, MAX_VALUE = 20, 40, 200
 local AROUND = 5
 
---- Locals of a frame, a line each.
+--- Returns the local variables of a frame, one per line.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param frame table
@@ -20,7 +20,7 @@ local AROUND = 5
 local function locals(ctx, entry, frame)
   local list, err = variables.locals(ctx, entry, frame.id, TIMEOUT_MS)
   if not list then
-    return 'not to be had: ' .. err.message
+    return 'unavailable: ' .. err.message
   end
   local lines = {}
   redacted.refresh(ctx)
@@ -35,9 +35,8 @@ local function locals(ctx, entry, frame)
   return table.concat(lines, '\n')
 end
 
---- Why there is nothing to look at, and what to do.
----@return table? session a stopped one
----@return string? missing
+---@return table? session stopped session
+---@return string? missing what is missing, and what to do
 local function stopped_session()
   local session = nvim_dap.focused()
   if not nvim_dap.loaded() then
@@ -47,15 +46,15 @@ local function stopped_session()
   elseif not session then
     return nil, 'nvim-dap has no session. Set a breakpoint (:DapToggleBreakpoint) and start the program (:DapContinue).'
   elseif not session.stopped_thread_id then
-    return nil, 'the program runs and is not stopped. Set a breakpoint where it comes by, or pause it (:DapPause).'
+    return nil, 'the program is running. Set a breakpoint that it reaches, or pause it (:DapPause).'
   end
   return session
 end
 
---- The stopped program as text. In a coroutine.
+--- Describes the stopped program. Must run in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@return string? text
----@return string? missing what there should be
+---@return string? missing what is missing, and what to do
 local function describe(ctx)
   local session, missing = stopped_session()
   if not session then
@@ -65,7 +64,7 @@ local function describe(ctx)
   local frames, err = stop.stack(ctx, entry, session.stopped_thread_id, FRAMES, TIMEOUT_MS)
   local frame = session.current_frame or frames and frames[1]
   if not frames or not frame then
-    return nil, 'the debug adapter gives no stack: ' .. (not frames and err.message or 'it is empty')
+    return nil, 'the debug adapter returned no stack: ' .. (not frames and err.message or 'it is empty')
   end
   local lines = {}
   for i, item in ipairs(frames) do
@@ -94,7 +93,7 @@ return {
   run = function(ctx, args)
     local text, missing = describe(ctx)
     if not text then
-      -- Not an error: a prompt that says what to do helps more than a client's red line.
+      -- Not an error: a prompt can tell the user what to do.
       return ('I want to debug my program, but there is nothing to look at: %s\n\nHelp me to get there.'):format(
         missing
       )

@@ -4,7 +4,7 @@ local selection = require('mcp-tools.editor.user.selection')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Lines around the selection that are shown as well.
+--- Lines of context around the selection.
 local AROUND = 10
 local MAX_TEXT = 64 * 1024
 
@@ -19,7 +19,7 @@ return {
       return ctx:fail('not_found', 'nothing is selected in the current file; select something and try again')
     elseif not found.text then
       local what = found.withheld == 'too large' and 'it' or 'its file'
-      return ctx:fail('not_found', ('the selection is not given: %s is %s'):format(what, found.withheld))
+      return ctx:fail('not_found', ('the selection is withheld: %s is %s'):format(what, found.withheld))
     end
     local cut = #found.text > MAX_TEXT
     local around = not cut and excerpt.numbered_of(found.bufnr, found.start_line - AROUND, found.end_line + AROUND)

@@ -14,7 +14,7 @@ return {
     end
     ctx(
       'Fix these diagnostics of my editor. Begin with those that cause others, change no more than is needed, and do'
-        .. ' not silence a warning in place of mending what it warns of. Files may have unsaved changes: read them'
+        .. ' not silence a warning instead of fixing its cause. Files may have unsaved changes: read them'
         .. ' through the editor. Afterwards look at nvim://diagnostics to see that they are gone.\n\n'
         .. text
     )

@@ -53,7 +53,7 @@ return {
     local text = table.concat({
       'This is the state of my project. Sum up where the work stands, what is half done, and what you would do next.',
       'Project: ' .. ctx.root,
-      status and 'git status:\n' .. excerpt.fenced(trim(status)) or 'git status is not to be had: ' .. fault,
+      status and 'git status:\n' .. excerpt.fenced(trim(status)) or 'git status failed: ' .. fault,
       'Open files:\n' .. open_files(ctx.root),
       'Diagnostics: ' .. problems(ctx.root),
       'Language servers: ' .. servers(),

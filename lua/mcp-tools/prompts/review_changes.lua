@@ -8,7 +8,7 @@ local trim = require('mcp-tools.util.trim')
 local buffers = require('mcp-tools.editor.buffer')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Names of a list that are shown.
+--- Maximum number of names in a list.
 local MAX_NAMES = 50
 
 ---@param lines string[]
@@ -38,7 +38,7 @@ return {
   run = function(ctx, args)
     local base = args.base or 'HEAD'
     if not git_changes.is_revision(base) then
-      return ctx:fail('validation_error', ('base: %s is not the name of a revision'):format(base))
+      return ctx:fail('validation_error', ('base: invalid revision %s'):format(base))
     end
     local place, why = access.place(args.path, ctx.root)
     if not place then
@@ -46,7 +46,7 @@ return {
     end
     local changes, fault = git_changes.changes(ctx, base, args.path and place)
     if not changes then
-      return ctx:fail('tool_error', 'the changes cannot be read: ' .. fault)
+      return ctx:fail('tool_error', 'cannot read the changes: ' .. fault)
     end
     local about = {}
     add(about, 'Not tracked by git, and not in the diff', changes.untracked)

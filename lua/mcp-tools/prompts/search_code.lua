@@ -9,14 +9,14 @@ local search = require('mcp-tools.editor.search')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Lines that are shown; where there are more, another word finds better.
+--- Maximum number of lines.
 local MAX = 100
 local MAX_QUERY = 1000
 
---- Lines with a match, each once.
+--- Returns the lines with a match, each once.
 ---@param found mcp-tools.search.Found
----@return string[] at most MAX
----@return boolean more
+---@return string[] lines
+---@return boolean more there are more than the maximum
 local function lines_of(found)
   local lines = {}
   for _, file in ipairs(found.files) do

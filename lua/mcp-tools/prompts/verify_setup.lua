@@ -30,10 +30,7 @@ return {
       table.insert(lines, status.note)
     end
     for _, failure in ipairs(report.failures) do
-      table.insert(
-        lines,
-        ('Could not be loaded: %s: %s'):format(failure.source, tostring(failure.error):match('[^\n]*'))
-      )
+      table.insert(lines, ('Failed to load: %s: %s'):format(failure.source, tostring(failure.error):match('[^\n]*')))
     end
     local text = 'Check that you can work with my editor. This is how it looks from the inside:\n\n'
       .. table.concat(lines, '\n')

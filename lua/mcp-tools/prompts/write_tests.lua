@@ -10,14 +10,14 @@ local nodes = require('mcp-tools.editor.symbol.nodes')
 local symbol = require('mcp-tools.editor.symbol')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Lines of the symbol that are shown when nothing tells where it ends.
+--- Maximum number of lines of a symbol whose end is unknown.
 local LINES = 60
---- And when something does; the resource has more.
+--- Maximum number of lines of other symbols.
 local MAX_LINES = 400
---- Symbols of a file that completion looks at.
+--- Maximum number of symbols that completion reads.
 local MAX_NAMES = 500
 
---- The first line that has a word, for what is no symbol.
+--- Returns the first line that contains a word, for names that are not symbols.
 ---@param lines string[]
 ---@param word string
 ---@return integer?
@@ -54,7 +54,7 @@ local function complete_symbol(ctx, prefix, arguments)
       return looked_at == MAX_NAMES
     end)
     ctx(values)
-  end, { within = symbol.PERSON_MS }))
+  end, { within = symbol.INTERACTIVE_MS }))
 end
 
 return {

@@ -1,9 +1,9 @@
---- One module of tools written in Python: what is known of it, and what of that it offers.
+--- One module of Python tools: its definitions, and which of them are registered.
 
 local Registrations = require('mcp-tools.registry.registrations')
 local cache = require('mcp-tools.python_worker.cache')
 local command = require('mcp-tools.python_worker.command')
-local host = require('mcp-tools.python_worker.worker')
+local worker = require('mcp-tools.python_worker.worker')
 local log = require('mcp-tools.log')
 
 local M = {}
@@ -11,22 +11,22 @@ local M = {}
 ---@class mcp-tools.python_worker.Module
 ---@field source mcp-tools.python_worker.Source
 ---@field known mcp-tools.python_worker.Known?
----@field from_disk boolean what is known was read in an earlier life of the editor
----@field failed boolean it could not be read the last time; its tools are those of before
----@field offered boolean the registry has what is known
+---@field from_disk boolean `known` was read by an earlier Neovim process
+---@field failed boolean the last attempt to read it failed; its tools are from before
+---@field registered boolean the registry has the tools of `known`
 ---@field tools mcp-tools.Registrations
----@field refused string[] definitions that the registry did not take in
+---@field refused string[] why the registry refused some definitions
 local Module = {}
 Module.__index = Module
 
----@param known? mcp-tools.python_worker.Known from an earlier life of the editor
+---@param known? mcp-tools.python_worker.Known from the cache
 ---@return mcp-tools.python_worker.Module
 function M.new(known)
   return setmetatable({
     known = known,
     from_disk = known ~= nil,
     failed = false,
-    offered = false,
+    registered = false,
     tools = Registrations.new('tools', command.project),
     refused = {},
   }, Module)
@@ -36,22 +36,22 @@ end
 ---@param name string
 ---@return fun(ctx: mcp-tools.Ctx, args: table)
 local function handler(source, name)
-  local place = { path = source.path, module = source.module, sha256 = source.sha256 }
-  local tool = { key = source.key, name = name, source = place }
+  local location = { path = source.path, module = source.module, sha256 = source.sha256 }
+  local tool = { key = source.key, name = name, source = location }
   return function(ctx, args)
-    -- An empty table says by the schema which of the two it is.
-    host.call(ctx, tool, ctx.call.definition.check:shape(args))
+    -- The schema decides whether an empty table is an object or a list.
+    worker.call(ctx, tool, ctx.call.definition.check:shape(args))
   end
 end
 
---- Makes the registry hold what is known.
+--- Registers the known tools.
 ---@param registry mcp-tools.Registry
-function Module:offer(registry)
+function Module:register(registry)
   local source = self.source
   local list = vim.tbl_map(function(def)
     return vim.tbl_extend('error', def, { execute = handler(source, def.name) })
   end, self.known.tools)
-  self.offered = true
+  self.registered = true
   self.refused = self.tools:replace(registry, list, function()
     return { origin = 'python', name = source.group, file = self.known.path, found_in = source.found_in }
   end)
@@ -60,37 +60,37 @@ function Module:offer(registry)
   end
 end
 
---- Takes its tools out.
+--- Unregisters the tools.
 ---@param registry mcp-tools.Registry
-function Module:withdraw(registry)
-  self.offered = false
+function Module:unregister(registry)
+  self.registered = false
   self.tools:keep(registry)
 end
 
---- It lies there, as far as the person lets it be read: what is known is offered while its file is what it was.
+--- Handles that the module was found. Its known tools are registered if its file has not changed.
 ---@param registry mcp-tools.Registry
 ---@param source mcp-tools.python_worker.Source
----@param ttl number seconds that what is known counts
----@return boolean unread it has to be read
+---@param ttl number seconds for which the cache is valid
+---@return boolean unread whether the module must be read
 function Module:found(registry, source, ttl)
   self.source = source
   if source.fault then
-    self:withdraw(registry)
+    self:unregister(registry)
     return false
   end
   local fits, fresh = cache.judge(self.known, self.from_disk, ttl)
-  if fits and not self.offered then
-    self:offer(registry)
+  if fits and not self.registered then
+    self:register(registry)
   end
   self.from_disk = false
   return not fresh
 end
 
---- It was read. What it gave before stays while it cannot be.
+--- Handles the result of reading the module. After a failure the earlier tools stay.
 ---@param registry mcp-tools.Registry
 ---@param result mcp-tools.python_worker.Scanned
----@return boolean written the file is not the one that was read before, if any was
----@return boolean changed one was
+---@return boolean written whether the file is new or has changed
+---@return boolean changed whether it has changed
 function Module:read(registry, result)
   local before, path = self.known, result.path or self.source.path
   self.failed = result.path == nil
@@ -98,26 +98,26 @@ function Module:read(registry, result)
     path = path,
     stamp = cache.stamp(path),
     at = os.time(),
-    tools = self.failed and self.offered and before.tools or result.tools,
+    tools = self.failed and self.registered and before.tools or result.tools,
     faults = result.faults,
     ms = result.ms,
   }
   local written = not before or before.stamp ~= self.known.stamp
-  -- What is offered anew has every client list all tools again.
+  -- After a new registration every client lists all tools again.
   local is_same = not written and #self.refused == 0 and vim.deep_equal(before.tools, self.known.tools)
-  if not (self.offered and (self.failed or is_same)) then
-    self:offer(registry)
+  if not (self.registered and (self.failed or is_same)) then
+    self:register(registry)
   end
   return written, written and before ~= nil
 end
 
---- What the next life of the editor may know: not what was there before it failed.
+--- Returns what the cache stores: without tools from before a failure.
 ---@return mcp-tools.python_worker.Known?
-function Module:lasting()
+function Module:to_cache()
   return self.failed and vim.tbl_extend('force', self.known, { tools = {} }) or self.known
 end
 
---- What is wrong with it.
+--- Returns the module's errors.
 ---@return string[]
 function Module:faults()
   local faults = self.source.fault and { self.source.fault } or self.known and self.known.faults or {}

@@ -1,4 +1,4 @@
---- Where modules with tools are.
+--- Finds the Python modules with tools.
 
 local cache = require('mcp-tools.python_worker.cache')
 local command = require('mcp-tools.python_worker.command')
@@ -11,20 +11,20 @@ local uv = vim.uv
 
 local M = {}
 
-local FOLDER = 'mcp_tools'
+local DIRECTORY = 'mcp_tools'
 
 ---@class mcp-tools.python_worker.Source
 ---@field key string the path, or `module:<name>`
 ---@field group string
 ---@field path string?
 ---@field module string?
----@field found_in string? the path before links were followed
+---@field found_in string? path with unresolved links
 ---@field in_project boolean?
----@field sha256 string? that a file of the project must have
----@field fault string? why it is not to be read
+---@field sha256 string? that the project's file must have
+---@field fault string? why it must not be read
 
 ---@param path string resolved
----@param found_in string as it was found
+---@param found_in string path with unresolved links
 ---@param root string resolved
 ---@return mcp-tools.python_worker.Source
 local function file_source(path, found_in, root)
@@ -36,23 +36,23 @@ local function file_source(path, found_in, root)
   return found
 end
 
---- Every place, in the order in which names are given away.
+--- Finds all modules; the first of two tools with the same name applies.
 ---@return mcp-tools.python_worker.Source[]
-function M.look()
+function M.find()
   local root, list, seen = command.project(), {}, {}
   for _, name in ipairs(config.get('python.modules')) do
-    local fault = not ('.' .. name):match('^[%w_.]+$') and 'this is no name of a module'
+    local fault = not ('.' .. name):match('^[%w_.]+$') and 'not a valid module name'
       or ('.' .. name):find('._', 1, true) and 'names that begin with an underscore are private'
       or nil
     table.insert(list, { key = 'module:' .. name, module = name, group = name, fault = fault })
   end
-  for _, name in ipairs(runtimepath.files(FOLDER, '^[^_.].*%.py$')) do
+  for _, name in ipairs(runtimepath.files(DIRECTORY, '^[^_.].*%.py$')) do
     local path = uv.fs_realpath(name)
     if path and cache.stamp(path) then
       table.insert(list, file_source(path, name, root))
     end
   end
-  -- Found twice, it counts as the person's when one of the places is theirs: a project cannot take it from them.
+  -- If one of two paths is not in the project, the file is the user's: a project cannot change that by a link.
   for _, each in ipairs(list) do
     local other = seen[each.key]
     if not other or other.in_project and not each.in_project then

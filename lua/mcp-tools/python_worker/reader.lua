@@ -1,4 +1,4 @@
---- Modules read by a process that lives no longer than that.
+--- Reads the definitions of Python tools, in a process of its own.
 
 local process = require('mcp-tools.editor.process')
 local log = require('mcp-tools.log')
@@ -8,7 +8,7 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
---- ms for one process. Importing a large library from a cold disk takes seconds.
+--- In ms, for one process; to import a large library from a cold disk takes seconds.
 M.TIMEOUT = 20000
 local MAX_OUTPUT = 8 * 1024 * 1024
 
@@ -18,25 +18,27 @@ local MAX_OUTPUT = 8 * 1024 * 1024
 ---@field faults string[]
 ---@field ms integer?
 
+--- Handles a line of the process.
 ---@param line string
 ---@param results table<string, mcp-tools.python_worker.Scanned>
----@return string? begun
-local function take(line, results)
-  local ok, said = pcall(vim.json.decode, line)
-  if not ok or type(said) ~= 'table' then
+---@return string? begun key of the module that it begins to read
+local function parse(line, results)
+  local ok, report = pcall(vim.json.decode, line)
+  if not ok or type(report) ~= 'table' then
     return nil
-  elseif said.begin then
-    return said.begin
+  elseif report.begin then
+    return report.begin
   end
-  local faults = said.faults or {}
-  if said.error then
-    log.error('%s: %s', said.key, said.trace or said.error)
-    faults = { said.error }
+  local faults = report.faults or {}
+  if report.error then
+    log.error('%s: %s', report.key, report.trace or report.error)
+    faults = { report.error }
   end
-  local path = type(said.path) == 'string' and said.path or nil
-  results[said.key] = { path = path, tools = said.tools, faults = faults, ms = said.ms }
+  local path = type(report.path) == 'string' and report.path or nil
+  results[report.key] = { path = path, tools = report.tools, faults = faults, ms = report.ms }
 end
 
+--- Reads modules, with a further process for those that are left after a crash.
 ---@param python string
 ---@param sources table[]
 ---@param results table<string, mcp-tools.python_worker.Scanned>
@@ -54,19 +56,19 @@ local function run(python, sources, results, done)
   process.run(command.scan_command(python, sources), opts, function(ended)
     local begun
     for line in ended.stdout:gmatch('[^\n]+') do
-      begun = take(line, results) or begun
+      begun = parse(line, results) or begun
     end
     if not begun then
-      local said = strings.last_line(trim(ended.stderr))
+      local message = strings.last_line(trim(ended.stderr))
       return done(
-        ('%s cannot read modules: %s'):format(python, said ~= '' and said or ended.fault or 'it said nothing')
+        ("'%s' cannot read modules: %s"):format(python, message ~= '' and message or ended.fault or 'no output')
       )
     end
     local left = {}
     for _, source in ipairs(sources) do
       if not results[source.key] and source.key == begun then
-        -- The one that it was at, so that each run gets rid of one at least.
-        local why = ended.fault or 'the process that read it ended'
+        -- The module at which the process ended: so each run finishes at least one.
+        local why = ended.fault or 'the process ended'
         results[source.key] = { tools = {}, faults = { 'importing it failed: ' .. why:gsub('^.-python%S* ', 'it ') } }
         log.error('%s: %s', source.key, ended.stderr ~= '' and ended.stderr or why)
       elseif not results[source.key] then
@@ -79,7 +81,7 @@ end
 
 --- Reads modules.
 ---@param sources { key: string, path: string?, module: string?, sha256: string? }[]
----@param cb fun(results: table<string, mcp-tools.python_worker.Scanned>?, fault: string?) on the main loop, or at once
+---@param cb fun(results: table<string, mcp-tools.python_worker.Scanned>?, fault: string?) may be called at once
 function M.read(sources, cb)
   command.resolve(function(python, fault)
     if not python then

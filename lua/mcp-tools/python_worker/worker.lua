@@ -1,4 +1,4 @@
---- The host of tools written in Python: started with the first call, replaced when it must be.
+--- Runs Python tools in a worker process, which starts with the first call and is replaced when necessary.
 
 local Process = require('mcp-tools.python_worker.process')
 local errors = require('mcp-tools.errors')
@@ -11,14 +11,14 @@ local uv = vim.uv
 
 local M = {}
 
---- A process that lived for so long before it crashed is no sign that the next will crash, too. ns
-local STEADY = 60 * 1e9
---- ms before the process is started again, after so many crashes in a row.
+--- Lifetime in ns after which a crash does not count as a repeated one.
+local STABLE = 60 * 1e9
+--- Delay in ms before the next start, by the number of crashes in a row.
 local BACK_OFF = { 0, 1000, 2000, 4000, 8000, 16000, 30000 }
 
 ---@type mcp-tools.python_worker.Process?
 local current
----@type table<mcp-tools.python_worker.Process, true> all that are not gone
+---@type table<mcp-tools.python_worker.Process, true> all processes that have not ended
 local alive = {}
 local crashes, not_before, last_error = 0, 0, nil
 local watching = false
@@ -34,16 +34,16 @@ local events = {
   end,
   failed = function(process, why, crashed)
     last_error = why
-    log.warn('the Python host: %s', why)
+    log.warn('the Python worker: %s', why)
     if crashed then
       local now = uv.hrtime()
-      crashes = now - process.started_at > STEADY and 1 or crashes + 1
+      crashes = now - process.started_at > STABLE and 1 or crashes + 1
       not_before = now + BACK_OFF[math.min(crashes, #BACK_OFF)] * 1e6
     end
   end,
 }
 
---- Ends every process. Their calls end now.
+--- Ends all processes and their calls.
 ---@param why string
 local function end_all(why)
   for _, process in ipairs(vim.tbl_keys(alive)) do
@@ -54,14 +54,14 @@ local function end_all(why)
   end
 end
 
-if global_state.python_host then
-  global_state.python_host()
+if global_state.python_worker then
+  global_state.python_worker()
 end
-global_state.python_host = function()
-  end_all('the plugin was loaded again')
+global_state.python_worker = function()
+  end_all('the plugin was reloaded')
 end
 
-local function watch_leave()
+local function watch_exit()
   if watching then
     return
   end
@@ -69,7 +69,7 @@ local function watch_leave()
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.python_worker', {}),
     callback = function()
-      end_all('the editor ended')
+      end_all('the editor exits')
     end,
   })
 end
@@ -78,10 +78,10 @@ end
 local function start()
   local process = Process.new(events)
   current, alive[process] = process, true
-  watch_leave()
+  watch_exit()
   command.resolve(function(python, fault)
     if process.state ~= 'finding' then
-      return -- ended meanwhile
+      return -- ended since
     elseif python then
       process:spawn(python)
     else
@@ -91,59 +91,59 @@ local function start()
   return process
 end
 
---- Runs a tool. The call ends with its result, an error, or by itself.
+--- Runs a tool. The call ends with the tool's result, an error, or a cancellation.
 ---@param ctx mcp-tools.Ctx
 ---@param tool { key: string, name: string, source: table }
 ---@param args table
 function M.call(ctx, tool, args)
   local wait = not_before - uv.hrtime()
   if not current and wait > 0 then
-    local text = 'the Python host has crashed %d times in a row (%s); it is started again in %.0f s at the earliest'
+    local text = 'the Python worker has crashed %d times in a row (%s); the next start is possible in %.0f s'
     return ctx(nil, errors.new('busy', text:format(crashes, last_error, math.ceil(wait / 1e9))))
   end
   local process = current or start()
   if process.state == 'gone' then
-    return ctx(nil, errors.new('execution_error', 'the Python host cannot be started: ' .. last_error))
+    return ctx(nil, errors.new('execution_error', 'the Python worker cannot be started: ' .. last_error))
   end
   remote.call(process, ctx, tool, args, ctx.call.max_result)
 end
 
---- The process is there (it says so itself).
+--- Handles the process's report that it is ready.
 ---@param channel integer
 ---@param info { pid: integer, python: string, pynvim: string }
 function M.ready(channel, info)
   for process in pairs(alive) do
     if process.job == channel then
-      process:arrived(info)
+      process:on_ready(info)
     end
   end
 end
 
---- From now on calls go to a new process; those that run stay where they are.
+--- Sends new calls to a new process; running calls stay in theirs.
 function M.renew()
   if current then
     current:retire()
   end
 end
 
---- The person wants a new process: what runs ends, and what crashes are known of is forgotten.
+--- Ends all processes and forgets earlier crashes, on request of the user.
 function M.restart()
   crashes, not_before, last_error = 0, 0, nil
-  end_all('the Python host was restarted')
+  end_all('the Python worker was restarted')
 end
 
----@class mcp-tools.python_worker.HostStatus
+---@class mcp-tools.python_worker.WorkerStatus
 ---@field state 'none'|'finding'|'starting'|'ready'
 ---@field pid integer?
 ---@field python string?
 ---@field pynvim string?
----@field start_ms number? from the first call until it was there
+---@field start_ms number? from the first call until the process was ready
 ---@field calls integer
 ---@field crashes integer in a row
 ---@field last_error string?
 
---- What health shows.
----@return mcp-tools.python_worker.HostStatus
+--- Returns the state for health.
+---@return mcp-tools.python_worker.WorkerStatus
 function M.status()
   local info = current and current.info or {}
   return {

@@ -1,38 +1,38 @@
---- Kinds: what can be offered to a client (tools, resources, templates, prompts), a row each.
+--- The kinds of definitions: tools, resources, resource templates, prompts.
 ---
---- A kind that has a row is registered, switched, listed to clients and to people, and counted. Its bundled files, if
---- any, lie in the folder of its option.
+--- All kinds with a row here can be registered, switched on or off, and listed. Bundled files of a kind are in the
+--- directory named like its option.
 
 local M = {}
 
 ---@alias mcp-tools.Kind
 ---| 'tools'      # by name
 ---| 'resources'  # by URI
----| 'templates'  # resources with variables in their URI, by the template's text
+---| 'templates'  # resources with variables in their URI, by URI template
 ---| 'prompts'    # by name
 
---- The options that say what is offered; several kinds may share one.
+--- The options that switch definitions on or off; several kinds may share one.
 ---@alias mcp-tools.OfferKind 'tools'|'resources'|'prompts'
 
 ---@class mcp-tools.KindRow
 ---@field kind mcp-tools.Kind
 ---@field option mcp-tools.OfferKind the option that switches it
----@field key string the field of a definition that it is known by; of kinds that share an option it tells them apart
----@field what string one of it, in messages
----@field heading string all of them, in lists
----@field label string how what was refused is named, by its key
----@field definition string the module that takes definitions in (`normalise`) and shows them to clients (`published`)
----@field grouped boolean? its things have groups, by which they are switched, too
----@field alike? fun(key: string): string keys that are the same in this form cannot stand side by side
+---@field key string the field with the key of a definition; differs between kinds that share an option
+---@field what string singular, in messages
+---@field heading string plural, in lists
+---@field label string format of the key in `Registry.refused`
+---@field definition string the module that checks definitions (`normalise`) and converts them for clients (`published`)
+---@field grouped boolean? definitions have groups, which can be switched on or off
+---@field alike? fun(key: string): string two keys with the same result cannot be registered together
 
---- The form of a name in which clients can no longer tell two apart.
+--- Replaces the characters that some clients replace in names.
 ---@param name string
 ---@return string
 local function folded(name)
   return (name:gsub('[.%-/]', '_'))
 end
 
----@type mcp-tools.KindRow[] in the order in which people see them
+---@type mcp-tools.KindRow[] in the order in which they are shown
 M.rows = {
   {
     kind = 'tools',
@@ -74,7 +74,7 @@ M.rows = {
   },
 }
 
---- The row of a kind.
+--- Returns the row of a kind.
 ---@param kind mcp-tools.Kind
 ---@return mcp-tools.KindRow
 function M.row(kind)
@@ -83,10 +83,10 @@ function M.row(kind)
       return row
     end
   end
-  error(("there is no kind '%s'"):format(tostring(kind)), 2)
+  error(("unknown kind '%s'"):format(tostring(kind)), 2)
 end
 
---- The rows that an option switches.
+--- Returns the rows of an option.
 ---@param option mcp-tools.OfferKind
 ---@return mcp-tools.KindRow[]
 function M.of_option(option)
@@ -95,7 +95,7 @@ function M.of_option(option)
   end, M.rows)
 end
 
---- The options, in the order of their kinds.
+--- Returns the options, in the order of their kinds.
 ---@return mcp-tools.OfferKind[]
 function M.options()
   local list = {}
@@ -107,11 +107,11 @@ function M.options()
   return list
 end
 
---- Which of the kinds that share an option a definition is of: a resource whose URI has variables is a template.
----@param kind mcp-tools.Kind any of them
+--- Returns the kind of a definition, of those that share an option: a resource with a `uri_template` is a template.
+---@param kind mcp-tools.Kind any of those kinds
 ---@param def any
 ---@return mcp-tools.KindRow row
----@return any key nil when the definition has none
+---@return any key nil if the definition has none
 function M.sort(kind, def)
   local first = M.row(kind)
   if type(def) ~= 'table' then

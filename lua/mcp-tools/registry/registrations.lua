@@ -1,5 +1,5 @@
---- Registrations of one place (a file, a module, a process, an option): what it has given to the registry, and gives no
---- longer.
+--- The definitions that one owner (a file, a module, a process, an option) has registered, so that they can be replaced
+--- and removed.
 
 local kinds = require('mcp-tools.registry.kinds')
 local source = require('mcp-tools.registry.source')
@@ -9,34 +9,34 @@ local M = {}
 ---@class mcp-tools.Registrations
 ---@field kind mcp-tools.Kind one of those that share an option
 ---@field root (fun(): string)?
----@field held table<string, table> key → what the registry made of it
----@field given table<string, table> key → the definition as it was given
----@field kept table<string, true>? the keys of the pieces of a list so far, while it comes in pieces
+---@field held table<string, table> key → normalized definition
+---@field given table<string, table> key → original definition
+---@field kept table<string, true>? keys so far, while a list arrives in pieces
 local Registrations = {}
 Registrations.__index = Registrations
 
---- Makes one for a place that has given nothing yet.
+--- Creates an empty owner.
 ---@param kind mcp-tools.Kind
----@param root? fun(): string the project, to say who has taken a name
+---@param root? fun(): string project root, for the message about a name that is taken
 ---@return mcp-tools.Registrations
 function M.new(kind, root)
   return setmetatable({ kind = kind, root = root, held = {}, given = {} }, Registrations)
 end
 
---- What somebody else has registered under the key of a definition.
+--- Returns the definition that another owner has registered under the same key.
 ---@param registry mcp-tools.Registry
 ---@param def any
----@return table? theirs
+---@return table? other
 function Registrations:taken_by(registry, def)
   local row, key = kinds.sort(self.kind, def)
-  local there = type(key) == 'string' and registry:known(row.kind, key) or nil
-  return there ~= self.held[key or false] and there or nil
+  local known = type(key) == 'string' and registry:known(row.kind, key) or nil
+  return known ~= self.held[key or false] and known or nil
 end
 
---- Takes out what the place gave before under a name that clients cannot tell from a new one: it was renamed.
+--- Removes the owner's definition under a name that clients cannot distinguish from the new one: it was renamed.
 ---@param registry mcp-tools.Registry
 ---@param def any
----@param kept table<string, true> keys that the place has still
+---@param kept table<string, true> keys that the owner still has
 function Registrations:drop_renamed(registry, def, kept)
   local row, key = kinds.sort(self.kind, def)
   local twin = type(key) == 'string' and registry:twin(row.kind, key) or nil
@@ -47,35 +47,35 @@ function Registrations:drop_renamed(registry, def, kept)
   end
 end
 
---- Gives a definition to the registry. One that it has given already is left as it is.
+--- Registers a definition, unless it is already registered.
 ---@param registry mcp-tools.Registry
 ---@param def any
 ---@param from mcp-tools.Source
----@return string? key when the place has something under it now: this, or what it gave before when this has a fault
+---@return string? key if the owner now has a definition under it: this, or an earlier one if this is invalid
 ---@return string? fault
 function Registrations:add(registry, def, from)
   local row, key = kinds.sort(self.kind, def)
-  local theirs = self:taken_by(registry, def)
-  if theirs then
+  local other = self:taken_by(registry, def)
+  if other then
     local text = "%s '%s': %s: it is taken by %s"
-    return nil, text:format(row.what, key, row.key, source.describe(theirs, self.root()))
+    return nil, text:format(row.what, key, row.key, source.describe(other, self.root()))
   end
-  local there = self.held[key or false]
-  if there and self.given[key] == def and registry:known(row.kind, key) then
+  local before = self.held[key or false]
+  if before and self.given[key] == def and registry:known(row.kind, key) then
     return key
   end
   local made, fault = registry:add(self.kind, def, from)
   if made then
     self.held[key], self.given[key] = made, def
   end
-  return (made or there) and key or nil, fault
+  return (made or before) and key or nil, fault
 end
 
---- Takes out what the place no longer has.
+--- Removes the owner's other definitions.
 ---@param registry mcp-tools.Registry
----@param kept? table<string, true> the keys that it still has; none when left out
+---@param kept? table<string, true> the keys that it still has (default: none)
 function Registrations:keep(registry, kept)
-  local rows = kinds.of_option(kinds.row(self.kind).option) -- of thousands of keys
+  local rows = kinds.of_option(kinds.row(self.kind).option) -- once, for thousands of keys
   for key, made in pairs(self.held) do
     if not (kept and kept[key]) then
       self.held[key], self.given[key] = nil, nil
@@ -88,21 +88,21 @@ function Registrations:keep(registry, kept)
   end
 end
 
----@class mcp-tools.Piece of a list that is too long to be taken in at a stretch
----@field first boolean? the list begins with it
----@field last boolean? and ends: what was there before and is in no piece, is there no longer
+---@class mcp-tools.Piece part of a list that is too long to register without a pause
+---@field first boolean? it begins the list
+---@field last boolean? it ends the list: earlier definitions that are in no piece are removed
 
---- Gives definitions in place of all that the place gave before. One that fails takes no other with it.
+--- Replaces all definitions of the owner. An invalid definition does not affect the others.
 ---@param registry mcp-tools.Registry
 ---@param list any[]
 ---@param source_of fun(): mcp-tools.Source
----@param piece? mcp-tools.Piece the whole list when left out
+---@param piece? mcp-tools.Piece (default: the whole list)
 ---@return string[] faults
 function Registrations:replace(registry, list, source_of, piece)
   piece = piece or { first = true, last = true }
   local kept, faults = not piece.first and self.kept or {}, {}
   for _, def in ipairs(list) do
-    -- A definition may be a table that throws when it is read, or one that never ends.
+    -- Reading a definition may throw, because of metatables.
     local ok, key, fault = xpcall(function()
       self:drop_renamed(registry, def, kept)
       return self:add(registry, def, source_of())
@@ -122,7 +122,7 @@ function Registrations:replace(registry, list, source_of, piece)
   return faults
 end
 
---- The keys that it holds, in order.
+--- Returns the keys of the owner's definitions, sorted.
 ---@return string[]
 function Registrations:keys()
   local list = vim.tbl_keys(self.held)

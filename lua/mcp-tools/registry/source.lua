@@ -1,8 +1,8 @@
---- Source of a definition: where it comes from, and whether what it says of itself counts.
+--- Source of a definition: where it comes from, and whether its annotations are trusted.
 
 local M = {}
 
---- Definitions of these were written or chosen by the person. Of any other (mounted servers) nothing is believed.
+--- Definitions of these origins were written or chosen by the user. Those of mounted servers were not.
 local OWN = { bundled = true, registered = true, python = true }
 
 ---@param path string?
@@ -11,7 +11,7 @@ local function real(path)
   return path and (vim.uv.fs_realpath(path) or path)
 end
 
---- The file of a definition, resolved once.
+--- Returns the resolved file of a definition; cached.
 ---@param definition mcp-tools.Definition
 ---@return string?
 local function file_of(definition)
@@ -29,48 +29,48 @@ local function below(path, root)
   return path == root or vim.startswith(path, root:sub(-1) == '/' and root or root .. '/')
 end
 
-local own_folders
+local user_dirs
 
---- Folders of the person's configuration and plugins. A project that contains them (a home folder) does not make what
---- lies in them part of the project; one inside of them does.
+--- Returns the directories of the user's configuration and plugins. Their files do not belong to a project that
+--- contains these directories, such as the home directory, but to a project inside of them.
 ---@return string[]
-local function folders()
-  if not own_folders then
-    own_folders = {}
+local function directories()
+  if not user_dirs then
+    user_dirs = {}
     for _, what in ipairs({ 'config', 'data' }) do
-      table.insert(own_folders, real(vim.fn.stdpath(what) --[[@as string]]))
+      table.insert(user_dirs, real(vim.fn.stdpath(what) --[[@as string]]))
     end
   end
-  return own_folders
+  return user_dirs
 end
 
---- As many links as the system follows.
+--- Maximum number of symlinks, as in Linux.
 local MAX_LINKS = 40
 
---- Where one comes by on the way to a file: its path before each link that is followed, and where it lies.
+--- Returns every path met while symlinks are resolved, and the final one.
 ---@param path string absolute
 ---@return string[]
-local function stations(path)
-  local list, links, place, rest = {}, 0, '', path
+local function resolution_steps(path)
+  local list, links, resolved, rest = {}, 0, '', path
   while rest ~= '' do
     local name, after = rest:match('^/*([^/]*)(.*)$')
-    local here = place .. '/' .. name
+    local here = resolved .. '/' .. name
     local target = links < MAX_LINKS and name ~= '' and vim.uv.fs_readlink(here)
     if target then
       links = links + 1
       table.insert(list, here .. after)
-      place = target:sub(1, 1) == '/' and '' or place
+      resolved = target:sub(1, 1) == '/' and '' or resolved
       rest = '/' .. target .. after
     else
       rest = after
       if name == '..' then
-        place = place:match('^(.*)/') or ''
+        resolved = resolved:match('^(.*)/') or ''
       elseif name ~= '' and name ~= '.' then
-        place = here
+        resolved = here
       end
     end
   end
-  table.insert(list, place)
+  table.insert(list, resolved)
   return list
 end
 
@@ -80,35 +80,35 @@ local function is_inside(path, root)
   if not below(path, root) then
     return false
   end
-  for _, folder in ipairs(folders()) do
-    if folder ~= root and below(folder, root) and below(path, folder) then
+  for _, dir in ipairs(directories()) do
+    if dir ~= root and below(dir, root) and below(path, dir) then
       return false
     end
   end
   return true
 end
 
---- Is a file the project's, and not the person's? It is when it lies there, and when a link there leads to it: what
---- that link leads to is chosen by whoever made the project.
----@param path string as it was found
+--- Returns whether a file belongs to the project instead of the user. It does if it is in the project, or if a symlink
+--- in the project leads to it, because the project chooses the target.
+---@param path string unresolved
 ---@param root string resolved
 ---@return boolean
 function M.lies_in(path, root)
   if path:match('^%a:[/\\]') then
     return is_inside(real(path), root)
   elseif path:sub(1, 1) ~= '/' then
-    return true -- nobody knows where it was
+    return true -- unknown location
   end
-  for _, station in ipairs(stations(path)) do
-    if is_inside(station, root) then
+  for _, step in ipairs(resolution_steps(path)) do
+    if is_inside(step, root) then
       return true
     end
   end
   return false
 end
 
---- Does its handler lie in the project, or the file in which it was found? Then its author is the project's, and not
---- the person.
+--- Returns whether the handler's file or the file with the definition belongs to the project. Then its author is not
+--- the user.
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
 ---@return boolean
@@ -125,14 +125,14 @@ function M.in_project(definition, root)
   return source.inside
 end
 
---- Does it belong to a mounted server, which runs it and describes it?
+--- Returns whether a definition belongs to a mounted server.
 ---@param definition { source: mcp-tools.Source? }
 ---@return boolean
 function M.is_mounted(definition)
   return definition.source ~= nil and definition.source.origin == 'mounted'
 end
 
---- Do its `needs_approval` and annotations count?
+--- Returns whether `needs_approval` and annotations may allow a call without a question.
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
 ---@return boolean
@@ -141,7 +141,7 @@ function M.is_believed(definition, root)
   return source == nil or OWN[source.origin] == true and not M.in_project(definition, root)
 end
 
---- Names the source, for the ledger: what is trusted from one place is not trusted from another.
+--- Returns the source's key in the ledger. Trust in a tool applies to one source only.
 ---@param definition mcp-tools.Definition
 ---@return string
 function M.key(definition)
@@ -156,7 +156,7 @@ function M.key(definition)
   return source.origin .. (source.name and ':' .. source.name or '')
 end
 
---- The group by which it is listed, switched and approved.
+--- Returns the group, by which a tool is listed, switched on or off, and approved.
 ---@param definition mcp-tools.Definition
 ---@return string
 function M.group(definition)
@@ -164,7 +164,7 @@ function M.group(definition)
   return source.group or source.name or source.origin or 'registered'
 end
 
---- The source for people.
+--- Describes the source for the user.
 ---@param definition mcp-tools.Definition
 ---@param root string
 ---@return string

@@ -1,11 +1,7 @@
---- The registry: everything that can be offered to a client, by kind and name.
+--- The registry: all definitions, by kind and name, and whether each is on.
 ---
---- Receives: definitions, from bundled files, other plugins and the person's configuration, all by `add`.
---- Sends: normalised definitions to the executor and the wire; "changed" to whoever listens.
---- Does not know about: calls, channels, policy, what is particular to a kind (registry/kinds.lua).
----
---- `new()` makes one of its own, as specs do; core.lua owns that of this editor. Requires inside functions are start-up
---- cost: most plugins register tools alone.
+--- core.lua owns the registry of this editor; specs create their own. Modules of a kind are required inside functions
+--- to keep start-up fast: most plugins register only tools.
 
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
@@ -14,31 +10,30 @@ local M = {}
 
 ---@class mcp-tools.Source where a definition comes from
 ---@field group string? of bundled tools
----@field file string? the file that holds its handler
----@field origin 'bundled'|'registered'|'python'|'mounted' what a definition of another says of itself does not count
----@field name string? of the mounted server, the module, or the file that a plugin ships
----@field found_in string? the file that was found to hold the definition
+---@field file string? the file of its handler
+---@field origin 'bundled'|'registered'|'python'|'mounted' annotations of `mounted` definitions are not trusted
+---@field name string? of the mounted server, the module, or the file of a plugin
+---@field found_in string? the file with the definition
 
 ---@class mcp-tools.Registry
 ---@field entries table<mcp-tools.Kind, table<string, table>>
----@field shelf table<mcp-tools.Kind, table<string, table>> registered, but switched off: nobody is offered it
+---@field disabled table<mcp-tools.Kind, table<string, table>> registered, but switched off
 ---@field revisions table<mcp-tools.Kind, integer>
----@field refused table<string, string> name (of others than tools: kind and name) → the faults of its last definition
----  that was not taken in; only of those without a source: who loads files answers for what they hold
----@field private refused_kind table<string, mcp-tools.Kind> the same names
+---@field refused table<string, string> name (with kind, except tools) → faults of its last invalid definition;
+---  only without a source, because loaders report the faults of their files
+---@field private refused_kind table<string, mcp-tools.Kind> by the same names
 ---@field prefix fun(): string of published names
 ---@field is_off fun(kind: mcp-tools.Kind, entry: table): boolean
----@field is_pending fun(kind: mcp-tools.Kind): boolean is something still to be added by who made it?
----@field absence fun(name: string): string? why there is no tool of that name, if anybody knows
+---@field is_pending fun(kind: mcp-tools.Kind): boolean whether definitions are still being loaded
+---@field absence fun(name: string): string? why there is no tool of that name, if known
 ---@field private listeners (fun(kind: mcp-tools.Kind, revision: integer))[]
----@field private alike table<mcp-tools.Kind, table<string, string>> a form of a key → the key that has it
+---@field private alike table<mcp-tools.Kind, table<string, string>> `KindRow.alike` of a key → key
 local Registry = {}
 Registry.__index = Registry
 
---- Makes an empty registry.
+--- Creates an empty registry.
 ---@param opts? { prefix?: (fun(): string), is_off?: (fun(kind: mcp-tools.Kind, entry: table): boolean),
----  is_pending?: (fun(kind: mcp-tools.Kind): boolean), absence?: fun(name: string): string? } the prefix of published
----  names; what is switched off; of what there is more to come; why there is no such tool
+---  is_pending?: (fun(kind: mcp-tools.Kind): boolean), absence?: fun(name: string): string? } as in mcp-tools.Registry
 ---@return mcp-tools.Registry
 function M.new(opts)
   local self = setmetatable({
@@ -53,7 +48,7 @@ function M.new(opts)
     end,
     absence = opts and opts.absence or function() end,
     entries = {},
-    shelf = {},
+    disabled = {},
     revisions = {},
     alike = {},
     listeners = {},
@@ -62,7 +57,7 @@ function M.new(opts)
   }, Registry)
   for _, row in ipairs(kinds.rows) do
     local kind = row.kind
-    self.entries[kind], self.shelf[kind], self.alike[kind], self.revisions[kind] = {}, {}, {}, 0
+    self.entries[kind], self.disabled[kind], self.alike[kind], self.revisions[kind] = {}, {}, {}, 0
   end
   return self
 end
@@ -93,32 +88,31 @@ local function file_of(handler)
   return source:sub(1, 1) == '@' and source:sub(2) or nil
 end
 
---- Says in the log what is to be said of a definition, and in the definition where it comes from.
+--- Logs the findings of a definition and sets its source.
 ---@param what string
 ---@param normalised table
 ---@param old table? what it replaces
 ---@param source mcp-tools.Source?
 local function note(what, normalised, old, source)
   if old then
-    log.info('%s registered again; the new definition replaces the old one', what)
+    log.info('%s was replaced by a new definition', what)
   end
   for _, text in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
     log.info('%s: %s', what, text)
   end
   if #normalised.typos > 0 then
-    -- Start-up cost: of mistakes alone.
     local first, more = normalised.typos[1], vim.list_slice(normalised.typos, 2)
-    -- The remedy before the place: a narrow screen cuts the end.
+    -- The suggestion comes first, because a narrow screen cuts the end.
     local text = table.concat(vim.list_extend({ ('%s (%s)'):format(first, what) }, more), '; ')
-    require('mcp-tools.notify').once(what, 'warn', text)
+    require('mcp-tools.notify').once(what, 'warn', text) -- start-up cost
   end
   normalised.source = source or { origin = 'registered' }
-  if normalised.source.origin ~= 'mounted' then -- its handler only passes calls on
+  if normalised.source.origin ~= 'mounted' then -- a mounted tool's handler is ours
     normalised.source.file = normalised.source.file or file_of(normalised.handler)
   end
 end
 
---- Another key of the kind that clients cannot tell from this one.
+--- Returns another key of the kind that clients cannot distinguish from this one.
 ---@param self mcp-tools.Registry
 ---@param row mcp-tools.KindRow
 ---@param key string
@@ -128,7 +122,7 @@ local function twin_of(self, row, key)
   return twin ~= key and twin or nil
 end
 
---- A key that is registered, and that clients cannot tell from this one.
+--- Returns a registered key that clients cannot distinguish from this one.
 ---@param kind mcp-tools.Kind
 ---@param key string
 ---@return string?
@@ -136,7 +130,7 @@ function Registry:twin(kind, key)
   return twin_of(self, kinds.row(kind), key)
 end
 
---- The name under which a refusal is kept.
+--- Returns the key of `refused`.
 ---@param row mcp-tools.KindRow
 ---@param key any
 ---@return string
@@ -144,7 +138,7 @@ local function label(row, key)
   return row.label:format(type(key) == 'string' and key or '?')
 end
 
---- Notes why a definition is not offered, until one of that name is, or it is taken out.
+--- Stores why a definition was refused, until a valid one of that name is added or the name is removed.
 ---@param kind mcp-tools.Kind
 ---@param key any
 ---@param fault string
@@ -153,21 +147,21 @@ function Registry:refuse(kind, key, fault)
   self.refused[name], self.refused_kind[name] = fault, kind
 end
 
---- Takes in a definition, or replaces the one of its key.
+--- Adds a definition, or replaces the one with the same key.
 ---@param kind mcp-tools.Kind 'resources' also for templates
 ---@param def mcp-tools.Tool|mcp-tools.Resource|mcp-tools.Prompt
 ---@param source? mcp-tools.Source
 ---@return table? normalised
----@return string? fault every fault of the definition, a line each; nothing has changed then
+---@return string? fault all faults of the definition, one per line; then nothing has changed
 function Registry:add(kind, def, source)
   local row, key = kinds.sort(kind, def)
-  -- An argument of ours that is misspelt must not be as good as none: what it was to prevent would be done.
+  -- Bundled tools refuse unknown arguments: a misspelled one must not be ignored.
   local closed = source ~= nil and source.origin == 'bundled'
   local mounted = source ~= nil and source.origin == 'mounted'
   local normalised, fault = require(row.definition).normalise(def, closed, mounted)
   local twin = normalised and twin_of(self, row, key)
   if twin then
-    local text = "%s '%s': name: clients cannot tell it from '%s', which is registered already"
+    local text = "%s '%s': name: clients cannot distinguish it from '%s', which is already registered"
     normalised, fault = nil, text:format(row.what, key, twin)
   end
   if not normalised then
@@ -180,29 +174,29 @@ function Registry:add(kind, def, source)
   if row.alike then
     self.alike[row.kind][row.alike(key)] = key
   end
-  local entries, shelf = self.entries[row.kind], self.shelf[row.kind]
-  local offered = entries[key]
-  note(("%s '%s'"):format(row.what, key), normalised, offered or shelf[key], source)
+  local entries, disabled = self.entries[row.kind], self.disabled[row.kind]
+  local enabled = entries[key]
+  note(("%s '%s'"):format(row.what, key), normalised, enabled or disabled[key], source)
   local off = self.is_off(row.kind, normalised)
   entries[key] = not off and normalised or nil
-  shelf[key] = off and normalised or nil
-  if offered or not off then
+  disabled[key] = off and normalised or nil
+  if enabled or not off then
     self:changed(row.kind)
   end
   return normalised
 end
 
---- `add` for the functions that people call: faults are raised at the caller of such a function.
+--- `add` for public functions: throws faults, with the position of the public function's caller.
 ---@param kind mcp-tools.Kind
 ---@param def table
-function Registry:take(kind, def)
+function Registry:add_or_throw(kind, def)
   local _, fault = self:add(kind, def)
   if fault then
     error(fault, 3)
   end
 end
 
---- Takes a definition out. Calls of it that run go on.
+--- Removes a definition. Its running calls continue.
 ---@param kind mcp-tools.Kind 'resources' also for templates
 ---@param key string the bare name, or the `uri` or `uri_template`
 ---@return boolean removed
@@ -213,12 +207,12 @@ function Registry:remove(kind, key)
       self.refused[label(row, key)] = nil
     end
     if row.option == option and self:known(row.kind, key) then
-      local offered = self.entries[row.kind][key]
-      self.entries[row.kind][key], self.shelf[row.kind][key] = nil, nil
+      local enabled = self.entries[row.kind][key]
+      self.entries[row.kind][key], self.disabled[row.kind][key] = nil, nil
       if row.alike then
         self.alike[row.kind][row.alike(key)] = nil
       end
-      if offered then
+      if enabled then
         self:changed(row.kind)
       end
       return true
@@ -241,32 +235,32 @@ local function move(self, kind, from, to, off)
   return moved
 end
 
---- Offers what is no longer switched off, and takes from the offer what now is. Calls that run go on.
-function Registry:sift()
+--- Switches definitions on and off as `is_off` says. Running calls continue.
+function Registry:apply_options()
   for kind, entries in pairs(self.entries) do
-    local away = move(self, kind, entries, self.shelf[kind], true)
-    if move(self, kind, self.shelf[kind], entries, false) or away then
+    local removed = move(self, kind, entries, self.disabled[kind], true)
+    if move(self, kind, self.disabled[kind], entries, false) or removed then
       self:changed(kind)
     end
   end
 end
 
---- What is registered under a key, offered or switched off.
+--- Returns the definition with a key, whether it is on or off.
 ---@param kind mcp-tools.Kind
 ---@param key string
 ---@return table?
 function Registry:known(kind, key)
-  return self.entries[kind][key] or self.shelf[kind][key]
+  return self.entries[kind][key] or self.disabled[kind][key]
 end
 
---- A tool that is offered, by its bare name.
+--- Returns a tool that is on, by its bare name.
 ---@param name string
 ---@return table?
 function Registry:get(name)
   return self.entries.tools[name]
 end
 
---- A tool by its published name, else by its bare one.
+--- Returns a tool that is on, by its published or bare name.
 ---@param name string
 ---@return table?
 function Registry:find_tool(name)
@@ -280,7 +274,7 @@ function Registry:find_tool(name)
   return self.entries.tools[name]
 end
 
---- All of a kind, sorted by what they are called by: tools and prompts by name, resources by URI.
+--- Returns all definitions of a kind that are on: tools and prompts sorted by name, resources by URI.
 ---@param kind mcp-tools.Kind
 ---@return table[]
 function Registry:list(kind)
@@ -291,17 +285,17 @@ function Registry:list(kind)
   return list
 end
 
---- Takes out everything of a kind, and forgets what was refused of it.
+--- Removes all definitions and faults of a kind.
 ---@param kind mcp-tools.Kind
 function Registry:clear(kind)
-  local offered = next(self.entries[kind])
-  self.entries[kind], self.shelf[kind], self.alike[kind] = {}, {}, {}
+  local had_enabled = next(self.entries[kind]) ~= nil
+  self.entries[kind], self.disabled[kind], self.alike[kind] = {}, {}, {}
   for name in pairs(self.refused) do
     if self.refused_kind[name] == kind then
       self.refused[name] = nil
     end
   end
-  if offered then
+  if had_enabled then
     self:changed(kind)
   end
 end

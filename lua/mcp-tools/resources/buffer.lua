@@ -1,4 +1,4 @@
---- The text of one open file, as the person has it.
+--- Resource: text of an open file, including unsaved changes.
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
@@ -17,9 +17,9 @@ return {
   read = function(ctx, params)
     local bufnr = buffers.of_path(params.path)
     if not bufnr then
-      return ctx:miss('it is not open')
+      return ctx:miss('the file is not open')
     end
-    -- Asked for before it is copied: that of a huge log would hold up the editor for each client that tries.
+    -- Checked before the text is copied: copying a huge log would block the main thread.
     local bytes = buffers.size(bufnr)
     if bytes > ctx.max_result then
       local what = 'the buffer has %d bytes, the limit is %d'

@@ -1,4 +1,4 @@
---- The person's buffers.
+--- Resource: listed buffers.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,4 +1,4 @@
---- Where the person is.
+--- Resource: position of the cursor.
 
 local cursor = require('mcp-tools.editor.user.cursor')
 local watch = require('mcp-tools.editor.watch')

@@ -1,4 +1,4 @@
---- Diagnostics of all files of the project.
+--- Resource: diagnostics of all files of the project.
 
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local watch = require('mcp-tools.editor.watch')

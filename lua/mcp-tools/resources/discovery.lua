@@ -1,4 +1,4 @@
---- What is offered to clients, and how it came to be.
+--- Resource: registered tools, resources and prompts, where they come from, and what failed to load.
 
 local mcp_tools = require('mcp-tools')
 
@@ -13,11 +13,11 @@ return {
   read = function(ctx)
     local found = mcp_tools.report()
     for i, failure in ipairs(found.failures) do
-      -- The first line: what follows is a traceback, which is for the log.
+      -- Without the traceback, which is in the log.
       found.failures[i] = { source = failure.source, error = tostring(failure.error):match('[^\n]*') }
     end
     for _, source in ipairs(found.sources) do
-      source.failures = nil -- they are among the others
+      source.failures = nil -- they are part of `failures`
     end
     found.no_bundled_tools, found.tool_prefix = nil, nil
     ctx(found)

@@ -1,4 +1,4 @@
---- Files of the project, as they are on disk.
+--- Resource: files of the project on disk.
 
 local path_completion = require('mcp-tools.privacy.completion')
 local read_file = require('mcp-tools.privacy.read')

@@ -1,4 +1,4 @@
---- Diagnostics of one file.
+--- Resource: diagnostics of one file.
 
 local buffers = require('mcp-tools.editor.buffer')
 local path_completion = require('mcp-tools.privacy.completion')

@@ -1,10 +1,10 @@
---- What the editor has said.
+--- Resource: message history.
 
 local messages = require('mcp-tools.editor.user.messages')
 local time_slice = require('mcp-tools.util.time_slice')
 local watch = require('mcp-tools.editor.watch')
 
---- Messages have no event.
+--- Messages fire no event, so the history is polled, ms.
 local POLL_MS = 1000
 
 return {

@@ -1,4 +1,4 @@
---- What this editor is made of.
+--- Resource: plugins on the runtime path and loaded Lua modules.
 
 local plugins = require('mcp-tools.editor.plugins.list')
 local watch = require('mcp-tools.editor.watch')

@@ -1,17 +1,16 @@
---- The quickfix list.
+--- Resource: current quickfix list.
 
 local quickfix = require('mcp-tools.editor.quickfix')
 local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
 local watch = require('mcp-tools.editor.watch')
 
---- More entries in one answer are no help.
+--- Maximum number of entries.
 local MAX = 1000
---- `setqflist()` has no event, so its counter is looked at.
+--- `setqflist()` fires no event, so the list's `changedtick` is polled, ms.
 local POLL_MS = 200
 
---- The first entries; a long list is not taken whole.
----@return table list, table[] items
+---@return table list, table[] items the first entries
 local function entries_of()
   local list = quickfix.get({}, { id = 0, title = 0, idx = 0, size = 0 })
   if list.size <= MAX then

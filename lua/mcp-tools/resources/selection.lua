@@ -1,4 +1,4 @@
---- What the person has selected.
+--- Resource: selected text.
 
 local selection = require('mcp-tools.editor.user.selection')
 local watch = require('mcp-tools.editor.watch')

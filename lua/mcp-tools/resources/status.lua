@@ -1,4 +1,4 @@
---- The editor at a glance.
+--- Resource: state of the editor and the bridge.
 
 local buffers = require('mcp-tools.editor.buffer')
 local findings = require('mcp-tools.editor.diagnostics.findings')

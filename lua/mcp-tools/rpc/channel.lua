@@ -1,4 +1,4 @@
---- One attached bridge, or program that calls tools: the listener of every call that it makes.
+--- One attached bridge or calling program: the listener of all its calls.
 
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
@@ -8,9 +8,9 @@ local uv = vim.uv
 
 local M = {}
 
---- A reply up to this size rides in the wake-up itself; of a larger result its size.
+--- Maximum bytes of a reply in a `wake` event. A larger result is replaced by its size.
 local WAKE_MAX = 64 * 1024
---- What a tool tells while it runs is no result: of a larger log message the beginning goes, of a state its text alone.
+--- Maximum bytes of a log message, which is cut, and of a state, which is then sent only as a progress message.
 local LOG_MAX = 64 * 1024
 local CUT = '… (cut: %d of %d bytes)'
 --- Progress messages per second that one call may send.
@@ -18,42 +18,42 @@ local PROGRESS_RATE = 20
 
 ---@class mcp-tools.Channel: mcp-tools.Listener
 ---@field id integer
----@field answering table<string, true> calls inside a verb whose reply reports their outcome
+---@field answering table<string, true> ids of calls in a verb whose reply will have their outcome
 ---@field role 'bridge'|'client'|nil
----@field peers table<integer, table> clients that it has introduced, by their numbers
----@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> how much progress a call may show
+---@field peers table<integer, table> clients behind the channel, by number
+---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> token buckets for progress, by call
 local Channel = {}
 Channel.__index = Channel
 
---- Makes the listener of a bridge.
+--- Creates the listener for a channel.
 ---@param id integer its channel
 ---@return mcp-tools.Channel
 function M.new(id)
   return setmetatable({ id = id, answering = {}, buckets = {}, peers = {} }, Channel)
 end
 
---- Goes on for another one on the same channel, whose calls it is given.
+--- Takes the state of another object for the same channel, after a second `hello`.
 ---@param before mcp-tools.Channel
 function Channel:take_over(before)
   self.answering, self.buckets, self.peers = before.answering, before.buckets, before.peers
 end
 
---- Sends an event. Of a closed channel it goes unheard; rpc/channels.lua finds those.
+--- Sends an event. Does nothing if the channel is closed; rpc/channels.lua detects that.
 ---@return boolean sent
 function Channel:emit(event, ...)
   local ok, err = pcall(vim.rpcnotify, self.id, event, ...)
   if not ok then
-    log.debug('channel %d: %s did not go out: %s', self.id, event, err)
+    log.debug('channel %d: %s could not be sent: %s', self.id, event, err)
   end
   return ok
 end
 
---- Sent before the tool runs: Neovim writes it at once, so it arrives even if the tool then blocks the main thread.
+--- Neovim writes this event at once, so it arrives even if the tool then blocks the main thread.
 function Channel:started(call)
   self:emit('started', call.id, call.deadline)
 end
 
---- The beginning of a text, and how much that is.
+--- Cuts a text and appends how much is left.
 ---@param text string
 ---@param max integer bytes
 ---@return string
@@ -73,7 +73,7 @@ function Channel:log(call, level, data)
   self:emit('log', call.id, level, text)
 end
 
---- An intermediate state is progress with the state as its message; one that is no string goes along as it is, too.
+--- Sends an intermediate state as a progress message. A state that is not a string is also sent as JSON.
 function Channel:state(call, state)
   local last, text, value = call.latest, state, nil
   if type(state) ~= 'string' then
@@ -84,14 +84,14 @@ function Channel:state(call, state)
   call:progress(last and last.done + 1 or 1, last and last.total, text, value)
 end
 
---- What is known of a call, as it crosses: the answer to `execute` and `get_result`, and what rides in a wake-up.
+--- Returns the state or result of a call: the reply to `execute` and `get_result`, also sent in `wake`.
 ---@param call mcp-tools.Call
----@param most? integer bytes; of a larger result only the size is told, until it is asked for without such a bound
+---@param most? integer maximum bytes of a result; of a larger one only the size is returned
 ---@return table reply
 function M.reply_of(call, most)
   local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
   if not reply.done then
-    -- What a question is to show may still be read from the disk.
+    -- `received`: the file that the question will show is still being read.
     reply.state = call.state == 'received' and 'waiting_approval' or call.state
     reply.inputs, reply.withdrawn = call.inputs, call.withdrawn
     reply.deadline = call.deadline
@@ -117,7 +117,7 @@ end
 
 function Channel:wake(call)
   if self.answering[call.id] then
-    return -- the reply to `execute` is about to say it
+    return -- the reply will have it
   end
   local payload = call.outcome and call.outcome.payload
   local asked = not payload and call.inputs and call.inputs.json
@@ -129,7 +129,7 @@ function Channel:wake(call)
 end
 
 function Channel:done(call)
-  if call.latest then -- a key without a value would take room
+  if call.latest then -- assigning nil to a new key would grow the table
     self.buckets[call.id] = nil
   end
   self:wake(call)
@@ -137,7 +137,7 @@ end
 
 Channel.inputs = Channel.wake
 
---- Progress goes out at once while the call has tokens, else when it has one again: the latest, not all of them.
+--- Sends progress at once while the call has tokens, otherwise the latest one when there is a token again.
 function Channel:progress(call)
   local now = uv.hrtime()
   local bucket = self.buckets[call.id]

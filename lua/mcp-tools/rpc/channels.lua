@@ -1,4 +1,4 @@
---- Who is attached: bridges, and programs that only call or provide tools, each by its channel.
+--- The attached channels: bridges, and programs that only call or provide tools. Detects closed ones.
 
 local Call = require('mcp-tools.calls.call')
 local attachment = require('mcp-tools.bridge.attachment')
@@ -6,17 +6,17 @@ local core = require('mcp-tools.core')
 local kinds_of_calls = require('mcp-tools.calls.kinds')
 local new_subscriptions = require('mcp-tools.rpc.subscriptions').new
 local project = require('mcp-tools.instances.project')
-local provided = require('mcp-tools.rpc.mounted')
+local mounted = require('mcp-tools.rpc.mounted')
 local resolver = require('mcp-tools.calls.resolver')
 local source = require('mcp-tools.registry.source')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- ms between two looks for lost channels: while somebody waits for something, and else.
+--- ms between two checks for closed channels: while something depends on them, and otherwise.
 M.WATCH_MS, M.IDLE_MS = 1000, 30000
 
---- By the number of the channel. A field, not a function: every call looks here.
+--- Attached channels by id. A field instead of a function, because every call uses it.
 ---@type table<integer, mcp-tools.Channel>
 M.attached = {}
 
@@ -25,7 +25,7 @@ local attached = M.attached
 ---@type mcp-tools.Subscriptions?
 local subscriptions
 
---- What a URI names. A resource of a mounted server that may not be read cannot be watched either.
+--- Finds the resource of a URI. A mounted server's resource that is denied cannot be watched either.
 ---@param uri string
 ---@return mcp-tools.Located?
 ---@return mcp-tools.Error? err
@@ -43,7 +43,7 @@ local function find(uri)
   return located, err
 end
 
---- What the channels have subscribed to.
+--- Returns the subscriptions of all channels.
 ---@return mcp-tools.Subscriptions
 function M.subscriptions()
   subscriptions = subscriptions
@@ -58,7 +58,7 @@ function M.subscriptions()
   return subscriptions
 end
 
---- A resource has changed: whoever subscribed to it is told.
+--- Notifies the subscribers of a resource that has changed.
 ---@param uri string
 function M.updated(uri)
   if subscriptions then
@@ -67,24 +67,24 @@ function M.updated(uri)
 end
 
 local watch ---@type mcp-tools.Timer?
-local pace ---@type integer? ms of the watch
-local look
+local interval ---@type integer? ms of the watch
+local check
 
---- Looks so often from now on; nil = not any more.
+--- Sets the interval of the checks; nil stops them.
 ---@param ms integer?
-local function set_pace(ms)
-  if ms == pace then
+local function set_interval(ms)
+  if ms == interval then
     return
   elseif watch then
     watch:stop()
   end
-  pace = ms
-  watch = ms and timer.every(ms, look) or nil
+  interval = ms
+  watch = ms and timer.every(ms, check) or nil
 end
 
 ---@param id integer
 local function is_open(id)
-  return vim.api.nvim_get_chan_info(id).id ~= nil -- of a closed one 0.10 gives a table that is not empty
+  return vim.api.nvim_get_chan_info(id).id ~= nil -- Neovim 0.10 returns a table for a closed channel
 end
 
 local function drop_lost()
@@ -95,18 +95,18 @@ local function drop_lost()
   end
 end
 
-function look()
+function check()
   drop_lost()
-  local watched = core.begin().executor.active > 0 or (subscriptions and subscriptions:any()) or provided.any()
-  set_pace(next(attached) and (watched and M.WATCH_MS or M.IDLE_MS) or nil)
+  local in_use = core.begin().executor.active > 0 or (subscriptions and subscriptions:any()) or mounted.any()
+  set_interval(next(attached) and (in_use and M.WATCH_MS or M.IDLE_MS) or nil)
 end
 
---- Looks once a second while a call is pending or something is subscribed to or provided.
+--- Checks for closed channels every second while there is a running call, a subscription or a provider.
 function M.keep_watch()
-  set_pace(M.WATCH_MS)
+  set_interval(M.WATCH_MS)
 end
 
---- Somebody is there. Whoever was before and is gone has not said so; who greets again goes on with their calls.
+--- Attaches a channel. Detaches closed ones first; a second `hello` on a channel keeps its running calls.
 ---@param channel mcp-tools.Channel
 function M.attach(channel)
   drop_lost()
@@ -120,10 +120,10 @@ function M.attach(channel)
       end
     end
   end
-  set_pace(pace or M.IDLE_MS)
+  set_interval(interval or M.IDLE_MS)
 end
 
---- A channel is gone: what it asked for is cancelled, and what it did not fetch is forgotten.
+--- Detaches a closed channel. Cancels its calls and drops results that it did not fetch.
 ---@param id integer
 function M.lost(id)
   local channel = attached[id]
@@ -134,13 +134,13 @@ function M.lost(id)
   if subscriptions then
     subscriptions:release(id)
   end
-  local function is_its(call)
+  local function belongs_to_channel(call)
     return call.listener == channel
   end
   local executor = core.begin().executor
-  executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
-  executor:forget_where(is_its)
-  provided.lost(id)
+  executor:cancel_where(belongs_to_channel, channel.role == 'client' and 'disconnected' or 'bridge_gone')
+  executor:forget_where(belongs_to_channel)
+  mounted.lost(id)
   local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost
   if mounts then
     mounts.lost(id)

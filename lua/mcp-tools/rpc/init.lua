@@ -1,16 +1,12 @@
---- The bridge's only way in: the verbs that it may call.
+--- The verbs that bridge processes call, and programs that only call or provide tools.
 ---
---- Receives: `nvim_exec_lua("return require('mcp-tools.rpc').<verb>(...)", args)` from bridge processes, and from
---- programs that only call or provide tools.
---- Sends: replies as plain values. What comes later than a reply is sent by rpc/channel.lua.
---- Does not know about: MCP, HTTP, what a tool does, how a lost channel is noticed (rpc/channels.lua).
----
---- A wake-up only makes the bridge's poll immediate; losing all of them loses nothing. Times are `vim.uv.hrtime`.
+--- They call `nvim_exec_lua("return require('mcp-tools.rpc').<verb>(...)", args)` and nothing else. Replies are plain
+--- values; rpc/channel.lua sends later events. A `wake` event only makes the bridge poll at once, so a lost one does
+--- no harm. Times are `vim.uv.hrtime`.
 
 local Channel = require('mcp-tools.rpc.channel')
 local channels = require('mcp-tools.rpc.channels')
 local attachment = require('mcp-tools.bridge.attachment')
-local catalogue = require('mcp-tools.scope.tool_search')
 local validate = require('mcp-tools.util.validate')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -18,22 +14,23 @@ local current = require('mcp-tools.bridge.current')
 local inputs = require('mcp-tools.calls.inputs')
 local listing = require('mcp-tools.scope.listing')
 local project = require('mcp-tools.instances.project')
-local provided = require('mcp-tools.rpc.mounted')
+local mounted = require('mcp-tools.rpc.mounted')
 local remote = require('mcp-tools.calls.remote')
 local results = require('mcp-tools.calls.result')
 local scope = require('mcp-tools.scope')
 local settings = require('mcp-tools.rpc.settings')
+local tool_search = require('mcp-tools.scope.tool_search')
 
 local uv = vim.uv
 
 local M = {}
 
---- The version of these verbs. Raised when an old bridge could not work with them.
+--- Version of the verbs. Increment it for changes that an old bridge cannot work with.
 M.PROTOCOL = 1
 
 local attached = channels.attached
 
---- A channel that says so itself is gone.
+--- Detaches a channel at its own request.
 M.lost = channels.lost
 
 ---@param id integer
@@ -42,14 +39,14 @@ local function channel_of(id)
   return attached[id] or error(('channel %s is not attached; say hello first'):format(tostring(id)))
 end
 
---- Attaches a bridge, or a program that only calls tools; that one says with `lost` that it goes.
+--- Attaches a bridge or a program that only calls tools, which calls `lost` when it exits.
 ---@param id integer its channel
----@param info table `{ protocol, role, pid, port, wanted_port, port_holder, versions }`, of a client without ports
+---@param info table `{ protocol, role, pid, port, wanted_port, port_holder, versions }`; a client has no ports
 ---@return table hello versions, settings, revisions, clock
 function M.hello(id, info)
   if info.protocol ~= M.PROTOCOL then
     error(
-      ('this plugin speaks protocol %d, the bridge %s: run :McpTools install, then :McpTools restart'):format(
+      ('the plugin uses protocol %d, the bridge %s. Run :McpTools install, then :McpTools restart'):format(
         M.PROTOCOL,
         tostring(info.protocol)
       )
@@ -60,11 +57,11 @@ function M.hello(id, info)
   channels.attach(channel)
   local token, endpoints ---@type string?, mcp-tools.agents.Endpoint[]?
   if info.role == 'client' then
-    channels.keep_watch() -- they come and go, and one that was killed has not said so
+    channels.keep_watch() -- a client that was killed does not call `lost`
   else
     token = attachment.attached(id, info)
     endpoints = config.get('companions') and require('mcp-tools.agents').endpoints(id) or nil -- start-up cost
-    local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: the first look loads it, where it has to
+    local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: loaded later, if needed
     if mounts then
       mounts.sync()
     end
@@ -76,32 +73,32 @@ function M.hello(id, info)
     revision = core.begin().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
-    scopes = true, -- one that is asked for is kept to: a bridge refuses to go without
-    peers = true, -- what stays the same from call to call may be left out after the first
+    scopes = true, -- supports scopes; a bridge requires it
+    peers = true, -- `who` may be left out after the first call of a peer
     endpoints = endpoints,
     settings = settings.get(),
   }
 end
 
-local function tell_unknown()
-  require('mcp-tools.loading.report').tell_unknown(core.get().registry) -- start-up cost
+local function report_unknown_names()
+  require('mcp-tools.loading.report').notify_unknown(core.get().registry) -- start-up cost
 end
 
---- An agent is there, and may write files by itself.
-local function look_after_files()
+--- Starts to watch for files that agents write outside of Neovim.
+local function watch_disk_writes()
   vim.schedule(function()
     require('mcp-tools.editor.agents.disk_writes').start() -- start-up cost
   end)
 end
 
---- Definitions of a kind, as the JSON text that clients get.
+--- Returns the definitions of a kind, as JSON for clients.
 ---@param kind mcp-tools.Kind
----@param revision? integer the one that the bridge has
----@param seen_by? { client: string, scope: mcp-tools.Scope? } whose list it is; all of them when left out
+---@param revision? integer that the bridge has
+---@param seen_by? { client: string, scope: mcp-tools.Scope? } for one client's scope (default: all definitions)
 ---@return { clock: integer, revision: integer, unchanged: true?, loading: true?, json: string? }
 function M.list(kind, revision, seen_by)
-  look_after_files()
-  attachment.client_seen()
+  watch_disk_writes()
+  attachment.client_connected()
   local parts, is_pending = core.begin()
   local view = seen_by and scope.view(seen_by.scope, seen_by.client) or nil
   if view and kind ~= 'tools' and not view.companion then
@@ -113,29 +110,29 @@ function M.list(kind, revision, seen_by)
   end
   local reply = { clock = uv.hrtime(), revision = now }
   if is_pending(kind) and not (view and (view.companion or view.catalogue == 'search')) then
-    reply.loading = true -- to be asked again in a moment
+    reply.loading = true -- the bridge asks again soon
   elseif revision == now then
     reply.unchanged = true
   else
     reply.json = listing.json(parts.registry, kind, config.get().tool_prefix, view)
     if kind == 'tools' and not is_pending(kind) then
-      vim.schedule(tell_unknown) -- by now everybody has registered their tools, as far as can be known
+      vim.schedule(report_unknown_names) -- plugins have most likely registered their tools by now
     end
   end
   return reply
 end
 
---- A value of the client: as it is, or as JSON text when it nests too deep for a message.
+--- Decodes a value that was sent as JSON text, because it is nested too deeply for msgpack.
 ---@param value table|string|nil
 ---@return table?
-local function unpacked(value)
+local function decoded(value)
   if type(value) == 'string' then
     return vim.json.decode(value)
   end
   return value
 end
 
---- Whose call it is. What stays the same in the calls of one client comes with the first of them.
+--- Returns the client of a call. Its data is sent only with the first call of a peer.
 ---@param channel mcp-tools.Channel
 ---@param opts table of `execute`
 ---@return table
@@ -144,18 +141,18 @@ local function caller(channel, opts)
   if not peer then
     who = opts
   elseif not who then
-    return channel.peers[peer] or error(('nobody was introduced as %s'):format(tostring(peer)))
+    return channel.peers[peer] or error(('peer %s is unknown on this channel'):format(tostring(peer)))
   end
   validate('opts.host', who.host, 'string', true)
   validate('opts.session', who.session, 'string', true)
-  who.capabilities = unpacked(who.capabilities)
+  who.capabilities = decoded(who.capabilities)
   if peer then
     channel.peers[peer] = who
   end
   return who
 end
 
---- Runs a tool; a result that is there at once comes in the reply.
+--- Starts a call. If it ends synchronously, the reply has the result.
 ---@param name string
 ---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
@@ -167,9 +164,9 @@ function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
   local who = caller(channel, opts)
   local client = who.client
-  args = unpacked(args)
+  args = decoded(args)
   local view = scope.view(who.scope, client and client.name)
-  local inner = view and view.catalogue == 'search' and catalogue.inner(core.registry(), name, args)
+  local inner = view and view.catalogue == 'search' and tool_search.inner(core.registry(), name, args)
   local executor = core.for_call(opts.kind, inner or name).executor
   if opts.ack then
     executor:acknowledge(opts.ack)
@@ -182,7 +179,7 @@ function M.execute(name, args, opts)
     start_by = opts.start_by,
     timeout = who.timeout,
     limit = opts.limit,
-    -- A table of its own: a tool may write into what it is given.
+    -- A copy, because a tool may change it.
     client = client and { name = client.name, version = client.version },
     session = who.session,
     capabilities = who.capabilities,
@@ -201,10 +198,10 @@ function M.execute(name, args, opts)
   return Channel.reply_of(call, who.most)
 end
 
---- What a call has come to. Repeated until acknowledged.
+--- Returns the state or result of a call. The result is kept until acknowledged.
 ---@param id string
----@param _ integer? the last progress that the bridge has seen
----@param most? integer bytes; of a larger result only the size is told: the bridge takes those one after the other
+---@param _ integer? last progress that the bridge received
+---@param most? integer bytes; for a larger result only the size is returned, so that the bridge fetches one at a time
 ---@return table reply
 function M.get_result(id, _, most)
   local call = core.begin().executor:get(id)
@@ -219,12 +216,12 @@ function M.get_result(id, _, most)
   }
 end
 
---- The client's answers to what a call waits for. Those to another question than the open one change nothing.
+--- Passes the client's answers to a call. Answers to a question that is not open are ignored.
 ---@param id string
 ---@param seq integer of the question
 ---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
 ---@param most? integer see `get_result`
----@return table reply with `stale = true` when nothing came of it
+---@return table reply with `stale = true` if the answers were ignored
 function M.answer(id, seq, text, most)
   local call = core.begin().executor:get(id)
   local answering = call and call.listener.answering
@@ -239,7 +236,7 @@ function M.answer(id, seq, text, most)
   return reply
 end
 
---- Cancels a call; the tool's hooks run. Nobody waits for what came of one that has ended already.
+--- Cancels a call, or drops the result of one that has ended.
 ---@param id string
 ---@param reason string
 function M.cancel_task(id, reason)
@@ -251,13 +248,13 @@ function M.cancel_task(id, reason)
   return { cancelled = cancelled }
 end
 
---- The results of these calls have arrived.
+--- Drops the results of these calls, which the bridge has received.
 ---@param ids string[]
 function M.acknowledge(ids)
   core.begin().executor:acknowledge(ids)
 end
 
---- Where in a result the bytes stand that are not UTF-8.
+--- Returns where a result has bytes that are not UTF-8.
 ---@param id string
 ---@return { path: string, message: string }
 function M.explain(id)
@@ -267,8 +264,8 @@ function M.explain(id)
   return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }
 end
 
---- From now on the channel gets `updated(uri)` when the resource has changed. As often as it says so, it must
---- unsubscribe.
+--- Sends `updated(uri)` to the channel whenever the resource changes. Subscriptions are counted: each needs its own
+--- `unsubscribe`.
 ---@param id integer
 ---@param uri string
 ---@return { clock: integer, error: mcp-tools.Error? }
@@ -288,18 +285,18 @@ function M.unsubscribe(id, uri)
   return { clock = uv.hrtime(), unsubscribed = channels.subscriptions():unsubscribe(id, uri) }
 end
 
---- Offers what the caller runs itself, until it takes it back or its channel closes. Calls come to it as
---- `remote_call(call_id, { provider, kind, name }, args, info)`, `remote_cancel(call_id, reason)` and
+--- Registers definitions that the caller runs itself, until it withdraws them or its channel closes. It receives calls
+--- as `remote_call(call_id, { provider, kind, name }, args, info)`, `remote_cancel(call_id, reason)` and
 --- `remote_answer(call_id, ask, …)`.
 ---@param id integer
 ---@param provider string
----@param definitions table[]|string a list, or JSON text of one
----@param kind? mcp-tools.Kind tools when left out
----@param piece? mcp-tools.Piece that these are of the list; all of it when left out
+---@param definitions table[]|string a list, or its JSON text
+---@param kind? mcp-tools.Kind default: tools
+---@param piece? mcp-tools.Piece if the list is sent in pieces
 ---@return { clock: integer, refused: string[] }
 function M.provide(id, provider, definitions, kind, piece)
   channel_of(id)
-  local reply = provided.provide(id, provider, unpacked(definitions) --[[@as table[] ]], kind, piece)
+  local reply = mounted.provide(id, provider, decoded(definitions) --[[@as table[] ]], kind, piece)
   channels.keep_watch()
   reply.clock = uv.hrtime()
   return reply
@@ -308,23 +305,23 @@ end
 ---@param id integer
 ---@param provider string
 function M.withdraw(id, provider)
-  provided.withdraw(id, provider)
+  mounted.withdraw(id, provider)
 end
 
 for _, verb in ipairs({ 'remote_result', 'remote_progress', 'remote_log', 'remote_ask' }) do
-  --- What a process tells of a call that it runs; see calls/remote.lua.
+  --- A message about a call that the caller runs; see calls/remote.lua.
   M[verb] = function(...)
     remote.receive(verb, ...)
   end
 end
 
---- A resource that the caller provides, and was told to watch, has changed.
+--- A watched resource that the caller provides has changed.
 ---@param uri string
 function M.remote_updated(uri)
   channels.updated(uri)
 end
 
---- News from the bridge, for people.
+--- State of the bridge, for the user interface.
 ---@param kind 'listening'|'sessions'|'blocked'|'doors'|'mount'
 ---@param data table
 ---@param id integer its channel
@@ -335,15 +332,15 @@ function M.report(kind, data, id)
   attachment.reported(kind, data, id)
 end
 
---- The agent of a companion has come, has told something that MCP does not know, or is gone.
+--- A terminal agent has connected, has sent a notification outside of MCP, or has disconnected.
 ---@param event 'opened'|'notified'|'left'
 ---@param data { companion: string, session: string, client: string?, version: string?, method: string?,
 ---  params: string? }
 ---@param id integer the bridge's channel
 function M.companion(event, data, id)
-  if id == current.said.channel and config.get('companions') then
-    look_after_files()
-    require('mcp-tools.agents').heard(event, data) -- start-up cost
+  if id == current.reported.channel and config.get('companions') then
+    watch_disk_writes()
+    require('mcp-tools.agents').handle(event, data) -- start-up cost
   end
 end
 

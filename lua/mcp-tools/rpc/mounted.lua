@@ -1,4 +1,5 @@
---- What a process behind a channel provides, such as the bridge for mounted servers: here as long as it is.
+--- Definitions provided by the process behind a channel, such as the bridge for mounted servers. They are registered
+--- until the channel closes.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -26,13 +27,13 @@ local function target_of(channel)
     send = function(_, event, ...)
       local ok, err = pcall(vim.rpcnotify, channel, event, ...)
       if not ok then
-        log.debug('channel %d: %s did not go out: %s', channel, event, err)
+        log.debug('channel %d: %s could not be sent: %s', channel, event, err)
       end
     end,
   })
 end
 
---- A function that completes an argument in the process.
+--- Returns a function that completes an argument in the process.
 ---@param provider mcp-tools.Provider
 ---@param name string of the provider
 ---@param kind string
@@ -40,29 +41,29 @@ end
 ---@param argument string
 ---@return fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table)
 local function completion(provider, name, kind, key, argument)
-  local place = { provider = name, kind = kind, name = key }
+  local address = { provider = name, kind = kind, name = key }
   return function(ctx, prefix, arguments)
     local context = next(arguments) and arguments or nil
-    remote.call(provider.target, ctx, place, { argument = { name = argument, value = prefix }, context = context })
+    remote.call(provider.target, ctx, address, { argument = { name = argument, value = prefix }, context = context })
   end
 end
 
 ---@param provider mcp-tools.Provider
 ---@param name string of the provider
 ---@return fun(ctx: mcp-tools.Ctx)
-local function reading(provider, name)
+local function reader(provider, name)
   return function(ctx)
-    local place = { provider = name, kind = 'resource', name = ctx.call.name }
-    remote.call(provider.target, ctx, place, vim.empty_dict(), ctx.call.max_result)
+    local address = { provider = name, kind = 'resource', name = ctx.call.name }
+    remote.call(provider.target, ctx, address, vim.empty_dict(), ctx.call.max_result)
   end
 end
 
---- How changes of a resource are watched: the process is told which, and says `remote_updated`.
+--- Returns a function that watches a resource: the process gets `remote_watch` and calls `remote_updated`.
 ---@param provider mcp-tools.Provider
 ---@param name string of the provider
 ---@param def table
 ---@return (fun(changed: fun(), params: table, uri: string): fun())?
-local function watching(provider, name, def)
+local function watcher(provider, name, def)
   return def.watch
       and function(_, _, uri)
         provider.target:send('remote_watch', name, uri)
@@ -73,29 +74,29 @@ local function watching(provider, name, def)
     or nil
 end
 
---- What of a definition is functions, by kind: its handler, which passes calls to the channel, and completions.
+--- Creates the functions of a definition, by kind: the handler, which passes calls to the channel, and completions.
 ---@type table<mcp-tools.Kind, fun(provider: mcp-tools.Provider, name: string, def: table): table>
 local functions = {
   tools = function(provider, name, def)
-    local place = { provider = name, kind = 'tool', name = def.name, structured = def.output_schema ~= nil or nil }
+    local address = { provider = name, kind = 'tool', name = def.name, structured = def.output_schema ~= nil or nil }
     return {
       execute = function(ctx, args)
-        remote.call(provider.target, ctx, place, args, ctx.call.max_result)
+        remote.call(provider.target, ctx, address, args, ctx.call.max_result)
       end,
     }
   end,
   resources = function(provider, name, def)
-    return { read = reading(provider, name), watch = watching(provider, name, def) }
+    return { read = reader(provider, name), watch = watcher(provider, name, def) }
   end,
   templates = function(provider, name, def)
     local complete = {}
     for _, variable in ipairs(def.complete or {}) do
       complete[variable] = completion(provider, name, 'completion of a template', def.uri_template, variable)
     end
-    return { read = reading(provider, name), complete = complete, watch = watching(provider, name, def) }
+    return { read = reader(provider, name), complete = complete, watch = watcher(provider, name, def) }
   end,
   prompts = function(provider, name, def)
-    local place = { provider = name, kind = 'prompt', name = def.name }
+    local address = { provider = name, kind = 'prompt', name = def.name }
     local args = {}
     for i, arg in ipairs(def.args or {}) do
       args[i] = vim.tbl_extend('force', arg, {
@@ -106,20 +107,20 @@ local functions = {
       args = args,
       get = function(ctx, given)
         local arguments = next(given) and given or vim.empty_dict()
-        remote.call(provider.target, ctx, place, arguments, ctx.call.max_result)
+        remote.call(provider.target, ctx, address, arguments, ctx.call.max_result)
       end,
     }
   end,
 }
 
---- Offers definitions of one kind, in place of those that the provider had before.
+--- Registers the definitions of one kind; they replace those that the provider registered before.
 ---@param channel integer
 ---@param name string of the provider
----@param definitions table[] as `register` takes them, without functions: `complete` lists the variables of a template
----  that can be completed, and is true in an argument of a prompt; `watch` is true when the process hears of changes
----@param kind? mcp-tools.Kind tools when left out
+---@param definitions table[] as for `register`, without functions: `complete` lists the completable variables of a
+---  template, and is true for a completable argument of a prompt; `watch` is true if changes are reported
+---@param kind? mcp-tools.Kind default: tools
 ---@param piece? mcp-tools.Piece
----@return { refused: string[] } faults of the definitions that were not taken in
+---@return { refused: string[] } why definitions were refused
 function M.provide(channel, name, definitions, kind, piece)
   kind = kinds.row(kind or 'tools').kind
   providers[channel] = providers[channel] or {}
@@ -127,7 +128,7 @@ function M.provide(channel, name, definitions, kind, piece)
   providers[channel][name] = provider
   local holder = provider.held[kind] or Registrations.new(kind, project.root)
   provider.held[kind] = holder
-  local list = vim.tbl_map(function(def) -- what is none is refused as such
+  local list = vim.tbl_map(function(def) -- `replace` refuses what is not a table
     return type(def) == 'table' and vim.tbl_extend('force', def, functions[kind](provider, name, def)) or def
   end, definitions)
   local refused = holder:replace(core.registry(), list, function()
@@ -136,15 +137,15 @@ function M.provide(channel, name, definitions, kind, piece)
   local registry, prefix = core.registry(), config.get().tool_prefix
   for _, def in ipairs(definitions) do
     local row, key = kinds.sort(kind, def)
-    local made = type(key) == 'string' and registry:known(row.kind, key) or nil
-    if made then
-      listing.prepare(row.kind, made, prefix)
+    local definition = type(key) == 'string' and registry:known(row.kind, key) or nil
+    if definition then
+      listing.prepare(row.kind, definition, prefix)
     end
   end
   return { refused = refused }
 end
 
---- Takes out what a provider offers; its calls end.
+--- Removes the definitions of a provider and ends its calls.
 ---@param channel integer
 ---@param name string
 function M.withdraw(channel, name)
@@ -162,7 +163,7 @@ function M.withdraw(channel, name)
   remote.lost(provider.target, errors.new('execution_error', ('%s has ended while the tool ran'):format(name)))
 end
 
---- The channel is gone, and with it what it provided.
+--- Removes all providers of a closed channel.
 ---@param channel integer
 function M.lost(channel)
   for name in pairs(providers[channel] or {}) do
@@ -170,7 +171,7 @@ function M.lost(channel)
   end
 end
 
---- Is anything provided?
+--- Returns whether there is any provider.
 ---@return boolean
 function M.any()
   return next(providers) ~= nil

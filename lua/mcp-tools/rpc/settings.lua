@@ -1,4 +1,4 @@
---- Settings of the bridge: what it reads of the options, and the instructions that clients get when they connect.
+--- The options that the bridge needs, and the instructions that clients get when they connect.
 
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
@@ -8,16 +8,16 @@ local selection = require('mcp-tools.loading.selection')
 
 local M = {}
 
---- Limits of the bridge that are not options, in ms; tests shorten them. `orphan_grace`: a call continues for a client
---- that has no open connection and is silent. `answer`: a client has to name its roots, or to read or list its files.
---- `parked`: a call waits for the answers of a client without a session.
+--- Time limits of the bridge in ms that are not options; tests shorten them. `orphan_grace`: how long a call continues
+--- after its client has disconnected and is silent. `answer`: how long a client may take to list its roots, or to list
+--- or read its files. `parked`: how long a call waits for answers of a client without a session.
 M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000 }
 
 current.on_announce(function()
   return selection.is_unset('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil
 end)
 
---- What a client is told about this server: which editor, which project, and the person's own text.
+--- Returns the instructions for clients: the editor, the project, and the user's own text.
 ---@return string
 local function instructions()
   local version = vim.version()
@@ -29,13 +29,13 @@ local function instructions()
       vim.fn.getpid()
     ),
     ('Project: %s.'):format(project.root()),
-    'They see what files on disk do not show: unsaved buffers and the state of the editor.',
-    'Lines and columns count from 1. A call may wait for the approval of the person at the editor.',
+    'They also see what is not on disk: unsaved buffers and the state of the editor.',
+    'Lines and columns are 1-based. A call may wait for the approval of the user.',
   }
   if selection.is_unset('tools') then
     table.insert(
       lines,
-      'Only tools registered by plugins are offered; setup({ tools = "recommended" }) would add the bundled ones.'
+      'Only tools registered by plugins are available; setup({ tools = "recommended" }) adds the bundled ones.'
     )
   end
   local own = config.get().instructions
@@ -49,10 +49,10 @@ local function instructions()
   return table.concat(lines, '\n')
 end
 
---- Everything that the bridge reads of the options.
+--- Returns the options that the bridge needs.
 ---@return table
 function M.get()
-  local options, prepared = config.get(), current.prepared
+  local options, launch = config.get(), current.launch
   return {
     tool_prefix = options.tool_prefix,
     tool_timeout = options.bridge.tool_timeout,
@@ -61,7 +61,7 @@ function M.get()
     cwd = vim.uv.cwd(),
     state_dir = project.state_dir(),
     log_level = options.bridge.log_level,
-    preload = options.bridge.preload or (prepared ~= nil and prepared.identity.had_client == true),
+    preload = options.bridge.preload or (launch ~= nil and launch.identity.had_client == true),
     allowed_hosts = options.bridge.allowed_hosts,
     allowed_origins = options.bridge.allowed_origins,
     limits = vim.tbl_extend('error', M.limits, options.limits),

@@ -1,7 +1,7 @@
---- Subscriptions: who wants to hear of changes of which resource, and when they are told.
+--- Subscriptions: which channels are notified of changes of which resources.
 ---
---- Editor events are watched only while somebody has subscribed. A change costs the editor one look at a flag while a
---- message is due already.
+--- Editor events are watched only while there is a subscription. While a notification is due, further changes only
+--- check a flag.
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
@@ -11,31 +11,31 @@ local uv = vim.uv
 
 local M = {}
 
---- Messages of one URI are at least so far apart: five a second, and none later than this after its change.
+--- Minimum time between two notifications of one URI, and maximum delay after a change.
 M.INTERVAL_MS = 200
---- URIs that one channel may watch: a bound on what a bridge may cost. A session has a share of it, says the bridge.
+--- Maximum number of URIs of one channel. The bridge has lower limits for each session.
 M.MAX_URIS = 4096
 --- ns that a refresh may take before it yields to the event loop.
 M.SLICE_NS = 4e6
 
 ---@class mcp-tools.Subscription
 ---@field uri string
----@field channels table<integer, integer> channel → how often it has subscribed
+---@field channels table<integer, integer> channel → number of its subscriptions
 ---@field located mcp-tools.Located?
 ---@field stop fun()? ends the watch
----@field pending boolean a message is due
----@field next_at integer ns, before which none goes out
+---@field pending boolean a notification is due
+---@field next_at integer ns, earliest time of the next notification
 ---@field timer mcp-tools.Timer?
 ---@field closed boolean?
 
 ---@class mcp-tools.Subscriptions
 ---@field entries table<string, mcp-tools.Subscription>
----@field due mcp-tools.Subscription[]? still to be refreshed, while a refresh is running
+---@field due mcp-tools.Subscription[]? remaining entries of a running refresh
 local Subscriptions = {}
 Subscriptions.__index = Subscriptions
 
 ---@class mcp-tools.SubscriptionOptions
----@field find fun(uri: string): mcp-tools.Located?, mcp-tools.Error? what a URI names
+---@field find fun(uri: string): mcp-tools.Located?, mcp-tools.Error?
 ---@field send fun(channel: integer, uri: string)
 
 ---@param opts mcp-tools.SubscriptionOptions
@@ -56,7 +56,7 @@ local function flush(self, entry)
   end
 end
 
---- The function that a watch calls with each change.
+--- Returns the function that a watch calls for each change.
 ---@param self mcp-tools.Subscriptions
 ---@param entry mcp-tools.Subscription
 local function changer(self, entry)
@@ -81,7 +81,7 @@ local function stop_watch(entry)
   local stop = entry.stop
   entry.stop = nil
   if stop then
-    log.guard(('resource %s: ending its watch'):format(entry.uri), stop)
+    log.guard(('resource %s: ending the watch'):format(entry.uri), stop)
   end
 end
 
@@ -97,7 +97,7 @@ local function start_watch(entry, located)
   end
 end
 
---- A channel wants to hear of a resource. As often as it says so, it must unsubscribe.
+--- Subscribes a channel to a resource. Subscriptions are counted: each needs its own `unsubscribe`.
 ---@param channel integer
 ---@param uri string
 ---@return mcp-tools.Error? err
@@ -105,7 +105,7 @@ function Subscriptions:subscribe(channel, uri)
   local entry = self.entries[uri]
   local count = self.per_channel[channel] or 0
   if count >= M.MAX_URIS and not (entry and entry.channels[channel]) then
-    return errors.new('busy', ('%d resources are subscribed to already; unsubscribe from some first'):format(count))
+    return errors.new('busy', ('there are already %d subscriptions; unsubscribe from some first'):format(count))
   end
   if not entry then
     local located, err = self.find(uri)
@@ -126,7 +126,7 @@ end
 ---@param self mcp-tools.Subscriptions
 ---@param entry mcp-tools.Subscription
 ---@param channel integer
-local function leave(self, entry, channel)
+local function remove_channel(self, entry, channel)
   entry.channels[channel] = nil
   local left = self.per_channel[channel] - 1
   self.per_channel[channel] = left > 0 and left or nil
@@ -142,10 +142,10 @@ local function leave(self, entry, channel)
   stop_watch(entry)
 end
 
---- Takes one subscription back.
+--- Ends one subscription.
 ---@param channel integer
 ---@param uri string
----@return boolean there was one
+---@return boolean unsubscribed false if there was none
 function Subscriptions:unsubscribe(channel, uri)
   local entry = self.entries[uri]
   local count = entry and entry.channels[channel]
@@ -154,22 +154,22 @@ function Subscriptions:unsubscribe(channel, uri)
   elseif count > 1 then
     entry.channels[channel] = count - 1
   else
-    leave(self, entry, channel)
+    remove_channel(self, entry, channel)
   end
   return true
 end
 
---- A channel is gone, with all that it subscribed to.
+--- Ends all subscriptions of a channel.
 ---@param channel integer
 function Subscriptions:release(channel)
   for _, entry in pairs(vim.tbl_values(self.entries)) do
     if entry.channels[channel] then
-      leave(self, entry, channel)
+      remove_channel(self, entry, channel)
     end
   end
 end
 
---- Something changed.
+--- Reports that a resource has changed.
 ---@param uri string
 function Subscriptions:notify(uri)
   local entry = self.entries[uri]
@@ -215,7 +215,7 @@ function Subscriptions:refresh()
   slice()
 end
 
---- Is anybody subscribed to anything?
+--- Returns whether there is any subscription.
 ---@return boolean
 function Subscriptions:any()
   return next(self.entries) ~= nil

@@ -1,6 +1,6 @@
---- The checks of keywords about strings, numbers, arrays and objects.
+--- Compiles the keywords for strings, numbers, arrays and objects.
 ---
---- Each group below makes one check of all of its keywords that a schema has, or nil.
+--- Each function compiles the keywords of its group to one check, or returns nil if the schema has none of them.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local suggest = require('mcp-tools.util.suggest')
@@ -13,9 +13,9 @@ local function count(n, what, plural)
   return ('%d %s'):format(n, n == 1 and what or plural or what .. 's')
 end
 
---- All checks of a list as one: it runs all of them when faults are wanted, else as far as the first that fails.
+--- Combines checks. Runs all of them if there is a report, otherwise stops at the first failure.
 ---@param checks mcp-tools.schema.Check[]
----@param applies? fun(v: any): boolean other values fit
+---@param applies? fun(v: any): boolean other values are valid
 ---@return mcp-tools.schema.Check
 local function every(checks, applies)
   local n = #checks
@@ -38,7 +38,7 @@ end
 
 -- Strings and numbers ----------------------------------------------------------------------------------------------
 
---- Rounding of one division and of its two operands, relative.
+--- Relative rounding error of one division and its two operands.
 local EPSILON = 4 * 2 ^ -52
 
 local function is_multiple(v, divisor)
@@ -58,7 +58,7 @@ end
 ---@field test fun(v: any, limit: any): boolean
 ---@field say fun(limit: any): string
 
---- In the order of their faults.
+--- In the order in which faults are reported.
 ---@type mcp-tools.schema.ScalarRule[]
 local NUMBERS = {
   {
@@ -111,7 +111,7 @@ local STRINGS = {
   {
     keyword = 'minLength',
     test = function(v, limit)
-      -- A character has at most 4 bytes, so most texts need not be counted.
+      -- A character has at most 4 bytes, so most strings need not be counted.
       return #v >= limit and (#v >= 4 * limit or value.length(v) >= limit)
     end,
     say = function(limit)
@@ -129,7 +129,7 @@ local STRINGS = {
   },
 }
 
---- The limits that a schema sets for values of one Lua type.
+--- Compiles the limits for values of one Lua type.
 ---@param schema table
 ---@param rules mcp-tools.schema.ScalarRule[]
 ---@param of type
@@ -164,7 +164,7 @@ local function limits(schema, rules, of)
     or nil
 end
 
---- A pattern that cannot be translated lets every text pass; the validator names it as unchecked.
+--- A pattern that cannot be translated accepts every string; the validator lists it in `unchecked`.
 ---@return mcp-tools.schema.Check?
 local function pattern(compiler, schema)
   local matches = schema.pattern and compiler:matcher(schema.pattern)
@@ -182,10 +182,10 @@ end
 
 -- Arrays -----------------------------------------------------------------------------------------------------------
 
---- Steps for each byte of an item's text that is compared with others.
+--- Steps for each byte of an item that is compared with others.
 local STEPS_OF_BYTE = 4
 
---- Items by prefixItems, then items.
+--- Compiles `prefixItems` and `items`.
 local function items(compiler, schema)
   local prefix = {}
   for i, item in ipairs(schema.prefixItems or {}) do
@@ -272,7 +272,7 @@ local function unique(compiler, schema)
           report:add(('items must differ: [%d] repeats [%d]'):format(i - 1, seen[item] - 1))
         end
         return false
-      elseif item == item then -- else it is NaN: it differs from everything, and is no key
+      elseif item == item then -- NaN differs from everything and cannot be a key
         seen[item] = i
       end
     end
@@ -298,11 +298,11 @@ end
 
 -- Objects ----------------------------------------------------------------------------------------------------------
 
---- Surplus properties are answered with the names that exist, when they are this many at most.
+--- Maximum number of known names that a message about an unknown property lists.
 local MAX_NAMES = 12
---- Surplus properties of one object that are compared with those that exist, and how many those may be.
+--- Maximum number of unknown properties that are compared with known names, and of those names.
 local MAX_SUGGESTIONS, MAX_COMPARED = 10, 100
---- An object with more names than this is not sorted to tell its faults.
+--- Properties of a larger object are not sorted before faults are reported.
 local MAX_SORTED = 1000
 
 ---@return boolean
@@ -316,7 +316,7 @@ local function has_more_than(object, max)
   return false
 end
 
---- The properties of an object; in order when faults are collected, so that they come out the same each time.
+--- Iterates over properties; sorted if there is a report, so that the order of faults is stable.
 local function each(object, report)
   if not report or has_more_than(object, MAX_SORTED) then
     return pairs(object)
@@ -379,7 +379,7 @@ local function properties(compiler, schema)
   end
 end
 
---- What to say of a property that should not be there.
+--- Returns the message for an unknown property.
 ---@param known string[]
 ---@param compare boolean
 ---@return string
@@ -396,12 +396,12 @@ local function surplus(name, known, compare)
   return ('is not allowed (allowed: %s)'):format(table.concat(known, ', '))
 end
 
---- Properties by the form of their names, and all others.
+--- Compiles `patternProperties` and `additionalProperties`.
 local function by_name(compiler, schema)
   local groups = {}
   for _, source in ipairs(value.names(schema.patternProperties or {})) do
     local check = compiler:check(schema.patternProperties[source])
-    -- A pattern that cannot be tried may match: such a name is let through.
+    -- A pattern that cannot be translated may match, so the name is accepted.
     groups[#groups + 1] = { matches = compiler:matcher(source), check = check }
   end
   local others = schema.additionalProperties
@@ -538,10 +538,10 @@ local function is_any()
   return true
 end
 
---- The groups, in the order of their faults.
+--- Compiles all groups, in the order in which faults are reported.
 ---@param compiler mcp-tools.schema.Compiler
 ---@param schema table
----@param rest mcp-tools.schema.Check[] they are added to it
+---@param rest mcp-tools.schema.Check[] the checks are appended to it
 local function add_all(compiler, schema, rest)
   local function add(applies, ...)
     local checks = {}

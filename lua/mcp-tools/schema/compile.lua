@@ -1,11 +1,11 @@
 --- The compiler: turns a schema into one Lua function per subschema.
 ---
---- `check(value, report?)` returns whether the value fits. Without a report it stops at the first fault and allocates
---- nothing; with one it notes every fault. The order is "one of the named values", "type", the rest; when an earlier
---- one fails, later ones are skipped, because they would only repeat it.
+--- `check(value, report?)` returns whether the value is valid. Without a report it stops at the first fault and
+--- allocates nothing; with one it records every fault. The order is `const` and `enum`, `type`, the rest. After a
+--- failure, later ones are skipped, because they would only repeat it.
 ---
---- Recursive schemas and patterns can ask for more work than there is time for. So a run counts its steps, and
---- `give_up` ends it by an error, which only `run` catches.
+--- Recursive schemas and patterns can require too much work. So a run counts its steps, and `give_up` ends it by an
+--- error, which only `run` catches.
 
 local checks = require('mcp-tools.schema.checks')
 local combine = require('mcp-tools.schema.logic')
@@ -20,25 +20,25 @@ local M = {}
 ---@class mcp-tools.schema.Compiler
 ---@field target table<table, table|boolean> schema with a `$ref` → the schema it refers to
 ---@field done table<table, mcp-tools.schema.Check>
----@field depth integer how many references deep the run is
----@field steps integer that the run has taken: parts of the value times the schemas they were checked against
----@field tries integer steps of the patterns
----@field most integer steps that a run may take
+---@field depth integer number of references that the run is in
+---@field steps integer steps so far: parts of the value times the schemas they were checked against
+---@field tries integer steps of patterns so far
+---@field most integer maximum number of steps of a run
 ---@field report mcp-tools.schema.Report? of the run
 local Compiler = {}
 Compiler.__index = Compiler
 
---- What `give_up` raises.
+--- The error that `give_up` throws.
 ---@class mcp-tools.schema.GaveUp: mcp-tools.Fault
 local GaveUp = {}
 
---- A value nested deeper than this through references is a cycle of Lua tables, not data.
+--- Maximum depth of references. A deeper value is a cycle of Lua tables.
 local MAX_DEPTH = 200
---- About 0.1 s. A list of a million numbers takes one step each.
+--- Maximum number of steps, about 0.1 s. A list of a million numbers takes one step each.
 local MAX_STEPS = 2000000
---- Of patterns; at most 0.1 s.
+--- Maximum number of steps of patterns, at most 0.1 s.
 local MAX_TRIES = 4500000
---- References in a row that are followed to find out what a branch of a union is.
+--- Maximum number of references that are followed to resolve a branch of a union.
 local MAX_HOPS = 16
 
 local function always()
@@ -52,7 +52,7 @@ local function never(_, report)
   return false
 end
 
---- One of the named values.
+--- Compiles `const` and `enum`.
 local function named(allowed)
   local set, tables = {}, {}
   for _, item in ipairs(allowed) do
@@ -127,7 +127,7 @@ local function typed(types)
   end
 end
 
---- Checks that each decide alone; the next is not asked after a no.
+--- Compiles the checks after whose failure the others are skipped.
 local function gates(schema)
   local out = {}
   if schema.const ~= nil then
@@ -160,29 +160,29 @@ local function joined(first, rest)
   end
 end
 
---- Ends the run: it cannot be decided in reasonable time whether the value fits.
+--- Ends the run: whether the value is valid cannot be decided in reasonable time.
 ---@param message string
 function Compiler:give_up(message)
   local field = self.report and self.report:path() or '(root)'
   error(setmetatable({ field = field, message = message }, GaveUp), 0)
 end
 
---- Counts work before it is done.
+--- Counts steps before they are done.
 ---@param steps integer
 function Compiler:spend(steps)
   self.steps = self.steps + steps
   if self.steps > self.most then
-    self:give_up('is too large to be checked; give less at a time')
+    self:give_up('is too large to be checked; send less data')
   end
 end
 
---- Runs what may give up.
+--- Calls a function that may give up.
 ---@param report mcp-tools.schema.Report?
 ---@param fn function
 ---@param a any
 ---@param b any
 ---@param c any
----@return boolean finished, any result of `fn`, or the fault that says why there is none
+---@return boolean finished, any result of `fn`, or the fault if it gave up
 function Compiler:run(report, fn, a, b, c)
   self.depth, self.steps, self.tries, self.report = 0, 0, 0, report
   local finished, result = pcall(fn, a, b, c)
@@ -194,7 +194,7 @@ function Compiler:run(report, fn, a, b, c)
   return false, { field = result.field, message = result.message }
 end
 
---- Makes a function that matches texts against a pattern; nil when the pattern cannot be translated.
+--- Compiles a pattern to a function that matches strings; nil if the pattern cannot be translated.
 ---@param source string
 ---@return (fun(text: string): boolean)?
 function Compiler:matcher(source)
@@ -206,13 +206,13 @@ function Compiler:matcher(source)
   return function(text)
     self.tries = self.tries + steps * #text
     if self.tries > MAX_TRIES then
-      self:give_up('has more text than can be tried against the pattern ' .. source)
+      self:give_up('has too much text to be matched against the pattern ' .. source)
     end
     return compiled:match_str(regex.move(text)) ~= nil
   end
 end
 
---- A reference: compiled when it is first followed, because it may lead back up.
+--- A reference is compiled when it is first followed, because it may be recursive.
 function Compiler:reference(target)
   local check
   return function(v, report)
@@ -228,7 +228,7 @@ function Compiler:reference(target)
   end
 end
 
---- The check of a schema.
+--- Returns the compiled check of a schema.
 ---@param schema table|boolean
 ---@return mcp-tools.schema.Check
 function Compiler:check(schema)
@@ -251,7 +251,7 @@ function Compiler:check(schema)
   return check
 end
 
---- The schema a schema stands for: the target of a bare reference, else itself.
+--- Returns the target of a schema that is only a reference, otherwise the schema itself.
 ---@param schema table|boolean
 ---@return table|boolean
 function Compiler:resolved(schema)

@@ -1,5 +1,5 @@
---- The faults of a schema itself: values of the wrong form, keywords the check does not support, references that lead
---- nowhere, what is not JSON, more of it than a client could take.
+--- Finds the faults of a schema: invalid values of keywords, unsupported keywords, invalid references, values that are
+--- not JSON, schemas that are too large.
 ---
 --- Loaded at start-up; it must not require the compiler.
 
@@ -12,9 +12,9 @@ local M = {}
 local NIL = vim.NIL
 local join = keywords.join
 
---- A definition is sent inside a list inside a message, and every client parses 100 levels.
+--- Maximum depth. The definition is sent inside other objects, and every client parses 100 levels.
 local MAX_DEPTH = 96
---- Takes longer to look through than a user waits, and is more than models read.
+--- Maximum number of values. More would block the main thread, and models do not read that much.
 local MAX_PARTS = 20000
 
 local function is_list(v)
@@ -42,8 +42,7 @@ local function all_strings(list)
   return true
 end
 
---- Why a value does not fit the form of its keyword; nil when it does. Maps and lists of schemas are looked into by
---- the walk, here only whether they are maps and lists.
+--- Returns why a keyword's value is invalid. `inspect` checks the schemas inside of maps and lists.
 ---@type table<mcp-tools.schema.Shape, fun(v: any): string?>
 local form = {
   schema = function(v)
@@ -109,17 +108,17 @@ local form = {
   end,
 }
 
---- Finds the first thing in a value that JSON cannot carry, or that is too large.
+--- Finds the first part of a value that cannot be encoded as JSON, or is too large.
 ---@param v any
 ---@param path string
----@param above table<table, true> tables that `v` is inside of
----@param count { depth: integer, parts: integer } parts: looked at so far; shared tables are written out twice
+---@param above table<table, true> tables that contain `v`
+---@param count { depth: integer, parts: integer } `parts`: values so far; shared tables count each time
 ---@return string? path, string? message
 local function not_json(v, path, above, count)
   local kind = type(v)
   count.parts = count.parts + 1
   if count.parts > MAX_PARTS then
-    return '', ('has more than %d parts when it is written out'):format(MAX_PARTS)
+    return '', ('has more than %d values'):format(MAX_PARTS)
   elseif kind == 'number' then
     if v ~= v or v == math.huge or v == -math.huge then
       return path, 'must be a finite number'
@@ -189,7 +188,7 @@ end
 
 -- References -------------------------------------------------------------------------------------------------------
 
---- The schema that a reference refers to.
+--- Returns the schema that a reference refers to.
 ---@param root table
 ---@param reference string
 ---@return table|boolean|nil target
@@ -208,7 +207,7 @@ local function follow(root, reference)
     at = at[number and number + 1 or step]
   end
   if at == nil or type(at) ~= 'table' and type(at) ~= 'boolean' then
-    return nil, ('%q leads nowhere'):format(reference)
+    return nil, ('%q does not exist'):format(reference)
   end
   return at
 end
@@ -228,7 +227,7 @@ local function each_schema(schema, path, seen, fn)
   end
 end
 
---- Where each reference of a schema without faults leads.
+--- Returns the target of each reference in a schema without faults.
 ---@param schema table|boolean
 ---@return table<table, table|boolean>
 function M.targets(schema)
@@ -239,12 +238,12 @@ function M.targets(schema)
   return out
 end
 
---- Keywords whose schemas are about the same value.
+--- Keywords whose schemas apply to the same value.
 local IN_PLACE = { allOf = true, anyOf = true, oneOf = true, ['not'] = true, ['if'] = true }
 IN_PLACE['then'], IN_PLACE['else'], IN_PLACE.dependentSchemas = true, true, true
 local MAX_CHAIN = 100
 
---- Whether a schema leads back to itself without going into the value, so that no check would end.
+--- Returns whether a schema refers to itself for the same value, so that no check would end.
 local function is_endless(schema, root, known, level)
   if type(schema) ~= 'table' or known[schema] == 'finite' then
     return false
@@ -263,30 +262,30 @@ end
 ---@param schema table whose other keywords are without faults
 ---@param out mcp-tools.Fault[]
 local function inspect_references(schema, out)
-  local seen, places, known = {}, {}, {}
+  local seen, references, known = {}, {}, {}
   each_schema(schema, '', seen, function(part, path)
     if part['$ref'] then
-      table.insert(places, { part = part, field = join(path, '$ref') })
+      table.insert(references, { part = part, field = join(path, '$ref') })
     end
   end)
-  for _, place in ipairs(places) do
-    local target, message = follow(schema, place.part['$ref'])
+  for _, reference in ipairs(references) do
+    local target, message = follow(schema, reference.part['$ref'])
     if type(target) == 'table' and not seen[target] then
-      message = ('%q leads to no schema'):format(place.part['$ref'])
+      message = ('%q is not a schema'):format(reference.part['$ref'])
     end
-    out[#out + 1] = message and { field = place.field, message = message }
+    out[#out + 1] = message and { field = reference.field, message = message }
   end
-  for _, place in ipairs(#out == 0 and places or {}) do
-    if is_endless(place.part, schema, known, 1) then
-      local message = ('refers to itself without end, or through more than %d references'):format(MAX_CHAIN)
-      out[#out + 1] = { field = place.field, message = message }
+  for _, reference in ipairs(#out == 0 and references or {}) do
+    if is_endless(reference.part, schema, known, 1) then
+      local message = ('is an endless reference, or a chain of more than %d references'):format(MAX_CHAIN)
+      out[#out + 1] = { field = reference.field, message = message }
     end
   end
 end
 
 M.each_schema = each_schema
 
---- Why a value is not data that JSON can carry.
+--- Returns why a value cannot be encoded as JSON.
 ---@param v any
 ---@return mcp-tools.Fault?
 function M.data(v)
@@ -294,7 +293,7 @@ function M.data(v)
   return at and { field = at == '' and '(root)' or at, message = message } or nil
 end
 
---- Every fault of a schema, sorted by its place.
+--- Returns all faults of a schema, sorted by path.
 ---@param schema any
 ---@return mcp-tools.Fault[]
 function M.find(schema)

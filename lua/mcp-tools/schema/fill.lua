@@ -1,30 +1,30 @@
---- Changes a value in place, at every level of `properties` and `items` that it has: puts defaults in, takes out nulls
---- that mean "not given", and gives empty tables the form that the schema says.
+--- Completes a value in place, at every level: fills in defaults, removes nulls that mean "not set", and marks empty
+--- tables as objects where the schema requires it.
 ---
---- Defaults and nulls are followed through `properties`, `additionalProperties`, `items` and `$ref` only; empty tables
---- also through `allOf` and the first branch of a union that fits.
+--- Defaults and nulls: only inside `properties`, `additionalProperties`, `items` and `$ref`. Empty tables: also inside
+--- `allOf` and the first matching branch of a union.
 
 local keywords = require('mcp-tools.schema.keywords')
 local value = require('mcp-tools.schema.value')
 
 local NIL = vim.NIL
 local EMPTY_DICT = getmetatable(vim.empty_dict())
---- A value nested deeper is a cycle of Lua tables, not data; the check after this says so.
+--- Maximum depth. A deeper value is a cycle of Lua tables, which the later check reports.
 local MAX_DEPTH = 200
---- Steps of the check that a default counts as.
+--- Steps that filling in a default costs.
 local STEPS = 10
 
 ---@class mcp-tools.schema.PropertyPlan
 ---@field name string
 ---@field schema table|boolean
 ---@field required boolean
----@field known boolean? the next two have been found out
+---@field known boolean? `default` and `drops_null` are set
 ---@field default any
 ---@field drops_null boolean?
----@field busy integer? the run in which the default is being filled in, so that it does not contain itself
+---@field busy integer? run in which the default is being filled in; prevents endless recursion
 
 ---@class mcp-tools.schema.Plan
----@field target table the schema, its reference followed
+---@field target table the schema, with its reference resolved
 ---@field properties mcp-tools.schema.PropertyPlan[]
 ---@field others table? schema of all other properties
 ---@field is_object boolean an empty table can only be an object
@@ -62,7 +62,7 @@ function Filler:plan(schema)
   return plan
 end
 
---- The default of a property, if its own schema accepts it.
+--- Returns the default of a property, if its own schema accepts it.
 ---@private
 ---@param schema table
 ---@return any
@@ -85,7 +85,7 @@ end
 
 ---@private
 ---@param property mcp-tools.schema.PropertyPlan
-function Filler:find_out(property)
+function Filler:prepare(property)
   local schema, default = property.schema, nil
   if type(schema) == 'table' then
     default = self:default_of(schema)
@@ -101,7 +101,7 @@ end
 ---@param depth integer
 function Filler:fill_property(property, v, depth)
   if not property.known then
-    self:find_out(property)
+    self:prepare(property)
   end
   local name = property.name
   local item = v[name]
@@ -142,7 +142,7 @@ function Filler:walk_object(plan, v, depth, fills)
   end
 end
 
---- Gives empty tables their form as the parts of a combined schema say.
+--- Marks empty tables as the parts of a combined schema require.
 ---@private
 ---@param target table
 ---@param v table
@@ -162,7 +162,7 @@ end
 ---@param schema table|boolean|nil
 ---@param v any
 ---@param depth integer
----@param fills boolean else empty tables alone are changed
+---@param fills boolean if false, only empty tables are changed
 function Filler:walk(schema, v, depth, fills)
   if type(v) ~= 'table' or type(schema) ~= 'table' or depth > MAX_DEPTH then
     return
@@ -184,7 +184,7 @@ function Filler:walk(schema, v, depth, fills)
   end
 end
 
---- Fills in defaults and drops nulls. It may give up in the middle (compile.lua).
+--- Fills in defaults and removes nulls. May give up halfway (compile.lua).
 ---@param schema table|boolean
 ---@param v any
 function Filler:fill(schema, v)
@@ -192,7 +192,7 @@ function Filler:fill(schema, v)
   self:walk(schema, v, 0, true)
 end
 
---- Marks empty tables that the schema means as objects.
+--- Marks empty tables as objects where the schema requires it.
 ---@param schema table|boolean
 ---@param v any
 ---@return any value the same

@@ -1,13 +1,13 @@
---- JSON Schema, draft 2020-12: compiled once, at the first use.
+--- JSON Schema, draft 2020-12, compiled at the first use.
 ---
 --- A value can come from Lua, where a plain empty table is an array or an object, or from JSON (`strict`), where it is
 --- an array unless it has `vim.empty_dict()`'s metatable; null is `vim.NIL`.
 ---
 --- `unevaluated*`, `$dynamicRef`, nested `$id` and references other than `#/…` are faults of a schema. `format`,
---- `content*` and unknown keywords are annotations. `validator.unchecked` names patterns that cannot be translated:
---- they let every text pass. A value that cannot be checked in reasonable time is refused.
+--- `content*` and unknown keywords are annotations. `validator.unchecked` lists patterns that cannot be translated,
+--- which accept every string. A value that cannot be checked in reasonable time is refused.
 ---
---- Requires inside functions are start-up cost: schemas are registered while the editor starts.
+--- The compiler is required inside functions, because schemas are registered while the editor starts.
 
 local faults = require('mcp-tools.schema.faults')
 local keywords = require('mcp-tools.schema.keywords')
@@ -28,7 +28,7 @@ local M = {}
 local Validator = {}
 Validator.__index = Validator
 
---- Prepares a run. Each function below begins with it.
+--- Prepares a run.
 ---@private
 ---@param opts? { strict?: boolean, steps?: integer }
 ---@return mcp-tools.schema.Compiler
@@ -42,11 +42,11 @@ function Validator:begin(opts)
   return compiler
 end
 
---- All that is wrong with a value that does not fit.
+--- Returns all faults of an invalid value.
 ---@param compiler mcp-tools.schema.Compiler
 ---@param check mcp-tools.schema.Check
 ---@param v any
----@param gave_up mcp-tools.Fault? why the first look at it did not come to an end
+---@param gave_up mcp-tools.Fault? why the first run gave up
 ---@return mcp-tools.Fault[]
 local function faults_of(compiler, check, v, gave_up)
   local report = require('mcp-tools.schema.report').new()
@@ -61,10 +61,10 @@ end
 
 --- Checks a value.
 ---@param v any
----@param opts? { strict?: boolean, steps?: integer } strict: a plain empty table is an array, as it is off the wire;
----  steps: that it may take, at about 50 ns
+---@param opts? { strict?: boolean, steps?: integer } `strict`: a plain empty table is an array, as in values from JSON;
+---  `steps`: maximum number of steps, about 50 ns each
 ---@return boolean ok
----@return mcp-tools.Fault[]? errors all of them, when not ok
+---@return mcp-tools.Fault[]? errors all faults, if not ok
 function Validator:check(v, opts)
   local compiler = self:begin(opts)
   local check = compiler:check(self.schema)
@@ -75,11 +75,11 @@ function Validator:check(v, opts)
   return false, faults_of(compiler, check, v, not finished and result or nil)
 end
 
---- Fills in defaults and drops nulls that mean "not given", in place, at every level.
----@param v any a table the caller owns; anything else is returned as it is
+--- Fills in defaults and removes nulls that mean "not set", in place, at every level.
+---@param v any a table that may be changed; other values are returned unchanged
 ---@param opts? { strict?: boolean, steps?: integer } as for `check`
 ---@return any value the same table
----@return mcp-tools.Fault? fault why it was filled in part only: it is too large
+---@return mcp-tools.Fault? fault if it was only partly filled in, because it is too large
 function Validator:fill(v, opts)
   if type(v) ~= 'table' then
     return v
@@ -92,11 +92,10 @@ function Validator:fill(v, opts)
   return v, fault
 end
 
---- Gives empty tables of a value from Lua the form that the schema says.
----@param v any never changed
----@param part? table a schema within this one that the value is about (default: this one)
----@return any value the same when there is nothing to do, else a copy in which they are `vim.empty_dict()` where the
----  schema means an object
+--- Marks empty tables in a value from Lua as objects where the schema requires it.
+---@param v any not changed
+---@param part? table subschema for the value (default: the whole schema)
+---@return any value the value itself if nothing changes, otherwise a copy with `vim.empty_dict()` for empty objects
 function Validator:shape(v, part)
   if not value.is_ambiguous(v) then
     return v
@@ -106,10 +105,10 @@ function Validator:shape(v, part)
   return copy
 end
 
---- Keywords beside which it is plain whether a default fits, without compiling.
+--- With only these keywords, a default can be checked without compiling the schema.
 local PLAIN = { type = true, default = true, description = true, minimum = true, maximum = true, enum = true }
 
-local function plainly_fits(schema)
+local function has_simple_valid_default(schema)
   for keyword in pairs(schema) do
     if not PLAIN[keyword] then
       return false
@@ -126,12 +125,12 @@ local function plainly_fits(schema)
   return schema.type == kind or schema.type == 'integer' and value.is_integer(default)
 end
 
---- Why a default does not fit its own schema.
+--- Returns why a default does not match its own schema.
 ---@private
 ---@return string?
 function Validator:misfit(schema)
   local default = schema.default
-  if default == nil or default == vim.NIL or plainly_fits(schema) then
+  if default == nil or default == vim.NIL or has_simple_valid_default(schema) then
     return nil
   end
   local compiler = self:begin()
@@ -144,21 +143,21 @@ function Validator:misfit(schema)
   end
 end
 
---- Defaults that their own schema refuses. They are never filled in.
+--- Returns a fault for each default that does not match its own schema. Such defaults are never filled in.
 ---@return mcp-tools.Fault[]
 function Validator:misfits()
   local out = {}
   faults.each_schema(self.schema, '', {}, function(schema, path)
     local why = self:misfit(schema)
     if why then
-      local message = ('does not fit its own schema (%s); it is not filled in'):format(why)
+      local message = ('does not match its own schema (%s); it is not filled in'):format(why)
       out[#out + 1] = { field = keywords.join(path, 'default'), message = message }
     end
   end)
   return out
 end
 
---- Patterns that cannot be translated.
+--- Returns the patterns that cannot be translated.
 ---@return mcp-tools.Unchecked[]
 local function unchecked_of(schema)
   local out = {}
@@ -182,17 +181,17 @@ local function unchecked_of(schema)
   return out
 end
 
---- Makes a validator of a schema that has no faults (faults.lua).
----@param sound table|boolean never changed, and not to be changed after
+--- Creates a validator for a schema without faults (faults.lua).
+---@param sound table|boolean must not be changed later
 ---@return mcp-tools.Validator
 function M.compile_sound(sound)
   return setmetatable({ schema = sound, unchecked = unchecked_of(sound) }, Validator)
 end
 
---- Makes a validator.
----@param json_schema table|boolean never changed, and not to be changed after
+--- Creates a validator.
+---@param json_schema table|boolean must not be changed later
 ---@return mcp-tools.Validator?
----@return mcp-tools.Fault[]? faults of the schema, when it cannot be used
+---@return mcp-tools.Fault[]? faults of the schema, if it is invalid
 function M.compile(json_schema)
   local found = faults.find(json_schema)
   if #found > 0 then
@@ -205,7 +204,7 @@ end
 ---@param json_schema table|boolean
 ---@param v any
 ---@param opts? { strict?: boolean }
----@return boolean? ok nil when the schema itself is at fault
+---@return boolean? ok nil if the schema is invalid
 ---@return mcp-tools.Fault[]? errors of the value, or faults of the schema
 function M.check(json_schema, v, opts)
   local validator, found = M.compile(json_schema)

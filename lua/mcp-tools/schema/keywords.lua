@@ -1,4 +1,4 @@
---- The keywords of JSON Schema draft 2020-12 that the check knows: what their values must be, where schemas are.
+--- The supported keywords of JSON Schema draft 2020-12, and the types of their values.
 ---
 --- Source: https://json-schema.org/draft/2020-12/json-schema-core, …/json-schema-validation
 
@@ -7,7 +7,7 @@ local M = {}
 ---@alias mcp-tools.schema.Shape
 ---| 'schema' 'schemas' 'map' 'strings' 'lists' 'list' 'string' 'boolean' 'number' 'count' 'type' 'positive'
 
---- Form of each keyword's value. Keywords that are not here are annotations with any value.
+--- Type of each keyword's value. Other keywords are annotations with any value.
 ---@type table<string, mcp-tools.schema.Shape>
 M.shapes = {
   ['$schema'] = 'string',
@@ -64,7 +64,7 @@ M.shapes = {
   maxProperties = 'count',
 }
 
---- Keywords whose meaning the check cannot give, with the reason told to the author.
+--- Unsupported keywords, with the message for the author.
 ---@type table<string, string>
 M.unsupported = {
   ['$dynamicRef'] = 'not supported; use $ref',
@@ -80,7 +80,7 @@ for _, name in ipairs(M.types) do
   M.is_type[name] = true
 end
 
---- The types of a schema as a list; nil when it names none.
+--- Returns the `type` of a schema as a list; nil if it has none.
 ---@param schema table
 ---@return string[]?
 function M.types_of(schema)
@@ -88,7 +88,7 @@ function M.types_of(schema)
   return types and (type(types) == 'table' and types or { types }) or nil
 end
 
---- A step of a path: `.name`, `[0]`, or `["odd name"]`.
+--- Appends a key to a path: `.name`, `[0]`, or `["odd name"]`.
 ---@param path string '' at the root
 ---@param key string|integer Lua index for lists
 ---@return string
@@ -97,12 +97,12 @@ function M.join(path, key)
     return ('%s[%d]'):format(path, key - 1)
   end
   if not key:find('^[%w_$-]+$') then
-    return ('%s[%s]'):format(path, (vim.json.encode(key):gsub('\\/', '/'))) -- 0.10 escapes slashes
+    return ('%s[%s]'):format(path, (vim.json.encode(key):gsub('\\/', '/'))) -- Neovim 0.10 escapes slashes
   end
   return path == '' and key or path .. '.' .. key
 end
 
---- Calls `fn(child, path)` for every schema that stands directly inside a well-formed or malformed schema.
+--- Calls `fn(child, path, keyword)` for every direct subschema of a schema, which may be malformed.
 ---@param schema table
 ---@param path string
 ---@param fn fun(child: any, path: string, keyword: string)

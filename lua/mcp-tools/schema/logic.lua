@@ -1,7 +1,7 @@
---- Keywords that combine schemas: `allOf`, `anyOf`, `oneOf`, `not`, `if`.
+--- Compiles the keywords that combine schemas: `allOf`, `anyOf`, `oneOf`, `not`, `if`.
 ---
---- When no branch of a union fits, the fault is that of the branch that was meant: the only one for this type of value,
---- or the one named by a discriminator, a property that has a fixed value in each branch.
+--- If no branch of a union matches, the faults of the most likely branch are reported: the only one for this type of
+--- value, or the one selected by a discriminator, a property with a different fixed value in each branch.
 
 local every = require('mcp-tools.schema.checks').every
 local keywords = require('mcp-tools.schema.keywords')
@@ -9,7 +9,7 @@ local value = require('mcp-tools.schema.value')
 
 -- Faults of unions -------------------------------------------------------------------------------------------------
 
---- Whether a branch is for values of this type.
+--- Returns whether a branch is for values of this type.
 local function is_for(branch, v)
   if type(branch) == 'boolean' then
     return branch
@@ -21,7 +21,7 @@ local function is_for(branch, v)
     or vim.list_contains(types, 'object') and value.is_object(v)
 end
 
---- The plain values that a schema lists; nil when it lists none or also tables.
+--- Returns the values of `const` or `enum`; nil if the schema has neither or some values are tables.
 ---@return any[]?
 local function named(compiler, schema)
   schema = schema ~= nil and compiler:resolved(schema)
@@ -37,7 +37,7 @@ local function named(compiler, schema)
   return list
 end
 
---- Which branch each value of a property stands for; nil when the property does not tell the branches apart.
+--- Maps each value of a property to a branch; nil if the property is not a discriminator.
 ---@return table<any, integer>? by_value
 ---@return any[]? allowed
 local function branches_by(compiler, branches, property)
@@ -58,7 +58,7 @@ local function branches_by(compiler, branches, property)
   return by_value, allowed
 end
 
---- The property whose value tells the branches apart: a required one before others, then by name.
+--- Finds the discriminator: required properties first, then by name.
 ---@return string? property, table<any, integer>? by_value, any[]? allowed
 local function discriminator(compiler, branches)
   local required = {}
@@ -81,7 +81,7 @@ local function discriminator(compiler, branches)
   end
 end
 
---- Reports why a value fits no branch.
+--- Reports why a value matches no branch.
 ---@param compiler mcp-tools.schema.Compiler
 ---@param list (table|boolean)[]
 ---@param checks mcp-tools.schema.Check[] of the branches
@@ -219,7 +219,7 @@ end
 
 ---@param compiler mcp-tools.schema.Compiler
 ---@param schema table
----@param rest mcp-tools.schema.Check[] they are added to it
+---@param rest mcp-tools.schema.Check[] the checks are appended to it
 return function(compiler, schema, rest)
   rest[#rest + 1] = schema.allOf and all_of(compiler, schema) or nil
   rest[#rest + 1] = schema.anyOf and any_of(compiler, schema) or nil

@@ -1,21 +1,21 @@
---- The faults of a value, collected in a second pass: a list of `{field, message}` without duplicates, of bounded
---- length and with bounded texts, whatever a client sends.
+--- Collects the faults of a value: a list of `{field, message}` without duplicates, with a limited number of entries of
+--- limited length.
 
 local join = require('mcp-tools.schema.keywords').join
 local utf8 = require('mcp-tools.util.utf8')
 
---- More faults than this are counted, not listed; and no longer looked for when as many again were counted.
+--- Maximum number of listed faults. Further faults are only counted, and after as many again the check stops.
 local MAX_ERRORS = 100
---- Bytes of one name in a path, of a path, and of a message.
+--- Maximum bytes of a name in a path, of a path, and of a message.
 local MAX_NAME, MAX_PATH, MAX_MESSAGE = 80, 250, 4096
 
 ---@class mcp-tools.schema.Report
----@field keys (string|integer)[] the way from the root to the value being checked
+---@field keys (string|integer)[] path of the current value
 ---@field depth integer
 ---@field errors mcp-tools.Fault[]
 ---@field seen table<string, true>
 ---@field left_out integer
----@field full boolean nothing more is looked for
+---@field full boolean the check can stop
 local Report = {}
 Report.__index = Report
 
@@ -24,7 +24,7 @@ function Report.new()
   return setmetatable({ keys = {}, depth = 0, errors = {}, seen = {}, left_out = 0, full = false }, Report)
 end
 
---- Goes into a property or item.
+--- Enters a property or item.
 ---@param key string|integer Lua index for items
 function Report:enter(key)
   self.depth = self.depth + 1
@@ -36,12 +36,12 @@ function Report:leave()
   self.depth = self.depth - 1
 end
 
---- One step of a path; of a name that a client made up, its beginning.
+--- Appends a key to a path. Long names are cut.
 local function step(path, key)
   return join(path, type(key) == 'number' and key or utf8.cut(tostring(key), MAX_NAME))
 end
 
---- Where the check is, or one of its properties.
+--- Returns the path of the current value, or of one of its properties.
 ---@param key? string
 ---@return string
 function Report:path(key)
@@ -51,13 +51,13 @@ function Report:path(key)
   end
   path = key and step(path, key) or path
   if #path > MAX_PATH then
-    -- Both ends say more than the middle.
+    -- The middle is the least useful part.
     path = utf8.cut(path, MAX_PATH / 2) .. path:sub(-MAX_PATH / 2):gsub('^[\128-\191]+', '')
   end
   return path == '' and '(root)' or path
 end
 
---- Notes a fault of the current value, or of one of its properties.
+--- Adds a fault of the current value, or of one of its properties.
 ---@param message string
 ---@param key? string
 function Report:add(message, key)
@@ -66,7 +66,7 @@ function Report:add(message, key)
   end
 end
 
---- Notes a fault with its whole path.
+--- Adds a fault with its full path.
 ---@param field string
 ---@param message string
 function Report:put(field, message)
@@ -83,7 +83,7 @@ function Report:put(field, message)
   end
 end
 
---- All faults, in the order they were found.
+--- Returns all faults in the order in which they were found.
 ---@return mcp-tools.Fault[]
 function Report:list()
   local list = vim.list_slice(self.errors)

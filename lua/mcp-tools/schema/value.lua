@@ -1,4 +1,4 @@
---- JSON values as Lua holds them: which kind one is, whether two are equal, how one is shown.
+--- JSON values in Lua: their types, equality, copies, and text for messages.
 ---
 --- Null is `vim.NIL`. An empty object from JSON has `vim.empty_dict()`'s metatable; from Lua, an empty table can be an
 --- array or an object.
@@ -11,24 +11,24 @@ local NIL = vim.NIL
 local EMPTY_DICT = getmetatable(vim.empty_dict())
 local floor, huge = math.floor, math.huge
 
---- Whether a plain empty table is an array only, as it is off the wire. A field, not an argument: `Compiler:begin`
---- sets it for each pass, and nothing yields in between.
+--- Whether a plain empty table can only be an array, as in values from JSON. A field instead of an argument:
+--- `Compiler:begin` sets it for each run, and a run never yields.
 M.strict = false
 
---- Longest text of one value inside a message; more would hide the message.
+--- Maximum length of one value in a message.
 local MAX_SHOWN = 80
---- Most values named in one message.
+--- Maximum number of values in one message.
 local MAX_LISTED = 50
 
 local islist = vim.islist
 
---- Whether a table with something in it is an array: all keys are 1..n.
+--- Returns whether a non-empty table is an array: all keys are 1..n.
 local function holds_list(value)
   local n = #value
   if n == 0 then
     return false
   end
-  -- Lists are nearly always stored as such: then nothing follows the last item.
+  -- Nearly always the list is in the array part of the table: then no key follows the last item.
   return next(value, n) == nil or islist(value)
 end
 
@@ -63,7 +63,7 @@ function M.is_integer(value)
   return type(value) == 'number' and floor(value) == value and value ~= huge and value ~= -huge
 end
 
---- What JSON calls the kind of a value.
+--- Returns the JSON type of a value.
 ---@param value any
 ---@return string
 function M.kind(value)
@@ -77,7 +77,7 @@ function M.kind(value)
   return kind
 end
 
---- Equality as JSON sees it: numbers by value, objects without order.
+--- JSON equality: numbers by value, objects without order.
 ---@param a any
 ---@param b any
 ---@return boolean
@@ -108,7 +108,7 @@ local function equal(a, b)
 end
 M.equal = equal
 
---- Length in code points: bytes that do not continue a UTF-8 sequence.
+--- Returns the length in code points.
 ---@param text string
 ---@return integer
 function M.length(text)
@@ -119,7 +119,7 @@ function M.length(text)
   return #text - continuing
 end
 
---- A value as JSON for a message, cut when long.
+--- Formats a value as JSON for a message, cut if long.
 ---@param value any
 ---@return string
 function M.show(value)
@@ -130,14 +130,14 @@ function M.show(value)
   return utf8.cut((text:gsub('\\/', '/')), MAX_SHOWN)
 end
 
---- What a value is, for a message: a number itself, else its kind.
+--- Describes a value for a message: numbers with their value, other values by type.
 ---@param value any
 ---@return string
 function M.describe(value)
   return type(value) == 'number' and M.show(value) or M.kind(value)
 end
 
---- Values for a message: `"a", "b", 3`.
+--- Formats values for a message: `"a", "b", 3`.
 ---@param values any[]
 ---@return string
 function M.show_list(values)
@@ -146,12 +146,12 @@ function M.show_list(values)
     shown[i] = M.show(values[i])
   end
   if #values > MAX_LISTED then
-    shown[#shown + 1] = ('… (%d in all)'):format(#values)
+    shown[#shown + 1] = ('… (%d in total)'):format(#values)
   end
   return table.concat(shown, ', ')
 end
 
---- The names of an object in order, for messages that come out the same each time.
+--- Returns the names of an object, sorted, so that messages are stable.
 ---@param object table
 ---@return any[]
 function M.names(object)
@@ -162,7 +162,7 @@ function M.names(object)
   return names
 end
 
---- Tables looked at for an empty one before one is simply assumed; and levels, beyond which nothing is written as JSON.
+--- Maximum number of tables searched for an empty one; after that one is assumed. Maximum depth of JSON.
 local MAX_SEARCHED, MAX_LEVELS = 10000, 128
 
 ---@param value table
@@ -186,8 +186,7 @@ local function has_empty(value, left, level)
   return false, left
 end
 
---- Whether there is an empty table in a value that does not say whether it is an array or an object. Of large values
---- it says yes.
+--- Returns whether a value contains an empty table that could be an array or an object. True for large values.
 ---@param value any
 ---@return boolean
 function M.is_ambiguous(value)
@@ -195,7 +194,7 @@ function M.is_ambiguous(value)
 end
 
 ---@param value any
----@param above table<table, table> tables that this one stands in → their copies
+---@param above table<table, table> tables that contain this one → their copies
 ---@param level integer
 local function copy_of(value, above, level)
   if type(value) ~= 'table' or level > MAX_LEVELS then
@@ -212,8 +211,8 @@ local function copy_of(value, above, level)
   return copy
 end
 
---- A deep copy that keeps which empty tables are objects. A table that stands in two places has two copies; one that
---- stands inside itself has one; one deeper than anything is written stays.
+--- Copies a value deeply and keeps the marks of empty objects. Shared tables are copied twice, cycles once; below
+--- the maximum depth the original is kept.
 ---@param value any
 ---@return any
 function M.copy(value)

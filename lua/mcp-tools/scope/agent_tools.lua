@@ -1,12 +1,12 @@
---- Tools of companions: what an agent's own channel into this editor offers, apart from all other tools.
+--- Tools of terminal agents: each agent has its own, which no other client sees.
 
 local M = {}
 
 ---@type table<string, table<string, mcp-tools.Definition>>
 local tools = {}
 
---- From now on these are all that a companion offers; nil = there is no such companion.
----@param companion string
+--- Sets the tools of an agent; nil removes the agent.
+---@param companion string name of the agent
 ---@param definitions mcp-tools.Definition[]?
 function M.set(companion, definitions)
   local by_name = definitions and {}
@@ -16,7 +16,7 @@ function M.set(companion, definitions)
   tools[companion] = by_name
 end
 
---- A tool of a companion.
+--- Returns a tool of an agent.
 ---@param companion string
 ---@param name any
 ---@return mcp-tools.Definition?
@@ -25,7 +25,7 @@ function M.tool(companion, name)
   return own and type(name) == 'string' and own[name] or nil
 end
 
---- All of them, by name.
+--- Returns all tools of an agent, sorted by name.
 ---@param companion string
 ---@return mcp-tools.Definition[]
 function M.tools(companion)

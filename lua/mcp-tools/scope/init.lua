@@ -1,36 +1,36 @@
---- Scopes: which of the tools that are on one client sees and may call, and how they are published to it.
+--- Scopes: which tools a client sees and may call, and how they are published to it.
 
-local companions = require('mcp-tools.scope.agent_tools')
+local agent_tools = require('mcp-tools.scope.agent_tools')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
 
---- As many views as are kept; making one anew is cheap.
+--- Maximum number of cached views; creating one is cheap.
 local MAX_VIEWS = 64
 
----@class mcp-tools.Scope what a client asked for, as the bridge tells it
+---@class mcp-tools.Scope what a client requested, as the bridge sends it
 ---@field tools string[]? names of groups and tools, with or without the prefix; nil = all
 ---@field read_only boolean?
 ---@field catalogue ('direct'|'search')?
----@field companion string? whose agent it is: it has that one's tools, and nothing else
+---@field companion string? name of the terminal agent; it sees only its own tools
 
 ---@class mcp-tools.ScopeRule
 ---@field on table<string, true>? nil = all
 ---@field off table<string, true>
 ---@field read_only boolean
 
----@class mcp-tools.View what one client sees; equal ones are the same table
+---@class mcp-tools.View what one client sees; views with equal keys are the same table while cached
 ---@field key string
 ---@field catalogue 'direct'|'search'
----@field companion string? its tools are all that there is
----@field private rules mcp-tools.ScopeRule[] each of them only takes away
----@field private told boolean? the log says that nothing is left
+---@field companion string? name of a terminal agent, whose tools are the only ones
+---@field private rules mcp-tools.ScopeRule[] a tool must pass all of them
+---@field private empty_logged boolean? an empty scope has been logged
 local View = {}
 View.__index = View
 
----@param tools string|table|nil a name, a list of names, or a map of names to whether they are wanted
+---@param tools string|table|nil a name, a list of names, or a map of names to true or false
 ---@param read_only boolean?
 ---@return mcp-tools.ScopeRule
 local function rule_of(tools, read_only)
@@ -49,20 +49,21 @@ local function rule_of(tools, read_only)
     end
   end
   if is_list and not rule.on then
-    rule.on = {} -- a list of nothing is nothing; a map that only takes away leaves the rest
+    rule.on = {} -- an empty list means no tools; a map with only `false` values leaves the others
   end
   return rule
 end
 
---- What is said of a name counts more than what is said of its group, and that more than "all" and "recommended".
+--- Returns whether a tool passes a rule. Its name takes precedence over its group, and its group over "all" and
+--- "recommended".
 ---@param rule mcp-tools.ScopeRule
 ---@param definition mcp-tools.Definition
 ---@param prefix string
 ---@return boolean
-local function fits(rule, definition, prefix)
+local function passes(rule, definition, prefix)
   local on, off, name, group = rule.on, rule.off, definition.name, source.group(definition)
-  local says = (definition.source or {}).origin ~= 'mounted' and definition.annotations -- of those nothing is believed
-  if rule.read_only and not (says and says.read_only == true) then
+  local trusted = not source.is_mounted(definition) and definition.annotations
+  if rule.read_only and not (trusted and trusted.read_only == true) then
     return false
   elseif off[name] or off[prefix .. name] then
     return false
@@ -76,44 +77,44 @@ local function fits(rule, definition, prefix)
   return on.all or on[group] or on.recommended and definition.recommended or false
 end
 
---- Does the client see this tool?
+--- Returns whether the client sees this tool.
 ---@param definition mcp-tools.Definition
 ---@return boolean
 function View:allows(definition)
   if self.companion then
-    return companions.tool(self.companion, definition.name) == definition
+    return agent_tools.tool(self.companion, definition.name) == definition
   end
   local prefix = config.get().tool_prefix
   for _, rule in ipairs(self.rules) do
-    if not fits(rule, definition, prefix) then
+    if not passes(rule, definition, prefix) then
       return false
     end
   end
   return true
 end
 
---- Those of a list that the client sees.
+--- Returns the tools of a list that the client sees.
 ---@param list mcp-tools.Definition[]
 ---@return mcp-tools.Definition[]
 function View:filter(list)
   local seen = vim.tbl_filter(function(definition)
     return self:allows(definition)
   end, list)
-  if #seen == 0 and #list > 0 and not self.told then
-    self.told = true
-    log.warn('a client sees no tool: none that is on is in its scope (%s)', (self.key:gsub('\n', ' ')))
+  if #seen == 0 and #list > 0 and not self.empty_logged then
+    self.empty_logged = true
+    log.warn('a client sees no tool: no enabled tool is in its scope (%s)', (self.key:gsub('\n', ' ')))
   end
   return seen
 end
 
---- One companion's view, whatever the options say.
+--- Returns the view of a terminal agent, which does not depend on options.
 ---@param name string
 ---@return mcp-tools.View
-local function of_companion(name)
+local function agent_view(name)
   return setmetatable({ key = 'companion=' .. name, catalogue = 'direct', companion = name, rules = {} }, View)
 end
 
-local options ---@type table? those that the views were made of
+local options ---@type table? the options of the cached views
 local views, count = {}, 0
 
 ---@param scope mcp-tools.Scope?
@@ -132,13 +133,13 @@ local function make(scope, own, key)
   return setmetatable({ key = key, catalogue = catalogue, rules = rules }, View)
 end
 
---- What a client sees; nil when that is everything, one by one.
+--- Returns the view of a client; nil if it sees all tools directly.
 ---@param scope mcp-tools.Scope?
----@param client string? the name that it gives itself
+---@param client string? name as the client reports it
 ---@return mcp-tools.View?
 function M.view(scope, client)
   if scope and scope.companion then
-    return of_companion(scope.companion)
+    return agent_view(scope.companion)
   end
   local now = config.get()
   local own = client and now.clients[client]

@@ -1,5 +1,5 @@
---- The catalogue: three tools (search, describe, call) that are published in place of all, so that a client pays for
---- the definitions that it needs alone.
+--- Tool search (option `catalogue = "search"`): publishes three tools (search, describe, call) instead of all, so that
+--- a client's context has only the definitions that it needs.
 
 local source = require('mcp-tools.registry.source')
 local tool = require('mcp-tools.registry.definition.tool')
@@ -8,9 +8,9 @@ local M = {}
 
 M.SEARCH, M.DESCRIBE, M.CALL = 'tools_search', 'tools_describe', 'tools_call'
 
---- ms between two looks while definitions are still being loaded.
+--- ms between two checks while definitions are still being loaded.
 local LOADING_MS = 5
---- Characters of what is said of a tool in a line.
+--- Maximum characters of a description in a search result.
 local MAX_LINE = 120
 
 local READS = { read_only = true, idempotent = true }
@@ -63,7 +63,7 @@ local GIVEN = {
 ---@type table<string, mcp-tools.Definition>
 local made = {}
 
---- One of the three.
+--- Returns one of the three tools.
 ---@param name string
 ---@return mcp-tools.Definition?
 function M.get(name)
@@ -74,13 +74,13 @@ function M.get(name)
   return made[name]
 end
 
---- The three, sorted.
+--- Returns the three tools, sorted.
 ---@return mcp-tools.Definition[]
 function M.list()
   return { M.get(M.CALL), M.get(M.DESCRIBE), M.get(M.SEARCH) }
 end
 
---- A name without the prefix of published ones.
+--- Returns a tool name without the prefix.
 ---@param registry mcp-tools.Registry
 ---@param name any
 ---@return any
@@ -92,7 +92,7 @@ function M.bare(registry, name)
   return name
 end
 
---- The tool that is called by a call of the catalogue's.
+--- Returns the name of the tool that a call of `tools_call` calls.
 ---@param registry mcp-tools.Registry
 ---@param name any of the call
 ---@param args any
@@ -104,15 +104,15 @@ end
 
 -- Search -----------------------------------------------------------------------------------------------------------
 
-local IDLE = { the = true, ['and'] = true, ['for'] = true, with = true, from = true, into = true, all = true }
+local STOP_WORDS = { the = true, ['and'] = true, ['for'] = true, with = true, from = true, into = true, all = true }
 
---- The words of a text, without endings, so that "renaming" finds "rename".
+--- Splits a text into words without endings, so that "renaming" finds "rename".
 ---@param text string
 ---@return string[]
 local function stems(text)
   local list = {}
   for word in text:lower():gmatch('[%w\128-\255]+') do
-    if #word > 2 and not IDLE[word] then
+    if #word > 2 and not STOP_WORDS[word] then
       local stem = word
       for _, ending in ipairs({ 'ing', 'ed', 'es', 's', 'e' }) do
         local cut = word:sub(1, -#ending - 1)
@@ -129,7 +129,7 @@ end
 
 ---@param definition mcp-tools.Definition
 ---@param wanted string[]
----@return integer words how many of them it has to do with
+---@return integer words number of words that match
 ---@return integer score
 local function rank(definition, wanted)
   local name, about = definition.name:lower(), ((definition.title or '') .. ' ' .. definition.description):lower()
@@ -173,7 +173,7 @@ local function by_group(list, prefix)
   return lines
 end
 
---- Tools that have to do with some words, the fittest first, a line each.
+--- Finds tools by words and formats them, one per line, best match first.
 ---@param list mcp-tools.Definition[]
 ---@param words string
 ---@param limit integer
@@ -212,7 +212,7 @@ function M.search(list, words, limit, prefix)
   return table.concat(lines, '\n')
 end
 
---- Definitions of tools by name, as a list of all would have them.
+--- Returns the published definitions of tools, by name.
 ---@param registry mcp-tools.Registry
 ---@param view mcp-tools.View
 ---@param names string[]
@@ -241,7 +241,7 @@ local function await_loaded(registry, ctx)
   end
 end
 
---- A definition of the catalogue that answers for one client.
+--- Returns one of the three tools with a handler for one client's view.
 ---@param registry mcp-tools.Registry
 ---@param view mcp-tools.View
 ---@param name string bare

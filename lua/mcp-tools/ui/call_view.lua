@@ -1,5 +1,5 @@
---- View of a call that the user makes by hand (`:McpTools call`), in the window at the bottom: what it does while it
---- runs, then its result, as its client would get it. The cursor stays.
+--- View of a call made by `:McpTools call`, in the window at the bottom: events while it runs, then its result as a
+--- client would get it. The cursor does not move.
 
 local json = require('mcp-tools.util.json')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -8,14 +8,14 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
--- More than that nobody reads in a window, and a line of megabytes holds up the editor.
+--- Maximum bytes of a result; a line of megabytes would block the main thread.
 local MAX_SHOWN = 1024 * 1024
---- Lines of events that are kept, the last ones; a tool may tell of thousands.
+--- Maximum number of event lines; older ones are dropped.
 local MAX_EVENTS = 500
---- ms between two looks that the person gets of them.
+--- Minimum time between two redraws, ms.
 local REDRAW = 50
 
-local CLOSE = '; CTRL-W w goes here'
+local CLOSE = '; CTRL-W w enters'
 
 ---@param value any
 ---@return string
@@ -30,10 +30,10 @@ local function bounded(text)
   if #text <= MAX_SHOWN then
     return text
   end
-  return ('%s\n… and %d bytes more'):format(text:sub(1, MAX_SHOWN), #text - MAX_SHOWN)
+  return ('%s\n… and %d more bytes'):format(text:sub(1, MAX_SHOWN), #text - MAX_SHOWN)
 end
 
---- A value with a line for each item, and keys in order.
+--- Formats a value with a line for each item and sorted keys.
 ---@param value any
 ---@param margin string
 ---@return string
@@ -57,7 +57,7 @@ local function pretty(text)
   return ok and indented(value, '') or bounded(text)
 end
 
---- A block of content, in MCP's form.
+--- Formats an MCP content block.
 ---@param block table
 ---@return string
 local function block_text(block)
@@ -86,7 +86,7 @@ local function result_text(payload)
   local result = vim.json.decode(payload.text, { luanil = { object = true } })
   local parts = vim.tbl_map(block_text, result.content or {})
   if result.isError then
-    table.insert(parts, 1, 'The tool calls this an error:')
+    table.insert(parts, 1, 'The tool reports an error:')
   end
   if result.structuredContent then
     table.insert(parts, pretty((assert(json.encode(result.structuredContent)))))
@@ -94,7 +94,7 @@ local function result_text(payload)
   return #parts > 0 and table.concat(parts, '\n') or '(no result)'
 end
 
---- What its author needs: the lines of the traceback that are theirs.
+--- Returns the part of a traceback that is in the tool's own code.
 ---@param trace string
 ---@return string
 local function own_part(trace)
@@ -109,7 +109,7 @@ local function own_part(trace)
     end
     table.insert(lines, line)
   end
-  while #lines > 1 and lines[#lines]:find('^%s*%[C%]:') do -- the way from there to the first of theirs
+  while #lines > 1 and lines[#lines]:find('^%s*%[C%]:') do -- C frames between the call and the tool
     table.remove(lines)
   end
   return table.concat(lines, '\n')
@@ -123,7 +123,7 @@ local function error_text(call)
     return ('%s: %s'):format(fault.field, fault.message)
   end, err.errors or {})
   local message, all = err.message, ': ' .. table.concat(faults, '; ')
-  if #faults > 0 and vim.endswith(message, all) then -- each has a line of its own
+  if #faults > 0 and vim.endswith(message, all) then -- each fault gets its own line
     message = message:sub(1, -#all - 1)
   end
   local lines = { ('Error (%s): %s'):format(err.code, message) }
@@ -153,7 +153,7 @@ local function progress_text(progress)
   return sanitize.line(('%g%s  %s'):format(progress.done, of, progress.message or ''))
 end
 
---- Adds a line; the first gives way where there are too many.
+--- Appends a line and drops the first one if there are too many.
 ---@param lines string[]
 ---@param line string
 local function push(lines, line)
@@ -164,15 +164,15 @@ local function push(lines, line)
   end
 end
 
---- Makes a view.
----@param name string of the tool
----@param hints string[] on what was typed
+--- Creates a view.
+---@param name string tool
+---@param hints string[] notes about the typed arguments
 ---@return mcp-tools.CallView
 function M.new(name, hints)
   local events = {} ---@type string[]
   local buffer ---@type integer?
   local logged = {} ---@type string[]
-  local resting ---@type mcp-tools.Timer? what was shown is new enough
+  local resting ---@type mcp-tools.Timer? no redraw while it runs
   local behind = false
   local title = 'call ' .. sanitize.line(name) .. ': '
   local view = {}
@@ -187,10 +187,10 @@ function M.new(name, hints)
 
   local function draw()
     behind = false
-    if buffer then -- what has taken its place meanwhile stays, until there is a result
+    if buffer then -- another view may have replaced it; only the result replaces that one
       scratch.update(buffer, events, { at_end = true })
     else
-      show(events, 'it runs; :McpTools cancel ends it', { at_end = true })
+      show(events, 'running; :McpTools cancel stops it', { at_end = true })
     end
     resting = timer.after(REDRAW, function()
       resting = nil
@@ -209,7 +209,7 @@ function M.new(name, hints)
     end
   end
 
-  --- Shows what there is to say in the end.
+  --- Shows the end of the call.
   ---@param lines string[]
   ---@param state string
   ---@param opts? mcp-tools.ScratchOpts
@@ -220,9 +220,9 @@ function M.new(name, hints)
     show(lines, state .. CLOSE, opts)
   end
 
-  --- It has not ended at once.
+  --- Shows that the call is running.
   function view.waits()
-    show({ '…' }, 'it runs; :McpTools cancel ends it')
+    show({ '…' }, 'running; :McpTools cancel stops it')
   end
 
   function view.progress(progress)
@@ -255,7 +255,7 @@ function M.new(name, hints)
     finish(lines, end_text(call), { filetype = filetype })
   end
 
-  --- It was not called.
+  --- Shows why the tool was not called.
   ---@param lines string[]
   function view.refuse(lines)
     finish(lines, 'not called')

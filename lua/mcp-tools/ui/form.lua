@@ -1,4 +1,4 @@
---- Form (elicitation), asked of the person at this editor field by field, by `vim.ui.input` and `vim.ui.select`.
+--- Asks the user to fill in a form (elicitation), field by field, with `vim.ui.input` and `vim.ui.select`.
 
 local json_schema = require('mcp-tools.schema')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -11,7 +11,7 @@ local M = {}
 ---@field schema table
 ---@field required boolean
 ---@field prompt string
----@field choices { label: string, value: any }[]? else it is typed
+---@field choices { label: string, value: any }[]? nil: free text
 
 ---@param schema table of one value
 ---@return { label: string, value: any }[]?
@@ -46,7 +46,7 @@ local function labels_of(choices)
   )
 end
 
----@param message string what the form is for
+---@param message string purpose of the form
 ---@param name string
 ---@param schema table
 ---@param required boolean
@@ -59,13 +59,13 @@ local function field_of(message, name, schema, required)
   local choices = choices_of(schema)
   if schema.type == 'array' then
     local items = choices_of(schema.items or {})
-    text = ('%s, some of %s'):format(text, items and labels_of(items) or 'what you like, with commas')
+    text = ('%s, %s'):format(text, items and 'any of ' .. labels_of(items) or 'separated by commas')
   end
-  text = sanitize.line(text .. (required and '' or ', may be left out'))
+  text = sanitize.line(text .. (required and '' or ', optional'))
   return { name = name, schema = schema, required = required, prompt = text, choices = choices }
 end
 
---- The fields, those that are required first.
+--- Returns the fields, required ones first.
 ---@param message string
 ---@param schema table
 ---@return mcp-tools.FormField[]
@@ -85,7 +85,7 @@ local function fields_of(message, schema)
 end
 
 ---@param text string
----@param items table schema of one
+---@param items table schema of an item
 ---@return any[]
 local function list_of(text, items)
   local values = {}
@@ -102,10 +102,10 @@ local function list_of(text, items)
   return values
 end
 
---- What was typed, as the value that is meant.
+--- Converts typed text to the type of a field.
 ---@param field mcp-tools.FormField
 ---@param text string
----@return any nil: left out
+---@return any value nil if the text is empty
 local function value_of(field, text)
   local kind = field.schema.type
   if text == '' then
@@ -118,10 +118,10 @@ local function value_of(field, text)
   return text
 end
 
---- What is wrong with the value of a field.
+--- Validates the value of a field.
 ---@param field mcp-tools.FormField
 ---@param value any
----@return string?
+---@return string? fault
 local function fault_of(field, value)
   if value == nil then
     return field.required and 'is required' or nil
@@ -135,7 +135,7 @@ local function fault_of(field, value)
 end
 
 ---@param field mcp-tools.FormField
----@param fault? string of what was typed before
+---@param fault? string of the previous input
 ---@param done fun(value: any, left: boolean?)
 local function ask_text(field, fault, done)
   local prompt = field.prompt .. (fault and (' [%s]'):format(fault) or '') .. ': '
@@ -156,11 +156,11 @@ local function ask_text(field, fault, done)
   end)
 end
 
---- A fixed namespace: a picker that never calls back leaves one watcher of keys behind, not one for each question.
+--- A fixed namespace, so that pickers that never call back leave only one key listener behind.
 local KEYS = vim.api.nvim_create_namespace('mcp-tools-form')
 
---- `vim.ui.select` gives nothing for `<Enter>` on nothing and for `<Esc>` alike: tells them apart by the last key.
----@return fun(): boolean stop was it `<Enter>`?
+--- `vim.ui.select` returns nil both for `<Enter>` without a choice and for `<Esc>`; the last key tells which it was.
+---@return fun(): boolean stop returns whether the last key was `<Enter>`
 local function watch_enter()
   local last
   vim.on_key(function(key, typed)
@@ -177,7 +177,7 @@ end
 local function ask_choice(field, done)
   local choices = vim.list_slice(field.choices)
   if not field.required then
-    table.insert(choices, { label = '(leave it out)' })
+    table.insert(choices, { label = '(skip)' })
   end
   local was_enter = watch_enter()
   local ok, err = pcall(vim.ui.select, choices, {
@@ -214,10 +214,10 @@ local function ask_plainly(message, answer)
   end)
 end
 
---- Asks field by field. To leave one is to cancel the form; `<Enter>` without an answer leaves out only this field.
+--- Asks for all fields. `<Esc>` cancels the form; `<Enter>` without an answer skips an optional field.
 ---@param params { message: string, requestedSchema: table? }
 ---@param answer fun(result: mcp-tools.ElicitResult) called once
----@param wanted fun(): boolean false: nobody waits for the rest any more
+---@param wanted fun(): boolean false if the caller no longer waits
 function M.ask(params, answer, wanted)
   local fields, content = fields_of(params.message, params.requestedSchema or {}), vim.empty_dict()
   if #fields == 0 then
@@ -235,7 +235,7 @@ function M.ask(params, answer, wanted)
         return answer({ action = 'cancel' })
       end
       content[field.name] = value
-      -- Not within the last question: some of its windows are still there.
+      -- Later: windows of the previous prompt may still be open.
       vim.schedule(function()
         ask(i + 1)
       end)

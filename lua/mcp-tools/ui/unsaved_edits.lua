@@ -1,4 +1,4 @@
---- One line for the user when an agent has left edits unsaved: other programs do not see them until they are written.
+--- Notifies the user when an agent has left edits unsaved, because other programs do not see them.
 
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -8,14 +8,14 @@ local api = vim.api
 
 local M = {}
 
---- An agent makes several edits in a row; so long after the last one they are reported, ms.
+--- Edits are reported together, this long after the last one, ms.
 M.QUIET = 1000
---- Files that are named.
+--- Maximum number of files that are named.
 local MAX_NAMED = 3
 
----@type table<integer, true> buffers of which the user knows that they are unsaved
+---@type table<integer, true> buffers that were reported
 local known = {}
----@type table<string, integer|false> path → buffer, of the edits that were not reported yet
+---@type table<string, integer|false> path → buffer of edits that were not reported yet
 local edited = {}
 ---@type table<string, true> names of the agents that made them
 local agents = {}
@@ -59,7 +59,7 @@ function M.follow()
   local group = api.nvim_create_augroup('mcp-tools.unsaved', {})
   api.nvim_create_autocmd({ 'BufWritePost', 'BufUnload' }, {
     group = group,
-    desc = 'mcp-tools: a buffer that is unsaved again is reported again',
+    desc = 'mcp-tools: report the buffer again when it is unsaved again',
     callback = function(args)
       known[args.buf] = nil
     end,
@@ -67,7 +67,7 @@ function M.follow()
   api.nvim_create_autocmd('User', {
     group = group,
     pattern = 'McpToolsEdit',
-    desc = 'mcp-tools: edits that are left unsaved are reported',
+    desc = 'mcp-tools: report edits that are left unsaved',
     callback = function(args)
       local data = args.data or {}
       if not data.tool then

@@ -1,15 +1,15 @@
---- Waiting in the coroutine of a `run` tool until a condition holds.
+--- Waits in a coroutine until a condition holds.
 
 local deadline = require('mcp-tools.util.deadline')
 local timer = require('mcp-tools.util.timer')
 
---- Waits until `condition` returns something true, and returns that. It ends before the call's time does.
+--- Waits until `condition` returns a truthy value, and returns that. It gives up before the call's deadline.
 ---@generic T
 ---@param ctx mcp-tools.Ctx
 ---@param ms number
----@param subscribe fun(look: fun()): fun() it calls `look` when the condition may hold; what it returns ends that
----@param condition fun(): T? must not wait; what it throws is thrown here
----@return T? value nil: the time is over
+---@param subscribe fun(look: fun()): fun() it calls `look` when the condition may hold; its result unsubscribes
+---@param condition fun(): T? must not wait; its errors are raised here
+---@return T? value nil: the deadline has passed
 return function(ctx, ms, subscribe, condition)
   local value = condition()
   if value or ms <= 0 then

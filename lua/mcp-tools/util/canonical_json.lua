@@ -1,13 +1,13 @@
---- One text for one value, in whatever order its tables hold their keys: what is hashed and compared.
+--- Canonical JSON for hashing and comparing: independent of the order of keys.
 ---
---- A snapshot is what the text is made of, taken at once: long strings, which do not change, are quoted only when the
---- text is needed. What clients get is written by util/json.lua.
+--- A snapshot captures a value immediately; long strings are quoted only when the text is needed. Results for clients
+--- are written by util/json.lua.
 
 local M = {}
 
---- Nesting beyond what any client may send; a table that holds itself ends here too.
+--- Maximum nesting, more than a client may send. It also stops at a table that contains itself.
 local MAX_DEPTH = 128
---- Bytes of a string that is quoted later, and that are quoted in one go: 12 ns a byte.
+--- Size in bytes of a string that is quoted later, and of its pieces: quoting takes 12 ns per byte.
 local LONG, CHUNK = 512, 64 * 1024
 
 local EMPTY_DICT = getmetatable(vim.empty_dict())
@@ -20,7 +20,7 @@ local function escape(char)
   return SHORT[char] or format('\\u%04x', char:byte())
 end
 
---- A loop, since looking for a class of characters costs fifteen times as much; most texts need no escape.
+--- A loop: searching for a character class is 15 times slower, and most texts need no escape.
 ---@param text string
 ---@return string
 local function quote(text)
@@ -53,7 +53,7 @@ local function number(value)
   return format('%.17g', value)
 end
 
---- The length of a list; nil for anything that has other keys.
+--- Returns the length of a list, nil for tables with other keys.
 local function list_length(value)
   local count = 0
   for key in pairs(value) do
@@ -65,7 +65,7 @@ local function list_length(value)
   return count == #value and (count > 0 or getmetatable(value) ~= EMPTY_DICT) and count or nil
 end
 
---- Appends what the text of a value is made of: text, or a table that holds a long string.
+--- Appends the parts of a value's text: strings, or tables that contain a long string.
 ---@param out (string|{ [1]: string })[]
 ---@param value any
 ---@param depth integer
@@ -91,7 +91,7 @@ local function write(out, value, depth)
   else
     local names, items = {}, {}
     for key, item in pairs(value) do
-      -- A number as a key beside others is no JSON; it must not look like the same text as a key.
+      -- A number as a key must not look like the same text as a key.
       local name = type(key) == 'string' and key or '\0' .. tostring(key)
       names[#names + 1], items[name] = name, item
     end
@@ -107,16 +107,16 @@ local function write(out, value, depth)
   end
 end
 
---- What is needed to make the text later, whatever happens to the value meanwhile. Raises for endless nesting.
+--- Captures a value, so that its text can be created later even if the value changes. Raises if nested too deeply.
 ---@param value any
 ---@return table snapshot
 function M.snapshot(value)
-  local out = { nil, nil, nil, nil, nil, nil, nil, nil, has_long = false } -- room for the parts of common arguments
+  local out = { nil, nil, nil, nil, nil, nil, nil, nil, has_long = false } -- preallocated for common arguments
   write(out, value, 1)
   return out
 end
 
---- The text of a snapshot.
+--- Returns the text of a snapshot.
 ---@param snapshot table
 ---@param pause? fun() called between pieces of work
 ---@return string
@@ -142,7 +142,7 @@ function M.text_of(snapshot, pause)
   return table.concat(out)
 end
 
---- The first bytes of the text of a snapshot.
+--- Returns the first bytes of a snapshot's text.
 ---@param snapshot table
 ---@param bytes integer
 ---@return string
@@ -158,7 +158,7 @@ function M.head(snapshot, bytes)
   return table.concat(out):sub(1, bytes)
 end
 
---- Returns whether both have the same text, without making it.
+--- Returns whether two snapshots have the same text, without creating it.
 ---@param a table a snapshot
 ---@param b table
 ---@return boolean
@@ -172,16 +172,16 @@ function M.same(a, b)
   return true
 end
 
---- The text of a value.
+--- Returns the text of a value.
 ---@param value any
 ---@return string
 function M.text(value)
   return M.text_of(M.snapshot(value))
 end
 
---- The hash of all that the user and the model read of a tool, which is what the user trusts.
+--- Returns a hash of everything that the user and the model read about a tool, which the user's trust is bound to.
 ---@param definition mcp-tools.Definition
----@return string sha256, made once for each definition
+---@return string sha256 cached per definition
 function M.fingerprint(definition)
   definition.fingerprint = definition.fingerprint
     or vim.fn.sha256(M.text({

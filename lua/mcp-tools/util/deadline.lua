@@ -1,11 +1,11 @@
---- Deadline: what is left of a call's time, for waits that must end before it does.
+--- Limits waits to the time left before a call's deadline.
 
 local M = {}
 
---- What a tool needs to say that it waited in vain, ms.
+--- Time that a tool needs to report a timeout, in ms.
 local TO_ANSWER = 200
 
---- A wait as long as it may be.
+--- Returns the longest allowed wait.
 ---@param ctx { deadline: integer? }
 ---@param ms number
 ---@return number ms

@@ -1,8 +1,7 @@
---- Garbage collection, kept out of one large copy.
+--- Runs one large copy without garbage collection.
 ---
---- LuaJIT pays for what is allocated by steps of its collector: within the copy, and for one large string within
---- whatever comes next, a step for each table. With a large heap a copy of 5 ms takes 40 so. Left out, the heap is
---- collected a little later, step by step.
+--- LuaJIT runs collector steps in proportion to allocations, so with a large heap a copy of 5 ms takes 40 ms. Without
+--- them, the heap is collected incrementally a little later.
 
 local M = {}
 

@@ -1,30 +1,30 @@
---- Encodes Lua values as compact JSON, or names the path of what cannot be written.
+--- Encodes Lua values as compact JSON, or reports the path of a value that cannot be encoded.
 ---
---- Nearly all values are written by `quick`, which gives the text of `vim.json.encode` in a third of its time. `walk`
---- catches what vim.json writes wrong without an error: numbers that need more digits than it prints, a table that
---- holds both `1` and `"1"`, and nesting beyond what clients parse. Values that need exact numbers are left to `write`.
+--- Nearly all values are encoded by `quick`, with the output of `vim.json.encode` in a third of the time. `walk` finds
+--- what vim.json encodes incorrectly without an error: numbers that need more digits, a table with both keys `1` and
+--- `"1"`, and nesting that clients cannot parse. `write` encodes values that need exact numbers.
 
 local buffer = require('mcp-tools.util.optional').load('string.buffer') -- not in every LuaJIT 2.1
 local errors = require('mcp-tools.errors')
 
 local M = {}
 
---- Deepest nesting that every client parses without trouble.
+--- Maximum nesting that every client can parse.
 local MAX_DEPTH = 100
---- Keys of a path that are shown.
+--- Maximum number of keys of a path in an error.
 local MAX_PATH = 12
---- A list with more holes than this is refused, as vim.json does: writing it would make nulls without end.
+--- Maximum number of holes in a list, as in vim.json; each is written as null.
 local SPARSE_SAFE, SPARSE_RATIO = 10, 2
 
 --- Integers below it have few enough digits for every version of vim.json.
 local MAX_INTEGER = 1e14
---- Bytes of a string that `quick` looks at; vim.json is as fast with longer ones.
+--- Maximum size of a string that `quick` checks; vim.json is as fast with longer ones.
 local SHORT = 64
---- `quick` leaves a value with a string of this length to vim.json: copies would take longer than all else.
+--- A value with a string of this size is left to vim.json: copying it would dominate.
 local LONG = 32 * 1024
---- Field names that are kept as text: most results have the same few.
+--- Maximum number of cached field names; most results share a few.
 local MAX_NAMES = 256
---- Bytes that the buffer keeps between two values.
+--- Maximum size of the buffer between two values, in bytes.
 local KEPT = 256 * 1024
 
 local NIL, EMPTY_DICT = vim.NIL, getmetatable(vim.empty_dict())
@@ -32,14 +32,14 @@ local byte, floor, format, huge = string.byte, math.floor, string.format, math.h
 
 local json_encode = vim.json.encode
 if json_encode('/') ~= '"/"' then
-  -- 0.10 writes every `/` as `\/`, which is right but long, and odd to read in a path.
+  -- 0.10 writes `/` as `\/`, which is valid but hard to read in a path.
   json_encode = function(value)
     return (vim.json.encode(value):gsub('\\/', '/'))
   end
 end
 
 local DIGITS = vim.fn.has('nvim-0.11') == 1 and '%.16g' or '%.14g'
---- vim.json rounds a tie to even, `format` up. At a power of two, where numbers below lie closer, only one comes back.
+--- vim.json rounds a tie to even, `format` up. At a power of two, only one of them can be read back.
 local POWER_OF_TWO = { [0.5] = true, [-0.5] = true }
 
 --- Returns whether vim.json prints a number so that it can be read back.
@@ -53,7 +53,7 @@ local function is_exact(value)
   return finite and tonumber(format(DIGITS, value)) == value and not POWER_OF_TWO[math.frexp(value)]
 end
 
---- Characters that vim.json does not write as they are.
+--- Characters that vim.json escapes.
 local ESCAPED = {}
 for code = 0, 127 do
   local char = string.char(code)
@@ -99,7 +99,7 @@ local function quick_list(list, length, depth)
     keys = keys + 1
   end
   if keys ~= length then
-    return false -- holes, or names as well
+    return false -- holes or string keys
   end
   out:put('[')
   for i = 1, length do
@@ -144,7 +144,7 @@ local function quick_table(value, depth)
   return true
 end
 
---- Appends the text of a value that vim.json writes without fault to `out`.
+--- Appends the text of a value that vim.json encodes correctly to `out`.
 ---@param value any
 ---@param depth integer
 ---@return boolean written
@@ -174,7 +174,7 @@ end
 ---@field exact boolean a number needs more digits than vim.json prints
 ---@field fault string?
 
---- Looks at a value once; stops at the first thing that JSON cannot carry.
+--- Checks a value; stops at the first part that JSON cannot represent.
 ---@param survey mcp-tools.Survey
 ---@param value any
 ---@param depth integer
@@ -241,7 +241,7 @@ local function walk(survey, value, depth)
   return true
 end
 
---- A dotted path for people: `result.lines[3].text`.
+--- Formats a path for messages: `result.lines[3].text`.
 ---@param root string
 ---@param keys any[]
 ---@return string
@@ -259,7 +259,7 @@ end
 
 local write
 
---- The array length that vim.json would give a table, or nil when it would write an object.
+--- Returns the array length that vim.json would use, or nil if it would write an object.
 local function array_length(value)
   if getmetatable(value) == EMPTY_DICT then
     return nil
@@ -274,7 +274,7 @@ local function array_length(value)
   return max
 end
 
---- A number with all the digits that it needs.
+--- Formats a number with all required digits.
 ---@param n number
 ---@return string
 function M.number(n)
@@ -309,7 +309,7 @@ local function write_table(parts, value)
   parts[#parts + 1] = '}'
 end
 
---- The slow, exact encoder: same shapes as vim.json, every number with the digits it needs.
+--- Slow, exact encoder: like vim.json, but with all digits of every number.
 write = function(parts, value)
   if type(value) == 'number' then
     parts[#parts + 1] = M.number(value)
@@ -320,9 +320,9 @@ write = function(parts, value)
   end
 end
 
---- Compact JSON text of a value.
+--- Returns the compact JSON of a value.
 ---@param value any `{}` is `[]` unless it is `vim.empty_dict()`; holes are nulls; mixed tables become objects
----@param root? string what the value is called in the error (default "result")
+---@param root? string name of the value in errors (default: "result")
 ---@return string? text
 ---@return mcp-tools.Error? err `not_serializable`, naming the path
 function M.encode(value, root)

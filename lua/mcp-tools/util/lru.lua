@@ -1,14 +1,14 @@
---- A bounded cache that forgets what was not used for the longest time.
+--- A bounded cache that drops the least recently used values.
 ---
----   local cache = lru(64)          -- keeps at least the last 64 values that were used
+---   local cache = lru(64)          -- keeps at least the 64 most recently used values
 ---   cache:set(key, value)
 ---   cache:get(key)
 
 ---@class mcp-tools.Lru
 ---@field private max integer
----@field private new table<any, any> used lately
----@field private old table<any, any> used before that; dropped when `new` is full
----@field private count integer of `new`
+---@field private new table<any, any> most recently used values
+---@field private old table<any, any> values used before; dropped when `new` is full
+---@field private count integer size of `new`
 local Lru = {}
 Lru.__index = Lru
 

@@ -1,7 +1,7 @@
---- Loads modules that are not ours: those of other plugins, and LuaJIT's own.
+--- Loads modules of other plugins and LuaJIT's own, if they exist.
 ---
---- Every Neovim searches `./?.lua` and `./?.so`, so that a plain `require` of a module that is not installed runs a
---- file of the directory that the editor was started in, which may be a project that nobody trusts.
+--- Neovim searches `./?.lua` and `./?.so`, so a plain `require` of a missing module would run a file of the working
+--- directory, which may be an untrusted project.
 
 local M = {}
 
@@ -18,7 +18,7 @@ end
 
 --- Removes the relative entries of a search path.
 ---@param name 'path'|'cpath'
----@return fun() restore leaves what was changed in between
+---@return fun() restore keeps changes made in between
 local function restrict(name)
   local before = package[name]
   local absolute, relative = split(before)
@@ -28,7 +28,7 @@ local function restrict(name)
   end
 end
 
---- Loads a module, and those that it requires, never from the working directory.
+--- Loads a module and its dependencies, never from the working directory.
 ---@param module string
 ---@return any value nil when it cannot be loaded
 ---@return string? err

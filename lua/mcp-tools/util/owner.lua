@@ -1,5 +1,4 @@
---- Who started something that outlives its call: a session; for a client without sessions its name. Always within one
---- project.
+--- Owner of work that outlives its call, within a project: a session or, for a client without sessions, its name.
 
 local M = {}
 
@@ -8,14 +7,14 @@ local M = {}
 ---@field client string
 ---@field root string
 
---- The owner of what a call starts.
+--- Returns the owner of work that a call starts.
 ---@param call { session: string?, client: { name: string? }?, host: string, root: string } a call or its ctx
 ---@return mcp-tools.Owner
 function M.of(call)
   return { session = call.session, client = (call.client or {}).name or call.host, root = call.root }
 end
 
---- Did this session start it?
+--- Returns whether the caller's session is the owner.
 ---@param owner mcp-tools.Owner
 ---@param call table a call or its ctx
 ---@return boolean
@@ -23,8 +22,8 @@ function M.is_own(owner, call)
   return owner.session == call.session and M.is_related(owner, call)
 end
 
---- Did a client of this name start it, maybe in a session that has ended? Clients choose their names, so it takes the
---- user's approval to act on what is only related.
+--- Returns whether a client with this name is the owner, possibly in an ended session. Clients choose their names, so
+--- acting on related work needs the user's approval.
 ---@param owner mcp-tools.Owner
 ---@param call table a call or its ctx
 ---@return boolean

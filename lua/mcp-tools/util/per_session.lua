@@ -1,6 +1,6 @@
---- Something kept for each session of a client, of the latest sessions.
+--- Keeps a value for each of the latest sessions.
 
---- Sessions that are remembered.
+--- Maximum number of sessions.
 local MAX_SESSIONS = 64
 
 ---@generic T

@@ -3,10 +3,10 @@
 local errors = require('mcp-tools.errors')
 local per_session = require('mcp-tools.util.per_session')
 
---- Makes a limit: `burst` at once, then `per_second`.
+--- Creates a limit: `burst` calls immediately, then `per_second`.
 ---@param burst integer
 ---@param per_second number
----@return fun(ctx: mcp-tools.Ctx): mcp-tools.Error? take nil: it may
+---@return fun(ctx: mcp-tools.Ctx): mcp-tools.Error? take nil: allowed
 return function(burst, per_second)
   local bucket_of = per_session(function()
     return { tokens = burst, at = vim.uv.hrtime() }

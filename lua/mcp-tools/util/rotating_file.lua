@@ -1,7 +1,7 @@
---- Lines appended to a file that does not grow without end: a full one is moved aside, and one such is kept.
+--- Appends lines to a file of bounded size: a full file is renamed, and one old file is kept.
 ---
---- Several editors write the same file: it is opened anew for every batch, so nobody goes on writing to a file that
---- another one has moved away.
+--- Several Neovim instances write the same file, so it is opened for every batch: none keeps writing to a file that
+--- another one has renamed.
 
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -12,11 +12,11 @@ local M = {}
 local OWNER_ONLY = tonumber('600', 8)
 local OWNER_ONLY_DIR = tonumber('700', 8)
 
---- ms that lines wait for company, and how many at most: a batch costs three file operations however long it is.
+--- Delay of a batch in ms, and maximum number of its lines: a batch of any size costs three file operations.
 local BATCH_MS, BATCH_LINES = 200, 256
---- Lines that wait to be made into text: what they are made of may be large, and a call may have to wait for them.
+--- Maximum number of lines not formatted yet: their data may be large, and a call may wait for them.
 local SLICE = 8
---- A lock of this age was left by an editor that died.
+--- A lock of this age was left by a crashed Neovim.
 local STALE_SECONDS = 10
 
 ---@class mcp-tools.RotatingFile
@@ -27,14 +27,14 @@ local STALE_SECONDS = 10
 ---@field private making boolean? the others are being made
 ---@field private make_scheduled boolean?
 ---@field private writes boolean? they are written once they are made
----@field private waiting fun()[] called when all are in the file
+---@field private waiting fun()[] called when everything is written
 ---@field failed string? why the last batch could not be written
 ---@field private scheduled boolean? the next batch is written in a moment
 ---@field private leave_watched boolean?
 local RotatingFile = {}
 RotatingFile.__index = RotatingFile
 
---- Makes one.
+--- Creates a rotating file.
 ---@param opts { path: (fun(): string), max_bytes: integer }
 ---@return mcp-tools.RotatingFile
 function M.new(opts)
@@ -42,8 +42,8 @@ function M.new(opts)
   return setmetatable(self, RotatingFile)
 end
 
---- Moves the full file aside. Another editor may have just done so: a rename without a look under a lock would put its
---- new file in place of all the lines before. While another one has the lock, this one appends.
+--- Renames the full file. Another Neovim may just have done so: without a check under a lock, its new file would
+--- replace all earlier lines. While another one holds the lock, this one appends.
 ---@param is_full fun(): boolean
 function RotatingFile:rotate(is_full)
   local target = self.path()
@@ -61,7 +61,7 @@ function RotatingFile:rotate(is_full)
   end
 end
 
---- Appends what is queued, which is made.
+--- Appends the queued lines, which are formatted.
 function RotatingFile:append()
   local text, target = table.concat(self.queue, '\n') .. '\n', self.path()
   self.queue, self.made = {}, 0
@@ -84,7 +84,7 @@ function RotatingFile:append()
   self.failed = err
 end
 
---- Writes what is queued, which is made, and tells who waits for it.
+--- Writes the queued lines, which are formatted, and calls the waiting callbacks.
 function RotatingFile:write()
   if #self.queue > 0 then
     self:append()
@@ -104,14 +104,14 @@ local function text_of(line, pause)
     return line
   end
   local ok, text = pcall(line, pause)
-  return ok and text or 'a line that could not be made: ' .. tostring(text):gsub('%c', ' ')
+  return ok and text or 'cannot format a line: ' .. tostring(text):gsub('%c', ' ')
 end
 
---- Makes what is queued into text; writes a whole batch.
+--- Formats the queued lines and writes full batches.
 ---@param now? boolean in one go, before this returns
 function RotatingFile:make(now)
   if self.making and not now then
-    return -- that takes all that is queued
+    return -- it writes the whole queue
   end
   self.making = true
   time_slice.run(function(pause)
@@ -119,7 +119,7 @@ function RotatingFile:make(now)
       local queue, n = self.queue, self.made + 1
       local text = text_of(queue[n], pause)
       if self.queue ~= queue then
-        return -- the editor ends: they were made at once, meanwhile
+        return -- Neovim is exiting and has formatted them synchronously
       end
       queue[n], self.made = text, n
       pause()
@@ -132,14 +132,14 @@ function RotatingFile:make(now)
   end, now)
 end
 
---- Writes what is queued.
+--- Writes the queue.
 ---@param now? boolean before this returns
 function RotatingFile:flush(now)
   self.writes = true
   self:make(now)
 end
 
---- What is still queued when the editor ends is written at once: a few lines, nothing else would run any more.
+--- Writes the queue synchronously when Neovim exits: nothing would run later.
 function RotatingFile:watch_leave()
   if self.leave_watched then
     return
@@ -153,9 +153,9 @@ function RotatingFile:watch_leave()
   })
 end
 
---- Adds a line; also in fast callbacks.
----@param line string|fun(pause: fun()): string what is no string is called when the line is written, twice when the
----  editor ends meanwhile; what it throws is written instead
+--- Adds a line. May be called in fast callbacks.
+---@param line string|fun(pause: fun()): string a function is called when the line is written, twice if Neovim exits
+---  meanwhile; its error is written instead
 function RotatingFile:add(line)
   table.insert(self.queue, line)
   if not self.making and not self.make_scheduled and #self.queue - self.made >= SLICE then
@@ -193,7 +193,7 @@ local function read_end(path, bytes, done)
         end
         local lines = vim.split(data, '\n', { plain = true, trimempty = true })
         if offset > 0 and #lines > 1 then
-          table.remove(lines, 1) -- the first one is cut
+          table.remove(lines, 1) -- the first one is incomplete
         end
         done(lines)
       end)
@@ -201,7 +201,7 @@ local function read_end(path, bytes, done)
   end)
 end
 
---- Reads the end of the file without blocking, with all lines that were added before.
+--- Reads the end of the file asynchronously, including all lines added before.
 ---@param bytes integer
 ---@param cb fun(lines: string[]?, err: string?) on the main loop
 function RotatingFile:tail(bytes, cb)

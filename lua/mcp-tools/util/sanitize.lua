@@ -1,20 +1,19 @@
---- Text from strangers, so that what is shown is what is there.
+--- Makes untrusted text safe to display: invisible and misleading characters become visible.
 
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- A pattern (of Vim's regular expressions) for what stands in their place.
+--- A Vim pattern for the replacements.
 M.PATTERN = [[<U+\x\{4,6}>\|<\x\x>]]
 
---- First and last of each range: what has no width, sets a direction, joins, is blank without being a space, or
---- selects a variant of the character before it.
+--- Ranges of characters that have no width, set a direction, join, are blank, or select a variant.
 local HIDDEN = {
   { 0x00, 0x1f }, -- controls
-  { 0x7f, 0xa0 }, -- more of them, and the space that does not break
+  { 0x7f, 0xa0 }, -- more controls, no-break space
   { 0xad, 0xad }, -- soft hyphen
   { 0x034f, 0x034f }, -- grapheme joiner
-  { 0x0600, 0x0605 }, -- Arabic signs that stand under the digits after them
+  { 0x0600, 0x0605 }, -- Arabic number signs
   { 0x061c, 0x061c }, -- Arabic letter mark
   { 0x06dd, 0x06dd },
   { 0x070f, 0x070f }, -- Syriac abbreviation
@@ -42,7 +41,7 @@ local HIDDEN = {
   { 0x1d159, 0x1d159 }, -- a note without a head
   { 0x1d173, 0x1d17a },
   { 0xe0000, 0xe0fff }, -- tags, more variation selectors
-  { 0x100000, 0x10ffff }, -- private, for nobody here
+  { 0x100000, 0x10ffff }, -- private use
 }
 
 ---@param code integer
@@ -67,14 +66,14 @@ for code = 0, 31 do
   CONTROLS[string.char(code)] = mark(code)
 end
 
---- Characters of several bytes; those from U+4000 to U+CFFF, most of what many people write, are all seen.
+--- Multi-byte characters, except U+4000 to U+CFFF, which are common and all visible.
 local MAY_BE_HIDDEN = '[\194-\227\237-\244][\128-\191]+'
 
---- Characters that are remembered.
+--- Maximum number of cached characters.
 local MAX_KNOWN = 4096
 local known = 0
 
---- What is shown of each.
+--- Replacement of each character.
 ---@type table<string, string>
 local SHOWN = {}
 setmetatable(SHOWN, {
@@ -89,7 +88,7 @@ setmetatable(SHOWN, {
   end,
 })
 
---- One line of it.
+--- Sanitizes one line.
 ---@param text string
 ---@return string
 function M.line(text)
@@ -107,7 +106,7 @@ function M.line(text)
   return table.concat(out)
 end
 
---- Its lines: breaks and tabs are what they are, as in a file.
+--- Sanitizes a text to lines; line breaks and tabs are kept.
 ---@param text string
 ---@return string[]
 function M.lines(text)
@@ -118,7 +117,7 @@ function M.lines(text)
   return lines
 end
 
---- Text of one or several lines: breaks and tabs are what they are.
+--- Sanitizes a text; line breaks and tabs are kept.
 ---@param text string
 ---@return string
 function M.text(text)

@@ -1,11 +1,10 @@
---- Tokens, keys and passwords that are known by their form.
+--- Redacts tokens, keys and passwords that have a recognizable format.
 
 local M = {}
 
 M.MARK = '[secret]'
 
---- How issuers let their tokens begin, what such a token goes on with, and how long it is at least with its beginning.
---- Each is looked for by its beginning and read once to its end, so that no text takes long.
+--- Prefix, pattern and minimum length of known tokens. Each is searched by its prefix and read once, in linear time.
 ---@type { [1]: string, [2]: string, [3]: integer }[]
 local FORMS = {}
 
@@ -45,11 +44,11 @@ add('NRAK- PMAK- LTAI', WORD, 20) -- New Relic, Postman, Alibaba
 add('dp.pt. dp.st.', DOTTED, 30) -- Doppler
 add('AGE-SECRET-KEY-1', UPPER, 30)
 
---- JSON Web Tokens: two parts at least that are JSON.
+--- JSON Web Tokens: at least two parts are JSON.
 local JWT = { 'eyJ', '^[%w_.-]*', 20, '.eyJ' }
 
 ---@param text string
----@param form { [1]: string, [2]: string, [3]: integer, [4]: string? } the last one must stand in it, too
+---@param form { [1]: string, [2]: string, [3]: integer, [4]: string? } it must also contain the last one
 ---@param mark string
 ---@return string
 local function without(text, form, mark)
@@ -76,10 +75,10 @@ local function without(text, form, mark)
   return table.concat(out)
 end
 
---- Replaces what a pattern finds behind a plain text.
+--- Replaces matches of a pattern after a plain text.
 ---@param text string
 ---@param start string
----@param pattern string anchored; gives where the secret begins and where it is over
+---@param pattern string anchored; captures start and end of the secret
 ---@param mark string
 ---@return string
 local function without_after(text, start, pattern, mark)
@@ -101,7 +100,7 @@ local function without_after(text, start, pattern, mark)
   return table.concat(out)
 end
 
---- Without tokens, keys and passwords in addresses.
+--- Redacts tokens, keys, and passwords in URLs.
 ---@param text string
 ---@param mark? string
 ---@return string
@@ -116,7 +115,7 @@ function M.tokens(text, mark)
   return without(text, JWT, mark)
 end
 
---- Lines without private keys, also when the beginning or the end is cut off.
+--- Redacts private keys, even if their beginning or end is missing.
 ---@param lines string[]
 ---@param mark? string
 ---@return string[]
@@ -140,7 +139,7 @@ function M.without_keys(lines, mark)
   return out
 end
 
---- The text without what is secret by its form.
+--- Redacts all secrets with a recognizable format.
 ---@param text string
 ---@param mark? string
 ---@return string

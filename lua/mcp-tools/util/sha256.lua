@@ -1,4 +1,4 @@
---- SHA-256 of text that comes in pieces. `vim.fn.sha256` wants all of it at once, and no NUL byte in it.
+--- SHA-256 of text in pieces. `vim.fn.sha256` needs the whole text without NUL bytes.
 ---
 --- Source: FIPS 180-4.
 
@@ -7,7 +7,7 @@ local band, bnot, bxor, ror, rshift, tobit, tohex =
 
 local M = {}
 
---- The first bits behind the point of the roots of the first primes: 64 cube roots, 8 square roots.
+--- First 32 bits of the fractional parts of the roots of the first primes: 64 cube roots, 8 square roots.
 local K, START = {}, {}
 
 do
@@ -34,7 +34,7 @@ end
 
 ---@class mcp-tools.Sha256
 ---@field state integer[]
----@field rest string bytes that do not fill a block yet
+---@field rest string bytes of an incomplete block
 ---@field bytes integer
 local Sum = {}
 Sum.__index = Sum
@@ -73,7 +73,7 @@ function Sum:block(text, at)
   end
 end
 
---- Takes the next piece.
+--- Adds the next piece.
 ---@param text string
 function Sum:add(text)
   self.bytes = self.bytes + #text
@@ -88,7 +88,7 @@ function Sum:add(text)
   self.rest = text:sub(at)
 end
 
---- The text is over.
+--- Ends the text and returns its hash.
 ---@return string sum 64 hexadecimal digits
 function Sum:finish()
   local bits = self.bytes * 8

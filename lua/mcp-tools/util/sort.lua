@@ -1,6 +1,6 @@
---- Sorting of long lists, with turns for the editor in between.
+--- Sorts long lists with pauses.
 
---- Items that are sorted or merged in one go.
+--- Number of items sorted or merged between two pauses.
 local PIECE = 1000
 
 ---@param list any[]
@@ -15,7 +15,7 @@ local function is_sorted(list, before)
   return true
 end
 
---- Two sorted stretches of a list become one of another: `first` to `middle`, and what follows up to `last`.
+--- Merges two sorted ranges of a list, `first` to `middle` and the rest to `last`, into another list.
 local function merge(from, to, first, middle, last, before, pause)
   local one, two = first, middle + 1
   for i = first, last do

@@ -1,4 +1,4 @@
---- Operations on strings that take time proportional to their length.
+--- String operations in linear time.
 ---
 --- An unanchored pattern such as `[^\n]*$` or `%s*\n` is tried from every byte, quadratic on a long run: a line
 --- of 30 kB takes seconds. `^.*` is anchored and matches from the end.
@@ -21,7 +21,7 @@ function M.whole_lines(text)
   return text:match('^.*\n') or ''
 end
 
---- Iterates over the parts of a text that end with a character; what follows the last one is left out.
+--- Iterates over the parts of a text that end with a character; an unterminated rest is left out.
 ---@param text string
 ---@param ending string
 ---@return fun(): string?
@@ -37,7 +37,7 @@ function M.each_ended(text, ending)
   end
 end
 
---- Bytes that are looked at between two pauses.
+--- Number of bytes searched between two pauses.
 local CHUNK = 32 * 1024
 
 --- Counts the occurrences of a character.

@@ -1,15 +1,15 @@
---- Substring search (Knuth, Morris and Pratt), in time that grows with text and needle and never with their product.
+--- Substring search in linear time (Knuth, Morris and Pratt).
 ---
---- `string.find` begins anew at every byte: some 400 kB of one letter in 3 MB of it hold the editor for minutes.
+--- `string.find` is quadratic: it searches 400 kB of one letter in 3 MB of it for minutes.
 
 local ffi = require('mcp-tools.util.optional').load('ffi')
 
 local M = {}
 
---- Bytes up to which `string.find` is quick whatever the text is.
+--- Maximum needle size for `string.find`, in bytes.
 local SHORT = 64
 
---- What finds `needle`: called with a text and the byte from which on, it returns the first and last byte, or nil.
+--- Returns a function that finds `needle` from a byte of a text on and returns its first and last byte, or nil.
 ---@param needle string not empty
 ---@return fun(text: string, from: integer): integer?, integer?
 function M.finder(needle)
@@ -20,7 +20,7 @@ function M.finder(needle)
     end
   end
   local byte = string.byte
-  -- Of each beginning of the needle: how much of its end is a beginning, too.
+  -- The failure function: length of the longest border of each prefix.
   local ends = ffi.new('int32_t[?]', size + 1)
   local matched = 0
   for i = 2, size do

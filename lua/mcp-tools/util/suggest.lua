@@ -1,9 +1,9 @@
---- Suggestion for a mistyped word: the nearest of those that would have been right, by edit distance.
+--- Suggests the nearest valid word for a mistyped one, by edit distance.
 
---- Edits (insert, delete or replace one byte, swap two neighbours) that turn `a` into `b`.
+--- Edits (insert, delete or replace one byte, swap two neighbors) that turn `a` into `b`.
 ---@param a string
 ---@param b string
----@param most integer more are of no interest
+---@param most integer maximum of interest
 ---@return integer edits at least `most + 1` when there are more
 local function distance(a, b, most)
   local before, last, row = {}, {}, {}
@@ -22,7 +22,7 @@ local function distance(a, b, most)
       row[j] = edits
       least = math.min(least, edits)
     end
-    if least > most + 1 then -- a swap may take one back
+    if least > most + 1 then -- a swap may reduce it by one
       return least
     end
     before, last, row = last, row, before
@@ -30,12 +30,12 @@ local function distance(a, b, most)
   return last[#b]
 end
 
---- A longer word is no slip of one of ours: comparing takes the product of both lengths.
+--- Maximum length of a compared word, since the comparison is quadratic.
 local MAX_LENGTH = 64
---- Letters that a short form has at least.
+--- Minimum length of an abbreviation.
 local MIN_START = 3
 
---- The shortest candidate that begins with `word`, or that it begins with: `col` for `column`.
+--- Returns the shortest candidate that starts with `word` or is a prefix of it: `column` for `col`.
 ---@param word string
 ---@param candidates string[]
 ---@return string? candidate
@@ -51,21 +51,21 @@ local function abbreviated(word, candidates)
   return best
 end
 
---- The candidate closest to `word`; nil when none is near enough to be what was meant.
+--- Returns the candidate closest to `word`, nil if none is close enough.
 ---@param word string
 ---@param candidates string[]
 ---@return string? near
----@return integer? edits that lie between
+---@return integer? edits edit distance
 return function(word, candidates)
   if #word > MAX_LENGTH then
     return nil
   end
   local best, best_distance
   local lower = word:lower()
-  -- More than about half of the letters changed is a different word, not a slip.
+  -- With more than about half of the letters changed it is a different word.
   local most = math.max(1, math.floor(#word / 2))
   for _, candidate in ipairs(candidates) do
-    -- The lengths alone lie that far apart: most candidates need no comparing.
+    -- A difference in length alone excludes most candidates.
     local limit = best_distance or most
     if math.abs(#candidate - #word) <= limit then
       local d = distance(lower, candidate:lower(), limit)

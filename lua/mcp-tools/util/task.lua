@@ -1,4 +1,4 @@
---- Work that waits, outside of a call: what functions in a coroutine take for a ctx.
+--- Runs coroutines outside of calls, with a ctx for functions that wait.
 
 local M = {}
 
@@ -7,7 +7,7 @@ local M = {}
 ---@field uv fun(self, fn: function, ...): any, string?
 local Task = {}
 
---- Starts something asynchronous, and returns what it hands to `done`, on the main loop.
+--- Starts an asynchronous operation and returns the arguments of `done`, on the main loop.
 ---@param fn fun(done: fun(...))
 ---@return any ...
 function Task.await(_, fn)
@@ -32,10 +32,10 @@ function Task.await(_, fn)
   return vim.F.unpack_len(results)
 end
 
---- Does something of libuv, and waits for it, not the editor.
+--- Calls an asynchronous libuv function and waits for it without blocking.
 ---@param fn function whose last argument is a callback
 ---@param ... any its other arguments
----@return any? value true where there is nothing to return
+---@return any? value true if there is no value
 ---@return string? err
 function Task:uv(fn, ...)
   local args = { ... }
@@ -49,10 +49,10 @@ function Task:uv(fn, ...)
   return value == nil and true or value
 end
 
---- Runs `fn` in a coroutine of its own. What it throws is handed to `cb`, too.
----@param fields table what `fn` finds in its ctx
+--- Runs `fn` in a new coroutine. Its error is passed to `cb`.
+---@param fields table fields of the ctx for `fn`
 ---@param fn fun(task: mcp-tools.Task): any
----@param cb fun(ok: boolean, value: any) called when it has ended
+---@param cb fun(ok: boolean, value: any) called at the end
 function M.run(fields, fn, cb)
   local task = setmetatable(vim.tbl_extend('force', {}, fields), { __index = Task })
   coroutine.wrap(function()

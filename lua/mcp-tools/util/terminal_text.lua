@@ -1,10 +1,10 @@
---- What a program printed for a terminal, as plain text.
+--- Converts terminal output to plain text.
 
 local M = {}
 
---- What begins with ESC, and its 8-bit forms in UTF-8 are left alone: they may be text.
+--- Sequences that start with ESC. Their 8-bit forms are kept, since they may be UTF-8 text.
 local SEQUENCES = {
-  '\27%[[0-?]*[ -/]*[@-~]', -- colours, movements
+  '\27%[[0-?]*[ -/]*[@-~]', -- colors, cursor movements
   '\27%][^\7\27]*\7', -- titles, links
   '\27%][^\7\27]*\27\\',
   '\27[PX^_][^\27]*\27\\',
@@ -12,7 +12,7 @@ local SEQUENCES = {
   '\27[0-~]',
 }
 
---- Characters between two pauses.
+--- Number of characters processed between two pauses.
 local STEP = 4096
 
 --- Applies backspaces: each removes the character before it.
@@ -37,7 +37,7 @@ local function without_backspaces(line, pause)
   return table.concat(kept, '', 1, count)
 end
 
---- Returns a line as a terminal shows it: what was written after the last carriage return.
+--- Returns a line as a terminal shows it: the text after the last carriage return.
 ---@param line string
 ---@param pause fun()
 ---@return string

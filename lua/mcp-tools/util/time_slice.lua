@@ -1,13 +1,13 @@
---- Turns for the editor within work that takes longer than a keystroke should wait.
+--- Pauses in long work, so that the main thread stays responsive.
 
 local uv = vim.uv
 
 local M = {}
 
---- Work in one go, ns; then keys and calls of others are seen to.
+--- Time between two pauses in ns.
 local SLICE = 4e6
 
---- A pause that is none as long as little time has passed.
+--- Returns a pause function that does nothing until the time slice is used up.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@return fun() pause
 function M.of(ctx)
@@ -22,9 +22,9 @@ function M.of(ctx)
   end
 end
 
---- Runs work that calls its pause between pieces; for callbacks, where no coroutine is.
+--- Runs work that calls its pause between pieces. For callbacks outside of coroutines.
 ---@param work fun(pause: fun())
----@param now? boolean in one go, before this returns
+---@param now? boolean synchronously, without pauses
 function M.run(work, now)
   if now then
     return work(function() end)

@@ -1,4 +1,4 @@
---- Timer: something is done once after a while, or again and again; stopped and closed as one.
+--- One-shot and repeating timers.
 
 local uv = vim.uv
 
@@ -10,17 +10,17 @@ local M = {}
 local Timer = {}
 Timer.__index = Timer
 
---- Stops it. Once is enough, and more does no harm.
+--- Stops the timer. Further calls do nothing.
 function Timer:stop()
   local handle = self.handle
-  self.handle, self.fn = nil, nil -- the loop keeps what is closed for a while, but not what it would have called
+  self.handle, self.fn = nil, nil -- the loop keeps closed handles for a while; release the callback now
   if handle then
     handle:stop()
     handle:close()
   end
 end
 
---- Is it still going to call?
+--- Returns whether the timer is active.
 ---@return boolean
 function Timer:is_running()
   return self.handle ~= nil
@@ -32,12 +32,12 @@ end
 ---@return mcp-tools.Timer
 local function start(ms, again, fn)
   local self = setmetatable({ handle = assert(uv.new_timer()), fn = fn }, Timer)
-  uv.update_time() -- the loop's own time may be old by as long as the editor was busy, and the timer early by as much
+  uv.update_time() -- the cached time may be old after blocking work, and the timer would fire early
   self.handle:start(
-    ms > 0 and math.ceil(ms) + 1 or 0, -- it counts whole milliseconds, and the present one is not over
+    ms > 0 and math.ceil(ms) + 1 or 0, -- it counts whole milliseconds, including the current one
     again,
     vim.schedule_wrap(function()
-      local due = self.fn -- none when it was stopped meanwhile
+      local due = self.fn -- nil if it was stopped
       if again == 0 then
         self:stop()
       end
@@ -49,7 +49,7 @@ local function start(ms, again, fn)
   return self
 end
 
---- Calls `fn` once, not earlier than in `ms`.
+--- Calls `fn` once, after at least `ms`.
 ---@param ms number
 ---@param fn fun()
 ---@return mcp-tools.Timer

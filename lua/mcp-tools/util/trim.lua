@@ -1,4 +1,4 @@
---- Trim: a text without the blanks around it.
+--- Removes surrounding white space, in linear time also for blank text.
 
 ---@param text string
 ---@return string

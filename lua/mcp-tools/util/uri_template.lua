@@ -1,16 +1,15 @@
---- URI templates: the text with `{id}` and `{+id}` in it, matched against URIs and filled in.
+--- URI templates with `{id}` and `{+id}`: matches URIs and expands templates.
 ---
---- Source: RFC 6570 level 1 (`{id}`, which holds no `/`), and of level 2 `{+id}`, which may. Matching never goes back:
---- a value ends where the text after it begins for the first time, and the last text of a template is looked for at
---- the end. So a long URI made to be matched in many ways costs no more than any other.
+--- Source: RFC 6570 level 1 (`{id}`, without `/`) and `{+id}` of level 2. Matching never backtracks: a value ends at
+--- the first occurrence of the literal after it, and the last literal is matched at the end. So it is always linear.
 
 local M = {}
 
 ---@class mcp-tools.UriTemplate
 ---@field text string
----@field parts (string|mcp-tools.UriVariable)[] literals and variables in turn
----@field names string[] of the variables, in order
----@field literal integer bytes that are not variables; of two templates that match, the one with more is meant
+---@field parts (string|mcp-tools.UriVariable)[] alternating literals and variables
+---@field names string[] variables, in order
+---@field literal integer number of literal bytes; if two templates match, the one with more is used
 local Template = {}
 Template.__index = Template
 
@@ -18,12 +17,12 @@ Template.__index = Template
 ---@field name string
 ---@field reserved boolean `{+id}`
 
---- What may stand in a URI as it is, besides letters and digits. Source: RFC 3986, sections 2.2 and 2.3.
+--- Characters allowed in a URI besides letters and digits. Source: RFC 3986, sections 2.2 and 2.3.
 local LITERAL = "^[%w%-._~:/?#%[%]@!$&'()*+,;=%%]*$"
 
 local OPERATORS = 'operators other than + are not supported'
 
----@param inner string what stands between the braces
+---@param inner string text between the braces
 ---@return mcp-tools.UriVariable?
 ---@return string? fault
 local function variable(inner)
@@ -33,7 +32,7 @@ local function variable(inner)
   elseif inner:find('^[#./;?&=,!@|]') then
     return nil, ('{%s}: %s'):format(inner, OPERATORS)
   elseif inner:find(',', 1, true) then
-    return nil, ('{%s}: one variable to a pair of braces'):format(inner)
+    return nil, ('{%s}: only one variable per pair of braces is supported'):format(inner)
   elseif inner:find('[*:]') then
     return nil, ('{%s}: modifiers are not supported'):format(inner)
   end
@@ -45,7 +44,7 @@ end
 ---@return string? fault
 local function add_literal(self, literal)
   if literal:find('[{}]') then
-    return 'its braces do not match'
+    return 'unbalanced braces'
   elseif not literal:find(LITERAL) or literal:find('%%%X') or literal:find('%%%x%X') or literal:find('%%%x?$') then
     return ('%q: must be percent-encoded'):format(literal)
   end
@@ -63,7 +62,7 @@ local function add_variable(self, inner)
   if not var then
     return fault
   elseif vim.list_contains(self.names, var.name) then
-    return ('{%s}: stands there twice'):format(var.name)
+    return ('{%s}: occurs twice'):format(var.name)
   elseif type(self.parts[#self.parts]) == 'table' then
     return ('{%s}: there must be text between two variables'):format(var.name)
   end
@@ -71,7 +70,7 @@ local function add_variable(self, inner)
   table.insert(self.names, var.name)
 end
 
---- Makes a template ready.
+--- Compiles a template.
 ---@param text string
 ---@return mcp-tools.UriTemplate?
 ---@return string? fault the first one
@@ -92,14 +91,14 @@ function M.compile(text)
     from = close + 1
   end
   if #self.names == 0 then
-    return nil, 'has no variable; a URI that is always the same goes into uri'
+    return nil, 'has no variable; use uri for a fixed URI'
   end
   return self
 end
 
---- The text that percent-encoded text stands for; decoded once.
+--- Percent-decodes a text once.
 ---@param text string
----@return string? decoded nil when a % is not followed by two hex digits
+---@return string? decoded nil: a % is not followed by two hex digits
 function M.decode(text)
   if not text:find('%', 1, true) then
     return text
@@ -125,9 +124,9 @@ local function value_of(var, raw)
   return M.decode(raw)
 end
 
---- The values of a URI that this template describes.
+--- Matches a URI and returns the values of the variables.
 ---@param uri string
----@return table<string, string>? values decoded; nil when it does not match
+---@return table<string, string>? values decoded; nil: no match
 function Template:match(uri)
   local values, at, count = {}, 1, #self.parts
   for i, part in ipairs(self.parts) do
@@ -160,7 +159,7 @@ local function encoded(char)
   return ('%%%02X'):format(char:byte())
 end
 
---- The URI for values.
+--- Returns the URI for values.
 ---@param values table<string, string>
 ---@return string uri
 function Template:expand(values)
@@ -169,7 +168,7 @@ function Template:expand(values)
     if type(part) == 'string' then
       out[i] = part
     else
-      -- A % in a value is one that is meant, so it is encoded in `{+id}` too.
+      -- A % in a value is literal, so it is encoded in `{+id}` too.
       local keep = part.reserved and "[^%w%-._~:/?#%[%]@!$&'()*+,;=]" or '[^%w%-._~]'
       out[i] = tostring(values[part.name] or ''):gsub(keep, encoded)
     end

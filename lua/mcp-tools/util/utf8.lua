@@ -1,4 +1,4 @@
---- UTF-8: is it, where is it not, the repair that bundled tools use, and a cut between characters.
+--- Validates, repairs and truncates UTF-8.
 ---
 --- Source: RFC 3629 (no surrogates, nothing above U+10FFFF, shortest forms only).
 
@@ -11,7 +11,7 @@ local function tail(x)
   return x and x >= 0x80 and x <= 0xBF
 end
 
---- Length of the well-formed sequence that starts at `i`, or nil.
+--- Returns the length of the well-formed sequence at `i`, or nil.
 ---@param s string
 ---@param i integer
 ---@return integer?
@@ -36,14 +36,14 @@ local function sequence(s, i)
   return nil
 end
 
---- Where LuaJIT compiles, four bytes at a time are ten times faster than a pattern; most long texts are ASCII.
+--- With the JIT, four bytes at a time are ten times faster than a pattern; most long texts are ASCII.
 local ffi = require('mcp-tools.util.optional').load('ffi')
 local compiles = jit.status()
 local LONG = 4096
 
---- Position of the first byte beyond ASCII, or one up to three bytes before it.
+--- Returns the position of the first non-ASCII byte, or up to three bytes before it.
 ---@param s string
----@return integer? position nil when all is ASCII
+---@return integer? position nil: all ASCII
 local function beyond_ascii(s)
   local words = ffi.cast('const uint32_t *', s)
   local count = math.floor(#s / 4)
@@ -55,10 +55,10 @@ local function beyond_ascii(s)
   return find(s, '[\128-\255]', count * 4 + 1)
 end
 
---- Position of the first byte that is not UTF-8.
+--- Returns the position of the first byte that is not valid UTF-8.
 ---@param s string
----@param from? integer where to begin (default 1)
----@return integer? position 1-based; nil when all from there on is well-formed
+---@param from? integer start (default: 1)
+---@return integer? position 1-based; nil: valid
 function M.invalid_at(s, from)
   local start = from or 1
   if compiles and start == 1 and #s >= LONG then
@@ -79,8 +79,8 @@ function M.invalid_at(s, from)
   return nil
 end
 
---- Checks a text that comes in pieces, which may end within a character.
----@return fun(piece: string, is_last: boolean?): boolean ok false once it cannot be UTF-8 any more
+--- Returns a checker for text in pieces, which may end within a character.
+---@return fun(piece: string, is_last: boolean?): boolean ok false once the text is invalid
 function M.checker()
   local rest, ok = '', true
   return function(piece, is_last)
@@ -93,7 +93,7 @@ function M.checker()
   end
 end
 
---- A copy in which every byte that is not UTF-8 is U+FFFD.
+--- Replaces every invalid byte with U+FFFD.
 ---@param s string
 ---@return string text, boolean lossy
 function M.repair(s)
@@ -112,9 +112,9 @@ function M.repair(s)
   return table.concat(parts), true
 end
 
---- The beginning of a text, for a line that people read: whole characters, and `…` where something is left out.
+--- Truncates a text at a character and appends `…`.
 ---@param text string
----@param max integer bytes kept
+---@param max integer maximum number of bytes kept
 ---@return string
 function M.cut(text, max)
   if #text <= max then

@@ -1,10 +1,10 @@
---- One argument of a public function: is it what it should be?
+--- Validates arguments of public functions.
 
 --- Raises unless `value` has the type.
 ---@param name string
 ---@param value any
 ---@param kind type|'callable'
----@param optional? boolean nil is fine too
+---@param optional? boolean nil is allowed
 return function(name, value, kind, optional)
   if (value == nil and optional) or type(value) == kind or (kind == 'callable' and vim.is_callable(value)) then
     return

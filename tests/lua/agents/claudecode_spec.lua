@@ -12,7 +12,7 @@ describe('claudecode.nvim', function()
     package.loaded.claudecode = { state = {} }
     t.eq(nil, companion.skip())
     package.loaded.claudecode.state.server = {}
-    t.matches('claudecode.nvim runs', companion.skip())
+    t.matches('claudecode.nvim is running', companion.skip())
     package.loaded.claudecode = true -- of another plugin
     t.eq(nil, companion.skip())
     package.loaded.claudecode = nil
@@ -27,7 +27,7 @@ describe('claudecode.nvim', function()
       t.eq(nil, companion.skip())
       t.ok((theirs.start(false)))
       local lock = ('%s/ide/%d.lock'):format(vim.env.CLAUDE_CONFIG_DIR, theirs.state.port)
-      t.matches('claudecode.nvim runs', companion.skip())
+      t.matches('claudecode.nvim is running', companion.skip())
       t.eq(1, vim.fn.filereadable(lock))
       t.ok(theirs.stop())
       t.eq({ nil, 0 }, { companion.skip(), vim.fn.filereadable(lock) })

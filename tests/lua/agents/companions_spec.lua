@@ -1,7 +1,7 @@
 -- Companions by what they tell and answer; what the agents make of it stands in tests/clients/test_companions.py.
 
 local agents = require('companion_sessions')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local context = require('mcp-tools.editor.context')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
@@ -168,9 +168,9 @@ describe('Claude Code', function()
       end
     end
     t.eq({ file, nil }, { vim.api.nvim_buf_get_name(0), require('mcp-tools.editor.buffer').of_path(outside) })
-    require('mcp-tools.editor.agents').work_in({ project.root, vim.fs.dirname(outside) })
+    require('mcp-tools.editor.agents').set_roots({ project.root, vim.fs.dirname(outside) })
     t.matches('^Opened file', agents.value(session, 'openFile', { filePath = outside }))
-    require('mcp-tools.editor.agents').work_in({})
+    require('mcp-tools.editor.agents').set_roots({})
   end)
 end)
 
@@ -332,7 +332,7 @@ describe('Copilot CLI', function()
     project.write('a.txt', 'one\ntwo\nof another\n')
     t.eq(true, (one:decide_rest('accepted')))
     t.eq('REJECTED', answer().result)
-    t.matches('changed on the disk', answer().message)
+    t.matches('changed on disk', answer().message)
   end)
 
   it('is answered about diagnostics whose message is no text', function()
@@ -573,7 +573,7 @@ describe('a proposal', function()
       end)
       local _, err = agents.result(propose(9))
       t.eq('busy', err.code)
-      t.matches('once some are decided', err.message)
+      t.matches('propose it again', err.message)
       agents.close(session)
       session = nil
       t.wait(function()
@@ -596,7 +596,7 @@ describe('a proposal', function()
 
   it('that was accepted for a buffer with changes is asked about once', function()
     local disk_writes = require('mcp-tools.editor.agents.disk_writes')
-    review.shown_by({
+    review.set_presenter({
       is_attended = function()
         return true
       end,
@@ -618,7 +618,7 @@ describe('a proposal', function()
       return review.count() == 0
     end)
     disk_writes.stop()
-    review.shown_by(nil)
+    review.set_presenter(nil)
   end)
 
   it('takes the place of an earlier one of its key', function()

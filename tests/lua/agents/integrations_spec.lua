@@ -12,14 +12,14 @@ local told ---@type table[] what the bridge was told, the latest last
 --- A bridge is ready, on a channel of its own.
 local function bridge(channel, port)
   current.supervisor = { state = 'ready', tries = 0, port = port or 4711, process = {} }
-  current.prepared = { host = '127.0.0.1', identity = { token = 'the token of the bridge' } }
-  current.said = { hello = {}, channel = channel }
+  current.launch = { host = '127.0.0.1', identity = { token = 'the token of the bridge' } }
+  current.reported = { hello = {}, channel = channel }
   current.changed()
 end
 
 --- The bridge reports how the servers are.
 local function report(state, fault)
-  current.said.integrations = { { url = URL, state = state, fault = fault or '' } }
+  current.reported.integrations = { { url = URL, state = state, fault = fault or '' } }
   current.changed()
   t.wait(function()
     local one = integrations.status()[1]
@@ -50,7 +50,7 @@ local function health()
   return text
 end
 
-local before = { current.supervisor, current.prepared, current.said }
+local before = { current.supervisor, current.launch, current.reported }
 local rpcnotify = vim.rpcnotify
 
 before_each(function()
@@ -63,7 +63,7 @@ end)
 after_each(function()
   config.reset()
   integrations.follow()
-  current.supervisor, current.prepared, current.said = unpack(before, 1, 3)
+  current.supervisor, current.launch, current.reported = unpack(before, 1, 3)
   current.changed()
   rawset(vim, 'rpcnotify', rpcnotify)
   for _, name in ipairs({ 'opencode.server', 'opencode.config', 'sidekick.cli.session' }) do
@@ -127,7 +127,7 @@ describe('a server of OpenCode', function()
     follow({ url = URL })
     known()
     report('others')
-    t.matches('by its own configuration', health())
+    t.matches('from its own configuration', health())
     report('waiting', 'it wants a password (OPENCODE_SERVER_PASSWORD): name its variable by `password_env`')
     t.matches('password_env', health())
   end)
@@ -175,10 +175,10 @@ describe('assistants', function()
     require('mcp-tools.callers.assistant').offered('avante', { tools = {} })
     package.loaded.claudecode = { state = { server = {}, port = 9 } }
     local text = health()
-    t.matches('CodeCompanion is installed and has not asked', text)
+    t.matches('CodeCompanion is installed, but has not asked', text)
     t.matches('Avante has 0 of these tools', text)
-    t.matches('claudecode.nvim runs %(port 9%)', text)
-    t.matches('claudecode.nvim runs', require('mcp-tools.agents.known.claude').skip())
+    t.matches('claudecode.nvim is running %(port 9%)', text)
+    t.matches('claudecode.nvim is running', require('mcp-tools.agents.known.claude').skip())
     package.loaded.claudecode.state.server = nil
     t.eq(nil, require('mcp-tools.agents.known.claude').skip())
     package.loaded.codecompanion, package.loaded.avante, package.loaded.claudecode = nil, nil, nil

@@ -101,7 +101,7 @@ describe('the audit log', function()
     audit.record(ended({ client = { name = 'last' } }))
     local list = entries(before + 2)
     t.eq({ 'first', 'last' }, { list[before + 1].client, list[before + 2].client })
-    t.matches('\na line that could not be made: [^\n]+\n', table.concat(vim.fn.readfile(audit.path()), '\n'))
+    t.matches('\ncannot format a line: [^\n]+\n', table.concat(vim.fn.readfile(audit.path()), '\n'))
   end)
 
   it('is bounded', function()

@@ -103,7 +103,7 @@ describe('the ledger', function()
     t.eq('trusted', mine:look(root, definition()).level)
     t.ok(new_ledger():set(root, definition({ name = 'y' }), 'trusted'))
     t.ok(new_ledger():set(root, definition(), 'denied'))
-    mine.books[root].looked_at = 0 -- a second later
+    mine.books[root].checked_at = 0 -- a second later
     t.eq('denied', mine:look(root, definition()).level)
     t.ok(mine:set(root, definition({ name = 'z' }), 'trusted'))
     t.eq({ 'trusted', 'denied' }, { look(definition({ name = 'y' })).level, look().level })
@@ -270,7 +270,7 @@ describe('while another editor writes', function()
     t.wait(function()
       return next(mine.waiting) == nil
     end)
-    notifications.wait('what you just decided is not kept')
+    notifications.wait('your decision was not saved')
     notifications.restore()
     write(text)
     t.ok(mine:set(root, definition(), 'denied'))

@@ -242,7 +242,10 @@ describe('what was shown', function()
   end)
 
   it('is looked at again when the yes has come: a link that was moved denies', function()
-    for target, word in pairs({ [outside .. '/out.txt'] = 'moved', [root .. '/other.txt'] = 'moved' }) do
+    for target, word in pairs({
+      [outside .. '/out.txt'] = 'changed its location',
+      [root .. '/other.txt'] = 'changed its location',
+    }) do
       local b = bench()
       vim.uv.fs_unlink(root .. '/link')
       vim.uv.fs_symlink(root .. '/in.txt', root .. '/link')
@@ -294,7 +297,7 @@ describe('trust', function()
     for _, name in ipairs({ 'x', 'y' }) do
       b.tool({ name = name, description = 'something else', annotations = { read_only = true } })
       t.eq('waiting_approval', (b.run({}, { name = name, session = 's1' })))
-      t.matches('not the one that you trusted', b.asked[#b.asked].reason)
+      t.matches('has changed since you trusted it', b.asked[#b.asked].reason)
     end
   end)
 
@@ -637,18 +640,18 @@ describe('a denial', function()
   it('tells the client what it can do, and nothing that takes the guard away', function()
     local b = bench()
     local messages = { message_of(b, { path = root .. '/.env' }) }
-    t.matches('%.env is sensitive. No tool gets at it', messages[1])
+    t.matches('%.env is sensitive. No tool can access it', messages[1])
     config.setup({ approval = { tools = { x = 'deny' } } })
     table.insert(messages, message_of(b))
-    t.matches('has ruled it out. Go on without it', messages[#messages])
+    t.matches('configuration denies it. Continue without it', messages[#messages])
     config.reset()
     b.says('deny')
     table.insert(messages, message_of(b))
-    t.matches('said no. Do not try it again unless they tell you to', messages[#messages])
+    t.matches('said no. Do not try it again unless the user tells you to', messages[#messages])
     b.says('never')
     table.insert(messages, message_of(b))
     table.insert(messages, message_of(b))
-    t.matches('denied it always. Go on without it', messages[#messages])
+    t.matches('always denies it. Continue without it', messages[#messages])
     for _, message in ipairs(messages) do
       for _, word in ipairs({ 'setup', 'approval%.', 'option', '"allow"', ':McpTools' }) do
         t.ok(not message:find(word), message)
@@ -686,7 +689,7 @@ describe('denials', function()
     local count = #b.asked
     local result, call = b.run()
     t.eq({ 'access_denied', count }, { result, #b.asked })
-    t.matches('no more such questions', call.outcome.error.message)
+    t.matches('denied all further questions', call.outcome.error.message)
     t.eq('person: silence', call.decision.by)
     b.says(nil)
     b.gateway.grants:unsilence()

@@ -11,7 +11,7 @@ describe('an installation', function()
       table.insert(heard, 'second')
     end)
     vim.v.errmsg = ''
-    install.tell_done()
+    install.notify_done()
     t.eq({ 'second' }, heard)
     t.eq('', vim.v.errmsg)
   end)

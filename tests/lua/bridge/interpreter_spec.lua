@@ -110,12 +110,12 @@ describe('python', function()
 
     vim.uv.fs_utime(note, os.time(), os.time() - 3600)
     fault = select(2, resolve())
-    t.matches('was cut off', fault.message)
+    t.matches('was interrupted', fault.message)
     t.eq(nil, fault.under_way)
 
     local ended = vim.system({ 'true' })
     ended:wait()
-    t.matches('was cut off', says(vim.json.encode({ pid = ended.pid })).message)
+    t.matches('was interrupted', says(vim.json.encode({ pid = ended.pid })).message)
 
     fault = says(vim.json.encode({ failed = 'no route to the index' }))
     t.matches('could not be installed: no route to the index', fault.message)
@@ -163,7 +163,7 @@ describe('python', function()
 
   it('says that bridge.python is too old, missing or broken, and what to do', function()
     for _, case in ipairs({
-      { program({ '#!/bin/sh', 'echo 3.10.12' }), 'is Python 3%.10%.12, too old: the bridge needs 3%.11 or newer' },
+      { program({ '#!/bin/sh', 'echo 3.10.12' }), 'is Python 3%.10%.12, but the bridge needs 3%.11 or newer' },
       { '/nonexistent/python', 'is no program' },
       { program({ '#!/bin/sh', 'echo no such version >&2; exit 127' }), 'does not run: no such version' },
     }) do
@@ -243,7 +243,7 @@ describe('install', function()
     install.run({}, function(err)
       table.insert(ended, { 'second', err })
     end)
-    notifications.wait('under way already')
+    notifications.wait('already running')
     t.wait(function()
       return #ended == 2
     end)

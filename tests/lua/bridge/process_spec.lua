@@ -123,7 +123,7 @@ describe('process', function()
     t.wait(function()
       return seen.exited
     end)
-    t.eq('it ended with signal 9', seen.fault)
+    t.eq('the process ended with signal 9', seen.fault)
   end)
 
   it('ends one that is not ready in time, with that as the fault', function()

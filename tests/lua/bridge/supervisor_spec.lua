@@ -192,7 +192,7 @@ describe('supervisor', function()
     t.wait(function()
       return #starts() == 2 and supervisor.state == 'ready'
     end, 5000)
-    t.eq('it ended with code 0', supervisor.last_error)
+    t.eq('the process ended with code 0', supervisor.last_error)
   end)
 
   it('does not start when the command was found only after stop()', function()

@@ -1,7 +1,7 @@
 -- every Neovim
 -- luacheck: globals vim.ui
 local command = require('mcp-tools.command')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local notifications = require('notifications')
 local project = require('editor_project')
 local t = require('helpers')
@@ -37,7 +37,7 @@ describe(':McpTools changes', function()
     run('')
     t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, buffer_edit$', lines()[1])
     local told = api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true, maxwidth = 80 }).str
-    t.matches('what agents have changed.*<CR> go  d difference  u take back  q close  %? keys', told)
+    t.matches('changes by agents.*<CR> go  d difference  u revert  q close  %? keys', told)
   end)
 
   it('jumps to one, also when lines came before it', function()
@@ -70,7 +70,7 @@ describe(':McpTools changes', function()
     end
     local id = changes.list()[1].id
     run('revert ' .. id)
-    t.matches('new.txt was made by this change. Delete', asked)
+    t.matches('This change created new.txt. Delete', asked)
     t.ok(vim.uv.fs_stat(new))
     answer = 1
     run('revert ' .. id)
@@ -85,7 +85,7 @@ describe(':McpTools changes', function()
       run('')
       local row = lines()[1]
       vim.cmd.close()
-      return row:find('taken back', 1, true) ~= nil
+      return row:find('reverted', 1, true) ~= nil
     end
     local seen = { is_gone() }
     for _, way in ipairs({ 'undo', 'redo' }) do
@@ -110,11 +110,11 @@ describe(':McpTools changes', function()
     press('d')
     press('u')
     t.wait(function()
-      return lines()[1]:find('taken back', 1, true)
+      return lines()[1]:find('reverted', 1, true)
     end)
     notifications.collect()
     press('u')
-    notifications.wait('what the edit made of a.txt is taken back already')
+    notifications.wait('already been reverted')
     press('q')
     t.eq(-1, vim.fn.bufnr('^mcp-tools://change'))
   end)
@@ -127,7 +127,7 @@ describe(':McpTools changes', function()
       return vim.deep_equal({ 'a', 'b', 'c' }, lines(bufnr))
     end)
     t.wait(function()
-      return lines()[1]:find('taken back', 1, true)
+      return lines()[1]:find('reverted', 1, true)
     end)
   end)
 end)

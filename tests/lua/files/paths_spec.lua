@@ -84,7 +84,7 @@ describe('a path', function()
     vim.fn.delete(folder, 'd')
     local message = call('buffer_read', { path = 'a.lua' })
     vim.cmd.cd('/')
-    t.matches('a working directory that does not exist any more', message)
+    t.matches('a working directory that no longer exists', message)
     t.ok(not message:find('the decision failed', 1, true))
   end)
 end)
@@ -108,7 +108,7 @@ describe('paths without number', function()
       nested = { 'many', { edits = { { files = many } } } },
       uris = { 'many', { uris = vim.list_slice(many, 1, 100000) } },
     }) do
-      t.matches('more than 128, too many to judge', (call(case[1], case[2])))
+      t.matches('more than 128, too many to check', (call(case[1], case[2])))
       local begun = os.clock()
       targets.by(case[2])
       local ms = (os.clock() - begun) * 1e3
@@ -152,7 +152,7 @@ describe('paths that are costly to judge', function()
     for i = 1, 10 do
       list[i] = ('/p'):rep(2000) .. i
     end
-    t.matches('more than 32768 bytes, too many to judge', judged(list)[1].bad)
+    t.matches('more than 32768 bytes, too many to check', judged(list)[1].bad)
     t.eq(true, judged(list)[1].sensitive)
     for i = 1, 120 do
       list[i] = ('%s/%099d'):format(project.root, i)
@@ -265,7 +265,7 @@ describe('what a call names', function()
       return place.bad ~= nil
     end, targets.by({ paths = list }))
     t.ok(#bad > 0)
-    t.matches('too many parts', bad[1].bad)
+    t.matches('too many path components', bad[1].bad)
     t.eq(true, bad[1].sensitive)
   end)
 

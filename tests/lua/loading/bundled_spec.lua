@@ -64,7 +64,7 @@ describe('bundled resources and prompts', function()
     tools.setup({ resources = { 'cursors' } })
     core.get()
     t.eq(
-      { source = 'setup{resources}', error = "did you mean 'cursor'? resources: nothing is called 'cursors'" },
+      { source = 'setup{resources}', error = "did you mean 'cursor'? resources: unknown name 'cursors'" },
       require('mcp-tools').report().failures[1]
     )
   end)

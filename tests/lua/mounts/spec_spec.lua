@@ -21,19 +21,22 @@ describe('a spec of a mount', function()
   end)
 
   for name, case in pairs({
-    ['misspelt field'] = { { comand = { 'x' }, url = 'http://x' }, 'there is no field comand, did you mean command?' },
-    ['a list'] = { { 'server', url = 'http://x' }, 'there is no field 1' },
-    ['neither'] = { {}, 'give either command or url' },
-    ['both'] = { { command = { 'x' }, url = 'http://x' }, 'give either command or url' },
-    ["a shell's line"] = { { command = 'npx -y server' }, 'command has spaces: write program and arguments as a list' },
-    ['no program'] = { { command = {} }, 'command must begin with a program' },
+    ['misspelt field'] = { { comand = { 'x' }, url = 'http://x' }, "unknown field 'comand', did you mean command?" },
+    ['a list'] = { { 'server', url = 'http://x' }, "unknown field '1'" },
+    ['neither'] = { {}, 'must have either command or url' },
+    ['both'] = { { command = { 'x' }, url = 'http://x' }, 'must have either command or url' },
+    ["a shell's line"] = { { command = 'npx -y server' }, 'command contains spaces: pass a list' },
+    ['no program'] = { { command = {} }, 'command must begin with an executable' },
     ['a number in a list'] = { { command = { 'x' }, args = { 1 } }, 'args[1] must be a string' },
-    ['a number in a map'] = { { command = { 'x' }, env = { A = 1 } }, 'env.A must be a string of one line' },
-    ['a header of two lines'] = { { url = 'http://x', headers = { A = 'b\nc' } }, 'headers.A must be a string of one' },
+    ['a number in a map'] = { { command = { 'x' }, env = { A = 1 } }, 'env.A must be a string without line breaks' },
+    ['a header of two lines'] = {
+      { url = 'http://x', headers = { A = 'b\nc' } },
+      'headers.A must be a string without line breaks',
+    },
     ['another scheme'] = { { url = 'file:///x' }, 'url must begin with http:// or https://' },
     ['a right that is none'] = { { url = 'http://x', allow = { 'sampeling' } }, "'sampeling' is none of" },
-    ['headers for a program'] = { { command = { 'x' }, headers = {} }, 'headers is of no use beside command' },
-    ['variables for a URL'] = { { url = 'http://x', env = {} }, 'env is of no use beside url' },
+    ['headers for a program'] = { { command = { 'x' }, headers = {} }, 'headers cannot be used with command' },
+    ['variables for a URL'] = { { url = 'http://x', env = {} }, 'env cannot be used with url' },
     ['half a millisecond'] = { { url = 'http://x', timeout = 0.5 }, 'timeout must be a number of milliseconds' },
     ['no table'] = { 7, 'must be a table such as' },
   }) do

@@ -36,14 +36,14 @@ describe('wanted mounts', function()
       mounts = { ['a-b'] = { command = { 'x' } }, a_b = { command = { 'y' } }, A_B = { command = { 'z' } } },
     })
     local lines = collected()
-    t.eq("mount 'a-b' of setup{mounts}: setup{mounts} has one of that name", lines[2])
-    t.eq("mount 'a_b' of setup{mounts}: setup{mounts} has one of that name", lines[3])
+    t.eq("mount 'a-b' of setup{mounts}: the name is already used by setup{mounts}", lines[2])
+    t.eq("mount 'a_b' of setup{mounts}: the name is already used by setup{mounts}", lines[3])
   end)
 
   it('that have a fault take no other with them', function()
     config.setup({ mounts = { bad = { comand = {} }, good = { command = { 'x' } } } })
     local lines = collected()
-    t.matches("mount 'bad': there is no field comand", lines[1])
+    t.matches("mount 'bad': unknown field 'comand'", lines[1])
     t.eq('good by setup{mounts}', lines[2])
   end)
 
@@ -61,16 +61,16 @@ describe('wanted mounts', function()
     t.eq(3, #lines)
     t.eq('a by ' .. vim.fs.normalize(file), lines[1])
     t.matches("mount 'b': must be a table", lines[2])
-    t.matches("mount 'c': servers of the old transport", lines[3])
+    t.matches("mount 'c': type 'sse'", lines[3])
     vim.fn.writefile({ '{' }, file)
-    t.matches('it is no JSON', collected()[1])
+    t.matches('invalid JSON', collected()[1])
   end)
 
   it('have fields of their own beside a file', function()
     local file = vim.fn.tempname() .. '.json'
     vim.fn.writefile({ '{"mcpServers": {}}' }, file)
     config.setup({ mounts = { { file = file, secret = { 'X' } } } })
-    t.matches('beside file there is no field secret, only secrets', collected()[1])
+    t.matches("unknown field 'secret' next to file; allowed: secrets", collected()[1])
   end)
 end)
 
@@ -139,17 +139,17 @@ describe('what the bridge is told of a mount', function()
   for name, case in pairs({
     ['a variable that is not listed'] = {
       { url = 'http://x', headers = { A = '${env:MCPT_A}' } },
-      'headers.A stands for',
+      'headers.A uses',
     },
     ['one that is empty'] = {
       { url = 'http://x', headers = { A = '${env:MCPT_EMPTY}' }, secrets = { 'MCPT_EMPTY' } },
-      'which Neovim does not have',
+      'which is not set',
     },
     ['one on the command line'] = {
       { command = { 'x', '${env:MCPT_A}' }, secrets = { 'MCPT_A' } },
-      'hand it over in env',
+      'use env',
     },
-    ['one in the URL that is not listed'] = { { url = 'http://x/${env:MCPT_A}' }, "mount 'm': url stands for" },
+    ['one in the URL that is not listed'] = { { url = 'http://x/${env:MCPT_A}' }, "mount 'm': url uses" },
   }) do
     it('is nothing for ' .. name, function()
       local out, fault = told(case[1])

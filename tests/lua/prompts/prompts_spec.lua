@@ -257,13 +257,13 @@ describe('review_changes', function()
   it('says what is wrong where there is no repository or no git', function()
     vim.fn.delete(project.root .. '/.git', 'rf')
     vim.fn.mkdir(project.root .. '/.git')
-    t.matches('the changes cannot be read: .*[Nn]ot a git repository', failure('review_changes').message)
+    t.matches('cannot read the changes: .*[Nn]ot a git repository', failure('review_changes').message)
     vim.system({ 'git', 'init', '-q' }, { cwd = project.root }):wait()
     local path = vim.env.PATH
     vim.env.PATH = project.base
     local err = failure('review_changes')
     vim.env.PATH = path
-    t.matches('git cannot be run', err.message)
+    t.matches('cannot run git', err.message)
   end)
 end)
 
@@ -521,7 +521,7 @@ describe('project_status and verify_setup', function()
     t.matches('## main\n M a%.lua', text)
     t.matches('a%.lua %(unsaved%) %(on screen%)', text)
     vim.fn.delete(project.root .. '/.git', 'rf')
-    t.matches('git status is not to be had', project.prompt('project_status'))
+    t.matches('git status failed', project.prompt('project_status'))
   end)
 
   it('keep secrets in the title of the quickfix list', function()

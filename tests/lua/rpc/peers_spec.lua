@@ -40,7 +40,7 @@ describe('a client that was introduced', function()
   end)
 
   it('is no client of another channel, nor one that nobody told of', function()
-    t.raises('nobody was introduced as 7', function()
+    t.raises('peer 7 is unknown', function()
       execute({ peer = 7 })
     end)
   end)

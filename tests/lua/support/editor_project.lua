@@ -87,7 +87,7 @@ function M.previewed(definition, args)
   local text, err = definition.preview(args, function(why)
     is_known, fault = true, why
   end)
-  if not text or not text:find('^The difference is shown here once') then
+  if not text or not text:find('diff appears here') then
     return text, err
   end
   t.wait(function()

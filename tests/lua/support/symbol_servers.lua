@@ -70,7 +70,7 @@ return function(of)
         '^1 symbols .*Cash %[class%]',
         (text('symbol_find', { symbol = 'ash', substring = true, kinds = { 'class' } }))
       )
-      t.matches('^0 symbols; looked in ', (text('symbol_find', { symbol = 'ash' })))
+      t.matches('^0 symbols; searched ', (text('symbol_find', { symbol = 'ash' })))
       local read = vim.json.decode((text('symbol_read', found)))
       t.eq(
         { body, file, 'Ledger/' .. of.method, 'method', of.name },

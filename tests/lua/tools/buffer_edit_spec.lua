@@ -98,7 +98,7 @@ describe('buffer_edit', function()
   end)
 
   it('names the nearest places of text that is not there', function()
-    refused('not_found', 'edits%[0%]: search: .*lines 4%-4 %(%d+ %% alike%):\nreturn a %+ b', {
+    refused('not_found', 'edits%[0%]: search: .*lines 4%-4 %(%d+ %% similar%):\nreturn a %+ b', {
       bufnr = 0,
       edits = { { search = 'return a + c', replace = '' } },
     })
@@ -106,14 +106,14 @@ describe('buffer_edit', function()
       bufnr = 0,
       edits = { { search = '  local a = 1\n  local b=2', replace = '' } },
     })
-    refused('not_found', 'nothing here looks like it', {
+    refused('not_found', 'nothing similar', {
       bufnr = 0,
       edits = { { search = 'zzzzzzzzzz', replace = '' } },
     })
   end)
 
   it('names the lines of text that is there more than once', function()
-    refused('validation_error', 'edits%[1%]: search: this text is there 2 times, in lines 1, 2', {
+    refused('validation_error', 'edits%[1%]: .* in lines 1, 2', {
       bufnr = 0,
       edits = { { search = 'return', replace = 'give' }, { search = 'local ', replace = '' } },
     })
@@ -125,10 +125,10 @@ describe('buffer_edit', function()
     local fine = { search = 'return', replace = 'give' }
     for pattern, edits in pairs({
       ['overlaps'] = { fine, { search = 'return a', replace = '' } },
-      ['search, or start_line'] = { fine, { replace = '' } },
-      ['one of the two'] = { fine, { search = 'a', start_line = 1, replace = '' } },
+      ['either search'] = { fine, { replace = '' } },
+      ['give either'] = { fine, { search = 'a', start_line = 1, replace = '' } },
       ['lines 9%-9 are not in the text'] = { fine, { start_line = 9, replace = '' } },
-      ['one less inserts'] = { fine, { start_line = 3, end_line = 1, replace = '' } },
+      ['start_line %- 1'] = { fine, { start_line = 3, end_line = 1, replace = '' } },
     }) do
       refused('validation_error', pattern, { bufnr = 0, changedtick = tick, edits = edits })
     end
@@ -146,7 +146,7 @@ describe('buffer_edit', function()
     t.ok(run({ bufnr = 0, edits = { { search = 'theirs', replace = 'mine' } } }))
     project.write('a.lua', 'theirs again\n')
     t.eq('changed by others', t.ok(run({ bufnr = 0, edits = { { search = 'mine', replace = 'x' } } })).disk)
-    refused('stale', 'changed on the disk', { bufnr = 0, write = true, edits = { { search = 'x', replace = 'y' } } })
+    refused('stale', 'changed on disk', { bufnr = 0, write = true, edits = { { search = 'x', replace = 'y' } } })
     t.eq({ 'x', 'theirs again' }, { text(), disk(path) })
   end)
 
@@ -228,7 +228,7 @@ describe('buffer_edit', function()
     t.eq(expected, preview({ path = path, edits = edits }))
     local _, err = preview({ path = path, edits = { { search = 'no', replace = '' } } })
     t.eq('not_found', err.code)
-    t.matches('^edits%[0%]: search: this text is not there; ', err.message)
+    t.matches('^edits%[0%]: search: ', err.message)
     _, err = preview({ path = 'none.lua', edits = edits })
     t.eq({ 'not_found', 'there is no file none.lua' }, { err.code, err.message })
   end)

@@ -231,7 +231,7 @@ describe('a file in an error', function()
     t.eq(stale, message('buffer_edit', { path = path, changedtick = 1, edits = edits }))
     api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
     project.write('a.txt', 'theirs\n')
-    t.matches('^a.txt was changed on the disk since', message('buffer_write', { path = path }))
+    t.matches('^a.txt changed on disk since', message('buffer_write', { path = path }))
     vim.bo[bufnr].readonly = true
     t.matches('^a.txt is not written: ', message('buffer_write', { path = path, overwrite = true }))
   end)

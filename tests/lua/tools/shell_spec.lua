@@ -116,7 +116,7 @@ describe('shell_run', function()
     p.fails('validation_error', 'exactly one', 'shell_run', { command = 'true', argv = { 'true' } })
     p.fails('validation_error', 'command: is empty', 'shell_run', { command = ' \n' })
     p.fails('validation_error', 'argv', 'shell_run', { argv = {} })
-    p.fails('not_found', 'cwd: there is no folder', 'shell_run', { command = 'true', cwd = 'none' })
+    p.fails('not_found', 'cwd: there is no directory', 'shell_run', { command = 'true', cwd = 'none' })
     p.fails('not_found', 'no program no%-such%-program', 'shell_run', { argv = { 'no-such-program' } })
     t.eq(127, p.ok('shell_run', { command = 'no-such-program' }).exit_code)
     local killed = p.ok('shell_run', { command = 'kill -9 $$' })
@@ -303,7 +303,7 @@ describe('shell_jobs', function()
     p.fails('validation_error', 'exactly one', 'shell_jobs', { action = 'start' })
     p.fails('validation_error', 'action', 'shell_jobs', { action = 'jump' })
     local job = jobs('start', { argv = { 'no-such-program' }, env = { PATH = '/none' }, wait_ms = 1000 })
-    t.matches('cannot be run', job.fault)
+    t.matches('cannot run', job.fault)
   end)
 
   it('are not more than can be kept in view', function()
@@ -314,7 +314,7 @@ describe('shell_jobs', function()
     for i = 1, 16 do
       started[i] = jobs('start', { argv = { 'sleep', '100' } }).id
     end
-    p.fails('busy', '16 jobs run already', 'shell_jobs', { action = 'start', argv = { 'true' } })
+    p.fails('busy', '16 jobs', 'shell_jobs', { action = 'start', argv = { 'true' } })
     for _, id in ipairs(started) do
       t.eq(false, jobs('stop', { id = id }).running)
     end

@@ -91,10 +91,10 @@ describe('symbol_find', function()
       '^2 symbols %(by treesitter%); 2%-2 shown\nlua/m.lua',
       (call('symbol_find', { symbol = 'open', offset = 1 }))
     )
-    t.matches('^0 symbols; looked in 0 files', (call('symbol_find', { symbol = 'Window/open' })))
-    t.matches('^0 symbols; looked in 0 files', (call('symbol_find', { symbol = 'secret' })))
+    t.matches('^0 symbols; searched 0 files', (call('symbol_find', { symbol = 'Window/open' })))
+    t.matches('^0 symbols; searched 0 files', (call('symbol_find', { symbol = 'secret' })))
     t.matches(
-      '^0 symbols; looked in 2 files with the word "return" %(by treesitter%); 1 more have .* %(python%)',
+      '^0 symbols; searched 2 files with the word "return" %(by treesitter%); 1 more have .* %(python%)',
       (call('symbol_find', { symbol = 'return', path = '.' }))
     )
     t.eq('validation_error', select(2, call('symbol_find', { symbol = '/' })).code)
@@ -259,7 +259,7 @@ describe('a change of a symbol', function()
       t.eq(nil, err)
       again = again + 1
     end)
-    t.matches('once the symbol has been found', text)
+    t.matches('when the symbol has been found', text)
     t.wait(function()
       return again > 0
     end, 8000)

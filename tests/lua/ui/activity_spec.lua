@@ -138,11 +138,11 @@ describe('activity', function()
 
   it('tells of clients as they come and go, each once', function()
     local heard = events()
-    current.said.sessions = { count = 1, calls = 0, clients = { { name = 'claude-code' } } }
+    current.reported.sessions = { count = 1, calls = 0, clients = { { name = 'claude-code' } } }
     current.changed()
     current.changed()
     t.eq({ 'claude-code' }, wait_for(heard, 'connected').clients)
-    current.said.sessions = nil
+    current.reported.sessions = nil
     current.changed()
     wait_for(heard, 'off')
     t.eq({ 'connected', 'off' }, states(heard))

@@ -1,6 +1,6 @@
 -- every Neovim
 local change_marks = require('mcp-tools.ui.change_marks')
-local changes = require('mcp-tools.editor.edit.changes')
+local changes = require('mcp-tools.editor.edit.history')
 local command = require('mcp-tools.command')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')

@@ -77,8 +77,8 @@ describe('a form', function()
       e = { type = 'string' },
     }, { '<default>', 'no', 'high', 'x, z', '' })
     t.eq({ action = 'accept', content = { a = 2.5, b = false, c = 9, d = { 'x', 'z' } } }, got)
-    t.eq('Why: a, may be left out: ', prompts[1])
-    t.matches('some of x, y, z', prompts[4])
+    t.eq('Why: a, optional: ', prompts[1])
+    t.matches('any of x, y, z', prompts[4])
   end)
 
   it('asks again for what does not fit, what is required first', function()

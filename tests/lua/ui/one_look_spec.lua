@@ -84,7 +84,7 @@ describe('one look', function()
       'editor/user/show.lua', -- a text of the project, in a window of the person's
       'ui/review/hunk_editor.lua', -- text that is written
       'ui/review/split.lua', -- two texts side by side
-      'ui/window/float/window.lua',
+      'ui/window/float.lua',
       'ui/window/help.lua',
       'ui/window/scratch.lua',
     }, files_with('nvim_open_win('))

@@ -10,17 +10,17 @@ from typing import Any
 
 import aiohttp
 
-from mcp_tools_nvim.values import Endpoint, ServerInfo
+from mcp_tools_nvim.values import AgentEndpoint, ServerInfo
 from tests.support.served import JSON_AND_SSE, Served
 
 SERVER = ServerInfo("made-up-editor", "7", "Made up")
-HTTP = Endpoint("web", "endpoint-" + "h" * 40, "http", "authorization", SERVER, scheme="bearer")
-SOCKET = Endpoint("socket", "endpoint-" + "w" * 40, "websocket", "x-made-up", SERVER, subprotocol="mcp")
+HTTP = AgentEndpoint("web", "endpoint-" + "h" * 40, "http", "authorization", SERVER, scheme="bearer")
+SOCKET = AgentEndpoint("socket", "endpoint-" + "w" * 40, "websocket", "x-made-up", SERVER, subprotocol="mcp")
 
 
-def unix_endpoint(path: Path | str) -> Endpoint:
+def unix_endpoint(path: Path | str) -> AgentEndpoint:
     """An endpoint with a socket there."""
-    return Endpoint(
+    return AgentEndpoint(
         "pipe", "endpoint-" + "u" * 40, "unix", "authorization", SERVER, scheme="nonce", socket=str(path)
     )
 
@@ -98,14 +98,14 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent_at_port(bridge: Served, endpoint: Endpoint = HTTP) -> AsyncIterator[Agent]:
+async def agent_at_port(bridge: Served, endpoint: AgentEndpoint = HTTP) -> AsyncIterator[Agent]:
     """An agent that holds the token of an endpoint at the port."""
     async with aiohttp.ClientSession() as http:
         yield Agent(http, bridge.url, f"Bearer {endpoint.token}")
 
 
 @asynccontextmanager
-async def agent_at_socket(endpoint: Endpoint) -> AsyncIterator[Agent]:
+async def agent_at_socket(endpoint: AgentEndpoint) -> AsyncIterator[Agent]:
     """An agent that holds the token of a unix socket."""
     connector = aiohttp.UnixConnector(str(endpoint.socket))
     async with aiohttp.ClientSession(connector=connector) as http:

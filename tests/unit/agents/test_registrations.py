@@ -74,11 +74,11 @@ async def opencode() -> AsyncIterator[OpenCode]:
 
 @pytest_asyncio.fixture
 async def bridge(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
-    monkeypatch.setattr(module, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
     async with served() as running:
         running.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
         yield running
-        await running.companions.let_go()
+        await running.companions.disconnect()
 
 
 def want(bridge: Served, *urls: str, **more: Any) -> None:
@@ -166,7 +166,7 @@ async def test_a_server_that_was_restarted_is_registered_again_by_another_token(
 async def test_looking_for_a_server_stops(
     bridge: Served, opencode: OpenCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_FOR", 0.0)
+    monkeypatch.setattr(module, "CHECK_FOR", 0.0)
     opencode.wrong = lambda: web.Response(status=500)
     want(bridge, opencode.url)
     await becomes(bridge, "waiting", "status 500")
@@ -268,5 +268,5 @@ async def test_no_other_machine_is_asked(bridge: Served) -> None:
 async def test_the_end_of_the_bridge_ends_the_registration(bridge: Served, opencode: OpenCode) -> None:
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
-    await bridge.companions.let_go()
+    await bridge.companions.disconnect()
     assert opencode.entries["nvim-tools"] == "disabled"

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from mcp_tools_nvim.agents import unix
-from mcp_tools_nvim.values import Endpoint
+from mcp_tools_nvim.values import AgentEndpoint
 from tests.support.served import TOKEN, Served, eventually, served
 
 from .agents import HTTP, INITIALIZE, add_tools, agent_at_port, agent_at_socket, call, request, unix_endpoint
@@ -29,18 +29,18 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def endpoint(folder: Path) -> Endpoint:
+def endpoint(folder: Path) -> AgentEndpoint:
     return unix_endpoint(folder / "a.sock")
 
 
 @pytest.fixture
-async def bridge(endpoint: Endpoint) -> AsyncIterator[Served]:
+async def bridge(endpoint: AgentEndpoint) -> AsyncIterator[Served]:
     async with served(endpoints=(HTTP, endpoint)) as running:
         add_tools(running, endpoint.name)
         yield running
 
 
-async def test_an_agent_at_the_socket(bridge: Served, endpoint: Endpoint) -> None:
+async def test_an_agent_at_the_socket(bridge: Served, endpoint: AgentEndpoint) -> None:
     """It probes, connects, takes leave and connects again, with the id that it is given each time."""
     assert bridge.editor.reports == [("endpoints", {"open": ["web", "pipe"], "failed": {}})]
     mode = os.lstat(str(endpoint.socket)).st_mode
@@ -62,7 +62,7 @@ async def test_an_agent_at_the_socket(bridge: Served, endpoint: Endpoint) -> Non
             assert "result" in await agent.ask(call("place"))
 
 
-async def test_a_body_in_chunks(bridge: Served, endpoint: Endpoint) -> None:
+async def test_a_body_in_chunks(bridge: Served, endpoint: AgentEndpoint) -> None:
     """As some agents send every body."""
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -100,7 +100,7 @@ async def test_a_body_in_chunks(bridge: Served, endpoint: Endpoint) -> None:
         "Nonce endpoint-" + "u" * 39,
     ],
 )
-async def test_a_wrong_token(bridge: Served, endpoint: Endpoint, credential: str) -> None:
+async def test_a_wrong_token(bridge: Served, endpoint: AgentEndpoint, credential: str) -> None:
     """Neither the main one nor that of another endpoint; whoever reaches the socket still needs its own."""
     async with agent_at_socket(replace(endpoint, token="")) as agent:
         agent.headers = {"Authorization": credential}
@@ -110,7 +110,7 @@ async def test_a_wrong_token(bridge: Served, endpoint: Endpoint, credential: str
             assert response.status == 401
 
 
-async def test_its_token_is_worth_nothing_at_the_port(bridge: Served, endpoint: Endpoint) -> None:
+async def test_its_token_is_worth_nothing_at_the_port(bridge: Served, endpoint: AgentEndpoint) -> None:
     """Nor is a page let in that reaches the socket by a proxy."""
     async with agent_at_port(bridge) as agent:
         for credential in (f"Nonce {endpoint.token}", f"Bearer {endpoint.token}"):
@@ -139,7 +139,7 @@ async def test_nothing_is_opened_at_the_end_of_the_bridge(folder: Path) -> None:
     """What the editor says then comes too late."""
     first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
     async with served(endpoints=(first,)) as bridge:
-        await bridge.companions.let_go()
+        await bridge.companions.disconnect()
         said = len(bridge.editor.reports)
         bridge.editor.tell_endpoints((first, second))
         for _ in range(50):
@@ -147,7 +147,7 @@ async def test_nothing_is_opened_at_the_end_of_the_bridge(folder: Path) -> None:
         assert (os.listdir(folder), len(bridge.editor.reports)) == (["a.sock"], said)
 
 
-async def test_what_an_earlier_bridge_left_gives_way(endpoint: Endpoint) -> None:
+async def test_what_an_earlier_bridge_left_gives_way(endpoint: AgentEndpoint) -> None:
     """A socket of ours does; what is none is not touched."""
     left = socket.socket(socket.AF_UNIX)
     left.bind(str(endpoint.socket))
@@ -181,7 +181,7 @@ async def test_folders_that_are_not_ours_alone(tmp_path: Path, folder: Path) -> 
     assert [place.exists() for place in (shared / "a.sock", folder / "a.sock")] == [False, False]
 
 
-async def test_opened_twice_at_a_time(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_opened_twice_at_a_time(endpoint: AgentEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is bound once, and nobody listens when it is closed."""
     bound: list[socket.socket] = []
     bind = unix._bind

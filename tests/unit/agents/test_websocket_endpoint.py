@@ -91,7 +91,7 @@ async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
     await eventually(
         lambda: bridge.editor.companions[-1] == ("left", {"companion": "socket", "session": key})
     )
-    assert bridge.app.front.sessions.of_companion("socket") == []
+    assert bridge.app.front.sessions.of_agent("socket") == []
 
 
 async def test_no_subprotocol_is_echoed_that_was_not_offered(
@@ -259,7 +259,7 @@ async def test_one_companion_takes_its_share_of_the_sessions_and_no_more(http: a
         async with http.post(running.url + "/mcp", json=INITIALIZE, headers=head) as response:
             assert response.status == 200
         await sockets[0].close()
-        await eventually(lambda: len(running.app.front.sessions.of_companion(SOCKET.name)) == 1)
+        await eventually(lambda: len(running.app.front.sessions.of_agent(SOCKET.name)) == 1)
         async with http.ws_connect(running.url + "/", headers=HEAD) as ws:
             assert (await Socket(ws).initialize())["serverInfo"]["name"] == SERVER.name
         await sockets[1].close()

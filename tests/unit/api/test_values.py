@@ -12,7 +12,7 @@ import pytest
 
 import mcp_tools_nvim.api
 from mcp_tools_nvim.api import AsyncClient, Client, call_tool, call_tool_async
-from mcp_tools_nvim.api.values import argument_error, plain
+from mcp_tools_nvim.api.values import argument_error, json_copy
 from tests.support import processes
 from tests.support.nvim import ROOT
 
@@ -67,12 +67,12 @@ def test_without_msgpack() -> None:
 def test_the_manual() -> None:
     """Every call says what it takes, and what each option means stands there once."""
     for function in (call_tool, call_tool_async, Client.call_tool, AsyncClient.call_tool):
-        shown = pydoc.plain(pydoc.render_doc(function))
+        shown = pydoc.json_copy(pydoc.render_doc(function))
         for option in ("arguments", "timeout", "on_progress", "on_log", "on_elicit"):
             assert f"{option}: " in shown.partition("\n\n")[2], function
     for function in (call_tool, call_tool_async):
-        assert "socket: " in pydoc.plain(pydoc.render_doc(function)).partition("\n\n")[2]
-    assert pydoc.plain(pydoc.render_doc(mcp_tools_nvim.api)).count("ms that the tool may take") == 1
+        assert "socket: " in pydoc.json_copy(pydoc.render_doc(function)).partition("\n\n")[2]
+    assert pydoc.json_copy(pydoc.render_doc(mcp_tools_nvim.api)).count("ms that the tool may take") == 1
 
 
 def test_endless_arguments() -> None:
@@ -86,12 +86,12 @@ def test_endless_arguments() -> None:
 def test_plain_values() -> None:
     """Tuples and mappings become what JSON has for them; numbers that Lua would round are refused."""
     given = MappingProxyType({"a": (1, 2.5), "b": MappingProxyType({"c": None}), "d": True})
-    assert plain(given) == {"a": [1, 2.5], "b": {"c": None}, "d": True}
+    assert json_copy(given) == {"a": [1, 2.5], "b": {"c": None}, "d": True}
 
     class Colour(str, Enum):  # noqa: UP042 - what programs have that are older than StrEnum
         RED = "red"
 
-    assert plain({"a": Colour.RED, Colour.RED: 1}) == {"a": "red", "red": 1}
+    assert json_copy({"a": Colour.RED, Colour.RED: 1}) == {"a": "red", "red": 1}
     assert argument_error({"a": [2**53, -(2**53)]}) is None
     for wrong in (2**53 + 1, float("nan"), float("inf")):
         error = argument_error({"a": [wrong]})

@@ -15,7 +15,7 @@ from mcp_tools_nvim.calls.arguments import (
     MAX_VALUES,
     faults_of,
     fits,
-    refused,
+    refuse_arguments,
 )
 
 
@@ -70,7 +70,7 @@ def test_a_fault_repeats_little_of_its_path() -> None:
     value: Any = [MAX_INTEGER + 1] * 100
     for _ in range(60):
         value = {"n" * 1000: value}
-    outcome = refused({"x": value})
+    outcome = refuse_arguments({"x": value})
     assert outcome is not None
     assert outcome.error is not None
     assert len(outcome.error.errors) == MAX_FAULTS

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from mcp_tools_nvim.calls.backpressure import RESERVE, ROOM_BYTES, Backpressure
+from mcp_tools_nvim.calls.backpressure import MAX_HELD_BYTES, RESERVE, Backpressure
 from mcp_tools_nvim.values import Outcome
 
 MIB = 1024 * 1024
@@ -56,7 +56,7 @@ async def test_turns_come_one_after_the_other() -> None:
 
 async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
     """They hear by how much, once more after each word of one; what they let go of is room."""
-    held, asked = [ROOM_BYTES], list[int]()
+    held, asked = [MAX_HELD_BYTES], list[int]()
 
     def ease(size: int) -> None:
         asked.append(size)
@@ -75,7 +75,7 @@ async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
 
 async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
     """Nothing is looked at while nobody lets go of anything; all who wait look when somebody does."""
-    held, looks = [ROOM_BYTES + RESERVE], [0]
+    held, looks = [MAX_HELD_BYTES + RESERVE], [0]
 
     def count() -> int:
         looks[0] += 1
@@ -94,8 +94,8 @@ async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
 
 async def test_room_without_word_is_found_nevertheless() -> None:
     """A holder may be silent; then it is looked after a while."""
-    held = [ROOM_BYTES]
-    room = Backpressure(look_seconds=0.01)
+    held = [MAX_HELD_BYTES]
+    room = Backpressure(check_seconds=0.01)
     room.watch(lambda: held[0], lambda _: None)
     waiting = asyncio.ensure_future(granted(room, 2 * MIB, 5))
     await asyncio.sleep(0)
@@ -107,7 +107,7 @@ async def test_room_without_word_is_found_nevertheless() -> None:
 async def test_small_results_do_not_wait_for_those_who_read_nothing(size: int, comes: bool) -> None:
     """They have more room than the large ones."""
     room = Backpressure()
-    room.watch(lambda: ROOM_BYTES, lambda _: None)
+    room.watch(lambda: MAX_HELD_BYTES, lambda _: None)
     assert await granted(room, size) == comes
     room.watch(lambda: RESERVE, lambda _: None)
     assert not await granted(room, size)

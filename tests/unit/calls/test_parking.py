@@ -53,7 +53,7 @@ class Bench:
         return CallRequest(name, arguments, ClientInfo("test", "1"))
 
     async def park(self, name: str, **arguments: Any) -> Parked:
-        parked = await self.calls.run_leg(self.request(name, **arguments), self.seen)
+        parked = await self.calls.run_attempt(self.request(name, **arguments), self.seen)
         assert isinstance(parked, Parked)
         return parked
 

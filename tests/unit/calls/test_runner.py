@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.calls.call import Call, Nobody
+from mcp_tools_nvim.calls.call import Call, NullObserver
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code, EditorError, LuaError
 from mcp_tools_nvim.values import (
@@ -357,7 +357,7 @@ async def test_waiting_for_approval_is_not_tool_time() -> None:
     call = bench.start("late")
     await asyncio.sleep(25)
     assert not call.done()
-    assert [p.message for p in bench.seen.progresses] == ["waiting for the person's approval"] * 2
+    assert [p.message for p in bench.seen.progresses] == ["waiting for the user's approval"] * 2
     decision.set_result(True)
     assert (await call).text == "late"
 
@@ -365,7 +365,7 @@ async def test_waiting_for_approval_is_not_tool_time() -> None:
 @pytest.mark.parametrize("now", ["running", "waiting_input"])
 def test_a_call_that_has_started_is_past_its_approval(now: CallState) -> None:
     """A reply that says otherwise was overtaken by the start."""
-    call = Call("1", CallRequest("tool", {}, ClientInfo("client", "1")), Nobody(), lambda: 0.0)
+    call = Call("1", CallRequest("tool", {}, ClientInfo("client", "1")), NullObserver(), lambda: 0.0)
     call.send()
     call.take(Reply(False, state="waiting_approval"))
     assert call.state == "waiting_approval"

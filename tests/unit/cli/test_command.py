@@ -19,7 +19,7 @@ import pytest
 
 from mcp_tools_nvim.cli import show
 from mcp_tools_nvim.relay import serve
-from mcp_tools_nvim.relay.endpoint import PROOF_SECONDS, Endpoint
+from mcp_tools_nvim.relay.bridge_client import PROOF_SECONDS, BridgeClient
 from tests.support import processes
 from tests.support.nvim import ROOT
 
@@ -175,7 +175,7 @@ def stranger() -> Iterator[int]:
 def test_a_stranger_who_never_ends(stranger: int) -> None:
     """The proof of who listens there has a time, however it comes."""
     began = time.monotonic()
-    assert not Endpoint(f"http://127.0.0.1:{stranger}/mcp", "token").is_ours()
+    assert not BridgeClient(f"http://127.0.0.1:{stranger}/mcp", "token").is_ours()
     assert time.monotonic() - began < 5 * PROOF_SECONDS
 
 

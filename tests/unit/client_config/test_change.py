@@ -9,7 +9,7 @@ import pytest
 
 from mcp_tools_nvim.client_config import change
 from mcp_tools_nvim.client_config.change import ChangeError
-from mcp_tools_nvim.client_config.client import NAME, Client, Http, Stdio, place
+from mcp_tools_nvim.client_config.client import NAME, AiClient, Http, Stdio, place
 from mcp_tools_nvim.client_config.known import CLIENTS
 from tests.support import processes
 
@@ -32,15 +32,15 @@ VARIABLES = {
 
 
 def write(
-    client: Client, server: Stdio | Http = SERVER, scope: change.Scope = "user", root: Path = Path()
+    client: AiClient, server: Stdio | Http = SERVER, scope: change.ConfigLevel = "user", root: Path = Path()
 ) -> Path:
-    made = change.connect(client, server, scope, root)
+    made = change.add_entry(client, server, scope, root)
     change.apply(made)
     return made.path
 
 
-def undo(client: Client, scope: change.Scope = "user", root: Path = Path()) -> None:
-    made = change.disconnect(client, scope, root)
+def undo(client: AiClient, scope: change.ConfigLevel = "user", root: Path = Path()) -> None:
+    made = change.remove_entry(client, scope, root)
     change.apply(made)
 
 
@@ -50,9 +50,9 @@ def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Pat
     """In a new file, in both scopes: connected, connected again, and nothing is left after the undoing."""
     client = CLIENTS[name]
     for scope in client.files:
-        assert TOKEN not in change.connect(client, server, scope, tmp_path).diff()
+        assert TOKEN not in change.add_entry(client, server, scope, tmp_path).diff()
         path = write(client, server, scope, tmp_path)
-        assert TOKEN not in change.disconnect(client, scope, tmp_path).diff()
+        assert TOKEN not in change.remove_entry(client, scope, tmp_path).diff()
         assert path.is_relative_to(tmp_path)
         text = path.read_text()
         assert NAME in text
@@ -61,10 +61,10 @@ def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Pat
         )
         if TOKEN in text:
             assert path.stat().st_mode & 0o077 == 0
-        assert change.connect(client, server, scope, tmp_path).is_empty
+        assert change.add_entry(client, server, scope, tmp_path).is_empty
         undo(client, scope, tmp_path)
         assert not [each for each in tmp_path.rglob("*") if each.is_file()]
-        assert change.disconnect(client, scope, tmp_path).is_empty
+        assert change.remove_entry(client, scope, tmp_path).is_empty
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
@@ -72,12 +72,12 @@ def test_files_in_another_place(variable: str, tmp_path: Path, monkeypatch: pyte
     """Where the client itself would look; a value that is no absolute path is none, as for the client."""
     name, file = VARIABLES[variable]
     client = CLIENTS[name]
-    usual = change.connect(client, SERVER, "user", tmp_path).path
+    usual = change.add_entry(client, SERVER, "user", tmp_path).path
     assert usual.is_relative_to(tmp_path / "home")
     monkeypatch.setenv(variable, str(tmp_path / "moved"))
     assert write(client) == tmp_path / "moved" / file
     monkeypatch.setenv(variable, "moved")
-    assert change.connect(client, SERVER, "user", tmp_path).path == usual
+    assert change.add_entry(client, SERVER, "user", tmp_path).path == usual
 
 
 def test_what_was_there(home: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_comment_below_the_entry(name: str, before: str, below: str, home: Pat
     for server in (HTTP, SERVER, HTTP):
         write(client, server)
         assert path.read_text().endswith(below)
-        assert change.connect(client, server, "user", Path()).is_empty
+        assert change.add_entry(client, server, "user", Path()).is_empty
     undo(client)
     assert path.read_text().startswith(before)
     assert path.read_text().endswith(below)
@@ -185,7 +185,7 @@ def test_a_comment_below_the_entry(name: str, before: str, below: str, home: Pat
 
 def test_changed_meanwhile(home: Path) -> None:
     """What somebody else has written since it was shown is not overwritten."""
-    made = change.connect(CURSOR, SERVER, "user", Path())
+    made = change.add_entry(CURSOR, SERVER, "user", Path())
     made.path.parent.mkdir()
     made.path.write_text('{"theirs": 1}')
     with pytest.raises(ChangeError, match="meanwhile"):
@@ -198,7 +198,7 @@ def test_changed_while_it_is_written(home: Path, monkeypatch: pytest.MonkeyPatch
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text("{}")
-    made = change.connect(CURSOR, SERVER, "user", Path())
+    made = change.add_entry(CURSOR, SERVER, "user", Path())
     monkeypatch.setattr(os, "fsync", lambda _: path.write_text('{"theirs": 1}'))
     with pytest.raises(ChangeError, match="meanwhile"):
         change.apply(made)
@@ -334,7 +334,7 @@ def test_a_project_that_is_not_known() -> None:
     """Some have files of the user alone."""
     goose = CLIENTS["goose"]
     with pytest.raises(ChangeError, match="--project"):
-        change.connect(goose, SERVER, "project", Path())
+        change.add_entry(goose, SERVER, "project", Path())
 
 
 def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

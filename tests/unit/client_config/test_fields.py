@@ -115,7 +115,7 @@ def test_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> N
     """In both scopes, as read from the file."""
     client = CLIENTS[name]
     for scope in client.files:
-        made = change.connect(client, server, scope, tmp_path)
+        made = change.add_entry(client, server, scope, tmp_path)
         values = FORMS[client.format].read(made.after or "")
         for key in WHERE[name]:
             values = values[key]
@@ -125,7 +125,7 @@ def test_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> N
 def test_goose_is_told_of_the_variable(tmp_path: Path) -> None:
     """It knows none that its entry does not name."""
     client = CLIENTS["goose"]
-    text = change.connect(client, NAMED, "user", tmp_path).after or ""
+    text = change.add_entry(client, NAMED, "user", tmp_path).after or ""
     entry = FORMS[client.format].read(text)["extensions"][NAME]
     assert entry["env_keys"] == ["NVIM_TOKEN"]
     assert entry["headers"] == {"Authorization": "Bearer ${NVIM_TOKEN}"}

@@ -8,26 +8,26 @@ import pytest
 
 from mcp_tools_nvim.client_config import change, skill
 from mcp_tools_nvim.client_config.change import ChangeError
-from mcp_tools_nvim.client_config.client import NAME, Client, Stdio
+from mcp_tools_nvim.client_config.client import NAME, AiClient, Stdio
 from mcp_tools_nvim.client_config.known import CLIENTS
 
 TEXT = f"---\nname: {NAME}\n---\n{skill.MARK}\n"
 
 
-def client(name: str) -> Client:
+def client(name: str) -> AiClient:
     return CLIENTS[name]
 
 
-def install(name: str, root: Path = Path(), scope: change.Scope = "user") -> Path:
-    made = skill.install(client(name), TEXT, scope, root)
-    skill.apply(made)
+def install(name: str, root: Path = Path(), scope: change.ConfigLevel = "user") -> Path:
+    made = skill.add_skill(client(name), TEXT, scope, root)
+    skill.write_skill(made)
     return made.path
 
 
 def remove(name: str) -> bool:
-    gone = skill.remove(client(name), "user", Path())
+    gone = skill.remove_skill(client(name), "user", Path())
     if gone is not None:
-        skill.apply(gone)
+        skill.write_skill(gone)
     return gone is not None
 
 
@@ -38,16 +38,16 @@ def test_every_client(name: str, tmp_path: Path) -> None:
         path = install(name, tmp_path, scope)
         assert path.is_relative_to(tmp_path)
         assert path.parts[-2:] == (NAME, "SKILL.md")
-        assert skill.install(client(name), TEXT, scope, tmp_path).is_empty
-        newer = skill.install(client(name), TEXT + "more", scope, tmp_path)
+        assert skill.add_skill(client(name), TEXT, scope, tmp_path).is_empty
+        newer = skill.add_skill(client(name), TEXT + "more", scope, tmp_path)
         assert "+more" in newer.diff()
-        skill.apply(newer)
-        gone = skill.remove(client(name), scope, tmp_path)
+        skill.write_skill(newer)
+        gone = skill.remove_skill(client(name), scope, tmp_path)
         assert gone is not None
-        skill.apply(gone)
+        skill.write_skill(gone)
         assert not path.parent.exists()
         assert path.parent.parent.is_dir()  # others may count on it
-        assert skill.remove(client(name), scope, tmp_path) is None
+        assert skill.remove_skill(client(name), scope, tmp_path) is None
 
 
 def test_of_somebody_else() -> None:
@@ -55,7 +55,7 @@ def test_of_somebody_else() -> None:
     path = install("claude-code")
     path.write_text("theirs")
     with pytest.raises(ChangeError, match="somebody else"):
-        skill.install(client("claude-code"), TEXT, "user", Path())
+        skill.add_skill(client("claude-code"), TEXT, "user", Path())
     assert not remove("claude-code")
     assert path.read_text() == "theirs"
 
@@ -71,10 +71,10 @@ def test_other_files_stay() -> None:
 def test_changed_meanwhile() -> None:
     """What was written since it was shown is not overwritten, and a link stays one."""
     path = install("claude-code")
-    made = skill.install(client("claude-code"), TEXT + "more", "user", Path())
+    made = skill.add_skill(client("claude-code"), TEXT + "more", "user", Path())
     path.write_text(TEXT + "theirs")
     with pytest.raises(ChangeError, match="meanwhile"):
-        skill.apply(made)
+        skill.write_skill(made)
     assert path.read_text() == TEXT + "theirs"
 
 
@@ -92,7 +92,7 @@ def test_links_stay(home: Path) -> None:
 def test_a_folder_that_several_read() -> None:
     """It stays until the last of the connected clients that read it is disconnected."""
     install("codex")
-    made = change.connect(client("zed"), Stdio("python3"), "user", Path())
+    made = change.add_entry(client("zed"), Stdio("python3"), "user", Path())
     change.apply(made)
     assert skill.readers(client("codex"), "user", Path()) == ["Zed"]
     assert not remove("codex")

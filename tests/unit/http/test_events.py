@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from mcp_tools_nvim.http.events import attach, serve
-from mcp_tools_nvim.sessions.outbox import (
+from mcp_tools_nvim.http.events import attach, write_stream
+from mcp_tools_nvim.sessions.streams import (
     KEPT_EVENTS,
     UNSENT_BYTES,
     UNSENT_HARD,
@@ -50,7 +50,7 @@ async def page() -> AsyncIterator[Page]:
 
 async def read(page: Page, stream: Outbox, after: int | None = None) -> str:
     """All that one request gets."""
-    page.handler = lambda request: serve(stream, request, attach(stream, request), after=after)
+    page.handler = lambda request: write_stream(stream, request, attach(stream, request), after=after)
     async with aiohttp.ClientSession() as http, http.get(page.url) as response:
         return await response.text()
 
@@ -138,7 +138,7 @@ async def test_what_waits_is_bounded() -> None:
 async def test_a_later_reader_takes_over(page: Page) -> None:
     """The earlier response ends, and nothing is written to both."""
     stream = Outbox(EventIds("boot"))
-    page.handler = lambda request: serve(stream, request, attach(stream, request))
+    page.handler = lambda request: write_stream(stream, request, attach(stream, request))
     async with aiohttp.ClientSession() as http:
         first = await http.get(page.url)
         assert stream.alive
@@ -153,7 +153,7 @@ async def test_a_later_reader_takes_over(page: Page) -> None:
 async def test_a_reader_that_stands_still(page: Page) -> None:
     """It loses its response; what the stream holds stays bounded, and a new reader goes on."""
     stream = Outbox(EventIds("boot"))
-    page.handler = lambda request: serve(stream, request, attach(stream, request))
+    page.handler = lambda request: write_stream(stream, request, attach(stream, request))
     port = int(page.url.rsplit(":", 1)[1].rstrip("/"))
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")

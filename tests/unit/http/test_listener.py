@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim.http import body
-from mcp_tools_nvim.http.connection import STRANGERS
+from mcp_tools_nvim.http.connection import MAX_UNAUTHENTICATED
 from tests.support.memory import ToolContext
 from tests.support.served import JSON_AND_SSE, TOKEN, Served, served
 
@@ -248,7 +248,9 @@ async def test_connections_that_only_stand_are_bounded(bridge: Served) -> None:
     """The oldest of those without the token gives way; a client that has shown it stays."""
     session = await bridge.initialize()
     assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
-    connections = [await asyncio.open_connection("127.0.0.1", bridge.port) for _ in range(STRANGERS + 10)]
+    connections = [
+        await asyncio.open_connection("127.0.0.1", bridge.port) for _ in range(MAX_UNAUTHENTICATED + 10)
+    ]
     for reader, _ in connections[:10]:
         with contextlib.suppress(ConnectionError):
             async with asyncio.timeout(0.3):

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from mcp_tools_nvim.mcp.methods.subscriptions import MAX_LISTENED, MAX_OF_CLIENT
+from mcp_tools_nvim.mcp.subscriptions import MAX_LISTENED, MAX_OF_CLIENT
 from mcp_tools_nvim.values import MAX_CLIENT_NAME
 from tests.support.memory import ToolContext
 from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event, served

@@ -13,7 +13,7 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.mcp.fast_path import is_plain
+from mcp_tools_nvim.mcp.fast_path import is_plain_call
 from tests.support.memory import FailError, ToolContext
 from tests.support.served import Served, served
 
@@ -128,7 +128,7 @@ calls = st.fixed_dictionaries(
 @given(calls)
 def test_plain_is_what_the_sdk_takes(params: dict[str, Any]) -> None:
     """What is plain would have been refused in no version, and says nothing but name, arguments and token."""
-    if not is_plain(params):
+    if not is_plain_call(params):
         return
     for version in HANDSHAKE_PROTOCOL_VERSIONS:
         validate_client_request("tools/call", version, params)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.mcp.filters import Filter, FilterError, read
+from mcp_tools_nvim.mcp.pages import Filter, FilterError, parse_filter
 from tests.support.served import Served, served
 
 SCHEMES = ("file", "test")
@@ -76,12 +76,12 @@ async def test_bad_filters(bridge: Served, era: str, method: str) -> None:
         ({"scheme": 1}, "filter.scheme must be a string"),
         ({"scheme": ""}, "filter.scheme must be a string"),
         ({"scheme": None}, "filter.scheme must be a string"),
-        ({"scheme": "ftp"}, "filter.scheme: there is no 'ftp'; there is file, other, test"),
+        ({"scheme": "ftp"}, "filter.scheme: unknown scheme 'ftp'; available: file, other, test"),
         ({"mimeType": ["text/plain"]}, "filter.mimeType must be a string"),
         ({"tags": "x"}, "filter.tags must be a list of strings"),
         ({"tags": ["x", 1]}, "filter.tags must be a list of strings"),
         ({"tags": {"x": True}}, "filter.tags must be a list of strings"),
-        ({"mime_type": "x"}, "filter has no member 'mime_type'; it has scheme, mimeType and tags"),
+        ({"mime_type": "x"}, "unknown filter member 'mime_type'; valid ones are scheme, mimeType and tags"),
     ):
         error = (await listed(bridge, era, method, _meta={"filter": wanted}))["error"]
         assert (error["code"], error["message"]) == (-32602, message)
@@ -125,4 +125,4 @@ def test_odd_definitions_fit_no_filter() -> None:
     assert not Filter(tags=frozenset({"x"})).fits("a:b", {"_meta": None})
     assert Filter().fits("a:b", {})
     with pytest.raises(FilterError, match="there is file, test"):
-        read({"scheme": "a\n"}, SCHEMES)
+        parse_filter({"scheme": "a\n"}, SCHEMES)

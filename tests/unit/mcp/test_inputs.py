@@ -52,10 +52,10 @@ async def test_questions_come_over_the_stream_of_the_call(bridge: Served, id_as:
             if data:
                 questions[data["method"]] = data
         assert questions["elicitation/create"]["params"] == ELICIT["params"]
-        refusal = answer_to(questions["roots/list"], error={"code": -1, "message": "no"})
+        mcp_error = answer_to(questions["roots/list"], error={"code": -1, "message": "no"})
         accepted = answer_to(questions["elicitation/create"], result={"action": "accept"})
         accepted["id"] = id_as(accepted["id"])
-        for message in (refusal, accepted, accepted):  # what is answered already is ignored
+        for message in (mcp_error, accepted, accepted):  # what is answered already is ignored
             async with await bridge.post(message, session) as sent:
                 assert sent.status == 202
         last = (await next_event(stream))[2]

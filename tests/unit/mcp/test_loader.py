@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_the_application_imports_no_sdk() -> None:
     """Neither the SDK nor what it brings is there before the first request needs it."""
     code = (
-        "import sys, mcp_tools_nvim.http.app, mcp_tools_nvim.http.endpoints\n"
+        "import sys, mcp_tools_nvim.http.app, mcp_tools_nvim.http.handlers\n"
         "import mcp_tools_nvim.process.lifecycle\n"
         "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'starlette', 'httpx2'} & set(sys.modules)\n"
         "assert not heavy, heavy"

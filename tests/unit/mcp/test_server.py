@@ -19,11 +19,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.mcp.definitions import CursorError, Definitions, Listing, ListingError, page
+from mcp_tools_nvim.mcp.definitions import CursorError, DefinitionList, Definitions, ListingError, page
 from mcp_tools_nvim.mcp.dispatch import Dispatch
 from mcp_tools_nvim.mcp.pages import Pages
+from mcp_tools_nvim.mcp.results import tool_result
 from mcp_tools_nvim.mcp.server import Assembly
-from mcp_tools_nvim.mcp.tool_results import tool_result
 from mcp_tools_nvim.values import Kind, Limits, Outcome, Scope, Settings, ToolError, View
 from mcp_tools_nvim.values import Listing as ListingReply
 from tests.support.http import http_client
@@ -305,7 +305,7 @@ async def test_a_silent_editor() -> None:
     """When the deadline has passed the last list is served; without one the error says what is wrong."""
     editor = MemoryEditor(Settings())
     editor.add_tool("a", fail)
-    listing = Listing(editor, "tools", deadline=0.2)
+    listing = DefinitionList(editor, "tools", deadline=0.2)
     editor.silent = True
     with pytest.raises(ListingError) as caught:
         await listing.refresh()
@@ -323,7 +323,7 @@ async def test_a_silent_editor() -> None:
     editor.close()
     assert len((await listing.refresh()).items) == 2
     with pytest.raises(ListingError) as caught:
-        await Listing(editor, "resources").refresh()
+        await DefinitionList(editor, "resources").refresh()
     assert caught.value.code == Code.EDITOR_GONE
 
 
@@ -331,19 +331,19 @@ async def test_news_of_a_list_that_is_not_all() -> None:
     """A change that is not in the list is no news; nor is one that was told. Where nobody can know, it is."""
     editor = MemoryEditor(Settings())
     editor.add_tool("lsp_hover", fail)
-    listing = Listing(editor, "tools", deadline=0.2, view=View("c", Scope(("lsp",))))
+    listing = DefinitionList(editor, "tools", deadline=0.2, view=View("c", Scope(("lsp",))))
     await listing.refresh()
     editor.add_tool("dap_step", fail)
     listing.change()
-    assert not await listing.is_news()
+    assert not await listing.has_changed()
     editor.add_tool("lsp_rename", fail)
     listing.change()
-    assert await listing.is_news()
+    assert await listing.has_changed()
     listing.change()
-    assert not await listing.is_news()
+    assert not await listing.has_changed()
     editor.silent = True
     listing.change()
-    assert await listing.is_news()
+    assert await listing.has_changed()
     editor.close()
 
 
@@ -360,7 +360,7 @@ class Held(MemoryEditor):
 async def test_a_change_while_a_list_is_on_its_way() -> None:
     """What changed after the editor's answer was written is asked for; what was in it is not."""
     editor = Held(Settings())
-    listing = Listing(editor, "tools")
+    listing = DefinitionList(editor, "tools")
     asked = asyncio.create_task(listing.refresh())
     await eventually(lambda: hasattr(editor, "held"))
     editor.held.set_result(ListingReply(1, "[]"))

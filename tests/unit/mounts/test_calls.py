@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.mounts.calls import Calls
+from mcp_tools_nvim.mounts.calls import MountCalls
 from mcp_tools_nvim.mounts.mount import Mount
 
 pytestmark = pytest.mark.asyncio
@@ -34,7 +34,7 @@ class Connection:
     async def session(self) -> None:
         await self.came.wait()
 
-    def absence(self) -> str:
+    def unavailable_reason(self) -> str:
         return "there is none"
 
 
@@ -43,9 +43,9 @@ def forgotten() -> list[str]:
     return []
 
 
-async def made() -> tuple[Editor, Connection, Calls]:
+async def made() -> tuple[Editor, Connection, MountCalls]:
     editor, connection = Editor(), Connection()
-    return editor, connection, Calls(Mount("m"), editor, connection)  # type: ignore[arg-type]
+    return editor, connection, MountCalls(Mount("m"), editor, connection)  # type: ignore[arg-type]
 
 
 async def settled() -> None:
@@ -62,7 +62,7 @@ async def test_cancelled_before_it_began(forgotten: list[str]) -> None:
     await settled()
     assert forgotten == ["1"]
     assert [(verb, id_) for verb, id_, *_ in editor.told] == [("remote_result", "1")]
-    calls.settle_all("never mind")
+    calls.end_all("never mind")
     assert len(editor.told) == 1
 
 
@@ -71,7 +71,7 @@ async def test_a_connection_that_is_lost(forgotten: list[str]) -> None:
     editor, connection, calls = await made()
     calls.begin("1", TARGET, {}, {}, forgotten.append)
     await settled()
-    calls.settle_all("lost while the tool ran", sent=True)
+    calls.end_all("lost while the tool ran", sent=True)
     connection.came.set()
     await settled()
     ((_, _, outcome),) = editor.told
@@ -85,7 +85,7 @@ async def test_a_mount_that_is_taken_away(forgotten: list[str]) -> None:
     for id_ in ("1", "2"):
         calls.begin(id_, TARGET, {}, {}, forgotten.append)
     await settled()
-    calls.settle_all("taken away")
+    calls.end_all("taken away")
     assert [outcome["message"] for _, _, outcome in editor.told] == ["taken away", "taken away"]
     await settled()
     assert sorted(forgotten) == ["1", "2"]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mcp_tools_nvim.mounts.child_process import TOO_LARGE, Lines, Overlong
+from mcp_tools_nvim.mounts.child_process import TOO_LARGE, LineSplitter, LongLine
 from tests.support import processes
 from tests.support.nvim import ROOT
 
@@ -18,7 +18,7 @@ LIMIT = 2000
 def test_lines_are_cut_wherever_the_bytes_are(size: int) -> None:
     """Empty ones too; what has no end yet is kept."""
     data = b"one\n\ntwo\r\nthree"
-    lines = Lines(LIMIT)
+    lines = LineSplitter(LIMIT)
     found = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])]
     assert found == [b"one", b"", b"two\r"]
     assert lines.feed(b"\n") == [b"three"]
@@ -32,13 +32,13 @@ def test_the_limit(size: int, last: bool, step: int) -> None:
     text = "x" * (size - len(json.dumps({"id": 7, "result": ""})))
     message: dict[str, object] = {"result": text, "id": 7} if last else {"id": 7, "result": text}
     data = json.dumps(message).encode() + b"\nnext\n"
-    lines = Lines(LIMIT)
+    lines = LineSplitter(LIMIT)
     line, after = [line for at in range(0, len(data), step) for line in lines.feed(data[at : at + step])]
     assert after == b"next"
     if size == LIMIT:
         assert json.loads(line) == message
         return
-    assert isinstance(line, Overlong)
+    assert isinstance(line, LongLine)
     assert (line.size, len(line) < LIMIT) == (size, True)
     answer = line.answer(LIMIT)
     assert answer is not None
@@ -54,22 +54,22 @@ def test_the_id_of_a_part_is_not_that_of_the_message() -> None:
         ({"jsonrpc": "2.0", "id": 7, "result": {"x": filling, "y": {"id": 2}}}, 7),
         ({"result": {"id": 1, "x": filling, "y": {"id": 2}}}, None),
     ):
-        (line,) = Lines(LIMIT).feed(json.dumps(message).encode() + b"\n")
-        assert isinstance(line, Overlong)
+        (line,) = LineSplitter(LIMIT).feed(json.dumps(message).encode() + b"\n")
+        assert isinstance(line, LongLine)
         answer = line.answer(LIMIT)
         assert (answer.message.model_dump()["id"] if answer else None) == found
 
 
 def test_one_that_nobody_waits_for() -> None:
     """A notification that is too long has no answer."""
-    (line,) = Lines(10).feed(b'{"method": "x", "params": "............"}\n')
-    assert isinstance(line, Overlong)
+    (line,) = LineSplitter(10).feed(b'{"method": "x", "params": "............"}\n')
+    assert isinstance(line, LongLine)
     assert line.answer(10) is None
 
 
 def test_lines_that_are_only_shown_are_cut() -> None:
     """Their beginning is enough, and nothing of the rest is kept."""
-    lines = Lines(5, cut=True)
+    lines = LineSplitter(5, cut=True)
     for _ in range(1000):
         assert lines.feed(b"abcdefgh") == []
     assert lines.feed(b"\nshort\n") == [b"abcde", b"short"]

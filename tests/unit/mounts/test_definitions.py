@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.mounts.definitions import MAX_PIECE, Definitions
+from mcp_tools_nvim.mounts.definitions import MAX_PIECE, MountDefinitions
 from mcp_tools_nvim.mounts.mount import Mount
 
 pytestmark = pytest.mark.asyncio
@@ -34,7 +34,7 @@ class Editor:
         return [f"{names[0]} is refused"] if names else []
 
 
-class Session:
+class MountSession:
     """One that lists tools."""
 
     def __init__(self, *items: dict[str, Any]) -> None:
@@ -52,9 +52,9 @@ def tool(number: int, length: int = 100) -> dict[str, Any]:
 
 
 async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
-    editor, session = Editor(), Session(*map(tool, range(1000)), tool(1000, 3 * MAX_PIECE), tool(1001))
-    offer = Definitions(Mount("m"), editor)  # type: ignore[arg-type]
-    await offer.give(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
+    editor, session = Editor(), MountSession(*map(tool, range(1000)), tool(1000, 3 * MAX_PIECE), tool(1001))
+    offer = MountDefinitions(Mount("m"), editor)  # type: ignore[arg-type]
+    await offer.register(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [[f"m__{number}" for number in range(1002)]]
     large = [size for size in editor.sizes if size > MAX_PIECE + 500]
     assert len(large) == 1, "but for the one definition that is larger"
@@ -62,9 +62,9 @@ async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
 
 
 async def test_the_same_list_is_not_given_twice_and_an_empty_one_is_given() -> None:
-    editor, session = Editor(), Session(tool(1))
-    offer = Definitions(Mount("m"), editor)  # type: ignore[arg-type]
+    editor, session = Editor(), MountSession(tool(1))
+    offer = MountDefinitions(Mount("m"), editor)  # type: ignore[arg-type]
     for items in ([tool(1)], [tool(1)], [], [tool(1)]):
         session.items = items
-        await offer.give(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
+        await offer.register(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [["m__1"], [], ["m__1"]]

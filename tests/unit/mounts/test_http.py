@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_tools_nvim.mounts.http import UNUSED_ANSWER, _bound
+from mcp_tools_nvim.mounts.http import UNUSED_ANSWER_TIMEOUT, _set_timeout
 
 NAMED = {"arguments": {"method": "notifications/custom"}}
 
@@ -29,5 +29,5 @@ async def test_only_an_answer_that_nobody_waits_for_has_a_read_timeout(
     """A call may take long, whatever its arguments are called."""
     content = b"" if message is None else json.dumps({"jsonrpc": "2.0", **message}).encode()
     request = httpx2.Request(method, "http://localhost/mcp", content=content)
-    await _bound(request)
-    assert request.extensions.get("timeout") == ({"read": UNUSED_ANSWER} if bounded else None)
+    await _set_timeout(request)
+    assert request.extensions.get("timeout") == ({"read": UNUSED_ANSWER_TIMEOUT} if bounded else None)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from mcp_tools_nvim.mounts.calls import AMBIGUOUS, Calls
+from mcp_tools_nvim.mounts.calls import AMBIGUOUS, MountCalls
 from mcp_tools_nvim.mounts.mount import Mount
-from mcp_tools_nvim.mounts.session import Session
+from mcp_tools_nvim.mounts.session import MountSession
 
 
 class Editor:
@@ -28,11 +28,11 @@ class Editor:
 class Away:
     """A server that never comes."""
 
-    async def session(self) -> Session | None:
+    async def session(self) -> MountSession | None:
         """None yet."""
         return await asyncio.get_running_loop().create_future()
 
-    def absence(self) -> str:
+    def unavailable_reason(self) -> str:
         """Nobody asks."""
         return ""
 
@@ -40,7 +40,7 @@ class Away:
 async def asked(sessions: Sequence[str | None]) -> str:
     """The call that is told of a question while calls of these sessions run."""
     editor = Editor()
-    calls = Calls(Mount("m"), editor, Away())  # type: ignore[arg-type] # of an editor it needs no more
+    calls = MountCalls(Mount("m"), editor, Away())  # type: ignore[arg-type] # of an editor it needs no more
     for i, session in enumerate(sessions):
         calls.begin(str(i), {"name": "x"}, {}, {"session": session} if session else {}, lambda _: None)
     question = asyncio.create_task(calls.ask("elicitation/create", {}))
@@ -50,7 +50,7 @@ async def asked(sessions: Sequence[str | None]) -> str:
     if question.done():
         await question
     question.cancel()
-    calls.settle_all("over")
+    calls.end_all("over")
     _, call, *_ = told.result()
     return str(call)
 

@@ -16,9 +16,9 @@ from mcp_tools_nvim.errors import Code, EditorError, LuaError, StartError
 from mcp_tools_nvim.neovim.clock import WINDOW
 from mcp_tools_nvim.neovim.nvim import NvimEditor
 from mcp_tools_nvim.values import (
+    AgentEndpoint,
     CallRequest,
     ClientInfo,
-    Endpoint,
     FieldError,
     HelloInfo,
     Limits,
@@ -311,11 +311,11 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
     }
     assert (await setup.editor.hello(INFO)).endpoints == ()
     await setup.nvim.lua(f"probe.wire.endpoints = {{ vim.json.decode([[{json.dumps(endpoint)}]]) }}")
-    expected = Endpoint(
+    expected = AgentEndpoint(
         "agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s"
     )
     assert (await setup.editor.hello(INFO)).endpoints == (expected,)
-    told: asyncio.Queue[tuple[Endpoint, ...]] = asyncio.Queue()
+    told: asyncio.Queue[tuple[AgentEndpoint, ...]] = asyncio.Queue()
     pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
     setup.editor.on_endpoints(told.put_nowait)
     setup.editor.on_push(lambda *push: pushed.put_nowait(push))

@@ -221,7 +221,7 @@ async def test_answers_to_nothing(setup: Setup) -> None:
     assert reply.outcome.error is not None
     assert reply.outcome.error.code is Code.NOT_FOUND
     request = CallRequest("asks", {}, ClientInfo("t", "1"), capabilities={"elicitation": {}})
-    parked = await setup.calls.run_leg(request, setup.seen)
+    parked = await setup.calls.run_attempt(request, setup.seen)
     assert isinstance(parked, Parked)
     answers = {"answer": {"result": {"action": "accept", "content": {"name": "x"}}}}
     for seq in (2, 0):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from mcp_tools_nvim.errors import StartError
-from mcp_tools_nvim.process.ports import LOOK_EVERY, await_port, claim, listen
+from mcp_tools_nvim.process.ports import RETRY_EVERY, await_port, claim, listen
 
 
 def test_a_free_port_is_claimed_and_listens(free_port: Callable[[], int]) -> None:
@@ -79,5 +79,5 @@ async def test_the_wanted_port_is_had_when_it_is_free(free_port: Callable[[], in
     async with asyncio.timeout(5):
         sock = await waiting
     assert sock.getsockname()[1] == port
-    assert LOOK_EVERY <= 4
+    assert RETRY_EVERY <= 4
     sock.close()

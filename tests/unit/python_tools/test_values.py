@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from mcp_tools_nvim.python_tools import Result, ToolError, image, resource, text
-from mcp_tools_nvim.python_tools.errors import outcome_of as outcome_of_error
+from mcp_tools_nvim.python_tools.errors import exception_outcome as outcome_of_error
 from mcp_tools_nvim.python_tools.parameters import Parameter, converter, is_plain
 from mcp_tools_nvim.python_tools.results import outcome_of, to_json
 from mcp_tools_nvim.python_tools.scan.schema import parse_docstring

@@ -22,7 +22,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from mcp_tools_nvim.instances.proof import prove
 from mcp_tools_nvim.relay import offline
 from mcp_tools_nvim.relay import pump as pumps
-from mcp_tools_nvim.relay.endpoint import Endpoint, Missing
+from mcp_tools_nvim.relay.bridge_client import BridgeClient, Missing
 from mcp_tools_nvim.relay.pump import Pump
 from tests.support import processes
 from tests.support.nvim import ROOT
@@ -135,10 +135,10 @@ class Client:
         self.lines: list[dict[str, Any]] = []
         self.looks = 0
         self._come = threading.Condition()
-        self._endpoint = Endpoint(url, TOKEN)
+        self._endpoint = BridgeClient(url, TOKEN)
         self.pump = Pump(self._find, self._write)
 
-    def _find(self) -> Endpoint | Missing:
+    def _find(self) -> BridgeClient | Missing:
         self.looks += 1
         return self._endpoint if self._endpoint.is_ours() else Missing("nobody")
 
@@ -149,7 +149,7 @@ class Client:
 
     def ask(self, message: Any) -> None:
         """Sends it."""
-        self.pump.take(json.dumps(message).encode())
+        self.pump.on_line(json.dumps(message).encode())
 
     def answer(self, id_: Any) -> dict[str, Any]:
         """The answer to a request, which comes once."""
@@ -267,7 +267,7 @@ def test_a_fault_of_ours(clients: Callable[[str], Client], monkeypatch: pytest.M
     client.ask(INITIALIZE)
     client.answer(0)
     with monkeypatch.context() as patch:
-        patch.setattr(Endpoint, "post", lambda *_, **__: 1 / 0)
+        patch.setattr(BridgeClient, "post", lambda *_, **__: 1 / 0)
         client.ask(call(1))
         assert "error" in client.answer(1)
         client.ask(INITIALIZE | {"id": 2})
@@ -469,14 +469,14 @@ def test_a_cancel_is_sent_after_its_request(
     client = clients(bridge.url)
     client.ask(INITIALIZE)
     client.answer(0)
-    connect = Endpoint._connection
+    connect = BridgeClient._connection
 
-    def slow(self: Endpoint) -> Any:
+    def slow(self: BridgeClient) -> Any:
         if threading.current_thread() is not threading.main_thread():
             time.sleep(0.3)
         return connect(self)
 
-    monkeypatch.setattr(Endpoint, "_connection", slow)
+    monkeypatch.setattr(BridgeClient, "_connection", slow)
     client.ask(call(1) | {"method": "tools/call"})
     client.ask({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     for _ in range(3):
@@ -503,7 +503,7 @@ def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Calla
     client = clients(own.url)
     client.ask(INITIALIZE)
     client.answer(0)
-    client._endpoint = nearer = Endpoint(other.url, TOKEN)
+    client._endpoint = nearer = BridgeClient(other.url, TOKEN)
     client.ask(CALL_STATUS)
     assert "is connected" in client.answer(9)["result"]["content"][0]["text"]
     own.end()
@@ -527,7 +527,7 @@ def test_requests_wait_together_for_an_editor(
     client = clients(bridge.url)
     client.ask(INITIALIZE)
     client.answer(0)
-    client.pump._find = lambda: Missing("it is starting", soon=True)
+    client.pump._find = lambda: Missing("it is starting", may_start=True)
     with client.pump._opening:  # all wait before the first one looks
         bridge.end()
         for id_ in range(1, 9):

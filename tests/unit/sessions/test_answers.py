@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.mcp.capabilities import well_formed
-from mcp_tools_nvim.sessions.ids import KEPT_CAPABILITY
+from mcp_tools_nvim.mcp.kernel import well_formed
+from mcp_tools_nvim.sessions.ids import ESSENTIAL_EXTENSION
 from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import ToolContext
 from tests.support.served import Served, events, next_event, served
@@ -176,12 +176,15 @@ async def test_a_malformed_declaration_is_none(bridge: Served) -> None:
     """The client is served, and what else it declares counts."""
     seen: asyncio.Queue[Any] = asyncio.Queue()
     bridge.editor.add_tool("look", lambda ctx, arguments: seen.put_nowait(ctx.request.capabilities))
-    declared: dict[str, Any] = {KEPT_CAPABILITY: "yes", "org.example/other": {"x": 1}}
+    declared: dict[str, Any] = {ESSENTIAL_EXTENSION: "yes", "org.example/other": {"x": 1}}
     for capabilities, expected in (
         ({"extensions": declared, "roots": {}}, {"extensions": {"org.example/other": {"x": 1}}, "roots": {}}),
         ({"experimental": declared}, {"experimental": {"org.example/other": {"x": 1}}}),
         ({"extensions": True, "experimental": None, "roots": {}}, {"roots": {}}),
-        ({"extensions": {KEPT_CAPABILITY: {"read": 5}}}, {"extensions": {KEPT_CAPABILITY: {"read": 5}}}),
+        (
+            {"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}},
+            {"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}},
+        ),
     ):
         session = await bridge.initialize(capabilities=capabilities)
         await bridge.call(session, "look")

@@ -12,8 +12,14 @@ import pytest
 from mcp_tools_nvim.instances.proof import prove
 from mcp_tools_nvim.mcp import inputs
 from mcp_tools_nvim.sessions import ids as session_ids
-from mcp_tools_nvim.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, TooMuchError
-from mcp_tools_nvim.sessions.tombstones import MAX_TOMBSTONES, Tombstones
+from mcp_tools_nvim.sessions.ids import (
+    MAX_AGE_SECONDS,
+    MAX_DELETED,
+    MAX_ID_BYTES,
+    DeletedSessions,
+    SessionIds,
+    TooMuchError,
+)
 from mcp_tools_nvim.values import Scope
 
 TOKEN = "token"
@@ -32,7 +38,7 @@ class Clock:
 
 def make(token: str = TOKEN, folder: Path | None = None, clock: Clock | None = None) -> SessionIds:
     clock = clock or Clock()
-    return SessionIds(lambda: token, Tombstones(folder, clock), clock)
+    return SessionIds(lambda: token, DeletedSessions(folder, clock), clock)
 
 
 def test_an_id_says_what_was_sealed() -> None:
@@ -117,7 +123,7 @@ def test_deleted_ids_stay_deleted(tmp_path: Path) -> None:
     assert second.open(deleted) is not None
     sealed = first.open(deleted)
     assert sealed is not None
-    first.bury(sealed)
+    first.delete(sealed)
     for ids in (first, second, make(folder=folder, clock=clock)):
         assert ids.open(deleted) is None
         assert ids.open(kept) is not None
@@ -128,32 +134,32 @@ def test_tombstones_are_bounded(tmp_path: Path) -> None:
     """Those that expire first go first, in memory and on disk; nonsense in the file is no error."""
     clock = Clock()
     for folder in (None, tmp_path):
-        tombstones = Tombstones(folder, clock)
-        for n in range(MAX_TOMBSTONES + 10):
-            tombstones.add(f"key{n}", int(clock.now) + 10 + n)
-        assert len(tombstones) <= MAX_TOMBSTONES
-        assert "key0" not in tombstones
-        assert f"key{MAX_TOMBSTONES + 9}" in tombstones
+        deleted = DeletedSessions(folder, clock)
+        for n in range(MAX_DELETED + 10):
+            deleted.add(f"key{n}", int(clock.now) + 10 + n)
+        assert len(deleted) <= MAX_DELETED
+        assert "key0" not in deleted
+        assert f"key{MAX_DELETED + 9}" in deleted
     path = tmp_path / "deleted-sessions"
-    assert len(path.read_text().splitlines()) <= MAX_TOMBSTONES
+    assert len(path.read_text().splitlines()) <= MAX_DELETED
     path.write_text("nonsense\nx y\n\xff\n" + path.read_text())
-    assert f"key{MAX_TOMBSTONES + 9}" in Tombstones(tmp_path, clock)
+    assert f"key{MAX_DELETED + 9}" in DeletedSessions(tmp_path, clock)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     """Then deleted ids are remembered as long as the bridge lives."""
     blocker = tmp_path / "file"
     blocker.write_text("")
-    tombstones = Tombstones(blocker / "state", Clock())
-    tombstones.add("key", int(Clock().now) + 10)
-    assert "key" in tombstones
+    deleted = DeletedSessions(blocker / "state", Clock())
+    deleted.add("key", int(Clock().now) + 10)
+    assert "key" in deleted
 
 
 def test_an_id_has_one_spelling() -> None:
     """Padding and spare bits of base64 make no further ids: a deleted session has no other one."""
     import base64
 
-    ids = SessionIds(lambda: "token", Tombstones(None))
+    ids = SessionIds(lambda: "token", DeletedSessions(None))
     id_ = ids.seal("key", "2025-11-25", {"name": "c"}, {})
     assert ids.open(id_) is not None
     body, _, mac = id_.partition(".")
@@ -174,7 +180,7 @@ def test_an_id_has_one_spelling() -> None:
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     """A pipe in its place holds nobody up; ids are remembered in memory then."""
     os.mkfifo(tmp_path / "deleted-sessions")
-    stones, seen = Tombstones(tmp_path, Clock()), []
+    stones, seen = DeletedSessions(tmp_path, Clock()), []
 
     def use() -> None:
         seen.append("key" in stones)
@@ -207,6 +213,6 @@ def test_a_scope_is_sealed_and_ids_without_one_are_as_before() -> None:
 def test_to_whose_endpoint_a_session_came_is_sealed() -> None:
     """Whoever opens it knows; a bridge from before there were endpoints takes it for no id of its own."""
     ids = make()
-    sealed = ids.open(ids.seal("key", "2025-11-25", CLIENT, {}, Scope(companion="agent")))
+    sealed = ids.open(ids.seal("key", "2025-11-25", CLIENT, {}, Scope(agent="agent")))
     assert sealed is not None
-    assert sealed.scope == Scope(companion="agent")
+    assert sealed.scope == Scope(agent="agent")

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim import jsonrpc
-from mcp_tools_nvim.sessions.ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds
-from mcp_tools_nvim.sessions.outbox import EventIds
-from mcp_tools_nvim.sessions.registry import KEPT_BYTES, FullError, Sessions
+from mcp_tools_nvim.sessions.ids import ESSENTIAL_EXTENSION, MAX_AGE_SECONDS, DeletedSessions, SessionIds
+from mcp_tools_nvim.sessions.registry import MAX_ENDED_BYTES, FullError, Sessions
 from mcp_tools_nvim.sessions.session import Session
-from mcp_tools_nvim.sessions.tombstones import Tombstones
+from mcp_tools_nvim.sessions.streams import EventIds
 from mcp_tools_nvim.values import MAX_CLIENT_NAME, Limits, Settings
 from tests.support.memory import ToolContext
 from tests.support.served import LEGACY, Served, events, eventually, next_event, served
@@ -31,7 +30,7 @@ class Table:
     def __init__(self, bridge: Served, kernel: Any, limits: Limits, idle: float) -> None:
         self.kernel = kernel
         self.now = time.time()
-        ids = SessionIds(lambda: "token", Tombstones(None, self.clock), self.clock)
+        ids = SessionIds(lambda: "token", DeletedSessions(None, self.clock), self.clock)
         self.reports: list[list[str]] = []
         self.sessions = Sessions(
             bridge.calls,
@@ -267,7 +266,7 @@ async def test_declarations_that_are_too_long() -> None:
         noise = {f"x{n}": secrets.token_hex(32) for n in range(100)}
         params = {
             "protocolVersion": LEGACY,
-            "capabilities": {"extensions": {KEPT_CAPABILITY: noise}},
+            "capabilities": {"extensions": {ESSENTIAL_EXTENSION: noise}},
             "clientInfo": {"name": "x", "version": "1"},
         }
         async with await bridge.post(bridge.message("initialize", params)) as response:
@@ -295,11 +294,11 @@ async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
                 await next_event(events(response))
 
         def kept() -> int:
-            return sum(one.streams.kept_bytes for one in bridge.app.front.sessions._by_id.values())
+            return sum(one.streams.ended_bytes for one in bridge.app.front.sessions._by_id.values())
 
         await eventually(lambda: kept() > 0)
         await asyncio.sleep(2.5)
-        assert size < kept() <= KEPT_BYTES
+        assert size < kept() <= MAX_ENDED_BYTES
 
 
 @pytest.mark.slow
@@ -320,5 +319,5 @@ async def test_what_was_never_written_counts_too() -> None:
         async with await bridge.post(bridge.call_message("talk", progressToken=1), session) as response:
             await next_event(events(response))
         (known,) = bridge.app.front.sessions._by_id.values()
-        await eventually(lambda: known.streams.kept_bytes > 0)
-        assert known.streams.kept_bytes > count * size
+        await eventually(lambda: known.streams.ended_bytes > 0)
+        assert known.streams.ended_bytes > count * size

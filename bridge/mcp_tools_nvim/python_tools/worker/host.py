@@ -144,7 +144,7 @@ class Host:
                 raise TypeError("a plain function returned a coroutine: its decorators must be `async`, too")
             outcome = self.outcome(running, value)
         except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit must not end a thread of the pool)
-            outcome = errors.outcome_of(error)
+            outcome = errors.exception_outcome(error)
         finally:
             self.free_threads.release()
         self.finish(running, outcome)
@@ -155,7 +155,7 @@ class Host:
         try:
             self.attach(running, ctx)
         except ToolError as error:
-            self.finish(running, errors.outcome_of(error))
+            self.finish(running, errors.exception_outcome(error))
             return
         running.task = self.loop.create_task(self.on_loop(running, tool, ctx))
         running.task.add_done_callback(partial(self.ended, running))
@@ -163,7 +163,7 @@ class Host:
     def ended(self, running: Running, _: asyncio.Task[None]) -> None:
         """A task that is cancelled before its first step runs nothing, not even what tells the end."""
         if running.id in self.calls:
-            self.finish(running, errors.outcome_of(unbegun()))
+            self.finish(running, errors.exception_outcome(unbegun()))
 
     async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:
         """Run an `async` function to its end."""
@@ -172,7 +172,7 @@ class Host:
             made: Coroutine[Any, Any, Any] = tool.function(**tool.arguments(running.given, ctx))
             outcome = self.outcome(running, await made)
         except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit would end the loop)
-            outcome = errors.outcome_of(error)
+            outcome = errors.exception_outcome(error)
         self.finish(running, outcome)
 
     def attach(self, running: Running, ctx: Context | AsyncContext) -> None:

@@ -1,4 +1,4 @@
--- What the files of companions share: tools of an agent's own channel, and shapes that two agents have.
+-- Helpers for agents' definitions: tools of an agent's own channel, and data formats that several agents use.
 
 local companion = require('mcp-tools.editor.agents')
 local content = require('mcp-tools.content')
@@ -12,34 +12,34 @@ local M = {}
 
 M.STRING, M.BOOLEAN, M.INTEGER = { type = 'string' }, { type = 'boolean' }, { type = 'integer' }
 
---- The session of a call.
+--- Returns the session of a call.
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.companion.Session
 function M.session(ctx)
   return companion.session(ctx.session) or error('the connection is gone')
 end
 
---- A result of texts.
+--- Makes a result with one text item for each text.
 ---@param ... string
 ---@return mcp-tools.ContentResult
 function M.texts(...)
   return content.result({ content = vim.tbl_map(content.text, { ... }) })
 end
 
---- A result of one text, which is JSON.
+--- Makes a result with one text item, encoded as JSON.
 ---@param value any
 ---@return mcp-tools.ContentResult
 function M.json(value)
   return M.texts((assert(json.encode(value))))
 end
 
---- A tool by the name that the agent knows.
+--- Makes a tool with the name that the agent expects. It is read-only unless `more` says otherwise.
 ---@param name string
 ---@param description string
 ---@param properties table<string, table>
 ---@param required string[]
 ---@param execute fun(ctx: mcp-tools.Ctx, args: table)
----@param more table?
+---@param more table? fields that are added or replaced
 ---@return table
 function M.tool(name, description, properties, required, execute, more)
   return vim.tbl_extend('force', {
@@ -55,7 +55,7 @@ function M.tool(name, description, properties, required, execute, more)
   }, more or {})
 end
 
---- Shows a proposal by the name of its tab, and keeps the call waiting for the decision.
+--- Shows a proposal under the name of its tab. The call ends with the user's decision.
 ---@param ctx mcp-tools.Ctx
 ---@param tab string
 ---@param spec { path: string, text: string, editable: boolean? }
@@ -72,23 +72,23 @@ function M.propose(ctx, tab, spec, answer)
     return ctx:fail(code or 'tool_error', fault)
   end
   ctx:on_cancel(function()
-    proposals.close(session, tab, 'the agent has given up waiting')
+    proposals.close(session, tab, 'the agent stopped waiting')
   end)
 end
 
---- `left` of a companion whose agents wait for decisions: of one whose bridge is gone nobody can be answered.
+--- The `left` function of agents that wait for decisions. After the end of the bridge no call can be answered.
 ---@param session mcp-tools.companion.Session
 ---@param is_bridge_gone boolean
 function M.left(session, is_bridge_gone)
   if is_bridge_gone then
     return proposals.abandon(session)
   end
-  proposals.close_all(session, 'the agent is gone')
+  proposals.close_all(session, 'the agent disconnected')
 end
 
---- Our server, for agents that are given a file of servers.
+--- Returns the configuration of our MCP server in the format that several agents read.
 ---@param server { name: string, url: string, token: string }
----@param more table?
+---@param more table? fields of the server's entry
 ---@return table
 function M.mcp_servers(server, more)
   local headers = { Authorization = 'Bearer ' .. server.token }
@@ -96,12 +96,12 @@ function M.mcp_servers(server, more)
   return { mcpServers = { [server.name] = entry } }
 end
 
---- A tool that tells diagnostics, live, of one file (`uri`) or of all.
+--- Makes a tool that returns the current diagnostics of one file (`uri`) or of all open files.
 ---@param name string
----@param shape fun(files: mcp-tools.context.FileDiagnostics[]): table[]
+---@param shape fun(files: mcp-tools.context.FileDiagnostics[]): table[] converts to the agent's format
 ---@return table
 function M.diagnostics_tool(name, shape)
-  local description = 'What language servers and linters say now of a file, or of all that are open'
+  local description = 'Returns the current diagnostics of a file, or of all open files'
   return M.tool(name, description, { uri = M.STRING }, {}, function(ctx, args)
     local path, bad
     if args.uri and args.uri ~= '' then
@@ -114,7 +114,7 @@ function M.diagnostics_tool(name, shape)
       local ok, result = pcall(function()
         return M.json(shape(editor_context.diagnostics(path)))
       end)
-      if not ok then -- nobody else could answer the call
+      if not ok then -- without this the call would never end
         return ctx:fail('execution_error', tostring(result))
       end
       ctx(result)
@@ -122,9 +122,9 @@ function M.diagnostics_tool(name, shape)
   end)
 end
 
---- The selection as they are told it; nil where no file may be told.
+--- Converts the selection; nil where the file may not be shared.
 ---@param context mcp-tools.Context
----@param base integer? that lines count from (default 0)
+---@param base integer? number of the first line (default 0)
 ---@return table?
 function M.selection(context, base)
   local active = context.active
@@ -147,9 +147,9 @@ function M.selection(context, base)
   }
 end
 
---- Diagnostics of one file.
+--- Converts the diagnostics of one file.
 ---@param file mcp-tools.context.FileDiagnostics
----@param severities string[]
+---@param severities string[] names from `vim.diagnostic.severity` 1 on
 ---@return { uri: string, diagnostics: table[] }
 function M.diagnostics(file, severities)
   return {

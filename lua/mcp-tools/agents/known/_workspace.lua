@@ -1,7 +1,7 @@
--- What Gemini CLI and Qwen Code share: the published companion protocol, with its two tools and three notifications.
+-- The part that Gemini CLI and Qwen Code share: the published protocol for editors, two tools and three notifications.
 -- https://github.com/google-gemini/gemini-cli/blob/main/docs/ide-integration/ide-companion-spec.md
 --
--- Whether the folder is trusted is left out on purpose: these agents would take our word for that of their person.
+-- The field for directory trust is omitted: these agents would accept our answer instead of asking the user.
 
 local content = require('mcp-tools.content')
 local json = require('mcp-tools.util.json')
@@ -9,10 +9,10 @@ local proposals = require('mcp-tools.editor.agents.proposals')
 local companion = require('mcp-tools.editor.agents')
 local shapes = require('mcp-tools.agents.known._shapes')
 
---- Files that the agents keep.
+--- Maximum number of files that the agents store.
 local MAX_FILES = 10
 
---- The session of a call. When the bridge was away, the call may be the first that comes of it.
+--- Returns the session of a call, which may be the first message after the bridge was gone.
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.companion.Session
 local function session_of(ctx)
@@ -21,35 +21,35 @@ local function session_of(ctx)
   return session
 end
 
---- Tells a session something, also one that is away for a moment: it hears of it when it is back.
----@param session mcp-tools.companion.Session as it was
+--- Sends a notification, or queues it until the session is connected again.
+---@param session mcp-tools.companion.Session may have been replaced since
 ---@param method string
 ---@param params table
-local function tell(session, method, params)
+local function notify(session, method, params)
   local now = companion.session(session.key)
   if not (now and now:push(method, params)) then
-    session.data.late = session.data.late or {}
-    table.insert(session.data.late, { method, params })
+    session.data.queued = session.data.queued or {}
+    table.insert(session.data.queued, { method, params })
   end
 end
 
---- The outcome of a proposal, which was asked for long ago.
+--- Makes the callback of a proposal: it notifies the agent, whose call has already ended.
 ---@param session mcp-tools.companion.Session
----@param path string as the agent named it
+---@param path string as the agent sent it
 ---@return fun(outcome: mcp-tools.companion.Outcome)
-local function tells(session, path)
+local function notify_of_outcome(session, path)
   return function(outcome)
     if outcome.state == 'accepted' then
-      tell(session, 'ide/diffAccepted', { filePath = path, content = outcome.text })
+      notify(session, 'ide/diffAccepted', { filePath = path, content = outcome.text })
     elseif not outcome.quiet then
-      tell(session, 'ide/diffRejected', { filePath = path })
+      notify(session, 'ide/diffRejected', { filePath = path })
     end
   end
 end
 
 local open_diff = {
   name = 'openDiff',
-  description = '(IDE Tool) Show a proposal for a file to the person. The outcome comes as a notification.',
+  description = '(IDE Tool) Shows a proposed edit of a file to the user. A notification reports the decision.',
   annotations = { read_only = true },
   input_schema = {
     type = 'object',
@@ -60,7 +60,7 @@ local open_diff = {
     local session = session_of(ctx)
     local path = args.filePath
     local spec = { path = path, text = args.newContent }
-    local ok, fault, code = proposals.open(session, path, spec, tells(session, path))
+    local ok, fault, code = proposals.open(session, path, spec, notify_of_outcome(session, path))
     if not ok then
       return ctx:fail(code or 'tool_error', fault)
     end
@@ -70,7 +70,7 @@ local open_diff = {
 
 local close_diff = {
   name = 'closeDiff',
-  description = '(IDE Tool) Take a proposal back. Answers with its text as the person has it.',
+  description = '(IDE Tool) Closes a proposed edit. Returns its text with the changes of the user.',
   annotations = { read_only = true },
   input_schema = {
     type = 'object',
@@ -81,7 +81,7 @@ local close_diff = {
     local session = session_of(ctx)
     local closed =
       proposals.close(session, args.filePath, 'it was answered in the terminal', args.suppressNotification == true)
-    -- When the person has said yes there, the agent writes this text.
+    -- The agent writes this text if the user has accepted in the terminal.
     local answer = closed and { content = closed.shown } or vim.empty_dict()
     ctx(content.result({ content = content.text((assert(json.encode(answer)))) }))
   end,
@@ -115,8 +115,8 @@ end
 
 local M = {}
 
---- Rejects what is still proposed when Neovim ends: the agents would wait for an answer for ever.
----@param name string of the companion
+--- Rejects all open proposals when Neovim exits, or the agents would wait forever.
+---@param name string of the agent
 local function reject_at_exit(name)
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.agents.known.' .. name, {}),
@@ -130,9 +130,9 @@ local function reject_at_exit(name)
   })
 end
 
---- A companion of this kind.
----@param fields table what it has of its own
----@return mcp-tools.Companion
+--- Makes the definition of an agent with this protocol.
+---@param fields table what differs
+---@return mcp-tools.Agent
 function M.new(fields)
   return vim.tbl_extend('error', {
     endpoint = { transport = 'http', header = 'authorization', scheme = 'bearer' },
@@ -145,9 +145,9 @@ function M.new(fields)
     opened = function(session)
       proposals.resume(session)
       reject_at_exit(session.companion)
-      local late = session.data.late or {}
-      session.data.late = nil
-      for _, push in ipairs(late) do
+      local queued = session.data.queued or {}
+      session.data.queued = nil
+      for _, push in ipairs(queued) do
         session:push(push[1], push[2])
       end
     end,
@@ -155,12 +155,12 @@ function M.new(fields)
       if is_bridge_gone then
         return proposals.suspend(session)
       end
-      proposals.close_all(session, 'the agent is gone')
+      proposals.close_all(session, 'the agent disconnected')
     end,
   }, fields)
 end
 
---- The roots as one text; one with a colon in its name cannot be told.
+--- Joins the roots with colons; a root that contains a colon is omitted.
 ---@param roots string[]
 ---@return string
 function M.workspace_path(roots)
@@ -172,8 +172,8 @@ function M.workspace_path(roots)
   )
 end
 
---- Our server, as these agents have it in their settings.
----@param endpoint mcp-tools.companion.TerminalEndpoint
+--- Returns the agents' settings with our MCP server.
+---@param endpoint mcp-tools.agents.TerminalEndpoint
 ---@return table
 function M.settings(endpoint)
   local server = endpoint.server

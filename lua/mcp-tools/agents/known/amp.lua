@@ -1,6 +1,6 @@
--- Amp. It finds editors by a plugin of its own; here is what its terminal needs.
+-- Amp, in a terminal only: it finds editors by its own plugin.
 
----@type mcp-tools.Companion
+---@type mcp-tools.Agent
 return {
   name = 'amp',
   label = 'Amp',

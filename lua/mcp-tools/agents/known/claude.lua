@@ -1,6 +1,6 @@
--- Claude Code, and through the same lock file opencode. Undocumented; seen with 2.1.330 and 1.18.33.
+-- Claude Code, and opencode, which reads the same lock file. Undocumented; seen with 2.1.330 and 1.18.33.
 --
--- "TAB_CLOSED" as the answer to openDiff means accepted: it is never given there.
+-- As an answer to openDiff, "TAB_CLOSED" means that the user accepted, so openDiff never returns it.
 
 local shapes = require('mcp-tools.agents.known._shapes')
 local companion = require('mcp-tools.editor.agents')
@@ -19,7 +19,7 @@ local SEVERITIES = { 'Error', 'Warning', 'Info', 'Hint' }
 local STRING, BOOLEAN, INTEGER = shapes.STRING, shapes.BOOLEAN, shapes.INTEGER
 local as_json, session_of, texts, tool = shapes.json, shapes.session, shapes.texts, shapes.tool
 
-local open_diff = tool('openDiff', 'Show a proposal for a file to the person, and wait for their decision', {
+local open_diff = tool('openDiff', 'Shows a proposed edit of a file to the user and waits for the decision', {
   old_file_path = STRING,
   new_file_path = STRING,
   new_file_contents = STRING,
@@ -34,20 +34,20 @@ local open_diff = tool('openDiff', 'Show a proposal for a file to the person, an
   end)
 end, { timeout = 0 })
 
-local close_tab = tool('close_tab', 'Take a proposal back', { tab_name = STRING }, { 'tab_name' }, function(ctx, args)
+local close_tab = tool('close_tab', 'Closes a proposed edit', { tab_name = STRING }, { 'tab_name' }, function(ctx, args)
   proposals.close(session_of(ctx), args.tab_name, 'it was answered in the terminal')
   ctx(texts('TAB_CLOSED'))
 end)
 
-local close_all = tool('closeAllDiffTabs', 'Take all proposals of this session back', {}, {}, function(ctx)
-  local count = proposals.close_all(session_of(ctx), 'the agent begins anew')
+local close_all = tool('closeAllDiffTabs', 'Closes all proposed edits of this session', {}, {}, function(ctx)
+  local count = proposals.close_all(session_of(ctx), 'the agent closed all its proposals')
   ctx(texts(('CLOSED_%d_DIFF_TABS'):format(count)))
 end)
 
---- The lines that a text is first found in.
+--- Finds the first line that contains the first line of a text.
 ---@param bufnr integer
 ---@param text string?
----@return integer? line from 1
+---@return integer? line 1-based
 local function line_of(bufnr, text)
   local first = text and text:match('^[^\n]+')
   for i, line in ipairs(first and api.nvim_buf_get_lines(bufnr, 0, -1, false) or {}) do
@@ -57,7 +57,7 @@ local function line_of(bufnr, text)
   end
 end
 
---- Has the person this file before them already?
+--- Returns whether a window shows the file.
 ---@param path string resolved
 ---@return boolean
 local function is_shown(path)
@@ -65,7 +65,7 @@ local function is_shown(path)
   return bufnr ~= nil and not buffers.is_unseen(bufnr)
 end
 
-local open_file = tool('openFile', 'Show a file to the person, at a line or a text', {
+local open_file = tool('openFile', 'Shows a file to the user, at a line or a text', {
   filePath = STRING,
   preview = BOOLEAN,
   startLine = INTEGER,
@@ -79,7 +79,7 @@ local open_file = tool('openFile', 'Show a file to the person, at a line or a te
   if bad then
     return ctx:fail('validation_error', 'filePath: ' .. bad)
   elseif not companion.is_in_workspace(path) and not is_shown(path) then
-    local text = '%s is outside of the folders of this editor; the person can open it there'
+    local text = "'%s' is outside of the editor's workspace; the user can open it in Neovim"
     return ctx:fail('access_denied', text:format(args.filePath))
   end
   open.load(path, function(bufnr, err)
@@ -111,7 +111,7 @@ local function selection(ctx)
   ctx(as_json(found))
 end
 
-local open_editors = tool('getOpenEditors', 'The files that are open', {}, {}, function(ctx)
+local open_editors = tool('getOpenEditors', 'Returns the open files', {}, {}, function(ctx)
   local context, tabs = editor_context.get(), {}
   for i, file in ipairs(context.open_files) do
     local is_active = context.active ~= nil and context.active.bufnr == file.bufnr
@@ -135,7 +135,7 @@ local open_editors = tool('getOpenEditors', 'The files that are open', {}, {}, f
   ctx(as_json({ tabs = tabs }))
 end)
 
-local folders = tool('getWorkspaceFolders', 'The folders of the project', {}, {}, function(ctx)
+local folders = tool('getWorkspaceFolders', 'Returns the directories of the project', {}, {}, function(ctx)
   local list, seen = {}, {}
   for _, path in ipairs({ ctx.root, ctx.cwd }) do
     if not seen[path] then
@@ -161,7 +161,7 @@ end
 
 local is_dirty = tool(
   'checkDocumentDirty',
-  'Has a file changes that are not saved?',
+  'Returns whether a file has unsaved changes',
   { filePath = STRING },
   { 'filePath' },
   function(ctx, args)
@@ -173,7 +173,7 @@ local is_dirty = tool(
   end
 )
 
-local save_document = tool('saveDocument', 'Save a file', { filePath = STRING }, { 'filePath' }, function(ctx, args)
+local save_document = tool('saveDocument', 'Saves a file', { filePath = STRING }, { 'filePath' }, function(ctx, args)
   local bufnr = loaded(args.filePath)
   if not bufnr then
     return ctx(as_json({ success = false, message = 'Document not open: ' .. args.filePath }))
@@ -186,7 +186,7 @@ local save_document = tool('saveDocument', 'Save a file', { filePath = STRING },
   end, { ctx = ctx })
 end, { annotations = { read_only = false } })
 
---- opencode takes the numbers of lines as they are shown.
+--- opencode counts lines from 1, Claude Code from 0.
 ---@param session mcp-tools.companion.Session
 ---@return integer
 local function base_of(session)
@@ -194,7 +194,7 @@ local function base_of(session)
 end
 
 ---@param roots string[]
----@param endpoint mcp-tools.companion.Endpoint
+---@param endpoint mcp-tools.agents.OpenEndpoint
 ---@return table
 local function lock(roots, endpoint)
   return {
@@ -207,18 +207,18 @@ local function lock(roots, endpoint)
   }
 end
 
---- Addresses that go through no proxy.
+--- Adds the loopback addresses to those that use no proxy.
 ---@return string
 local function no_proxy()
   local own = vim.env.no_proxy or vim.env.NO_PROXY
   return (own and own ~= '' and own .. ',' or '') .. 'localhost,127.0.0.1,::1'
 end
 
----@type mcp-tools.Companion
+---@type mcp-tools.Agent
 return {
   name = 'claude',
   label = 'Claude Code',
-  connect = 'type /ide in it, or start `claude --ide`; opencode connects by itself',
+  connect = 'type /ide in it, or start `claude --ide`; opencode connects automatically',
   proposes = 'with `--permission-mode default`; never in its modes auto and acceptEdits; opencode never',
   endpoint = { transport = 'websocket', header = 'x-claude-code-ide-authorization', subprotocol = 'mcp' },
   tools = {
@@ -226,8 +226,8 @@ return {
     close_tab,
     close_all,
     open_file,
-    tool('getCurrentSelection', 'What the person has selected', {}, {}, selection),
-    tool('getLatestSelection', 'What the person has selected', {}, {}, selection),
+    tool('getCurrentSelection', 'Returns the selected text', {}, {}, selection),
+    tool('getLatestSelection', 'Returns the selected text', {}, {}, selection),
     open_editors,
     folders,
     diagnostics,
@@ -239,7 +239,7 @@ return {
     local params, before = shapes.selection(context, base_of(session)), session.data.told
     session.data.told = params
     if not params and before then
-      -- The file is closed, or not to be told: what was selected before is not any more.
+      -- The file was closed or may not be shared, so its selection must be cleared.
       local nowhere = { line = base_of(session), character = 0 }
       params = { text = '', filePath = before.filePath, fileUrl = before.fileUrl }
       params.selection = { start = nowhere, ['end'] = nowhere, isEmpty = true }
@@ -259,7 +259,7 @@ return {
     local base = base_of(session)
     local first, last = place.first, place.last
     if not first and session.client == 'opencode' then
-      first, last = 1, place.lines -- it leaves out what has no lines
+      first, last = 1, place.lines -- opencode ignores a mention without lines
     end
     return {
       method = 'at_mentioned',
@@ -275,7 +275,7 @@ return {
     local home = vim.uv.os_homedir() .. '/.claude'
     local own = vim.env.CLAUDE_CONFIG_DIR
     local files, body = {}, lock(endpoint.roots, endpoint)
-    -- opencode looks into the home folder alone.
+    -- opencode reads only the one in the home directory.
     for _, folder in ipairs({ home, own and own ~= '' and vim.fs.normalize(own) ~= home and own or nil }) do
       table.insert(files, { path = ('%s/ide/%d.lock'):format(vim.fs.normalize(folder), endpoint.port), body = body })
     end
@@ -294,8 +294,8 @@ return {
   end,
 
   skip = function()
-    local theirs = package.loaded['claudecode'] -- two files for one folder, and Claude Code connects to neither
+    local theirs = package.loaded['claudecode'] -- with two lock files for a directory, Claude Code connects to neither
     local runs = type(theirs) == 'table' and type(theirs.state) == 'table' and theirs.state.server ~= nil
-    return runs and 'claudecode.nvim runs, which does the same' or nil
+    return runs and 'claudecode.nvim is running and does the same' or nil
   end,
 }

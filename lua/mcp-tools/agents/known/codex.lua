@@ -1,10 +1,10 @@
--- Codex. Its own channel to editors is private and changes; left out on purpose. Here is what its terminal needs.
+-- Codex, in a terminal only: its channel to editors is private and unstable.
 
 local json = require('mcp-tools.util.json')
 
 local TOKEN = 'MCP_TOOLS_NVIM_TOKEN'
 
---- Text, a list or a table as a value of TOML, which takes the strings of JSON.
+--- Encodes a value as TOML, whose strings include those of JSON.
 ---@param value string|string[]|table<string, string>
 ---@return string
 local function toml(value)
@@ -20,7 +20,7 @@ local function toml(value)
   return ('{%s}'):format(table.concat(pairs_, ','))
 end
 
----@type mcp-tools.Companion
+---@type mcp-tools.Agent
 return {
   name = 'codex',
   label = 'Codex',
@@ -29,7 +29,7 @@ return {
     local server, env = endpoint.server, nil
     local options = server.relay
     if not options then
-      env = { [TOKEN] = server.token } -- codex takes a token from nowhere else but its command line
+      env = { [TOKEN] = server.token } -- the only other place for a token is the command line
       options = { url = server.url, bearer_token_env_var = TOKEN }
     end
     local args = {}

@@ -1,10 +1,10 @@
 -- GitHub Copilot CLI. Undocumented; seen with 1.0.102.
 --
--- Its answer to a proposal has no text: it writes its own, so that a proposal can only be accepted as a whole. It
--- connects before its person has said whether they trust the folder. Until that is known nothing is pushed: it is when
--- the folder is among those that it remembers, or when it has begun to work. Where the person says so by the option
--- `companion_trust`, it is told that they trust the folder, and asks nothing. It gives each proposal a name of its own,
--- and asks again, several times, when it has come back.
+-- The answer to a proposal has no text and the agent writes its own version, so a proposal can only be accepted as a
+-- whole. The agent connects before its user has trusted the directory. Nothing is pushed until its configuration
+-- contains the directory, or it calls a tool. With the option `companion_trust` the discovery file states that the user
+-- trusts the directories, and the agent does not ask. Each proposal gets a new name; after a reconnect the agent sends
+-- it again, several times.
 
 local companion = require('mcp-tools.editor.agents')
 local editor_context = require('mcp-tools.editor.context')
@@ -16,16 +16,16 @@ local strings = require('mcp-tools.util.strings')
 local watch = require('mcp-tools.editor.watch')
 
 local SEVERITIES = { 'error', 'warning', 'information', 'hint' }
---- Bytes of its configuration.
+--- Maximum size of its configuration in bytes.
 local MAX_CONFIG = 1024 * 1024
---- ms in which a proposal may come that was taken back before: each goes by a connection of its own.
-local OVERTAKEN = 1000
+--- Time in ms for which the close of an unknown proposal applies to a later one: each uses its own connection.
+local EARLY_CLOSE_TIME = 1000
 
 local STRING, as_json, tool = shapes.STRING, shapes.json, shapes.tool
 
---- Files whose diagnostics are others than it was told. Each counts, so none takes the place of another.
+--- Sends the files whose diagnostics have changed. Every such notification must arrive, not only the latest.
 ---@param session mcp-tools.companion.Session
-local function tell_diagnostics(session)
+local function send_diagnostics(session)
   local now, before, uris = {}, session.data.files or {}, {}
   for _, file in ipairs(editor_context.diagnostics()) do
     local shaped = shapes.diagnostics(file, SEVERITIES)
@@ -44,17 +44,17 @@ end
 
 ---@param context mcp-tools.Context
 ---@param session mcp-tools.companion.Session
----@return mcp-tools.companion.Push[]
+---@return mcp-tools.agents.Push[]
 local function pushes(context, session)
   if context.diagnostics ~= session.data.diagnostics then
     session.data.diagnostics = context.diagnostics
-    tell_diagnostics(session)
+    send_diagnostics(session)
   end
   local selection = shapes.selection(context)
   return selection and { { method = 'selection_changed', params = selection } } or {}
 end
 
---- From now on it is told what the person sees.
+--- Starts to send what the user sees.
 ---@param session mcp-tools.companion.Session
 local function trust(session)
   local data = session.data
@@ -75,23 +75,23 @@ end
 ---@return mcp-tools.companion.Session
 local function session_of(ctx)
   local session = shapes.session(ctx)
-  trust(session) -- it calls nothing before
+  trust(session) -- the agent calls tools only in a trusted directory
   return session
 end
 
---- Proposals that were taken back before they were here.
+--- Returns the proposals that were closed before they arrived.
 ---@param session mcp-tools.companion.Session
----@return table<string, integer> tab → ms of the clock
-local function overtaken(session)
+---@return table<string, integer> tab → time of the close in ms
+local function closed_early(session)
   local now, fresh = vim.uv.now(), {}
-  for tab, at in pairs(session.data.overtaken or {}) do
-    fresh[tab] = now - at < OVERTAKEN and at or nil
+  for tab, at in pairs(session.data.closed_early or {}) do
+    fresh[tab] = now - at < EARLY_CLOSE_TIME and at or nil
   end
-  session.data.overtaken = fresh
+  session.data.closed_early = fresh
   return fresh
 end
 
-local open_diff = tool('open_diff', 'Show a proposal for a file to the person, and wait for their decision', {
+local open_diff = tool('open_diff', 'Shows a proposed edit of a file to the user and waits for the decision', {
   original_file_path = STRING,
   new_file_contents = STRING,
   tab_name = STRING,
@@ -100,8 +100,8 @@ local open_diff = tool('open_diff', 'Show a proposal for a file to the person, a
   local function answer(result, trigger, message)
     ctx(as_json({ success = true, result = result, trigger = trigger, tab_name = tab, message = message }))
   end
-  if overtaken(session)[tab] then
-    return answer('REJECTED', 'closed_via_tool', 'it was taken back')
+  if closed_early(session)[tab] then
+    return answer('REJECTED', 'closed_via_tool', 'the agent closed the proposal')
   end
   shapes.propose(ctx, tab, { path = path, text = args.new_file_contents, editable = false }, function(outcome)
     if outcome.state == 'accepted' then
@@ -113,21 +113,21 @@ local open_diff = tool('open_diff', 'Show a proposal for a file to the person, a
   end)
 end, { timeout = 0 })
 
-local close_diff = tool('close_diff', 'Take a proposal back', { tab_name = STRING }, { 'tab_name' }, function(ctx, args)
+local close_diff = tool('close_diff', 'Closes an edit', { tab_name = STRING }, { 'tab_name' }, function(ctx, args)
   local session = session_of(ctx)
   local closed = proposals.close(session, args.tab_name, 'it was answered in the terminal')
   if not closed then
-    overtaken(session)[args.tab_name] = vim.uv.now()
+    closed_early(session)[args.tab_name] = vim.uv.now()
   end
   ctx(as_json({
     success = true,
     already_closed = closed == nil,
     tab_name = args.tab_name,
-    message = closed and 'closed' or 'there was no such proposal',
+    message = closed and 'closed' or 'unknown proposal',
   }))
 end)
 
-local get_selection = tool('get_selection', 'What the person has selected', {}, {}, function(ctx)
+local get_selection = tool('get_selection', 'Returns the selected text', {}, {}, function(ctx)
   session_of(ctx)
   local selection = shapes.selection(editor_context.get())
   if selection then
@@ -147,7 +147,7 @@ local get_diagnostics = shapes.diagnostics_tool('get_diagnostics', function(file
   return list
 end)
 
-local get_info = tool('get_vscode_info', 'Which editor this is', {}, {}, function(ctx)
+local get_info = tool('get_vscode_info', 'Returns name and version of the editor', {}, {}, function(ctx)
   local version = vim.version()
   ctx(as_json({
     version = ('%d.%d.%d'):format(version.major, version.minor, version.patch),
@@ -161,7 +161,7 @@ end)
 
 local update_name = tool(
   'update_session_name',
-  'Say what the session is about',
+  'Sets the title of the session',
   { name = STRING },
   { 'name' },
   function(ctx, args)
@@ -176,42 +176,43 @@ local function home()
   return own and own ~= '' and vim.fs.normalize(own) or vim.uv.os_homedir() .. '/.copilot'
 end
 
---- Has its person said that they trust all of these folders?
----@param text string of its configuration
----@param folders string[]
+--- Returns whether the user trusts all of these directories.
+---@param text string the agent's configuration
+---@param directories string[]
 ---@return boolean
-local function trusts(text, folders)
+local function trusts(text, directories)
   local plain = ('\n' .. text):gsub('\n[ \t\r]*//[^\n]*', '')
   local ok, config = pcall(vim.json.decode, plain)
   local trusted = ok and type(config) == 'table' and (config.trustedFolders or config.trusted_folders)
-  if type(trusted) ~= 'table' or #folders == 0 then
+  if type(trusted) ~= 'table' or #directories == 0 then
     return false
   end
-  return vim.iter(folders):all(function(folder)
+  return vim.iter(directories):all(function(directory)
     return vim.iter(trusted):any(function(one)
-      return type(one) == 'string' and (folder == one or vim.startswith(folder, strings.directory(one)))
+      return type(one) == 'string' and (directory == one or vim.startswith(directory, strings.directory(one)))
     end)
   end)
 end
 
----@type string[] folders in which it may have been started
-local told_roots = {}
+---@type string[] directories of the discovery file
+local announced_roots = {}
 
 local trusted_by_option = false
 
----@type { endpoint: table?, at: integer? } what its file says, and since when, in ms
+---@type { endpoint: table?, at: integer? } the endpoint in the discovery file, and its time in ms
 local announced = {}
 
+--- Trusts the session if the agent's configuration contains the directories.
 ---@param session mcp-tools.companion.Session
-local function look(session)
+local function check_trust(session)
   read.read(home() .. '/config.json', MAX_CONFIG, function(text)
-    if text and companion.session(session.key) == session and trusts(text, told_roots) then
+    if text and companion.session(session.key) == session and trusts(text, announced_roots) then
       trust(session)
     end
   end)
 end
 
----@type mcp-tools.Companion
+---@type mcp-tools.Agent
 return {
   name = 'copilot',
   label = 'GitHub Copilot CLI',
@@ -228,13 +229,13 @@ return {
     if trusted_by_option then
       return trust(session)
     end
-    look(session)
+    check_trust(session)
     local path = paths.resolve(home() .. '/config.json')
     session.data.stop = session.data.stop
       or watch.file(
         path,
         vim.schedule_wrap(function()
-          look(session)
+          check_trust(session)
         end)
       )
   end,
@@ -249,14 +250,14 @@ return {
 
   mention = function(session, place)
     if not session.data.trusted then
-      return nil, 'it takes a mention once it has begun to work here, or when it trusts these directories for good'
+      return nil, 'the agent accepts mentions only after its first tool call, or in permanently trusted directories'
     end
     local params = { filePath = place.path, fileUrl = vim.uri_from_fname(place.path) }
     params.selection, params.selectedText = vim.NIL, vim.NIL
     if place.first then
       params.selection = {
         start = { line = place.first - 1, character = 0 },
-        ['end'] = { line = place.last - 1, character = 0 }, -- it counts this line, whatever the character
+        ['end'] = { line = place.last - 1, character = 0 }, -- the agent includes this line, whatever the character
       }
       params.selectedText = place.text or vim.NIL
     end
@@ -264,8 +265,8 @@ return {
   end,
 
   discovery = function(endpoint)
-    told_roots, trusted_by_option = endpoint.roots, endpoint.trusted == true
-    -- The same name after a restart, so that the file is replaced.
+    announced_roots, trusted_by_option = endpoint.roots, endpoint.trusted == true
+    -- The name stays the same after a restart, so that the file is replaced.
     local id = vim.fn.sha256(endpoint.token .. ' lock')
     local uuid = ('%s-%s-4%s-8%s-%s'):format(
       id:sub(1, 8),

@@ -1,8 +1,8 @@
--- opencode. It finds the editor by the file of Claude Code (name "claude" for that); here is what its terminal needs.
+-- opencode, in a terminal. For its discovery it uses the file of Claude Code: enable `claude` for it.
 
 local json = require('mcp-tools.util.json')
 
----@type mcp-tools.Companion
+---@type mcp-tools.Agent
 return {
   name = 'opencode',
   label = 'opencode',

@@ -1,4 +1,4 @@
--- Qwen Code: a fork of Gemini CLI with discovery files of its own.
+-- Qwen Code: a fork of Gemini CLI with its own discovery files.
 
 local workspace = require('mcp-tools.agents.known._workspace')
 
@@ -11,7 +11,7 @@ end
 return workspace.new({
   name = 'qwen',
   label = 'Qwen Code',
-  connect = 'type `/ide enable` in it, also after a restart of Neovim; its own question about Neovim cannot connect it',
+  connect = 'type `/ide enable` in it, also after a restart of Neovim; its own dialog about Neovim cannot connect it',
   proposes = 'with `"tools": {"approvalMode": "default"}` in its settings; never in its default mode auto',
 
   discovery = function(endpoint)
@@ -23,8 +23,8 @@ return workspace.new({
           workspacePath = workspace.workspace_path(endpoint.roots),
           authToken = endpoint.token,
           ideName = 'Neovim',
-          ideInfo = { name = 'neovim', displayName = 'Neovim' }, -- without it only known editors are taken
-          ppid = endpoint.pid, -- it removes files that name no live process
+          ideInfo = { name = 'neovim', displayName = 'Neovim' }, -- required, or only built-in editors are accepted
+          ppid = endpoint.pid, -- the agent removes files without a live process
         },
       },
     }

@@ -1,10 +1,10 @@
---- The files of the client, for tools: the MCP extension `ai.nimblebrain/host-resources`. Servers ask, clients answer.
+--- The client's files, for tools: the server side of the MCP extension `ai.nimblebrain/host-resources`.
 ---
 --- The extension is described at https://docs.nimblebrain.ai/apps/host-capabilities and by the Python package
 --- nimblebrain-bundle-sdk. A client declares `{ read = { enabled, maxSize, schemes }, list = { enabled }, schemes }`.
 --- Methods are `ai.nimblebrain/resources/read` (`{ uri }`) and `…/list` (`{ _meta = { filter = { scheme, mimeType,
---- tags } } }`); results are those of MCP's own `resources/read` and `resources/list`. Errors: -32002 not found, -32004
---- too many reads (with `retryAfterMs`), -32005 too large, -32602 a scheme or filter that it does not have.
+--- tags } } }`); the results are those of MCP's `resources/read` and `resources/list`. Errors: -32002 not found, -32004
+--- too many reads (with `retryAfterMs`), -32005 too large, -32602 unknown scheme or filter.
 
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
@@ -56,8 +56,8 @@ local is_listable = test({
   required = { 'list' },
 })
 
---- JSON's null is the same as nothing.
-local function given(value)
+--- Returns nil for JSON's null.
+local function not_null(value)
   if value ~= vim.NIL then
     return value
   end
@@ -65,7 +65,7 @@ end
 
 -- What the client declared ------------------------------------------------------------------------------------------
 
---- The declaration; empty without a session: only there can a client be asked for files.
+--- Returns what the client declared; empty without a session, because only then can the client be asked for files.
 ---@param call mcp-tools.Call
 ---@return table
 local function declared(call)
@@ -82,10 +82,10 @@ local function declared(call)
 end
 
 ---@param call mcp-tools.Call
----@return string[]? schemes nil when it names none, or not well
+---@return string[]? schemes nil if the declaration has none or is invalid
 local function schemes_of(call)
   local all = declared(call)
-  local schemes = is_object(all.read) and given(all.read.schemes) or given(all.schemes)
+  local schemes = is_object(all.read) and not_null(all.read.schemes) or not_null(all.schemes)
   return is_strings(schemes or vim.NIL) and schemes or nil
 end
 
@@ -100,15 +100,15 @@ end
 
 -- Requests and answers ----------------------------------------------------------------------------------------------
 
---- The client does not offer that.
+--- Returns the error for a capability that the client lacks.
 ---@param call mcp-tools.Call
 ---@param part 'read'|'list'
 ---@return mcp-tools.Error
 local function lacking(call, part)
   if not call.session then
-    return errors.new('capability_missing', 'host resources need a session, and the client has none')
+    return errors.new('capability_missing', 'host resources require a session, which this client does not have')
   end
-  local text = ('the client does not let tools %s its resources (extension %s)'):format(part, EXTENSION)
+  local text = ('the client does not allow tools to %s its resources (extension %s)'):format(part, EXTENSION)
   local err = errors.new('capability_missing', text)
   err.required = { extensions = { [EXTENSION] = { [part] = { enabled = true } } } }
   return err
@@ -137,7 +137,7 @@ local function refuse_list(_, call)
   return not is_listable(declared(call)) and lacking(call, 'list') or nil
 end
 
---- What is wrong with the contents of a file that fit the schema.
+--- Returns what is wrong with contents that match the schema.
 ---@param result table
 ---@param call mcp-tools.Call
 ---@return string? fault
@@ -145,7 +145,7 @@ end
 local function read_fault(result, call)
   local total = 0
   for i, item in ipairs(result.contents) do
-    local text, blob = given(item.text), given(item.blob)
+    local text, blob = not_null(item.text), not_null(item.blob)
     if (text == nil) == (blob == nil) then
       return ('contents[%d]: must have either text or blob'):format(i - 1)
     end
@@ -158,11 +158,11 @@ local function read_fault(result, call)
     end
     total = total + #bytes
   end
-  local own = given(declared(call).read.maxSize) or math.huge
+  local own = not_null(declared(call).read.maxSize) or math.huge
   local limit = math.min(own, config.get().limits.resource)
   if total > limit then
     local whose = limit == own and 'its own maxSize' or 'option limits.resource'
-    return ('it has %d bytes, the limit is %d (%s)'):format(total, limit, whose), 'too_large'
+    return ('the file has %d bytes, the limit is %d (%s)'):format(total, limit, whose), 'too_large'
   end
 end
 
@@ -175,7 +175,7 @@ local function list_of(list, properties, required)
   return { type = 'object', properties = { [list] = { type = 'array', items = items } }, required = { list } }
 end
 
---- For calls/inputs/init.lua.
+--- Added to the methods of calls/inputs/init.lua.
 ---@type table<string, mcp-tools.InputMethod>
 M.METHODS = {
   [M.READ] = {
@@ -193,26 +193,26 @@ M.METHODS = {
   },
 }
 
--- What a tool is handed -----------------------------------------------------------------------------------------------
+-- The object that `ctx:host_resources()` returns ----------------------------------------------------------------------
 
----@class mcp-tools.HostContents one part of what was read; either `text` or `blob`
+---@class mcp-tools.HostContents one part of a file; either `text` or `blob`
 ---@field uri string
 ---@field mimeType string?
 ---@field text string?
----@field blob string? base64; `vim.base64.decode` gives the bytes
+---@field blob string? base64; see `vim.base64.decode`
 
----@class mcp-tools.HostFilter all that is given must hold
+---@class mcp-tools.HostFilter a resource must match all fields
 ---@field scheme string?
 ---@field mime_type string?
----@field tags string[]? a resource must have them all
+---@field tags string[]? a resource must have all tags
 
----@class mcp-tools.HostResources the client's files, as it offers them
----@field available boolean they can be read
----@field list_available boolean they can be listed
+---@class mcp-tools.HostResources the client's files
+---@field available boolean files can be read
+---@field list_available boolean files can be listed
 local HostResources = {}
 HostResources.__index = HostResources
 
---- Makes it for one call.
+--- Creates the object for one call.
 ---@param ctx mcp-tools.Ctx
 ---@param ask fun(ctx: mcp-tools.Ctx, requests: table<string, mcp-tools.Input>, cb: function?, pick: string): any, any
 ---@return mcp-tools.HostResources
@@ -226,7 +226,7 @@ function M.new(ctx, ask)
   }, HostResources)
 end
 
---- Does the client say that it has resources with this scheme?
+--- Returns whether the client declared this URI scheme.
 ---@param scheme string such as `"files"`
 ---@return boolean
 function HostResources:supports_scheme(scheme)
@@ -234,12 +234,12 @@ function HostResources:supports_scheme(scheme)
   return has(schemes_of(self.ctx.call), scheme)
 end
 
---- Reads one of the client's files. The value is what MCP's `resources/read` gives. In `run` tools `cb` may be left
---- out; then it returns `value, err`.
+--- Reads one of the client's files. The value is the result of MCP's `resources/read`. In `run` tools `cb` is
+--- optional; without it, returns `value, err`.
 ---
---- Errors: `capability_missing` when the client does not offer that, `validation_error` for a scheme that it does not
---- have, `not_found`, `too_large` (its `maxSize`, our `limits.resource`), `rate_limited` (`err.retry_after_ms`),
---- `timeout` (after 60 s).
+--- Errors: `capability_missing` if the client does not support it, `validation_error` for an unknown scheme,
+--- `not_found`, `too_large` (its `maxSize` or our `limits.resource`), `rate_limited` (`err.retry_after_ms`), `timeout`
+--- (after 60 s).
 ---@param uri string
 ---@param cb? fun(value: { contents: mcp-tools.HostContents[] }?, err: mcp-tools.Error?)
 ---@return { contents: mcp-tools.HostContents[] }? value, mcp-tools.Error? err
@@ -251,9 +251,9 @@ end
 
 local WIRE_NAMES = { scheme = 'scheme', mime_type = 'mimeType', tags = 'tags' }
 
---- Lists the client's files. The value is what MCP's `resources/list` gives: each has `uri` and `name`. In `run` tools
---- `cb` may be left out; then it returns `value, err`.
----@param filter? mcp-tools.HostFilter nil = all of them
+--- Lists the client's files. The value is the result of MCP's `resources/list`; each item has `uri` and `name`. In
+--- `run` tools `cb` is optional; without it, returns `value, err`.
+---@param filter? mcp-tools.HostFilter nil = no filter
 ---@param cb? fun(value: { resources: table[] }?, err: mcp-tools.Error?)
 ---@return { resources: table[] }? value, mcp-tools.Error? err
 function HostResources:list(filter, cb)
@@ -262,7 +262,7 @@ function HostResources:list(filter, cb)
   local sent = {}
   for name, value in pairs(filter or {}) do
     if not WIRE_NAMES[name] then
-      error(("filter: has no '%s' (it has scheme, mime_type and tags)"):format(tostring(name)), 2)
+      error(("filter: unknown field '%s' (expected scheme, mime_type or tags)"):format(tostring(name)), 2)
     end
     validate('filter.' .. name, value, name == 'tags' and 'table' or 'string')
     if name == 'tags' and not is_strings(value) then

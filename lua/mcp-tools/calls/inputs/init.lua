@@ -1,6 +1,6 @@
---- Inputs that a client is asked for: the user (elicitation), the model (sampling), the roots, its files.
+--- Questions of a tool to its client: for the user (elicitation), the model (sampling), the roots, files.
 ---
---- The tool's clock stands still meanwhile. Questions that come while one is open wait for their turn.
+--- The timeout of the call is paused while a question is open. A call has one open question; others are queued.
 
 local errors = require('mcp-tools.errors')
 local host_resources = require('mcp-tools.calls.inputs.host_resources')
@@ -10,12 +10,12 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
----@class mcp-tools.Input one thing to ask the client for
+---@class mcp-tools.Input one request to the client
 ---@field method 'elicitation/create'|'sampling/createMessage'|'roots/list'
----@field params table? as MCP has them
+---@field params table? as in MCP
 
----@class mcp-tools.Inputs what a call waits for
----@field seq integer counts from 1 in each call
+---@class mcp-tools.Inputs the open question of a call
+---@field seq integer 1-based number in its call
 ---@field json string `{"key": {"method": …, "params": …}, …}`
 
 ---@class mcp-tools.InputQuestion
@@ -25,13 +25,13 @@ local M = {}
 
 ---@class mcp-tools.ElicitResult
 ---@field action 'accept'|'decline'|'cancel'
----@field content table? what the person filled in, when accepted
+---@field content table? the form's values, if accepted
 
 ---@class mcp-tools.InputMethod
 ---@field answer table JSON Schema of an answer
----@field missing? fun(capabilities: table, params: table): table? capabilities that the client would have to declare
----@field refuse? fun(params: table, call: mcp-tools.Call): mcp-tools.Error? why this client is not to be asked that
----@field fault? fun(result: table, call: mcp-tools.Call): string?, mcp-tools.ErrorCode? what else is wrong
+---@field missing? fun(capabilities: table, params: table): table? returns the capabilities that the client lacks
+---@field refuse? fun(params: table, call: mcp-tools.Call): mcp-tools.Error? returns why the client cannot be asked
+---@field fault? fun(result: table, call: mcp-tools.Call): string?, mcp-tools.ErrorCode? further checks of an answer
 
 local BLOCK = {
   type = 'object',
@@ -44,19 +44,19 @@ local ROOT = { type = 'object', properties = { uri = { type = 'string' } }, requ
 
 ---@param declared any
 ---@return table?
-local function known(declared)
+local function table_or_nil(declared)
   return type(declared) == 'table' and declared or nil
 end
 
---- What tools may ask for by `ctx:request_inputs`.
+--- The methods of `ctx:request_inputs`.
 ---@type table<string, mcp-tools.InputMethod>
 local methods = {
   ['elicitation/create'] = {
     answer = { properties = { action = { enum = { 'accept', 'decline', 'cancel' } } }, required = { 'action' } },
     missing = function(capabilities, params)
-      local has = known(capabilities.elicitation)
+      local has = table_or_nil(capabilities.elicitation)
       local mode = params.mode or 'form'
-      -- Clients that declare no mode are older than modes: they have forms.
+      -- Clients of older protocol versions declare no mode; they support forms.
       if has and (has[mode] or (mode == 'form' and not has.url)) then
         return nil
       end
@@ -69,7 +69,7 @@ local methods = {
       required = { 'content' },
     },
     missing = function(capabilities, params)
-      local has = known(capabilities.sampling)
+      local has = table_or_nil(capabilities.sampling)
       if not has then
         return { sampling = vim.empty_dict() }
       elseif params.tools and not has.tools then
@@ -80,7 +80,7 @@ local methods = {
   ['roots/list'] = {
     answer = { properties = { roots = { type = 'array', items = ROOT } }, required = { 'roots' } },
     missing = function(capabilities)
-      return not known(capabilities.roots) and { roots = vim.empty_dict() } or nil
+      return not table_or_nil(capabilities.roots) and { roots = vim.empty_dict() } or nil
     end,
   },
 }
@@ -94,7 +94,7 @@ end
 ---@type table<string, mcp-tools.Validator>
 local validators = {}
 
---- What is wrong with an answer.
+--- Returns what is wrong with an answer.
 ---@param name string of the method
 ---@param result table
 ---@param call mcp-tools.Call
@@ -111,17 +111,17 @@ local function fault_of(name, result, call)
   end
 end
 
---- Errors of clients that say more than that the tool's wish failed.
-local REFUSALS = {
+--- JSON-RPC error codes of clients → our error codes; others become `tool_error`.
+local ERROR_CODES = {
   [-32001] = 'timeout',
   [-32002] = 'not_found',
   [-32004] = 'rate_limited',
   [-32005] = 'too_large',
-  [-32601] = 'capability_missing', -- it said in the beginning that it could, and now that it knows no such method
+  [-32601] = 'capability_missing', -- the client declared the capability but does not know the method
   [-32602] = 'validation_error',
 }
 
---- Why this client cannot be asked for that; nil when it can.
+--- Returns why the client cannot answer the requests; nil if it can.
 ---@param call mcp-tools.Call
 ---@param requests table<string, mcp-tools.Input>
 ---@return mcp-tools.Error?
@@ -144,13 +144,13 @@ function M.missing(call, requests)
   end
   local names = vim.tbl_keys(needed)
   table.sort(names)
-  local text = 'the client does not offer what the tool needs: ' .. table.concat(names, ', ')
+  local text = 'the client does not support what the tool needs: ' .. table.concat(names, ', ')
   local err = errors.new('capability_missing', text)
   err.required = needed
   return err
 end
 
---- Checks what a tool wants to ask; a mistake in it is thrown.
+--- Throws if the requests of a tool are invalid.
 ---@param requests any
 function M.check(requests)
   if type(requests) ~= 'table' or next(requests) == nil then
@@ -171,18 +171,18 @@ function M.check(requests)
   end
 end
 
---- Does what the person filled in fit what was asked for?
+--- Returns why the values of a form do not match the requested schema.
 ---@param request mcp-tools.Input
 ---@param result table
 ---@return string?
-local function misfit(request, result)
+local function form_fault(request, result)
   local schema = request.params and request.params.requestedSchema
   if request.method ~= 'elicitation/create' or result.action ~= 'accept' or not schema then
     return nil
   end
   local validator, faults = json_schema.compile(schema)
   if not validator then
-    return faults[1].message -- `ask` has refused it already
+    return faults[1].message -- cannot happen: `ask` refuses such a schema
   end
   local ok, wrong = validator:check(result.content)
   return not ok and ('content: %s: %s'):format(wrong[1].field, wrong[1].message) or nil
@@ -191,13 +191,13 @@ end
 ---@return mcp-tools.Error
 local function refusal(request, error)
   local text = ('the client refused %s: %s'):format(request.method, tostring(error.message))
-  local err = errors.new(REFUSALS[error.code] or 'tool_error', text)
+  local err = errors.new(ERROR_CODES[error.code] or 'tool_error', text)
   local again = type(error.data) == 'table' and error.data.retryAfterMs
   err.retry_after_ms = type(again) == 'number' and again or nil
   return err
 end
 
---- One answer: the result, or what is wrong with it.
+--- Checks one answer.
 ---@param call mcp-tools.Call
 ---@param request mcp-tools.Input
 ---@param answer any
@@ -207,18 +207,18 @@ local function read(call, request, answer)
   if type(answer) == 'table' and type(answer.error) == 'table' then
     return nil, refusal(request, answer.error)
   elseif type(result) ~= 'table' then
-    return nil, errors.new('validation_error', ('the client answered %s with no object'):format(request.method))
+    return nil, errors.new('validation_error', ('the answer to %s must be an object'):format(request.method))
   end
   local fault, code = fault_of(request.method, result, call)
-  fault = fault or misfit(request, result)
+  fault = fault or form_fault(request, result)
   if fault then
-    local text = ("the client's answer to %s is wrong: %s"):format(request.method, fault)
+    local text = ("the client's answer to %s is invalid: %s"):format(request.method, fault)
     return nil, errors.new(code or 'validation_error', text)
   end
   return result
 end
 
---- All answers; with an error beside them when one is missing or wrong.
+--- Checks all answers. If some are missing or invalid, returns the valid ones and an error.
 ---@param call mcp-tools.Call
 ---@param requests table<string, mcp-tools.Input>
 ---@param answers table
@@ -236,7 +236,7 @@ local function read_all(call, requests, answers)
   return results, first and vim.tbl_extend('force', first, { errors = faults })
 end
 
---- Puts the next question in front of the listener, if none is open.
+--- Opens the next question, unless one is open.
 ---@param call mcp-tools.Call
 local function advance(call)
   local question = call.questions and call.questions[1]
@@ -249,9 +249,9 @@ local function advance(call)
   call:tell('inputs')
 end
 
---- Asks the client; `answered(results, err)` is called once, unless the call ends before.
+--- Asks the client. `answered(results, err)` is called once, unless the call ends first.
 ---@param call mcp-tools.Call
----@param requests table<string, mcp-tools.Input> checked
+---@param requests table<string, mcp-tools.Input> checked with `check`
 ---@param answered fun(results: table<string, table>?, err: mcp-tools.Error?)
 function M.ask(call, requests, answered)
   local text, err = json.encode(requests, 'requests')
@@ -269,16 +269,16 @@ function M.ask(call, requests, answered)
   if err then
     return answered(nil, err)
   elseif call:ended() then
-    return log.debug('call %s (%s): asked its client when it was %s already', call.id, call.name, call.state)
+    return log.debug('call %s (%s): is already %s; its question was dropped', call.id, call.name, call.state)
   end
   call.questions = call.questions or {}
   table.insert(call.questions, { json = text, requests = requests, answered = answered })
   advance(call)
 end
 
---- Takes a question back. One that was answered already, or whose call has ended, is gone anyhow.
+--- Withdraws a question. Does nothing if it was answered or the call has ended.
 ---@param call mcp-tools.Call
----@param requests table<string, mcp-tools.Input> as it was asked
+---@param requests table<string, mcp-tools.Input> the table passed to `ask`
 function M.withdraw(call, requests)
   for i, question in ipairs(call.questions or {}) do
     if question.requests == requests then
@@ -287,7 +287,7 @@ function M.withdraw(call, requests)
         call.withdrawn, call.inputs = call.inputs.seq, nil
         call:move('input')
         call:start_clock()
-        call:tell('inputs') -- whoever asks the client now can stop
+        call:tell('inputs') -- so that the bridge stops asking the client
         advance(call)
       end
       return
@@ -295,11 +295,11 @@ function M.withdraw(call, requests)
   end
 end
 
---- Hands answers to the tool; what is not for the question that is open changes nothing.
+--- Passes answers to the tool. Ignores answers to a question that is not open.
 ---@param call mcp-tools.Call
 ---@param seq integer
 ---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
----@return boolean taken
+---@return boolean taken false if the question is not open
 function M.answer(call, seq, text)
   if not call.inputs or call.inputs.seq ~= seq then
     log.debug('call %s (%s): answer %s is not for the open question; dropped', call.id, call.name, tostring(seq))
@@ -316,9 +316,9 @@ function M.answer(call, seq, text)
   if ok_read then
     taken, thrown = xpcall(question.answered, debug.traceback, results, err)
   end
-  if not taken then -- whoever has asked would wait for ever
-    log.error('call %s (%s): taking the answer of its client failed: %s', call.id, call.name, thrown)
-    call:fail('execution_error', "taking the client's answer failed; see the log")
+  if not taken then -- otherwise the tool would wait forever
+    log.error("call %s (%s): processing the client's answer failed: %s", call.id, call.name, thrown)
+    call:fail('execution_error', "processing the client's answer failed; see the log")
   end
   advance(call)
   return true

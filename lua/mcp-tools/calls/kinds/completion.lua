@@ -1,15 +1,15 @@
---- What is particular to completing an argument of a prompt or a variable of a resource.
+--- The call kind `completion`: completes an argument of a prompt or a variable of a resource template.
 
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
 local mounted = require('mcp-tools.calls.kinds.mounted')
 local utf8 = require('mcp-tools.util.utf8')
 
---- As many as MCP allows in one answer.
+--- Maximum number of values in one MCP answer.
 local MAX_VALUES = 100
 
---- An argument without completions.
-local NOTHING = {
+--- Definition for an argument without completions.
+local NO_COMPLETIONS = {
   name = 'completion',
   style = 'execute',
   handler = function(ctx)
@@ -56,7 +56,7 @@ return {
     end
     local complete = completions[argument.name]
     if not complete then
-      return NOTHING -- under a name of ours: what a client sends is not kept
+      return NO_COMPLETIONS -- has a fixed name, so that the history keeps no name that a client made up
     end
     return {
       name = definition.key,

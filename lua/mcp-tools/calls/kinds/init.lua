@@ -1,16 +1,16 @@
---- Kinds of calls: what can be called beside tools, by what `execute` is told.
+--- The kinds of calls, by the `kind` option of `Executor:execute`.
 
---- What is particular to one kind of call; one file each beside this one.
+--- The behavior of one kind of call; each kind has a file in this directory.
 ---@class mcp-tools.CallKind
 ---@field find fun(registry: mcp-tools.Registry, name: string, args: any, view: mcp-tools.View?):
----  mcp-tools.Definition?, mcp-tools.Error?, table? the last: arguments that count in place of those given
+---  mcp-tools.Definition?, mcp-tools.Error?, table? the last value replaces the arguments
 ---@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
 ---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
 ---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
----@field limit 'max_result'|'max_resource' the setting that bounds what its handlers give
+---@field limit 'max_result'|'max_resource' the setting that limits the size of its results
 ---@field asks_nothing boolean? it asks neither the client for inputs nor the user for approval
----@field named? fun(call: mcp-tools.Call): table, string? what names files in a call: values by their names, and the
----  URI of a resource; its arguments when left out
+---@field named? fun(call: mcp-tools.Call): table, string? returns the values that may name files, by name, and the URI
+---  of a resource (default: the arguments)
 
 ---@type table<string, mcp-tools.CallKind>
 return {

@@ -1,10 +1,10 @@
---- Approval of resources, prompts and completions: those of mounted servers are decided on like their tools.
+--- Approval of resources, prompts and completions: those of mounted servers need it, as their tools do.
 
 local source = require('mcp-tools.registry.source')
 
 local M = {}
 
---- Decides on a call. The project's own resources and prompts only read, and check what they read themselves.
+--- Decides on a call. Other resources and prompts only read, and check access to files themselves.
 ---@param gateway mcp-tools.Gateway
 ---@param call mcp-tools.Call
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
@@ -16,7 +16,7 @@ function M.decide(gateway, call, answer)
   end
 end
 
---- The URI that the mounted server has for a resource: ours without the scheme of the mount.
+--- Returns the mounted server's own URI of a resource, without the mount's prefix.
 ---@param uri string
 ---@return string
 function M.own_uri(uri)

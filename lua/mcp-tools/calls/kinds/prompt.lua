@@ -1,4 +1,4 @@
---- What is particular to getting a prompt.
+--- The call kind `prompt`: gets the messages of a prompt.
 
 local content = require('mcp-tools.content')
 local results = require('mcp-tools.calls.result')
@@ -7,14 +7,14 @@ local json = require('mcp-tools.util.json')
 local mounted = require('mcp-tools.calls.kinds.mounted')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Bytes of a name that is told back: a client may ask for anything.
+--- Maximum bytes of a requested name in a message.
 local MAX_NAME = 200
 
 local ROLES = { user = true, assistant = true }
 
 ---@param list table
 ---@param role any
----@param given any a content value, a text, or a list of them
+---@param given any a content value, a string, or a list of them
 ---@param place string
 ---@return mcp-tools.Error? err
 local function add(list, role, given, place)
@@ -28,14 +28,14 @@ local function add(list, role, given, place)
     elseif not content.is_block(item) then
       return errors.new(
         'invalid_output',
-        place .. '.content must be a text or a content value, such as content.text(…)'
+        place .. '.content must be a string or a content value, such as content.text(…)'
       )
     end
     list[#list + 1] = { role = role, content = item }
   end
 end
 
---- Messages in the form that all of them are given in.
+--- Converts a handler's result to messages, each with a role and one content value.
 ---@param value any a text, content values, messages, or `{ description, messages }`
 ---@return table[]? messages, mcp-tools.Error? err
 local function messages_of(value)

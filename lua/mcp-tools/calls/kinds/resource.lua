@@ -1,4 +1,4 @@
---- What is particular to reading a resource: the name of the call is the URI.
+--- The call kind `resource`: reads a resource. The name of the call is the URI.
 
 local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')
@@ -15,7 +15,7 @@ local function is_contents(value)
   return type(value) == 'table' and (type(value.text) == 'string' or type(value.blob) == 'string')
 end
 
---- The items of what a handler gave: a string, one item, or a list of them. Anything else is data.
+--- Splits a handler's result into items: a string, one item, or a list of items. Anything else becomes JSON.
 ---@param value any
 ---@param located mcp-tools.Located
 ---@return table[]? items
@@ -35,17 +35,17 @@ local function items_of(value, located)
   return text and { { text = text, mime_type = 'application/json' } }, err
 end
 
---- One item in MCP's shape.
+--- Converts an item to MCP's `ResourceContents`.
 ---@param item any
 ---@param located mcp-tools.Located
----@return table? contents nil when it is none
+---@return table? contents nil if the item is invalid
 ---@return integer size bytes of its text or base64
 local function contents_of(item, located)
   if content.is_block(item) then
     local resource = item.resource or {}
     item = { uri = resource.uri, mime_type = resource.mimeType, text = resource.text or item.text, blob = item.bytes }
     if item.blob and not resource.uri then
-      return nil, 0 -- an image and the like are for results of tools
+      return nil, 0 -- images and audio are for results of tools
     end
   end
   if not is_contents(item) or (item.text ~= nil and item.blob ~= nil) then
@@ -101,7 +101,7 @@ return {
     for i, item in ipairs(items) do
       local one, bytes = contents_of(item, located)
       if not one then
-        local text = 'item %d is no contents: give a text, { text = … }, { blob = … } or content.resource{…}'
+        local text = 'item %d: invalid contents; use a string, { text = … }, { blob = … } or content.resource{}'
         return nil, errors.new('invalid_output', text:format(i))
       end
       contents[i], size = one, size + bytes

@@ -1,4 +1,4 @@
---- Writes of agents on the disk, past the editor: buffers never go stale.
+--- Watches the directories of open files, so that buffers follow what agents write to disk.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
@@ -16,32 +16,32 @@ local api = vim.api
 
 local M = {}
 
---- Folders that are looked after.
-local MAX_FOLDERS = 100
---- Programs write a file in several steps, or a new one that takes its place.
-local SETTLED_MS = 100
---- The text of before cannot be found while the user types: how often and after how many ms it is tried again.
+--- Maximum number of watched directories.
+local MAX_DIRECTORIES = 100
+--- Delay after the last change, since files are often written in several steps, in ms.
+local DEBOUNCE_MS = 100
+--- The earlier text is not available while the user types: number of attempts, and delay between them in ms.
 local MAX_TRIES, RETRY_MS = 20, 500
 
----@class mcp-tools.WatchedFolder
+---@class mcp-tools.WatchedDirectory
 ---@field stop fun()
----@field names table<string, true> of files that are open
+---@field names table<string, true> names of open files
 
----@type table<string, mcp-tools.WatchedFolder>
-local folders = {}
----@type table<string, true> paths
+---@type table<string, mcp-tools.WatchedDirectory>
+local directories = {}
+---@type table<string, true> paths of changed files
 local changed = {}
-local settling ---@type mcp-tools.Timer?
+local debounce ---@type mcp-tools.Timer?
 local started = false
 
---- The state of the undo tree in which a buffer had the text of its file.
+--- Undo state in which a buffer had the text of its file.
 ---@type table<integer, integer>
 local read_states = {}
 
---- The buffer has the text of its file now.
+--- Notes that a buffer has the text of its file.
 ---@param bufnr integer
 local function note_read(bufnr)
-  -- Ends the undo block (`:h undo-break`): what is changed next is no part of this state.
+  -- Close the undo block (`:h undo-break`), so that later changes are not part of this state.
   vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels
   read_states[bufnr] = vim.fn.undotree(bufnr).seq_cur
 end
@@ -49,11 +49,11 @@ end
 ---@type fun(bufnr: integer, path: string, text: string, base: string)
 local open_review
 
---- The user has decided on what the disk has: what was accepted comes into the buffer, which then counts as read.
+--- Applies the accepted changes of the file to the buffer, which is then regarded as read.
 ---@param bufnr integer
----@param text string of the disk, as its lines in a buffer
+---@param text string text of the file, as lines of a buffer
 ---@param outcome mcp-tools.ReviewOutcome
-function M.take(bufnr, text, outcome)
+function M.merge(bufnr, text, outcome)
   local is_decided = outcome.state == 'accepted' or outcome.state == 'rejected'
   if not is_decided or not api.nvim_buf_is_loaded(bufnr) then
     return
@@ -63,34 +63,34 @@ function M.take(bufnr, text, outcome)
   if #edits > 0 then
     local done, err = edit.apply(bufnr, edits)
     if not done then
-      return log.error('what has changed on the disk could not be taken over: %s', err and err.message or '?')
+      return log.error('cannot apply the changes of a file on disk: %s', err and err.message or '?')
     end
   end
   local lines = disk.acknowledge(bufnr)
   local now = lines and table.concat(lines, '\n') .. '\n'
   if now and now ~= text and vim.bo[bufnr].modified then
-    open_review(bufnr, proposal.path, now, text) -- it has changed once more meanwhile
+    open_review(bufnr, proposal.path, now, text) -- it has changed again
   end
 end
 
---- Opens a review of what has changed on the disk. The user's own unsaved lines are no part of it.
+--- Opens a review of a file's changes on disk. The user's unsaved changes are not part of it.
 ---@param bufnr integer
 ---@param path string
----@param text string of the disk
+---@param text string text on disk
 ---@param base string text of the last read or write
 function open_review(bufnr, path, text, base)
   review.open({
     client = { name = 'the disk' },
     key = path,
-    title = 'it was changed there, and you have not saved yours',
+    title = 'changed on disk while you have unsaved changes',
     files = { { path = path, bufnr = bufnr, text = text, base = base } },
     on_end = function(outcome)
-      M.take(bufnr, text, outcome)
+      M.merge(bufnr, text, outcome)
     end,
   })
 end
 
---- The text that a buffer had when its file was read or written last.
+--- Returns the text of a buffer when its file was last read or written.
 ---@param bufnr integer
 ---@param ctx mcp-tools.Ctx
 ---@return string? text
@@ -100,11 +100,11 @@ local function base_of(bufnr, ctx)
   return texts and table.concat(texts[1], '\n') .. '\n', err and err.message
 end
 
---- Offers what the disk has to a buffer with unsaved lines.
+--- Opens a review of the text on disk for a buffer with unsaved changes.
 ---@param bufnr integer
 ---@param path string
 ---@param tries? integer
-local function offer(bufnr, path, tries)
+local function propose(bufnr, path, tries)
   if not review.is_attended() then
     return
   end
@@ -124,18 +124,18 @@ local function offer(bufnr, path, tries)
     elseif (tries or 0) < MAX_TRIES then -- the user is typing
       return timer.after(RETRY_MS, function()
         if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified then
-          offer(bufnr, path, (tries or 0) + 1)
+          propose(bufnr, path, (tries or 0) + 1)
         end
       end)
     end
-    log.warn('%s: what has changed on the disk is not shown: %s', path, tostring(fault or thrown))
+    log.warn('%s: its changes on disk cannot be shown: %s', path, tostring(fault or thrown))
   end)
 end
 
---- 'autoread' of a buffer, or that of all.
+--- Returns the local or global value of 'autoread'.
 ---@param bufnr integer
 ---@return boolean
-local function reads_by_itself(bufnr)
+local function has_autoread(bufnr)
   local own = vim.bo[bufnr].autoread
   if own == nil then
     return vim.go.autoread
@@ -144,57 +144,57 @@ local function reads_by_itself(bufnr)
 end
 
 ---@param path string
-local function look(path)
+local function check(path)
   local bufnr = buffers.of_path(path)
   if not bufnr then
     return
-  elseif not vim.bo[bufnr].modified and not reads_by_itself(bufnr) then
-    return -- the person wants to be asked by Neovim
+  elseif not vim.bo[bufnr].modified and not has_autoread(bufnr) then
+    return -- the user wants Neovim to ask
   end
   disk.refresh(bufnr, function(state)
     if state == 'conflict' then
-      offer(bufnr, path)
+      propose(bufnr, path)
     end
   end)
 end
 
-local function look_at_all()
+local function check_changed()
   local paths = changed
   changed = {}
   for path in pairs(paths) do
-    log.guard('looking at a file that has changed', look, path)
+    log.guard('checking a changed file', check, path)
   end
 end
 
----@param folder string
----@return mcp-tools.WatchedFolder?
-local function start_watch(folder)
-  if vim.tbl_count(folders) >= MAX_FOLDERS then
+---@param directory string
+---@return mcp-tools.WatchedDirectory?
+local function start_watch(directory)
+  if vim.tbl_count(directories) >= MAX_DIRECTORIES then
     return nil
   end
   local watched = { names = {} }
-  watched.stop = watch.directory(folder, function(name)
+  watched.stop = watch.directory(directory, function(name)
     if name and not watched.names[name] then
       return
     end
-    for each in pairs(name and { [name] = true } or watched.names) do
-      changed[folder .. '/' .. each] = true
+    for entry in pairs(name and { [name] = true } or watched.names) do
+      changed[directory .. '/' .. entry] = true
     end
     vim.schedule(function()
-      if settling then
-        settling:stop()
+      if debounce then
+        debounce:stop()
       end
-      settling = timer.after(SETTLED_MS, look_at_all)
+      debounce = timer.after(DEBOUNCE_MS, check_changed)
     end)
   end)
   if not watched.stop then
     return nil
   end
-  folders[folder] = watched
+  directories[directory] = watched
   return watched
 end
 
---- Looks after the files that are open, and no others.
+--- Watches the directories of the open files only.
 local function follow()
   local wanted = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
@@ -203,28 +203,28 @@ local function follow()
       kind, path = buffer_kind.kind(bufnr)
     end
     if kind == 'file' and path then
-      local folder, name = path:match('^(.*)/([^/]+)$')
-      if folder then
-        wanted[folder] = wanted[folder] or {}
-        wanted[folder][name] = true
+      local directory, name = path:match('^(.*)/([^/]+)$')
+      if directory then
+        wanted[directory] = wanted[directory] or {}
+        wanted[directory][name] = true
       end
     end
   end
-  for folder, watched in pairs(folders) do
-    if not wanted[folder] then
+  for directory, watched in pairs(directories) do
+    if not wanted[directory] then
       watched.stop()
-      folders[folder] = nil
+      directories[directory] = nil
     end
   end
-  for folder, names in pairs(wanted) do
-    local watched = folders[folder] or start_watch(folder)
+  for directory, names in pairs(wanted) do
+    local watched = directories[directory] or start_watch(directory)
     if watched then
       watched.names = names
     end
   end
 end
 
---- Begins; once is enough.
+--- Starts watching. Further calls do nothing.
 function M.start()
   if started then
     return
@@ -243,12 +243,12 @@ function M.start()
   local group = api.nvim_create_augroup('mcp-tools.review.disk', {})
   api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost', 'BufFilePost', 'BufUnload' }, {
     group = group,
-    desc = 'mcp-tools: files that agents write are looked at while they are open',
+    desc = 'mcp-tools: watch the directories of open files',
     callback = follow_later,
   })
   api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost', 'FileChangedShellPost' }, {
     group = group,
-    desc = 'mcp-tools: the buffer has the text of its file',
+    desc = 'mcp-tools: note that a buffer has the text of its file',
     callback = function(args)
       if not vim.bo[args.buf].modified or args.event ~= 'FileChangedShellPost' then
         note_read(args.buf)
@@ -270,13 +270,13 @@ function M.start()
   follow()
 end
 
---- Ends it.
+--- Stops watching.
 function M.stop()
   started = false
   pcall(api.nvim_del_augroup_by_name, 'mcp-tools.review.disk')
-  for folder, watched in pairs(folders) do
+  for directory, watched in pairs(directories) do
     watched.stop()
-    folders[folder] = nil
+    directories[directory] = nil
   end
 end
 

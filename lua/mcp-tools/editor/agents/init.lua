@@ -1,4 +1,4 @@
---- Companions: the agents that have found this editor, each by a channel of its own.
+--- Sessions of the agents that are connected to this editor.
 
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
@@ -7,30 +7,30 @@ local M = {}
 
 --- One connection of an agent.
 ---@class mcp-tools.companion.Session
----@field key string as `ctx.session` of its calls
+---@field key string `ctx.session` of its calls
 ---@field companion string
----@field client string the name that it gives itself; never a key to anything
+---@field client string the agent's own name, never used as a key
 ---@field version string
----@field asked table<string, integer> tool → how often it was called
----@field data table whatever the companion keeps of it
+---@field asked table<string, integer> tool → number of calls
+---@field data table state of the agent's integration
 ---@field push fun(self: mcp-tools.companion.Session, method: string, params: table?, latest: boolean?): boolean sends a
---- notification; never waits. `latest`: it takes the place of one of this method that is not read yet. False = gone
+--- notification without waiting. `latest`: it replaces an unsent one with the same method. Returns false if gone
 
 ---@type table<string, mcp-tools.companion.Session>
 local sessions = {}
 ---@type string[]
 local roots = {}
 
---- The session of a call (`ctx.session`); nil when it is gone.
+--- Returns the session of a call (`ctx.session`), nil if it is gone.
 ---@param key string?
 ---@return mcp-tools.companion.Session?
 function M.session(key)
   return key and sessions[key] or nil
 end
 
---- Those of a companion, or all.
+--- Returns the sessions of an agent, or all.
 ---@param companion? string
----@return mcp-tools.companion.Session[] in the order of their keys
+---@return mcp-tools.companion.Session[] sorted by key
 function M.sessions(companion)
   local list = {}
   for _, session in vim.spairs(sessions) do
@@ -41,29 +41,29 @@ function M.sessions(companion)
   return list
 end
 
---- Is a file one that an agent may show to the person: of a folder that this editor tells agents of?
+--- Returns whether a file is in a workspace folder of this editor, so that agents may show it.
 ---@param path string resolved
 ---@return boolean
 function M.is_in_workspace(path)
-  local folders = #roots > 0 and roots or { project.root() }
-  return vim.iter(folders):any(function(folder)
-    return paths.inside(path, folder)
+  local directories = #roots > 0 and roots or { project.root() }
+  return vim.iter(directories):any(function(directory)
+    return paths.inside(path, directory)
   end)
 end
 
---- The folders that agents are told of, by their real paths (agents/).
+--- Sets the workspace folders that agents see, as resolved paths (agents/).
 ---@param list string[]
-function M.work_in(list)
+function M.set_roots(list)
   roots = list
 end
 
---- One has come (agents/).
+--- Adds a session (agents/).
 ---@param session mcp-tools.companion.Session
 function M.add(session)
   sessions[session.key] = session
 end
 
---- One has gone (agents/).
+--- Removes a session (agents/).
 ---@param key string
 function M.remove(key)
   sessions[key] = nil

@@ -1,5 +1,5 @@
---- Proposals of companions' agents: a text for a file, which the person accepts, rejects or changes before the agent
---- itself writes it.
+--- Proposals of agents: a text for a file that the user accepts, rejects or changes before the agent writes the file
+--- itself.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
@@ -15,30 +15,30 @@ local writes = require('mcp-tools.editor.agents.writes')
 
 local M = {}
 
---- An agent whose bridge was started anew is back within so many ms, or does not come back.
-local BACK_WITHIN = 20000
---- Bytes of the file that a proposal is for; what is larger is not compared.
+--- Time in which an agent can reconnect after a restart of the bridge, in ms.
+local RECONNECT_MS = 20000
+--- Maximum size of the file that a proposal is for, in bytes; larger ones are not compared.
 local MAX_BASE = 32 * 1024 * 1024
 
 ---@class mcp-tools.companion.Outcome
----@field state 'accepted'|'rejected'|'closed'|'busy' closed: nobody has decided; busy: nobody was asked
----@field text string? the text that is to be, of what was accepted
----@field partly boolean some of it was rejected, or changed
----@field reason string? of a rejection, or why it was closed
----@field quiet boolean? the agent has closed it itself, and does not wait to hear of it
+---@field state 'accepted'|'rejected'|'closed'|'busy' closed: ended undecided; busy: not shown
+---@field text string? the accepted text
+---@field partly boolean some of it was rejected or changed
+---@field reason string? why it was rejected or closed
+---@field quiet boolean? the agent closed it and expects no answer
 
 ---@class mcp-tools.companion.Proposal
 ---@field path string
----@field text string as it was proposed
+---@field text string the proposed text
 ---@field editable boolean
----@field shown string the text that is proposed now: what the person has rejected or changed is not in it any more
----@field is_abandoned boolean? nobody is told the outcome
+---@field shown string the current proposal, without rejected hunks and with the user's changes
+---@field is_abandoned boolean? the outcome is not reported
 ---@field quiet boolean?
 ---@field close fun(reason: string)
 
 ---@param session mcp-tools.companion.Session
 ---@return table<string, mcp-tools.companion.Proposal>
-local function open_ones(session)
+local function open_proposals(session)
   session.data.proposals = session.data.proposals or {}
   return session.data.proposals
 end
@@ -46,7 +46,7 @@ end
 ---@param outcome mcp-tools.ReviewOutcome
 ---@param proposal mcp-tools.companion.Proposal
 ---@return mcp-tools.companion.Outcome
-local function told(outcome, proposal)
+local function outcome_of(outcome, proposal)
   local text = outcome.files[proposal.path]
   local whole = text == proposal.text and #outcome.rejected == 0
   if outcome.state ~= 'accepted' then
@@ -57,31 +57,30 @@ local function told(outcome, proposal)
   return { state = 'accepted', text = text, partly = not whole }
 end
 
---- Compares the file with what it was when an agent proposed all of its text: the agent takes no other text, and would
---- write over what others have written since.
+--- Accepts a proposal that cannot be changed, unless the file has changed since: the agent would overwrite the changes.
 ---@param outcome mcp-tools.ReviewOutcome of one file
 ---@param proposal mcp-tools.companion.Proposal
----@param before string? bytes that the file had
----@param cb fun(told: mcp-tools.companion.Outcome)
+---@param before string? earlier bytes of the file
+---@param cb fun(outcome: mcp-tools.companion.Outcome)
 local function settle_whole(outcome, proposal, before, cb)
   read.read(proposal.path, MAX_BASE, function(bytes)
     local name = vim.fs.basename(proposal.path)
     if bytes ~= before then
-      local reason = 'the file has changed on the disk since it was proposed'
-      notify.warn(('%s: %s; the agent is told that it was rejected'):format(name, reason), 'Ask the agent again')
+      local reason = 'the file has changed on disk since the proposal'
+      notify.warn(('%s: %s, so the proposal was rejected'):format(name, reason), 'Ask the agent again')
       return cb({ state = 'rejected', partly = false, reason = reason })
     end
     outcome.files[proposal.path] = proposal.text
     if #outcome.proposals[1].hunks > 0 then
-      notify.info(('the review is over: accepted; the agent writes %s'):format(name))
+      notify.info(('review finished: accepted; the agent writes %s'):format(name))
     end
     cb({ state = 'accepted', text = proposal.text, partly = false })
   end)
 end
 
---- The text as it is proposed now.
+--- Returns the current proposal as text.
 ---@param proposed mcp-tools.Proposal?
----@param text string as the agent proposed it
+---@param text string the agent's proposal
 ---@return string
 local function shown_text(proposed, text)
   local is_touched = proposed
@@ -95,9 +94,9 @@ local function shown_text(proposed, text)
   return table.concat(proposed:proposed(), line_break) .. (text:sub(-1) == '\n' and line_break or '')
 end
 
---- The text that the agent has made its proposal from: of a buffer with changes it is not that of the buffer.
+--- Reads the text that the agent's proposal is based on: the file, not a modified buffer.
 ---@param path string
----@param cb fun(base: string?, bytes: string?) text that is no buffer's; what the file has, as far as it can be read
+---@param cb fun(base: string?, bytes: string?) `base`: only for a modified buffer; `bytes`: nil if unreadable
 local function base_of(path, cb)
   read.read(path, MAX_BASE, function(bytes)
     local bufnr = buffers.of_path(path)
@@ -106,12 +105,12 @@ local function base_of(path, cb)
   end)
 end
 
---- Somebody else may have written the file, and the editor have heard nothing of it yet: what they wrote stays, or
---- what was accepted cannot be.
+--- Merges changes of the file that the editor has not noticed yet into the accepted text; where that is impossible, the
+--- proposal cannot be applied.
 ---@param outcome mcp-tools.ReviewOutcome of one file
----@param before string? bytes that the file had
+---@param before string? earlier bytes of the file
 ---@param cb fun()
-local function catch_up(outcome, before, cb)
+local function merge_file_changes(outcome, before, cb)
   local proposed = outcome.proposals[1]
   local path = proposed.path
   read.read(path, MAX_BASE, function(bytes)
@@ -121,7 +120,7 @@ local function catch_up(outcome, before, cb)
     local bufnr = buffers.of_path(path)
     local function finish(state)
       if state == 'conflict' or proposed.is_new then
-        proposed:leave('the file has changed on the disk meanwhile')
+        proposed:leave('the file has changed on disk during review')
       elseif not bufnr then
         proposed:follow((file_text.lines_of(file_text.decode(bytes))))
       end
@@ -136,39 +135,39 @@ local function catch_up(outcome, before, cb)
   end)
 end
 
---- Shows a proposal. One of the same key takes the place of an earlier one.
+--- Opens a review of a proposal. It replaces an earlier one with the same key.
 ---@param session mcp-tools.companion.Session
 ---@param key string
 ---@param spec { path: string, text: string, title: string?, editable: boolean? }
 ---@param cb fun(outcome: mcp-tools.companion.Outcome) called once, never before this returns
 ---@return boolean ok
 ---@return string? fault
----@return mcp-tools.ErrorCode? code of the fault, where it is none of the tool
+---@return mcp-tools.ErrorCode? code of the fault if it is not `tool_error`
 function M.open(session, key, spec, cb)
   local path, bad = paths.resolve(spec.path)
   if bad then
-    return false, ('it cannot be told where %s is: %s'):format(spec.path, bad)
+    return false, ('cannot resolve %s: %s'):format(spec.path, bad)
   elseif sensitive.is_sensitive(path) or sensitive.is_sensitive(spec.path) or buffer_kind.marked()[path] then
-    notify.info(("answer in the agent's terminal: %s is sensitive and is not shown here"):format(vim.fs.basename(path)))
-    return false, 'the file is sensitive; nothing of it is shown or told here'
+    notify.info(("%s is sensitive and is not shown here; answer in the agent's terminal"):format(vim.fs.basename(path)))
+    return false, 'the file is sensitive and is not shown'
   end
   local client = { name = session.client ~= '' and session.client or session.companion, session = session.key }
   local busy = review.busy(client, key)
   if busy then
     return false, busy, 'busy'
   end
-  M.close(session, key, 'a later proposal has taken its place', true)
+  M.close(session, key, 'a newer proposal has replaced it', true)
   local handle, closed
   local proposal = { path = path, text = spec.text, shown = spec.text, editable = spec.editable ~= false }
   local ended = false
   local function finish(outcome, reviewed)
     if not ended then
       ended = true
-      if open_ones(session)[key] == proposal then
-        open_ones(session)[key] = nil
+      if open_proposals(session)[key] == proposal then
+        open_proposals(session)[key] = nil
       end
       if outcome.state == 'accepted' then
-        writes.await(session, path, reviewed)
+        writes.watch(session, path, reviewed)
       end
       if not proposal.is_abandoned then
         outcome.quiet = proposal.quiet
@@ -186,7 +185,7 @@ function M.open(session, key, spec, cb)
       end)
     end
   end
-  open_ones(session)[key] = proposal
+  open_proposals(session)[key] = proposal
   base_of(path, function(base, bytes)
     if closed then
       return
@@ -204,14 +203,14 @@ function M.open(session, key, spec, cb)
       on_end = function(outcome)
         proposal.shown = shown_text(outcome.proposals[1], spec.text)
         if outcome.state ~= 'accepted' then
-          return finish(told(outcome, proposal))
+          return finish(outcome_of(outcome, proposal))
         elseif not proposal.editable then
           return settle_whole(outcome, proposal, bytes, function(settled)
             finish(settled, outcome)
           end)
         end
-        catch_up(outcome, bytes, function()
-          finish(told(outcome, proposal), outcome)
+        merge_file_changes(outcome, bytes, function()
+          finish(outcome_of(outcome, proposal), outcome)
         end)
       end,
     })
@@ -219,71 +218,71 @@ function M.open(session, key, spec, cb)
   return true
 end
 
---- The agent takes a proposal back: it was answered elsewhere, or is not wanted any more.
+--- Closes a proposal that was answered elsewhere or is no longer needed.
 ---@param session mcp-tools.companion.Session
 ---@param key string
 ---@param reason string
----@param quiet? boolean the outcome says that nobody waits for it
----@return mcp-tools.companion.Proposal? proposal that was open
+---@param quiet? boolean the outcome states that no answer is expected
+---@return mcp-tools.companion.Proposal? proposal the closed one
 function M.close(session, key, reason, quiet)
-  local proposal = open_ones(session)[key]
+  local proposal = open_proposals(session)[key]
   if proposal then
-    open_ones(session)[key] = nil
+    open_proposals(session)[key] = nil
     proposal.quiet = quiet
     proposal.close(reason)
-    writes.await(session, proposal.path) -- what was accepted elsewhere is written now
+    writes.watch(session, proposal.path) -- if accepted elsewhere, it is written now
   end
   return proposal
 end
 
---- The bridge is gone, and nobody can be answered: the agent still asks in its terminal, and an answer that gets there
---- at the last moment would be a no.
+--- Closes the proposals of a session without answering, because the bridge has ended: the agent asks in its terminal
+--- instead, and would take a late answer for a rejection.
 ---@param session mcp-tools.companion.Session
 function M.abandon(session)
-  for _, proposal in pairs(open_ones(session)) do
+  for _, proposal in pairs(open_proposals(session)) do
     proposal.is_abandoned = true
     local name = vim.fs.basename(proposal.path)
     notify.info(("the bridge ended: answer the proposal for %s in the agent's terminal"):format(name))
   end
-  M.close_all(session, 'the bridge is gone; the agent asks in its terminal')
+  M.close_all(session, 'the bridge has ended; the agent asks in its terminal')
 end
 
---- The same for all of a session.
+--- Closes all proposals of a session.
 ---@param session mcp-tools.companion.Session
 ---@param reason string
 ---@return integer count
 function M.close_all(session, reason)
   local count = 0
-  for _, key in ipairs(vim.tbl_keys(open_ones(session))) do
+  for _, key in ipairs(vim.tbl_keys(open_proposals(session))) do
     count = count + (M.close(session, key, reason) and 1 or 0)
   end
   return count
 end
 
----@type table<string, { data: table, expiry: mcp-tools.Timer }> key of a session that may come back
-local away = {}
+---@type table<string, { data: table, expiry: mcp-tools.Timer }> by key of a disconnected session
+local suspended = {}
 
---- The bridge is gone, and the agent with it for a moment: what it has proposed stays before the person.
+--- Keeps the proposals of a session open while its agent reconnects.
 ---@param session mcp-tools.companion.Session
 function M.suspend(session)
-  away[session.key] = {
+  suspended[session.key] = {
     data = session.data,
-    expiry = timer.after(BACK_WITHIN, function()
-      away[session.key] = nil
-      M.close_all(session, 'the agent is gone')
+    expiry = timer.after(RECONNECT_MS, function()
+      suspended[session.key] = nil
+      M.close_all(session, 'the agent has disconnected')
     end),
   }
 end
 
---- A session is there. When it has come back, it has all that it had.
+--- Restores the data of a session that has reconnected.
 ---@param session mcp-tools.companion.Session
----@return boolean back
+---@return boolean resumed
 function M.resume(session)
-  local entry = away[session.key]
+  local entry = suspended[session.key]
   if not entry then
     return false
   end
-  away[session.key] = nil
+  suspended[session.key] = nil
   entry.expiry:stop()
   session.data = entry.data
   return true

@@ -1,8 +1,8 @@
---- What companions' agents write by themselves: buffers have it as soon as it is written.
+--- Watches for the files that agents write after a proposal, and updates their buffers.
 
 local buffers = require('mcp-tools.editor.buffer')
 local change = require('mcp-tools.editor.edit.change')
-local changes = require('mcp-tools.editor.edit.changes')
+local history = require('mcp-tools.editor.edit.history')
 local disk = require('mcp-tools.editor.buffer.disk')
 local disk_writes = require('mcp-tools.editor.agents.disk_writes')
 local read = require('mcp-tools.privacy.read')
@@ -15,16 +15,16 @@ local api = vim.api
 
 local M = {}
 
---- An agent writes what was accepted within so many ms; after that nobody looks out for it any more.
-local WRITTEN_WITHIN = 30000
---- Files that are looked out for at a time, and that a session is taken to have written; the oldest give way.
+--- Time in which an agent writes an accepted file, in ms.
+local WRITE_TIMEOUT_MS = 30000
+--- Maximum number of files watched at a time, and remembered per session; the oldest are dropped first.
 local MAX_WRITTEN = 64
---- A file is looked at so many ms after the first sign of a change: more of it may be on its way.
-local SETTLED = 50
---- Bytes of a file that is compared with what was accepted.
+--- Delay after the first event until a file is read, in ms.
+local DEBOUNCE_MS = 50
+--- Maximum size of a file that is compared with the accepted text, in bytes.
 local MAX_BYTES = 32 * 1024 * 1024
 
---- What stands for the name of a tool: agents write with one of their own.
+--- Tool name in the history: agents write with a tool of their own.
 local TOOL = 'proposal'
 
 ---@param one string[]
@@ -34,7 +34,7 @@ local function are_same(one, other)
   return #one == #other and text_diff.same_lines(one, other) == #one
 end
 
---- What was accepted, by places of the new text.
+--- Returns the accepted hunks by lines of the new text.
 ---@param proposal mcp-tools.Proposal
 ---@return mcp-tools.EditHunk[]
 local function hunks_of(proposal)
@@ -49,10 +49,10 @@ local function hunks_of(proposal)
   return hunks
 end
 
---- Keeps in mind what is to be written: once it is, the text before is nowhere else.
+--- Returns a function that adds the write to the history. It keeps the earlier text, which the write overwrites.
 ---@param session mcp-tools.companion.Session
 ---@param accepted mcp-tools.ReviewOutcome of one file
----@return fun(now: string[]) note to be called with the text of the file, after it was written
+---@return fun(now: string[]) note call it with the written text
 local function expect(session, accepted)
   local proposal = accepted.proposals[1]
   local lines = proposal:final() or {}
@@ -60,24 +60,23 @@ local function expect(session, accepted)
   local client = { name = session.client ~= '' and session.client or session.companion, version = session.version }
   return function(now)
     if #hunks == 0 or not are_same(lines, now) then
-      return -- somebody else has written it
+      return -- another process has written it
     end
     local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as mcp-tools.Ctx]]
     local bufnr = buffers.of_path(path)
     local fields = { path = path, bufnr = bufnr, before = before, hunks = hunks, is_new = is_new }
-    local id = changes.note(ctx, fields, function(first, count)
+    local id = history.note(ctx, fields, function(first, count)
       return vim.list_slice(lines, first, first + count - 1)
     end)
     change.announce(path, bufnr, hunks, ctx, id)
   end
 end
 
---- What the agent has written is for the person to see: their buffer has it. If it has changes of its own, it takes
---- over what the person has accepted, and no more.
+--- Updates the buffer of a written file. A buffer with unsaved changes only takes the hunks that the user accepted.
 ---@param path string resolved
 ---@param cb fun()
 ---@param accepted mcp-tools.ReviewOutcome?
-local function take_in(path, cb, accepted)
+local function update_buffer(path, cb, accepted)
   local bufnr = buffers.of_path(path)
   if not bufnr then
     return cb()
@@ -90,17 +89,17 @@ local function take_in(path, cb, accepted)
     read.read(path, MAX_BYTES, function(bytes)
       if bytes == wanted and api.nvim_buf_is_loaded(bufnr) then
         accepted.proposals[1]:sync()
-        disk_writes.take(bufnr, wanted, accepted)
+        disk_writes.merge(bufnr, wanted, accepted)
       end
       cb()
     end)
   end)
 end
 
---- Tells of what is written, as the person has it now.
+--- Calls `note` with the current text of a file.
 ---@param path string resolved
 ---@param note fun(now: string[])
-local function tell(path, note)
+local function with_text(path, note)
   local bufnr = buffers.of_path(path)
   if bufnr then
     return note(api.nvim_buf_get_lines(bufnr, 0, -1, false))
@@ -112,25 +111,25 @@ local function tell(path, note)
   end)
 end
 
----@type { path: string, finish: fun() }[] files that are looked out for, the oldest first
+---@type { path: string, finish: fun() }[] watched files, oldest first
 local awaited = {}
 
 ---@param path string resolved
 local function stop_awaiting(path)
-  for i, each in ipairs(awaited) do
-    if each.path == path then
+  for i, entry in ipairs(awaited) do
+    if entry.path == path then
       table.remove(awaited, i)
-      return each.finish()
+      return entry.finish()
     end
   end
 end
 
---- Adds to a list without doubles, which has a limit.
+--- Moves a path to the end of a bounded list without duplicates.
 ---@param list string[] the oldest first
 ---@param path string
 local function remember(list, path)
-  for i, each in ipairs(list) do
-    if each == path then
+  for i, entry in ipairs(list) do
+    if entry == path then
       table.remove(list, i)
       break
     end
@@ -141,11 +140,11 @@ local function remember(list, path)
   end
 end
 
---- Looks out for the moment at which an agent writes a file.
+--- Watches for an agent's write of a file.
 ---@param session mcp-tools.companion.Session
 ---@param path string resolved
 ---@param accepted mcp-tools.ReviewOutcome?
-function M.await(session, path, accepted)
+function M.watch(session, path, accepted)
   session.data.written = session.data.written or {}
   remember(session.data.written, path)
   stop_awaiting(path)
@@ -156,29 +155,29 @@ function M.await(session, path, accepted)
   local stop = watch.file(path, function()
     if not seen then
       seen = true
-      timer.after(SETTLED, function()
+      timer.after(DEBOUNCE_MS, function()
         stop_awaiting(path)
-        take_in(path, function()
+        update_buffer(path, function()
           if note then
-            tell(path, note)
+            with_text(path, note)
           end
         end, accepted)
       end)
     end
   end)
-  local over = timer.after(WRITTEN_WITHIN, function()
+  local expiry = timer.after(WRITE_TIMEOUT_MS, function()
     stop_awaiting(path)
   end)
   table.insert(awaited, {
     path = path,
     finish = function()
       stop()
-      over:stop()
+      expiry:stop()
     end,
   })
 end
 
---- Buffers of files that a session has written have what it wrote, before something is said of them.
+--- Updates the buffers of the files that a session has written.
 ---@param session mcp-tools.companion.Session
 ---@param cb fun() never before this returns
 function M.refresh(session, cb)
@@ -191,7 +190,7 @@ function M.refresh(session, cb)
     end
   end
   for _, path in ipairs(list) do
-    take_in(path, done)
+    update_buffer(path, done)
   end
   vim.schedule(done)
 end

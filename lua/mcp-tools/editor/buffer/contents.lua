@@ -1,4 +1,4 @@
---- Texts: of a buffer, of a file on the disk as its buffer would have it, or of files as the editor has them.
+--- Text of a buffer, of a file on disk as its buffer would hold it, or of several files as the editor has them.
 
 local ahead = require('mcp-tools.privacy.read_cache')
 local buffers = require('mcp-tools.editor.buffer')
@@ -14,20 +14,20 @@ local api = vim.api
 
 local M = {}
 
---- Lines that are copied in one go.
+--- Number of lines copied between two pauses.
 local PIECE = 2000
---- The text changes while it is copied: begun anew so many times, then it is copied in one go.
+--- Number of attempts while the text keeps changing; then it is copied without a pause.
 local MAX_TRIES = 3
 
 ---@param bufnr integer
 ---@param ending string
 ---@param pause fun()
----@return string? text nil: it has changed, or is gone
+---@return string? text nil: the buffer has changed or is gone
 local function in_pieces(bufnr, ending, pause)
   local tick, count, parts = api.nvim_buf_get_changedtick(bufnr), api.nvim_buf_line_count(bufnr), {}
   for first = 0, count - 1, PIECE do
     local lines = api.nvim_buf_get_lines(bufnr, first, math.min(first + PIECE, count), false)
-    lines[#lines + 1] = '' -- the last line ends, too
+    lines[#lines + 1] = '' -- the last line has an ending, too
     parts[#parts + 1] = table.concat(lines, ending)
     if first + PIECE < count then
       pause()
@@ -39,10 +39,11 @@ local function in_pieces(bufnr, ending, pause)
   return garbage.without(table.concat, parts)
 end
 
---- The text of a buffer, each line with its ending. It is that of now: nothing else runs before the return.
+--- Returns the text of a buffer, each line with its ending. The text is current: nothing runs between the last check
+--- and the return.
 ---@param bufnr integer loaded
 ---@param pause fun() called between pieces of work
----@param ending? string of lines; "\n" when left out
+---@param ending? string line ending; default: "\n"
 ---@return string? text nil: the buffer is gone
 function M.of_buffer(bufnr, pause, ending)
   ending = ending or '\n'
@@ -58,7 +59,7 @@ function M.of_buffer(bufnr, pause, ending)
   return api.nvim_buf_is_loaded(bufnr) and in_pieces(bufnr, ending, function() end) or nil
 end
 
---- A file's bytes as the text of its buffer, with a line break at the end.
+--- Converts a file's bytes to the text of its buffer, with a line break at the end.
 ---@param bytes string
 ---@param bufnr? integer the buffer of the file
 ---@return string text
@@ -68,7 +69,7 @@ local function with_last_break(bytes, bufnr)
   return ends.last and text or text .. '\n', ends
 end
 
---- Reads the text for a call. In a coroutine.
+--- Reads the text of a file for a call. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@param bufnr? integer
@@ -84,15 +85,15 @@ function M.on_disk(ctx, path, bufnr)
   return (with_last_break(bytes, bufnr and api.nvim_buf_is_loaded(bufnr) and bufnr or nil))
 end
 
---- Its lines for a question to the person, if they are known; else they are being read from now on.
+--- Returns the lines of a file for a question to the user if they are cached; otherwise starts to read them.
 ---@param path string resolved
 ---@param bufnr? integer
----@param again? fun() called once more is known
+---@param again? fun() called when the file has been read
 ---@param max_bytes? integer
 ---@return string[]? lines
 ---@return string? fault
----@return string? code 'ENOENT', or that of a file that is being read (privacy/read_cache.lua)
----@return mcp-tools.TextEnds? ends of a file that is not open
+---@return string? code 'ENOENT', or `READING` of privacy/read_cache.lua
+---@return mcp-tools.TextEnds? line endings of a file that is not open
 function M.lines_on_disk(path, bufnr, again, max_bytes)
   local bytes, fault, code = ahead.get(path, again)
   if not bytes or #bytes > (max_bytes or math.huge) then
@@ -102,9 +103,9 @@ function M.lines_on_disk(path, bufnr, again, max_bytes)
   return vim.split(text:sub(1, -2), '\n', { plain = true }), nil, nil, ends
 end
 
---- Larger files were written by programs.
+--- Maximum size of a searched file, in bytes. Larger ones are generated.
 M.MAX_FILE = 4 * 1024 * 1024
---- Files that are read at a time.
+--- Number of files read at a time.
 M.AT_ONCE = 16
 
 ---@class mcp-tools.Text
@@ -134,11 +135,11 @@ local function refreshed(ctx, bufnr, pause)
     }
 end
 
---- Texts of at most `AT_ONCE` files. What is no text has none.
+--- Returns the texts of at most `AT_ONCE` files. Binary and unreadable files have no entry.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param list string[]
----@param of_path? fun(path: string): integer? of `buffers.of_paths`, where many lists follow each other
----@return table<string, mcp-tools.Text|false> texts by path; false: it is too large
+---@param of_path? fun(path: string): integer? result of `buffers.of_paths`, to share it between lists
+---@return table<string, mcp-tools.Text|false> texts by path; false: the file is too large
 function M.of(ctx, list, of_path)
   of_path = of_path or buffers.of_paths()
   local texts, on_disk, pause = {}, {}, time_slice.of(ctx)

@@ -1,7 +1,7 @@
---- Files that others changed on the disk, looked at before their text is read or changed.
+--- Detects files that changed on disk, before their text is read or changed.
 ---
---- Neovim compares the file with what it read, and tells an autocommand instead of asking the person. It tells once; so
---- a conflict is remembered here until the file or the buffer is another.
+--- Neovim compares the file with what it has read and runs an autocommand instead of asking the user. It reports a
+--- change only once, so a conflict is remembered here until the file or the buffer changes.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local text_diff = require('mcp-tools.editor.text.diff')
@@ -15,14 +15,14 @@ local M = {}
 
 ---@alias mcp-tools.DiskState
 ---| 'same' nothing has changed, or there is no file yet
----| 'reloaded' the file had changed; the buffer has its text now
----| 'conflict' the file has changed, and the buffer has changes that are not saved
+---| 'reloaded' the file had changed; the buffer now has its text
+---| 'conflict' the file has changed and the buffer has unsaved changes
 ---| 'gone' the file has been deleted
 
 --- `FileChangeType` of the protocol.
 local CREATED, CHANGED, DELETED = 1, 2, 3
 
----@type table<integer, string> buffer → what the file was when the conflict came up
+---@type table<integer, string> buffer → stamp of the file when the conflict was detected
 local conflicts = {}
 
 ---@param stat table?
@@ -31,10 +31,10 @@ local function stamp(stat)
   return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino)
 end
 
---- Is a file of the project that a language server looks after?
+--- Returns whether a file is in a workspace folder of a language server.
 ---@param client vim.lsp.Client
 ---@param path string
-local function minds(client, path)
+local function is_in_workspace(client, path)
   local function below(root)
     return type(root) == 'string' and root ~= '' and vim.startswith(path, strings.directory(root))
   end
@@ -46,13 +46,13 @@ local function minds(client, path)
   return below(client.config.root_dir)
 end
 
---- Tells language servers of files that have changed on the disk (`workspace/didChangeWatchedFiles`).
+--- Notifies language servers of a file that changed on disk (`workspace/didChangeWatchedFiles`).
 ---@param path string resolved
----@param kind integer 1 made, 2 changed, 3 deleted
+---@param kind integer 1 created, 2 changed, 3 deleted
 function M.tell_servers(path, kind)
   local params = { changes = { { uri = vim.uri_from_fname(path), type = kind } } }
   for _, client in ipairs(vim.lsp.get_clients()) do
-    if minds(client, path) then
+    if is_in_workspace(client, path) then
       local notify = client.notify
       if vim.fn.has('nvim-0.11') == 1 then
         notify(client, 'workspace/didChangeWatchedFiles', params)
@@ -63,10 +63,10 @@ function M.tell_servers(path, kind)
   end
 end
 
---- Has Neovim look at the file. A clean buffer is read again: with the line breaks and the encoding of now, which
---- 'autoread' would take to be those of before.
+--- Makes Neovim check the file. An unmodified buffer is read again with the current line breaks and encoding;
+--- 'autoread' would keep the earlier ones.
 ---@param bufnr integer
----@return string? reason Neovim's own, when it has not reloaded
+---@return string? reason `v:fcs_reason` if Neovim reported a change
 local function checktime(bufnr)
   local reason
   local hook = api.nvim_create_autocmd('FileChangedShell', {
@@ -78,7 +78,7 @@ local function checktime(bufnr)
     end,
   })
   local autoread = vim.bo[bufnr].autoread
-  vim.bo[bufnr].autoread = false -- else the hook is not asked
+  vim.bo[bufnr].autoread = false -- otherwise the autocommand does not run
   pcall(vim.cmd, ('silent checktime %d'):format(bufnr))
   pcall(api.nvim_del_autocmd, hook)
   if api.nvim_buf_is_valid(bufnr) then
@@ -87,7 +87,7 @@ local function checktime(bufnr)
   return reason
 end
 
---- Reads the file again into a clean buffer of which Neovim thinks that it has been told of the change.
+--- Reads the file into an unmodified buffer even if Neovim has already reported the change.
 ---@param bufnr integer
 local function reload(bufnr)
   views.keep(bufnr, function()
@@ -97,8 +97,8 @@ local function reload(bufnr)
   end)
 end
 
---- Lets Neovim take the file as read while the buffer keeps its lines: `:w` does not ask about the change on the disk
---- any more.
+--- Makes Neovim regard the file as read while the buffer keeps its lines, so that `:w` no longer asks about the change
+--- on disk.
 ---@param bufnr integer loaded
 ---@return string[]? lines of the file; nil when the file or the buffer is gone
 function M.acknowledge(bufnr)
@@ -107,7 +107,7 @@ function M.acknowledge(bufnr)
   end
   local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local undoreload = vim.go.undoreload
-  vim.go.undoreload = -1 -- the undo history stays, however long the text is
+  vim.go.undoreload = -1 -- keep the undo history of a text of any length
   reload(bufnr)
   vim.go.undoreload = undoreload
   conflicts[bufnr] = nil
@@ -128,8 +128,8 @@ function M.acknowledge(bufnr)
   return lines_on_disk
 end
 
---- Has Neovim never read a file for this buffer, since there was none? `:checktime` would ask the user about one that
---- others have made since, and nothing but `:file` reports it.
+--- Returns whether Neovim has never read a file for this buffer because none existed. If one was created since,
+--- `:checktime` would ask the user about it; only `:file` shows this state.
 ---@param bufnr integer
 ---@return boolean
 local function is_new(bufnr)
@@ -146,9 +146,9 @@ end
 
 ---@param bufnr integer
 ---@param path string
----@param stat table? of its file
+---@param stat table? status of its file
 ---@return mcp-tools.DiskState
-local function look(bufnr, path, stat)
+local function check_file(bufnr, path, stat)
   local before, now = api.nvim_buf_get_changedtick(bufnr), stamp(stat)
   if now and is_new(bufnr) then
     if not vim.bo[bufnr].modified then
@@ -176,7 +176,7 @@ local function look(bufnr, path, stat)
     M.tell_servers(path, DELETED)
     return 'gone'
   elseif reason == 'conflict' then
-    -- Neovim has looked by now: what `stat` tells of may be older than what it will not tell of again.
+    -- Neovim has read the status after `stat` was taken and will not report this state again.
     conflicts[bufnr] = stamp(uv.fs_stat(path))
     M.tell_servers(path, CHANGED)
     return 'conflict'
@@ -187,9 +187,9 @@ local function look(bufnr, path, stat)
   return 'same'
 end
 
---- The path of the file that a buffer shows.
+--- Returns the path of a buffer's file.
 ---@param bufnr integer
----@return string? path nil: it is not loaded, or shows something else
+---@return string? path nil: the buffer is not loaded or has no file
 local function file_of(bufnr)
   if not api.nvim_buf_is_valid(bufnr) or not api.nvim_buf_is_loaded(bufnr) then
     return nil
@@ -198,15 +198,15 @@ local function file_of(bufnr)
   return kind == 'file' and path or nil
 end
 
---- Compares a buffer with its file at once, for a write that follows in the same turn of the main loop.
+--- Compares a buffer with its file without waiting, for a write that follows in the same event-loop iteration.
 ---@param bufnr integer
 ---@return mcp-tools.DiskState
 function M.check(bufnr)
   local path = file_of(bufnr)
-  return path and look(bufnr, path, uv.fs_stat(path)) or 'same'
+  return path and check_file(bufnr, path, uv.fs_stat(path)) or 'same'
 end
 
---- Looks at the file of a buffer. The callback runs on the main loop, never before this returns.
+--- Compares a buffer with its file. The callback runs on the main loop, never before this returns.
 ---@param bufnr integer
 ---@param cb fun(state: mcp-tools.DiskState)
 function M.refresh(bufnr, cb)
@@ -214,15 +214,15 @@ function M.refresh(bufnr, cb)
   validate('cb', cb, 'callable')
   local function answer(stat, path)
     vim.schedule(function()
-      local same = not path or not api.nvim_buf_is_valid(bufnr) or api.nvim_buf_get_name(bufnr) ~= path
-      cb((same or not api.nvim_buf_is_loaded(bufnr)) and 'same' or look(bufnr, path, stat))
+      local has_file = path and api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_name(bufnr) == path
+      cb(has_file and check_file(bufnr, path, stat) or 'same')
     end)
   end
   local path = file_of(bufnr)
   if not path then
     return answer(nil, nil)
   end
-  -- Beside the main loop: a file system that does not answer holds up nobody but the call.
+  -- Asynchronous: a file system that does not respond blocks only this call.
   uv.fs_stat(path, function(_, stat)
     answer(stat, path)
   end)

@@ -1,20 +1,20 @@
---- Which buffers the quickfix and location lists of the user refer to: Neovim does not find their files again once such
---- a buffer has been deleted.
+--- Finds out which buffers the user's quickfix and location lists refer to: if such a buffer is deleted, Neovim cannot
+--- open its entries any more.
 
 local api = vim.api
 
 local M = {}
 
---- Entries of a list that are looked at; a longer list counts as one that refers to every buffer.
+--- Maximum number of entries checked; a longer list is assumed to refer to every buffer.
 local MAX_ENTRIES = 5000
 
 ---@class mcp-tools.ListedBuffers
----@field tick integer changedtick of the list
+---@field tick integer `changedtick` of the list
 ---@field buffers table<integer, true>? nil: the list is too long
 
---- By the id of a list, which no other stack has.
+--- By list id, which is unique across stacks.
 ---@type table<integer, mcp-tools.ListedBuffers>
-local known = {}
+local cache = {}
 
 ---@param get fun(what: table): table
 ---@param id integer
@@ -30,7 +30,7 @@ local function buffers_of(get, id)
   return found
 end
 
---- Does any list refer to this buffer?
+--- Returns whether any list refers to a buffer.
 ---@param bufnr integer
 ---@return boolean
 function M.has(bufnr)
@@ -40,20 +40,20 @@ function M.has(bufnr)
       return vim.fn.getloclist(window, what)
     end)
   end
-  local before, is_there = known, false
-  known = {}
+  local previous, is_referenced = cache, false
+  cache = {}
   for _, get in ipairs(gets) do
     for nr = 1, get({ nr = '$' }).nr do
       local list = get({ nr = nr, id = 0, changedtick = 0 })
-      local last = known[list.id] or before[list.id]
-      if not last or last.tick ~= list.changedtick then
-        last = { tick = list.changedtick, buffers = buffers_of(get, list.id) }
+      local entry = cache[list.id] or previous[list.id]
+      if not entry or entry.tick ~= list.changedtick then
+        entry = { tick = list.changedtick, buffers = buffers_of(get, list.id) }
       end
-      known[list.id] = last
-      is_there = is_there or not last.buffers or last.buffers[bufnr] == true
+      cache[list.id] = entry
+      is_referenced = is_referenced or not entry.buffers or entry.buffers[bufnr] == true
     end
   end
-  return is_there
+  return is_referenced
 end
 
 return M

@@ -1,6 +1,6 @@
---- Buffers as clients name them: by path or by number.
+--- Finds buffers by path or number, as clients name them.
 ---
---- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
+--- The current buffer is never a terminal: an agent in `:terminal` means the file next to it.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
@@ -12,7 +12,7 @@ local api = vim.api
 
 local M = {}
 
---- The buffers in view where the cursor is, and where it was before, in this tab page and the last one.
+--- Returns the buffers of the current and the previous window, in this tab page and the previous one.
 ---@return integer[]
 local function visited()
   local list = { vim.api.nvim_get_current_buf(), vim.fn.winbufnr(vim.fn.winnr('#')) }
@@ -23,7 +23,7 @@ local function visited()
   return list
 end
 
---- The buffer that the person looks at, or looked at last when the cursor is in a terminal, float or tool window.
+--- Returns the buffer with the cursor or, if that is in a terminal, float or tool window, the last text buffer used.
 ---@return integer? bufnr
 function M.current()
   for _, bufnr in ipairs(visited()) do
@@ -42,30 +42,30 @@ function M.current()
   end
 end
 
---- The loaded buffer of a file.
+--- Returns the loaded buffer of a file.
 ---@param path string absolute and resolved
 ---@return integer? bufnr
 function M.of_path(path)
   return buffer_kind.loaded()(path)
 end
 
---- The same for files one after the other.
+--- The same for many files: returns a function from path to buffer.
 M.of_paths = buffer_kind.loaded
 
---- Bytes of its text.
+--- Returns the size of a buffer's text in bytes.
 ---@param bufnr integer loaded
 ---@return integer
 function M.size(bufnr)
   return api.nvim_buf_get_offset(bufnr, api.nvim_buf_line_count(bufnr))
 end
 
---- Lines of a buffer, as far as they fit; of one that does not fit at all its beginning. No more is copied.
+--- Returns as many lines of a buffer as fit. If the first one is too long, its beginning is returned.
 ---@param bufnr integer loaded
----@param first integer from 1
+---@param first integer 1-based
 ---@param max_lines integer
 ---@param max_bytes integer
 ---@return string[]
----@return boolean cut there is more behind them
+---@return boolean cut whether more lines follow
 function M.some_lines(bufnr, first, max_lines, max_bytes)
   local total, before = api.nvim_buf_line_count(bufnr), first - 1
   local count = math.min(total - before, max_lines)
@@ -91,7 +91,7 @@ function M.some_lines(bufnr, first, max_lines, max_bytes)
   return api.nvim_buf_get_lines(bufnr, before, before + count, false), before + count < total
 end
 
---- Does nobody but tools know of a loaded buffer? Then its file is what counts.
+--- Returns whether only tools use a loaded buffer, so that the user expects changes in its file.
 ---@param bufnr integer
 ---@return boolean
 function M.is_unseen(bufnr)
@@ -99,22 +99,22 @@ function M.is_unseen(bufnr)
   return not options.buflisted and not options.modified and #vim.fn.win_findbuf(bufnr) == 0
 end
 
---- How a buffer is told: by its file, relative to the root where it is below.
+--- Returns the name to show for a buffer: its file, relative to the root if it is inside.
 ---@param bufnr integer valid
----@param root? string default: that of the project
+---@param root? string default: the project root
 ---@return string
 function M.shown(bufnr, root)
   local name = api.nvim_buf_get_name(bufnr)
   return name ~= '' and access.shown(name, root or project.root()) or ('buffer %d'):format(bufnr)
 end
 
---- Files of the project with unsaved changes, which other programs do not see: their names, relative to the root.
+--- Returns the files of the project with unsaved changes, relative to the root. Other processes do not see the changes.
 ---@param root string
----@param below? string resolved; only this file, or those in this folder
----@return string[]? names nil when there are none
+---@param below? string resolved; only this file, or files in this directory
+---@return string[]? names nil: none
 function M.unsaved(root, below)
   local names = {}
-  for _, bufnr in ipairs(api.nvim_list_bufs()) do -- `getbufinfo` makes a list of all signs
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do -- not `getbufinfo`, which collects all signs
     local modified = vim.fn.getbufvar(bufnr, '&modified') == 1
     local name = modified and vim.bo[bufnr].buftype == '' and api.nvim_buf_get_name(bufnr) or ''
     if name ~= '' then
@@ -128,12 +128,12 @@ function M.unsaved(root, below)
   return #names > 0 and names or nil
 end
 
---- What a list of buffers tells of one, but for its path.
+--- Returns the fields of a buffer in a list of buffers, except its path.
 ---@param bufnr integer valid
 ---@param current integer? the current buffer
 ---@return table
 function M.facts(bufnr, current)
-  -- Not by `getbufinfo`, which makes a list of all signs.
+  -- Not `getbufinfo`, which collects all signs.
   local options, loaded = vim.bo[bufnr], api.nvim_buf_is_loaded(bufnr)
   return {
     bufnr = bufnr,
@@ -148,37 +148,37 @@ function M.facts(bufnr, current)
   }
 end
 
---- A number that no buffer has, or none that is loaded.
+--- Error for a number that no buffer has.
 ---@param bufnr integer
 ---@return mcp-tools.Error
 function M.unknown(bufnr)
   return errors.new('not_found', ('there is no buffer %d; buffer_list names them'):format(bufnr))
 end
 
---- A buffer that went while something was waited for.
+--- Error for a buffer that was deleted during the call.
 ---@param bufnr integer
 ---@return mcp-tools.Error
 function M.gone(bufnr)
-  return errors.new('not_found', ('there is no buffer %d any more'):format(bufnr))
+  return errors.new('not_found', ('buffer %d no longer exists'):format(bufnr))
 end
 
---- Where a path leads.
+--- Resolves a path argument.
 ---@param given string
----@param argument? string its name, for the error
+---@param argument? string name of the argument, for the error
 ---@return string? resolved
 ---@return mcp-tools.Error? err
 function M.resolve(given, argument)
   local path, bad = paths.resolve(given)
   if bad then
-    local text = '%s: it cannot be told where it is: %s'
+    local text = '%s: cannot be resolved: %s'
     return nil, errors.new('validation_error', text:format(argument or 'path', bad))
   end
   return path
 end
 
---- What `path` or `bufnr` names.
----@param args { path: string?, bufnr: integer? } `bufnr` 0 is the current one
----@param opts? { current: boolean? } neither of them names the current one, too
+--- Finds what `path` or `bufnr` names.
+---@param args { path: string?, bufnr: integer? } `bufnr` 0 is the current buffer
+---@param opts? { current: boolean? } without `path` and `bufnr`, the current buffer is meant
 ---@return { bufnr: integer?, path: string? }? found a path without `bufnr` is not loaded
 ---@return mcp-tools.Error? err
 function M.find(args, opts)

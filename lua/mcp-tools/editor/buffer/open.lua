@@ -1,7 +1,7 @@
---- A file's buffer, loaded where nobody sees it.
+--- Loads the buffer of a file without showing it, and unloads it again.
 ---
---- A buffer that nobody looks at has no swap file, so that there is nothing to ask about one that another editor left.
---- It gets its own when the person first sees it.
+--- A hidden buffer has no swap file, so Neovim cannot ask about one that another editor left. It gets its swap file
+--- when it is first shown in a window.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
@@ -15,37 +15,37 @@ local api, uv = vim.api, vim.uv
 
 local M = {}
 
---- Bytes. Neovim reads a file in one go, and the person waits meanwhile.
+--- Maximum size of a loaded file, in bytes. Neovim reads a file on the main thread.
 M.MAX_BYTES = 32 * 1024 * 1024
 
---- So long a buffer that was loaded for calls stays loaded after the last one, ms; after an edit, longer: the user may
---- undo it, and language servers report on it.
+--- Time that a buffer loaded for calls stays loaded after the last call, in ms. It is longer after an edit, which the
+--- user may undo and on which language servers report.
 M.GRACE, M.GRACE_EDITED = 60 * 1000, 5 * 60 * 1000
 
--- Neovim's plugins for packed files: a program unpacks them, to any size, while the editor waits.
-local UNPACKING = { 'gzip', 'tar', 'zip' }
+-- Neovim's plugins for compressed files: they unpack to any size while the main thread waits.
+local UNPACKING_GROUPS = { 'gzip', 'tar', 'zip' }
 
---- File systems of the kernel by the numbers that Linux has for them: proc, sysfs, tracefs, debugfs. A file there says
---- that it has no bytes, and may have no end.
-local MADE_WHEN_READ = { [0x9fa0] = true, [0x62656572] = true, [0x74726163] = true, [0x64626720] = true }
+--- Magic numbers of Linux's virtual file systems: proc, sysfs, tracefs, debugfs. Files there report size 0 and may be
+--- endless.
+local VIRTUAL_FILE_SYSTEMS = { [0x9fa0] = true, [0x62656572] = true, [0x74726163] = true, [0x64626720] = true }
 
 ---@param path string
 ---@param stat table
 ---@return boolean
-local function is_made_when_read(path, stat)
+local function is_virtual(path, stat)
   local system = stat.size == 0 and uv.fs_statfs(path)
-  return system ~= nil and system ~= false and MADE_WHEN_READ[tonumber(system.type)] == true
+  return system ~= nil and system ~= false and VIRTUAL_FILE_SYSTEMS[tonumber(system.type)] == true
 end
 
---- Would a program be run to show it?
+--- Returns whether Neovim would run a command to read the file.
 ---@param path string
 ---@return boolean
-local function is_packed(path)
+local function is_compressed(path)
   local names = { path, vim.fs.basename(path), vim.fn.fnamemodify(path, ':.') }
   local case = vim.o.fileignorecase and '\\c' or '\\C'
-  for _, group in ipairs(UNPACKING) do
-    local there, found = pcall(api.nvim_get_autocmds, { group = group, event = { 'BufReadCmd', 'BufReadPost' } })
-    for _, each in ipairs(there and found or {}) do
+  for _, group in ipairs(UNPACKING_GROUPS) do
+    local exists, found = pcall(api.nvim_get_autocmds, { group = group, event = { 'BufReadCmd', 'BufReadPost' } })
+    for _, each in ipairs(exists and found or {}) do
       local regex = vim.regex(case .. vim.fn.glob2regpat(each.pattern))
       for _, name in ipairs(names) do
         if regex:match_str(name) then
@@ -57,9 +57,9 @@ local function is_packed(path)
   return false
 end
 
---- Why a file cannot be loaded.
+--- Returns why a file cannot be loaded.
 ---@param path string
----@param problem string? libuv's "CODE: text"
+---@param problem string? libuv's error, "CODE: text"
 ---@param stat table?
 ---@return mcp-tools.Error?
 local function refusal(path, problem, stat)
@@ -71,20 +71,20 @@ local function refusal(path, problem, stat)
   elseif stat.type ~= 'file' then
     return errors.new('tool_error', ('%s is a %s, not a file'):format(name, stat.type))
   elseif stat.size > M.MAX_BYTES then
-    local text = '%s has %d bytes; up to %d are opened for editing'
+    local text = '%s has %d bytes; the limit is %d'
     return errors.new('too_large', text:format(name, stat.size, M.MAX_BYTES))
-  elseif is_made_when_read(path, stat) then
-    return errors.new('tool_error', ('%s is made by the system when it is read, and may have no end'):format(name))
+  elseif is_virtual(path, stat) then
+    return errors.new('tool_error', ('%s is a virtual file and may be endless'):format(name))
   elseif uv.fs_realpath(path) ~= path then
-    return errors.new('access_denied', ('%s is not the file any more that was decided on'):format(name))
+    return errors.new('access_denied', ('%s was replaced after it was approved'):format(name))
   end
 end
 
 ---@param bufnr integer
 local function load_quietly(bufnr)
   api.nvim_set_option_value('swapfile', false, { buf = bufnr })
-  -- What it throws is an autocommand's; whether the text is there is looked at.
-  -- A modeline may name a language to spell in: nobody is asked now whether its words are to be downloaded.
+  -- Errors come from autocommands; the caller checks whether the buffer is loaded.
+  -- A modeline may set 'spelllang': do not ask the user whether to download its spell file.
   local ignored = vim.o.eventignore
   vim.o.eventignore = ignored == '' and 'SpellFileMissing' or ignored .. ',SpellFileMissing'
   pcall(api.nvim_exec2, ('silent call bufload(%d)'):format(bufnr), {})
@@ -95,7 +95,7 @@ local function load_quietly(bufnr)
     group = group,
     buffer = bufnr,
     once = true,
-    desc = 'mcp-tools: what the user sees has a swap file and stays loaded',
+    desc = 'mcp-tools: a buffer that is shown has a swap file and stays loaded',
     callback = function()
       M.keep(bufnr)
       vim.bo[bufnr].swapfile = vim.go.swapfile
@@ -108,7 +108,7 @@ end
 ---@param stat table?
 ---@return integer? bufnr
 ---@return mcp-tools.Error? err
----@return boolean? new it was not loaded before
+---@return boolean? new whether it was not loaded before
 local function load(path, problem, stat)
   local showing = buffer_kind.showing(path)
   for _, bufnr in ipairs(showing) do
@@ -120,8 +120,8 @@ local function load(path, problem, stat)
   if err then
     return nil, err
   end
-  if is_packed(path) then
-    local text = '%s is a packed file, which a program would have to unpack; the person can open it'
+  if is_compressed(path) then
+    local text = '%s is a compressed file; the user can open it'
     return nil, errors.new('tool_error', text:format(access.shown(path, project.root())))
   end
   local known = showing[1]
@@ -137,14 +137,14 @@ local function load(path, problem, stat)
     err or errors.new('busy', ('%s could not be loaded now; try again'):format(access.shown(path, project.root())))
 end
 
----@type table<integer, integer> buffers that others than who loaded them need, and how many do
+---@type table<integer, integer> buffer → number of its holders
 local held = {}
----@type table<integer, true> of those, the ones that who loaded them does not need any more
-local let_go = {}
+---@type table<integer, true> held buffers to drop once they are released
+local dropped = {}
 
---- Keeps a buffer loaded, whoever has loaded it, as far as `drop` goes.
+--- Postpones `drop` of a buffer until it is released.
 ---@param bufnr integer
----@return fun() release the last one unloads what was to be dropped meanwhile; later it does nothing
+---@return fun() release the last release drops the buffer if that was requested meanwhile; further calls do nothing
 function M.hold(bufnr)
   held[bufnr] = (held[bufnr] or 0) + 1
   local released = false
@@ -154,26 +154,26 @@ function M.hold(bufnr)
     end
     released = true
     held[bufnr] = held[bufnr] > 1 and held[bufnr] - 1 or nil
-    if not held[bufnr] and let_go[bufnr] then
-      let_go[bufnr] = nil
+    if not held[bufnr] and dropped[bufnr] then
+      dropped[bufnr] = nil
       M.drop(bufnr)
     end
   end
 end
 
---- A buffer that was loaded for calls. It is unloaded some time after the last of them has ended, unless the user has
---- seen it or it has unsaved changes.
+--- A buffer that was loaded for calls. It is unloaded some time after the last one ended, unless it has been shown in a
+--- window or has unsaved changes.
 ---@class mcp-tools.BufferLease
 ---@field bufnr integer
 ---@field tick integer changedtick when it was loaded
 ---@field was_listed boolean
----@field calls table<mcp-tools.Call, true> that use it
----@field timer mcp-tools.Timer? while no call does
+---@field calls table<mcp-tools.Call, true> calls that use it
+---@field timer mcp-tools.Timer? running while no call uses it
 
 ---@type table<integer, mcp-tools.BufferLease>
 local leases = {}
 
---- The buffer stays loaded: what was loaded for a call is used for more than that now.
+--- Ends the lease of a buffer, so that it stays loaded.
 ---@param bufnr integer
 function M.keep(bufnr)
   local lease = leases[bufnr]
@@ -183,8 +183,8 @@ function M.keep(bufnr)
   end
 end
 
---- Unloads a buffer that was loaded for calls and that nobody sees, so that no server keeps it; one that is held, when
---- it is not any more. A buffer that another call uses as well is unloaded after that one.
+--- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. A held buffer is
+--- unloaded on its release, one that another call uses after that call.
 ---@param bufnr integer
 function M.drop(bufnr)
   local lease = leases[bufnr]
@@ -193,18 +193,17 @@ function M.drop(bufnr)
   end
   M.keep(bufnr)
   if held[bufnr] then
-    let_go[bufnr] = true
+    dropped[bufnr] = true
     return
   elseif not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
     return
   elseif vim.fn.has('nvim-0.11') == 0 then
-    -- There the answer to a question for colors that is under way would fail where the user sees it.
+    -- There the response to a pending request for semantic tokens would show an error.
     for _, client in ipairs(vim.lsp.get_clients({ bufnr = bufnr })) do
       pcall(vim.lsp.semantic_tokens.stop, bufnr, client.id)
     end
   end
-  -- The user may have listed a file that was never loaded, such as an argument of `nvim`, or have a quickfix list that
-  -- leads to it.
+  -- A listed buffer that was never loaded (an argument of `nvim`) or one in a quickfix list must not be deleted.
   pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted or in_lists.has(bufnr) })
 end
 
@@ -229,7 +228,7 @@ local function wait_idle(lease)
   end)
 end
 
---- A call uses a buffer: if it was loaded for calls, it stays loaded until the end of this one.
+--- Notes that a call uses a buffer: one that was loaded for calls stays loaded until the call ends.
 ---@param bufnr integer
 ---@param ctx mcp-tools.Ctx
 function M.use(bufnr, ctx)
@@ -253,12 +252,11 @@ function M.use(bufnr, ctx)
   end)
 end
 
---- Loads the buffer of a file, or finds the one that is loaded. The callback runs on the main loop, never before this
---- returns.
+--- Loads the buffer of a file or finds the loaded one. The callback runs on the main loop, never before this returns.
 ---@param path string resolved
 ---@param cb fun(bufnr: integer?, err: mcp-tools.Error?, new: boolean?) `new`: it was not loaded before
----@param ctx mcp-tools.Ctx? of the call that it is for, some time after which it is unloaded; a call that is cancelled
----  loads nothing. Without it, the caller unloads the buffer with `drop`.
+---@param ctx mcp-tools.Ctx? the buffer is unloaded some time after this call; a cancelled call loads nothing. Without
+---  `ctx`, the caller unloads the buffer with `drop`.
 function M.load(path, cb, ctx)
   validate('path', path, 'string')
   validate('cb', cb, 'callable')

@@ -1,7 +1,7 @@
---- A buffer written to its file, without a question.
+--- Writes a buffer to its file without asking the user.
 ---
---- Autocommands run as with `:write`. What `:write` would ask about is checked before: a file that others changed or
---- made read-only since it was read is not overwritten.
+--- Autocommands run as with `:write`. What `:write` would ask about is checked first: a file that was changed or made
+--- read-only since it was read is not overwritten.
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -14,7 +14,7 @@ local M = {}
 --- Write permission of the owner, the group and others.
 local WRITABLE = tonumber('222', 8)
 
---- An error of an Ex command in one line, without the place in our code.
+--- Returns the first line of an Ex command's error, without the source position.
 ---@param thrown any
 ---@return string
 function M.plain(thrown)
@@ -22,7 +22,7 @@ function M.plain(thrown)
   return text:match('Vim%([%w_]*%):(.*)$') or text:match('Vim:(.*)$') or (text:gsub('^.-:%d+: ', ''))
 end
 
---- Why a buffer cannot be written.
+--- Returns why a buffer cannot be written.
 ---@param bufnr integer loaded
 ---@return mcp-tools.Error?
 function M.refusal(bufnr)
@@ -31,22 +31,22 @@ function M.refusal(bufnr)
     local text = '%s is a %s buffer and has no file'
     return errors.new('tool_error', text:format(buffers.shown(bufnr), options.buftype))
   elseif api.nvim_buf_get_name(bufnr) == '' then
-    return errors.new('tool_error', ('buffer %d has no file name yet; the person has to name it'):format(bufnr))
+    return errors.new('tool_error', ('buffer %d has no file name; the user must name it'):format(bufnr))
   elseif options.readonly then
     local text = "%s is not written: it is read-only ('readonly')"
     return errors.new('tool_error', text:format(buffers.shown(bufnr)))
   end
 end
 
---- Others wrote the file, and the buffer has changes.
+--- Error for a file that changed on disk while its buffer has unsaved changes.
 ---@param bufnr integer
 ---@return mcp-tools.Error
 function M.conflict(bufnr)
-  local text = '%s was changed on the disk since it was read, and is not overwritten; buffer_diff shows the difference'
+  local text = '%s changed on disk since it was read and is not overwritten; buffer_diff shows the difference'
   return errors.new('stale', text:format(buffers.shown(bufnr)))
 end
 
---- A text that the encoding of its file cannot hold: `:write!` would put question marks in its place.
+--- Returns an error if the file's encoding cannot represent the text: `:write!` would write question marks.
 ---@param bufnr integer loaded
 ---@return mcp-tools.Error?
 local function unwritable(bufnr)
@@ -55,18 +55,18 @@ local function unwritable(bufnr)
     return nil
   end
   local text = table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
-  local there = vim.iconv(text, 'utf-8', encoding)
-  if type(there) ~= 'string' or vim.iconv(there, encoding, 'utf-8') ~= text then
-    local fault = '%s is not written: its encoding (%s) cannot hold all of this text'
+  local encoded = vim.iconv(text, 'utf-8', encoding)
+  if type(encoded) ~= 'string' or vim.iconv(encoded, encoding, 'utf-8') ~= text then
+    local fault = '%s is not written: its encoding (%s) cannot represent this text'
     return errors.new('tool_error', fault:format(buffers.shown(bufnr), encoding))
   end
 end
 
---- Why the file of a buffer must not be replaced as it is on the disk now.
+--- Returns why the file of a buffer must not be overwritten.
 ---@param bufnr integer
 ---@param overwrite boolean?
 ---@return mcp-tools.Error?
-local function kept(bufnr, overwrite)
+local function overwrite_refusal(bufnr, overwrite)
   if disk.check(bufnr) == 'conflict' and not overwrite then
     return M.conflict(bufnr)
   end
@@ -76,20 +76,20 @@ local function kept(bufnr, overwrite)
   end
 end
 
---- Writes a buffer at once. A file that others changed since it was read is `stale`.
+--- Writes a buffer without waiting. A file that changed since it was read is `stale`.
 ---@param bufnr integer loaded
----@param opts? { overwrite: boolean?, keep_end: boolean?, as_is: boolean? } `overwrite`: also what others wrote since;
----  `keep_end`: no line break is added at the end, whatever 'fixendofline' is; `as_is`: no formatter changes the text
+---@param opts? { overwrite: boolean?, keep_end: boolean?, as_is: boolean? } `overwrite`: even if the file has changed;
+---  `keep_end`: add no line break at the end, whatever 'fixendofline' is; `as_is`: run no `BufWritePre` (formatters)
 ---@return mcp-tools.Error? err
 function M.now(bufnr, opts)
   opts = opts or {}
-  local err = M.refusal(bufnr) or kept(bufnr, opts.overwrite) or unwritable(bufnr)
+  local err = M.refusal(bufnr) or overwrite_refusal(bufnr, opts.overwrite) or unwritable(bufnr)
   if err then
     return err
   end
   local options = vim.bo[bufnr]
   local fixes = options.fixendofline
-  -- A file that nobody has opened keeps the end that it had.
+  -- A file that the user has not opened keeps its last line break or the lack of one.
   if opts.keep_end or not options.buflisted and #vim.fn.win_findbuf(bufnr) == 0 then
     options.fixendofline = false
   end
@@ -97,7 +97,7 @@ function M.now(bufnr, opts)
   if opts.as_is then
     vim.go.eventignore = ignored == '' and 'BufWritePre' or ignored .. ',BufWritePre'
   end
-  -- With `!`: what `:write` would ask about has been checked.
+  -- `!`: what `:write` would ask about has been checked.
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
@@ -112,11 +112,11 @@ function M.now(bufnr, opts)
   end
 end
 
---- Writes a buffer. A file that others changed since it was read is `stale`.
+--- Writes a buffer. A file that changed since it was read is `stale`.
 ---@param bufnr integer loaded
 ---@param cb fun(err: mcp-tools.Error?)
----@param opts? { overwrite: boolean?, ctx: mcp-tools.Ctx? } `overwrite`: also what others wrote since; a call that has
----  ended writes nothing
+---@param opts? { overwrite: boolean?, ctx: mcp-tools.Ctx? } `overwrite`: even if the file has changed; a cancelled call
+---  writes nothing
 function M.write(bufnr, cb, opts)
   disk.refresh(bufnr, function()
     if not api.nvim_buf_is_loaded(bufnr) then

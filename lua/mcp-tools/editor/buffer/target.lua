@@ -1,7 +1,7 @@
---- Target of a tool: the buffer or file that a call's arguments name, judged as it is opened.
+--- Target of a tool: the buffer or file that a call's arguments name, checked when it is opened.
 ---
---- Another buffer may have become the current one, or a folder a link, since the call was decided on: so this looks
---- again.
+--- Since the call was approved, another buffer may have become current or a directory may have become a link, so access
+--- is checked again.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
@@ -15,10 +15,10 @@ local M = {}
 
 ---@class mcp-tools.Target
 ---@field bufnr integer? loaded
----@field path string? resolved path of its file, where it has one
----@field shown string how it is told
----@field state mcp-tools.DiskState? of the buffer
----@field new boolean? it was loaded for this call
+---@field path string? resolved path of its file, if it has one
+---@field shown string name for messages
+---@field state mcp-tools.DiskState? nil: not loaded
+---@field new boolean? whether it was loaded for this call
 
 ---@param what string
 ---@param why string
@@ -26,11 +26,11 @@ local function denied(what, why)
   return errors.new('access_denied', ('%s cannot be used here: it is %s'):format(what, why)), why
 end
 
---- Why a buffer is none that this call may use. What is sensitive is none, whatever the person allowed.
+--- Returns why this call may not use a buffer. Sensitive files are refused even if the user approved the call.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer valid
 ---@return mcp-tools.Error? err
----@return mcp-tools.Unreadable? why in short
+---@return mcp-tools.Unreadable? why reason as a word
 function M.refusal(ctx, bufnr)
   local readable, why = access.buffer(bufnr, ctx.root)
   if readable then
@@ -42,9 +42,9 @@ function M.refusal(ctx, bufnr)
   end
 end
 
---- Files, one after the other: why one, open or not, is none that this call may use.
+--- Returns a check for many files: why this call may not use one, open or not.
 ---@param ctx mcp-tools.Ctx
----@return fun(path: string): mcp-tools.Error?, mcp-tools.Unreadable? refusal of a resolved path; and why in short
+---@return fun(path: string): mcp-tools.Error?, mcp-tools.Unreadable? refusal takes a resolved path
 function M.path_refusals(ctx)
   local readable, of_path = access.files(ctx.root), buffers.of_paths()
   return function(path)
@@ -53,17 +53,17 @@ function M.path_refusals(ctx)
       return denied(access.shown(path, ctx.root), why)
     end
     local bufnr = of_path(path)
-    if bufnr then -- it may be opened by another name, which is a sensitive one
+    if bufnr then -- its buffer may have another name, which is sensitive
       return M.refusal(ctx, bufnr)
     end
   end
 end
 
---- Why a file, open or not, is none that this call may use.
+--- Returns why this call may not use a file, open or not.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@return mcp-tools.Error? err
----@return mcp-tools.Unreadable? why in short
+---@return mcp-tools.Unreadable? why reason as a word
 function M.path_refusal(ctx, path)
   return M.path_refusals(ctx)(path)
 end
@@ -95,10 +95,10 @@ local function with_buffer(ctx, bufnr, new, cb)
 end
 
 ---@class mcp-tools.TargetOpts
----@field load boolean? a file that is not open is loaded where nobody sees it; else the target has a path only
----@field current boolean? without `path` and `bufnr` the file that the person looks at is meant
+---@field load boolean? a file that is not open is loaded into a hidden buffer; otherwise the target has only a path
+---@field current boolean? without `path` and `bufnr`, the current buffer is meant
 
---- Finds what the arguments name and looks at the disk. The callback runs on the main loop.
+--- Finds what the arguments name and checks its file on disk. The callback runs on the main loop.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@param opts mcp-tools.TargetOpts
@@ -125,7 +125,7 @@ function M.find(ctx, args, opts, cb)
   end, ctx)
 end
 
---- The same for coroutines of `run` handlers.
+--- The same for coroutines (`run` handlers).
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@param opts mcp-tools.TargetOpts
@@ -137,7 +137,7 @@ function M.await(ctx, args, opts)
   end)
 end
 
---- What is not shown to anybody and was loaded for a call that came to nothing is unloaded again.
+--- Unloads a buffer that was loaded for a call that failed, unless it is shown.
 ---@param target { bufnr: integer?, new: boolean? }?
 function M.drop(target)
   if target and target.new then

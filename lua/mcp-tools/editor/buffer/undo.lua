@@ -1,7 +1,7 @@
---- The undo tree of a buffer: its states, by numbers as `undotree()` counts them, and their texts.
+--- The undo tree of a buffer: its states, by sequence number of `undotree()`, and their texts.
 ---
---- The text of another state is found in a copy, which gets the tree by way of a file: in the buffer itself the user
---- would see the change, and `changedtick` and the marks would move.
+--- Other states are read from a copy that gets the tree through an undo file: in the buffer itself, the user would see
+--- the change, and `changedtick` and marks would move.
 
 local errors = require('mcp-tools.errors')
 local save = require('mcp-tools.editor.buffer.save')
@@ -16,7 +16,7 @@ local M = {}
 ---@return mcp-tools.Error
 function M.missing(bufnr, seq)
   local tree = vim.fn.undotree(bufnr)
-  local text = 'there is no state %d; undo_tree lists those from 0 to %d that are left'
+  local text = 'there is no undo state %d; undo_tree lists the existing ones (0 to %d)'
   return errors.new('not_found', text:format(seq, tree.seq_last))
 end
 
@@ -38,11 +38,11 @@ local function drop(copy)
   end
 end
 
---- A copy of a buffer with its undo tree.
+--- Creates a copy of a buffer with its undo tree.
 ---@param bufnr integer
 ---@param lines string[]
 ---@param pause fun()
----@param ctx mcp-tools.Ctx? the copy does not outlive its call
+---@param ctx mcp-tools.Ctx? its cancellation deletes the copy
 ---@return integer? copy
 ---@return mcp-tools.Error? err
 local function copy_of(bufnr, lines, pause, ctx)
@@ -65,20 +65,20 @@ local function copy_of(bufnr, lines, pause, ctx)
   fault = fault or M.run_in(copy, 'silent noautocmd rundo ' .. name)
   vim.fn.delete(file)
   if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
-    fault = 'the buffer has changed meanwhile; try again'
+    fault = 'the buffer has changed; try again'
   end
   if fault then
     drop(copy)
-    return nil, errors.new('busy', ('the undo tree cannot be looked at: %s'):format(fault))
+    return nil, errors.new('busy', ('cannot read the undo tree: %s'):format(fault))
   end
   return copy
 end
 
---- The texts of states. The person sees nothing of it.
+--- Returns the texts of states without changing the buffer.
 ---@param bufnr integer loaded
 ---@param seqs integer[]
----@param ctx? mcp-tools.Ctx of a `run` tool, which gives way between pieces of work
----@return string[][]? texts in the order of the numbers
+---@param ctx? mcp-tools.Ctx of a coroutine, which pauses between pieces of work
+---@return string[][]? texts in the order of `seqs`
 ---@return mcp-tools.Error? err
 function M.texts(bufnr, seqs, ctx)
   local pause = ctx and time_slice.of(ctx) or function() end
@@ -116,7 +116,7 @@ function M.texts(bufnr, seqs, ctx)
   return texts, err
 end
 
---- The state of the last write; 0 when there was none.
+--- Returns the state of the last write, 0 if there was none.
 ---@param bufnr integer
 ---@return integer seq
 function M.saved(bufnr)

@@ -1,10 +1,10 @@
---- What the person sees of a buffer, kept while something is done to it.
+--- Keeps the views of windows while their buffer changes.
 
 local api = vim.api
 
 local M = {}
 
---- Does something, after which every window shows the lines by number that it showed before.
+--- Calls a function; afterwards every window of the buffer shows the same line numbers as before.
 ---@generic T
 ---@param bufnr integer
 ---@param fn fun(): T
@@ -25,7 +25,7 @@ function M.keep(bufnr, fn)
   return result
 end
 
---- Does something, after which every window shows the text that it showed before, wherever that is now.
+--- Calls a function; afterwards every window of the buffer shows the same text as before, even if it has moved.
 ---@generic T
 ---@param bufnr integer
 ---@param fn fun(): T
@@ -42,15 +42,15 @@ function M.follow(bufnr, fn)
     saved[win] = { view = view, cursor = mark(view.lnum, view.col), top = mark(view.topline, 0) }
   end
   local result = fn()
-  for win, each in pairs(saved) do
+  for win, entry in pairs(saved) do
     if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == bufnr then
-      local cursor = api.nvim_buf_get_extmark_by_id(bufnr, space, each.cursor, {})
-      local top = api.nvim_buf_get_extmark_by_id(bufnr, space, each.top, {})
+      local cursor = api.nvim_buf_get_extmark_by_id(bufnr, space, entry.cursor, {})
+      local top = api.nvim_buf_get_extmark_by_id(bufnr, space, entry.top, {})
       if cursor[1] and top[1] then
-        each.view.lnum, each.view.col, each.view.topline = cursor[1] + 1, cursor[2], top[1] + 1
+        entry.view.lnum, entry.view.col, entry.view.topline = cursor[1] + 1, cursor[2], top[1] + 1
       end
       api.nvim_win_call(win, function()
-        vim.fn.winrestview(each.view)
+        vim.fn.winrestview(entry.view)
       end)
     end
   end

@@ -1,7 +1,7 @@
---- What the person sees, for agents that are told by themselves: the file, the cursor, the selection, the open files.
+--- The editor context that is pushed to agents: current file, cursor, selection, open files.
 ---
---- The window that counts is the last one that is no terminal, and sensitive files are as if they were not open. What
---- happens at a key is one comparison; all else waits for a pause, and is done only while somebody listens.
+--- The current window is the last one that is not a terminal; sensitive files are left out. A key press costs one
+--- comparison; the context is only collected after a pause and while there are listeners.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
@@ -16,37 +16,35 @@ local api, uv = vim.api, vim.uv
 
 local M = {}
 
---- The pause, ms.
-local PAUSE = 100
---- While there is no pause somebody is told after so many ms all the same.
-local AT_MOST = 200
---- Files that are told, the last one first.
+--- Pause without events before listeners are called, and maximum delay, in ms.
+local PAUSE, MAX_DELAY = 100, 200
+--- Maximum number of open files, most recent first.
 local MAX_FILES = 20
 
 ---@class mcp-tools.Context
----@field active mcp-tools.context.Active? nil: no file that may be told
----@field open_files mcp-tools.context.OpenFile[] the one that the person was in last first
----@field diagnostics integer another number when diagnostics are others (`M.diagnostics()` has them)
+---@field active mcp-tools.context.Active? nil: no readable file
+---@field open_files mcp-tools.context.OpenFile[] most recently visited first
+---@field diagnostics integer changes whenever diagnostics change (`M.diagnostics()` returns them)
 
 ---@class mcp-tools.context.Active
----@field path string real
+---@field path string resolved
 ---@field bufnr integer
 ---@field cursor mcp-tools.context.Position
 ---@field selection mcp-tools.context.Selection?
 
 ---@class mcp-tools.context.OpenFile
----@field path string real
+---@field path string resolved
 ---@field bufnr integer
----@field at integer ms since 1970, when the person was in it last
+---@field at integer time of the last visit, ms since the epoch
 
----@type table<integer, integer> buffer → ms since 1970
+---@type table<integer, integer> buffer → ms since the epoch
 local visited = {}
 local diagnostics_changed = 0
 ---@type { fn: fun(context: mcp-tools.Context), wanted: fun(): boolean }[]
 local listeners = {}
 
---- More in one answer is no help.
-local MAX = 1000
+--- Maximum number of diagnostics in one result.
+local MAX_DIAGNOSTICS = 1000
 
 ---@class mcp-tools.context.Diagnostic
 ---@field message string
@@ -79,10 +77,10 @@ local function item_of(diagnostic)
   }
 end
 
---- What there is now.
+--- Returns the current diagnostics.
 ---@param path? string resolved; default: all files
----@return mcp-tools.context.FileDiagnostics[] in the order of their buffers; of one file also when there are none, if
---- it is open: of a file that is not nothing is known
+---@return mcp-tools.context.FileDiagnostics[] by buffer number; an open file given as `path` has an entry even without
+--- diagnostics
 function M.diagnostics(path)
   local only = path and buffers.of_path(path)
   if path and not only then
@@ -91,7 +89,7 @@ function M.diagnostics(path)
   local by_buffer, count = {}, 0
   for _, diagnostic in ipairs(vim.diagnostic.get(only)) do
     local bufnr = diagnostic.bufnr --[[@as integer]]
-    if count < MAX and api.nvim_buf_is_valid(bufnr) and location.path(bufnr) then
+    if count < MAX_DIAGNOSTICS and api.nvim_buf_is_valid(bufnr) and location.path(bufnr) then
       count = count + 1
       by_buffer[bufnr] = by_buffer[bufnr] or {}
       table.insert(by_buffer[bufnr], item_of(diagnostic))
@@ -146,47 +144,47 @@ local function active()
   }
 end
 
---- What the person sees now.
+--- Returns the current context.
 ---@return mcp-tools.Context
 function M.get()
   return { active = active(), open_files = open_files(), diagnostics = diagnostics_changed }
 end
 
 ---@return boolean
-local function anybody()
+local function has_listeners()
   return vim.iter(listeners):any(function(listener)
     return listener.wanted()
   end)
 end
 
-local function tell()
+local function notify_listeners()
   local context = M.get()
   for _, listener in ipairs(listeners) do
     if listener.wanted() then
-      log.guard('who hears what the person sees', listener.fn, context)
+      log.guard('a listener for the editor context', listener.fn, context)
     end
   end
 end
 
 local armed = false
-local first, last = 0, 0 -- ns; events of which nobody has been told
+local first, last = 0, 0 -- ns; times of the first and last event not reported yet
 
 local function wait(ms)
   timer.after(ms, function()
     local now = uv.hrtime()
-    local rest = math.min(PAUSE - (now - last) / 1e6, AT_MOST - (now - first) / 1e6)
+    local rest = math.min(PAUSE - (now - last) / 1e6, MAX_DELAY - (now - first) / 1e6)
     if rest > 0 then
       return wait(rest)
     end
     armed = false
-    tell()
+    notify_listeners()
   end)
 end
 
---- Something may be another.
-local function moved()
+--- Schedules the listeners after an event.
+local function schedule()
   last = uv.hrtime()
-  if not armed and anybody() then
+  if not armed and has_listeners() then
     armed, first = true, last
     wait(PAUSE)
   end
@@ -204,7 +202,7 @@ local function watch()
       pattern = pattern,
       callback = function(args)
         fn(args)
-        moved()
+        schedule()
       end,
     })
   end
@@ -227,9 +225,9 @@ local function watch()
   end)
 end
 
---- Calls `fn` when the context may be another.
+--- Calls `fn` when the context may have changed.
 ---@param fn fun(context: mcp-tools.Context)
----@param wanted? fun(): boolean cheap; nothing is done while all say no
+---@param wanted? fun(): boolean must be cheap; nothing is collected while all return false
 function M.on_change(fn, wanted)
   table.insert(listeners, {
     fn = fn,

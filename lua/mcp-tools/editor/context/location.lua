@@ -1,5 +1,4 @@
---- Places as agents' own channels tell them: files by their real path, lines and characters as the protocol of
---- language servers counts them (from 0, in UTF-16).
+--- Locations for agents: resolved paths, and positions as in the LSP (0-based, in UTF-16).
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local paths = require('mcp-tools.files.paths')
@@ -10,17 +9,17 @@ local api = vim.api
 local M = {}
 
 ---@class mcp-tools.context.Position
----@field line integer from 0
----@field character integer from 0, in UTF-16
+---@field line integer 0-based
+---@field character integer 0-based, in UTF-16
 
 ---@type table<integer, { name: string, path: string?, at: integer }>
-local known = {}
+local cache = {}
 
---- So long is it believed that a name leads to the same file, ns; each look is a question to the disk.
+--- Lifetime of a cached path in ns; each check accesses the disk.
 local FRESH = 5e9
 
---- The file of a buffer by its real path; nil for what shows no file, and for what is sensitive: an agent does not even
---- learn that it is open.
+--- Returns the resolved path of a buffer's file; nil if it has none or is sensitive, so that agents do not even learn
+--- that it is open.
 ---@param bufnr integer valid
 ---@return string?
 function M.path(bufnr)
@@ -28,26 +27,26 @@ function M.path(bufnr)
   if kind ~= 'file' or buffer_kind.is_marked(bufnr) then
     return nil
   end
-  local entry, now = known[bufnr], vim.uv.hrtime()
+  local entry, now = cache[bufnr], vim.uv.hrtime()
   if not entry or entry.name ~= name or now - entry.at > FRESH then
     local path, bad = paths.resolve(name)
-    local told = not bad and not buffer_kind.is_sensitive_name(name, kind) and path or nil
-    entry = { name = name, path = told, at = now }
-    known[bufnr] = entry
+    local visible = not bad and not buffer_kind.is_sensitive_name(name, kind) and path or nil
+    entry = { name = name, path = visible, at = now }
+    cache[bufnr] = entry
   end
   return entry.path
 end
 
---- A buffer has gone.
+--- Removes a deleted buffer from the cache.
 ---@param bufnr integer
 function M.forget(bufnr)
-  known[bufnr] = nil
+  cache[bufnr] = nil
 end
 
---- A place in a buffer.
+--- Returns a position in a buffer.
 ---@param bufnr integer loaded
----@param row integer from 0
----@param byte integer from 0
+---@param row integer 0-based
+---@param byte integer 0-based
 ---@return mcp-tools.context.Position
 function M.position(bufnr, row, byte)
   local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''

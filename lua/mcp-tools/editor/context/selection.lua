@@ -1,35 +1,35 @@
---- What the person has selected, or had selected when they left visual mode and have not moved since.
+--- The user's selection, kept after visual mode until the cursor moves or the text changes.
 ---
---- Who selects lines and then goes to the terminal of the agent means these lines, though visual mode is over.
+--- So the selection is still available after the user has switched to the agent's terminal.
 
 local buffers = require('mcp-tools.editor.buffer')
 local location = require('mcp-tools.editor.context.location')
-local person_selection = require('mcp-tools.editor.user.selection')
+local user_selection = require('mcp-tools.editor.user.selection')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api, fn = vim.api, vim.fn
 
 local M = {}
 
---- Bytes of the text that is told: it is copied at every pause of the person. The range is told whole.
+--- Maximum size of the selected text in bytes, since it is copied at every pause. The range is not limited.
 local MAX_BYTES = 64 * 1024
 
 ---@class mcp-tools.context.Selection
 ---@field start mcp-tools.context.Position
----@field finish mcp-tools.context.Position behind the last character
+---@field finish mcp-tools.context.Position after the last character
 ---@field text string
 
----@class mcp-tools.context.Kept the selection that was left last
+---@class mcp-tools.context.Kept the selection when visual mode ended
 ---@field bufnr integer
 ---@field tick integer
 ---@field cursor integer[]
 ---@field mode string
----@field from integer[] as getpos() has it
+---@field from integer[] in the form of getpos()
 ---@field to integer[]
 
 local kept ---@type mcp-tools.context.Kept?
 
---- The text between two places.
+--- Returns the text between two positions.
 ---@param bufnr integer
 ---@param from integer[]
 ---@param to integer[]
@@ -41,15 +41,15 @@ local function text_of(bufnr, from, to, mode)
   if mode == 'V' or #lines < count then
     return utf8.cut(table.concat(lines, '\n'), MAX_BYTES)
   end
-  return utf8.cut(person_selection.text(bufnr, from, to, mode), MAX_BYTES)
+  return utf8.cut(user_selection.text(bufnr, from, to, mode), MAX_BYTES)
 end
 
---- Row and byte behind the character at a place.
+--- Returns row and byte after the character at a position.
 ---@param bufnr integer
 ---@param at integer[]
 ---@return integer row
 ---@return integer byte
-local function behind(bufnr, at)
+local function after(bufnr, at)
   local line = api.nvim_buf_get_lines(bufnr, at[2] - 1, at[2], false)[1] or ''
   if at[3] > #line then
     return at[2] - 1, #line
@@ -71,15 +71,15 @@ local function selection_of(bufnr, from, to, mode)
   if mode == 'V' then
     start, finish = location.position(bufnr, from[2] - 1, 0), location.position(bufnr, to[2] - 1, math.huge)
   else
-    start, finish = location.position(bufnr, from[2] - 1, from[3] - 1), location.position(bufnr, behind(bufnr, to))
+    start, finish = location.position(bufnr, from[2] - 1, from[3] - 1), location.position(bufnr, after(bufnr, to))
   end
   return { start = start, finish = finish, text = text_of(bufnr, from, to, mode) }
 end
 
---- Visual mode has ended: what was selected counts until the cursor or the text is another.
----@param mode string that has ended
+--- Keeps the selection when visual mode ends.
+---@param mode string the mode that ended
 function M.left(mode)
-  if #mode > 1 then -- such as "vs", Select mode for one command
+  if #mode > 1 then -- for example "vs", Visual mode for one command
     return
   end
   local bufnr = api.nvim_get_current_buf()
@@ -93,12 +93,12 @@ function M.left(mode)
   }
 end
 
---- The selection in a window.
+--- Returns the selection in a window.
 ---@param window integer?
 ---@param bufnr integer loaded
 ---@return mcp-tools.context.Selection?
 function M.get(window, bufnr)
-  local from, to, mode = person_selection.visual()
+  local from, to, mode = user_selection.visual()
   if from and window == api.nvim_get_current_win() then
     return selection_of(bufnr, from, to, mode)
   end

@@ -1,4 +1,4 @@
---- Breakpoints, set and removed by their place, in buffers that nobody has to look at; and a run to a line.
+--- Breakpoints, set and removed by file and line in buffers that need no window; and running to a line.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -20,14 +20,14 @@ local M = {}
 local AROUND, WIDTH = 2, 100
 local MAX_TEXT = 300
 
---- Arguments that name a file: guill's `filename` is the same as `path`.
+--- Arguments that name a file. `filename` (compatible with guill/mcp-tools.nvim) and `path` are the same.
 M.FILE_ARGS = {
   filename = { type = 'string', description = 'Path of the file' },
   path = { type = 'string', description = 'The same as filename' },
   bufnr = { type = 'integer', description = 'Or a buffer; 0 = the current file', minimum = 0 },
 }
 
---- The file that arguments name.
+--- Returns the file that arguments name.
 ---@param args { filename: string?, path: string?, bufnr: integer? }
 ---@return { bufnr: integer?, path: string? }?
 ---@return mcp-tools.Error?
@@ -37,12 +37,12 @@ function M.file(args)
   end
   local found, err = buffers.find({ path = args.filename or args.path, bufnr = args.bufnr })
   if found and found.bufnr and not (found.path or ''):find('^/') then
-    return nil, errors.new('tool_error', ('bufnr: buffer %d shows no file'):format(found.bufnr))
+    return nil, errors.new('tool_error', ('bufnr: buffer %d has no file'):format(found.bufnr))
   end
   return found, err
 end
 
---- Hands the breakpoints of buffers to every session, and waits until they have them.
+--- Sends the breakpoints of buffers to every session, and waits until they are set.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnrs integer[]
 ---@return mcp-tools.Error? err
@@ -65,10 +65,10 @@ local function sync(ctx, bufnrs)
   end
 end
 
---- What adapters have made of one.
+--- Returns how adapters have bound a breakpoint.
 ---@param path string of its buffer
 ---@param line integer
----@return mcp-tools.dap.Bound? nil without a session that knows it
+---@return mcp-tools.dap.Bound? bound nil if no session knows it
 local function bound_of(path, line)
   local found
   for _, entry in ipairs(sessions.all()) do
@@ -87,9 +87,9 @@ end
 ---@field condition string?
 ---@field hit_condition string?
 ---@field log_message string?
----@field verified boolean? whether a program has it; nil without a session
----@field bound_line integer? where it is, if that is another line
----@field message string? why not, by the adapter
+---@field verified boolean? whether it is set in a program; nil without a session
+---@field bound_line integer? the actual line, if it is another one
+---@field message string? the adapter's reason
 
 ---@param bufnr integer
 ---@param point mcp-tools.dap.Breakpoint
@@ -115,7 +115,7 @@ local function listed(bufnr, point, root)
   }
 end
 
---- All breakpoints, the person's too.
+--- Returns all breakpoints, the user's own included.
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.dap.ListedBreakpoint[]
 function M.list(ctx)
@@ -129,7 +129,7 @@ function M.list(ctx)
   return list
 end
 
---- Sets one.
+--- Sets a breakpoint.
 ---@param ctx mcp-tools.Ctx
 ---@param args table a file, `line`, `condition`, `hit_condition`, `log_message`
 ---@return table? answer
@@ -160,7 +160,7 @@ function M.set(ctx, args)
     end
   end
   if not answer then
-    return nil, errors.new('tool_error', ('line: nvim-dap has not taken a breakpoint in line %d'):format(args.line))
+    return nil, errors.new('tool_error', ('line: nvim-dap did not set a breakpoint in line %d'):format(args.line))
   end
   if answer.verified == nil then
     answer.note = 'bound when a program is run'
@@ -179,7 +179,7 @@ local function beyond(bufnr, line)
   end
 end
 
---- The loaded buffer of a file, with a line that it has.
+--- Returns the loaded buffer of a file, after checking that it has a line.
 ---@param ctx mcp-tools.Ctx
 ---@param args table a file and `line`
 ---@return integer? bufnr
@@ -202,11 +202,11 @@ function M.load(ctx, args)
   if err then
     return nil, err
   end
-  open.keep(bufnr) -- breakpoints are signs of the buffer
+  open.keep(bufnr) -- breakpoints are signs in the buffer
   return bufnr
 end
 
---- What is known at once to be in the way of a breakpoint.
+--- Returns errors of a breakpoint that are known without loading its file.
 ---@param args table a file and `line`
 ---@return mcp-tools.Error? err
 function M.refusal(args)
@@ -224,7 +224,7 @@ function M.refusal(args)
   end
 end
 
---- The buffer that has the breakpoint of a line.
+--- Returns the buffer that has a breakpoint in a line.
 ---@param args table a file and `line`
 ---@return integer? bufnr
 ---@return mcp-tools.Error? err
@@ -242,11 +242,11 @@ function M.find(args)
       return found.bufnr
     end
   end
-  local text = 'line: there is no breakpoint in line %d of that file; dap_breakpoints lists them'
+  local text = 'line: there is no breakpoint in line %d of that file; dap_breakpoints lists all'
   return nil, errors.new('not_found', text:format(args.line))
 end
 
---- How many there are.
+--- Returns the number of breakpoints.
 ---@return integer
 function M.count()
   local count = 0
@@ -256,7 +256,7 @@ function M.count()
   return count
 end
 
---- Takes one away.
+--- Removes a breakpoint.
 ---@param ctx mcp-tools.Ctx
 ---@param args table a file and `line`
 ---@return table? answer
@@ -278,7 +278,7 @@ function M.remove(ctx, args)
   return { success = true, message = ('removed; %d breakpoints are left'):format(#M.list(ctx)) }
 end
 
---- Takes all away.
+--- Removes all breakpoints.
 ---@param ctx mcp-tools.Ctx
 ---@return table? answer
 ---@return mcp-tools.Error? err
@@ -296,11 +296,11 @@ function M.clear(ctx)
   return { success = true, message = ('%d breakpoints removed'):format(count) }
 end
 
---- Has a stopped program run to a line. Other breakpoints hold; the one for this is the adapter's alone, and goes with
+--- Runs a stopped program to a line. Other breakpoints stay active; the one for this exists only in the adapter, until
 --- the next stop.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry stopped
----@param args table a file, `line`, and those of the wait
+---@param args table a file, `line`, and the arguments of the wait
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.run_to(ctx, entry, args)
@@ -330,7 +330,7 @@ function M.run_to(ctx, entry, args)
     if unwatch then
       unwatch()
     end
-    vim.schedule(function() -- not in a coroutine: nvim-dap would yield in it
+    vim.schedule(function() -- outside the tool's coroutine, in which nvim-dap would yield
       if not entry.ended and not entry.session.closed and api.nvim_buf_is_valid(bufnr) then
         local own = { [bufnr] = nvim_dap.breakpoints(bufnr)[bufnr] or {} }
         log.guard('breakpoints of a debug session', entry.session.set_breakpoints, entry.session, own, function() end)
@@ -344,7 +344,7 @@ function M.run_to(ctx, entry, args)
     sourceModified = false,
   })
   if not body then
-    restore() -- it may have them, and be late to say so
+    restore() -- the adapter may have set them and answer late
     return nil, fault
   end
   local target = (body.breakpoints or {})[1] or {}

@@ -1,5 +1,4 @@
---- Control of a program under the debugger: it goes on, steps, stops and ends.
---- A wait that runs out is no error, and ends nothing.
+--- Control of a debugged program: continue, step, pause and end. A timeout of a wait is not an error and ends nothing.
 
 local await_until = require('mcp-tools.util.await_until')
 local errors = require('mcp-tools.errors')
@@ -12,12 +11,12 @@ local stop = require('mcp-tools.editor.dap.stop')
 local M = {}
 
 M.DEFAULT_WAIT, M.MAX_WAIT = 30000, 600000
---- Of tools that wait: the longest wait, and what is asked after it.
+--- Timeout of tools that wait: the maximum wait, and time for requests after it.
 M.TOOL_TIMEOUT = M.MAX_WAIT + 30000
---- An adapter that does not end a program within this is left.
+--- Maximum wait for an adapter to end a program, ms.
 local END_MS = 3000
 
---- Arguments of tools that have a program go on.
+--- Arguments of tools that resume a program.
 M.WAIT_ARGS = {
   wait_until_paused = {
     type = 'boolean',
@@ -34,17 +33,17 @@ M.WAIT_ARGS = {
   session_id = sessions.ARG,
 }
 
---- Waits for something to become true of debug sessions.
+--- Waits until a condition of debug sessions is true.
 ---@generic T
 ---@param ctx mcp-tools.Ctx
 ---@param ms integer
 ---@param is_true fun(): T?
----@return T? value nil: the time ran out
+---@return T? value nil: timeout
 function M.await(ctx, ms, is_true)
   return await_until(ctx, ms, sessions.on_change, is_true)
 end
 
---- Waits until a session or one that it started has stopped, or until it has ended, and tells it.
+--- Waits until a session, or one that it has started, has stopped or ended, and describes it.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param ms integer
@@ -53,10 +52,10 @@ function M.wait(ctx, entry, ms)
   local reached = M.await(ctx, ms, function()
     return sessions.state(entry) ~= 'running'
   end)
-  return stop.tell(ctx, entry, not reached and ms or nil)
+  return stop.describe(ctx, entry, not reached and ms or nil)
 end
 
---- What a tool answers that had a program go on.
+--- Returns the answer of a tool that has resumed a program.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param args { wait_until_paused: boolean, wait_timeout_ms: integer }
@@ -68,7 +67,7 @@ function M.answer(ctx, entry, args)
   return M.wait(ctx, entry, args.wait_timeout_ms)
 end
 
---- Has the stopped thread go on.
+--- Resumes the stopped thread.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param command 'continue'|'next'|'stepIn'|'stepOut'
@@ -76,7 +75,7 @@ end
 ---@return mcp-tools.Error? err
 function M.resume(ctx, entry, command)
   if not entry.stop.thread_id then
-    return nil, errors.new('tool_error', 'the adapter does not say which thread has stopped; dap_threads lists them')
+    return nil, errors.new('tool_error', 'the adapter does not report which thread has stopped; dap_threads lists them')
   end
   local arguments = { threadId = entry.stop.thread_id }
   local undo = sessions.resuming(entry, arguments)
@@ -89,11 +88,11 @@ function M.resume(ctx, entry, command)
       done(true)
     end)
   end)
-  -- A program that ends before the adapter has answered went on, too.
+  -- A program that ends before the adapter answers was resumed, too.
   return ok or entry.ended or nil, err
 end
 
---- The work of `dap_continue` and the steps.
+--- Returns the `run` function of `dap_continue` and the steps.
 ---@param command 'continue'|'next'|'stepIn'|'stepOut'
 ---@return fun(ctx: mcp-tools.Ctx, args: table): any
 function M.tool(command)
@@ -118,12 +117,12 @@ local function some_thread(ctx, entry)
   local body, err = request.send(ctx, entry, 'threads')
   local threads = body and body.threads or {}
   if not threads[1] then
-    return nil, err or errors.new('tool_error', 'the program has no thread that could be paused')
+    return nil, err or errors.new('tool_error', 'the program has no thread that can be paused')
   end
   return threads[1].id
 end
 
---- Stops what runs.
+--- Pauses a running program.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param thread_id integer?
@@ -150,36 +149,36 @@ local function await_end(ctx, entry)
   end)
 end
 
---- Asks a session to end. One that is ending may throw.
+--- Disconnects from a session. nvim-dap may raise an error if it is ending.
 ---@param entry mcp-tools.dap.Entry
----@param terminate boolean end the program, too
-local function leave(entry, terminate)
+---@param terminate boolean also end the program
+local function disconnect(entry, terminate)
   if not entry.ended and not entry.session.closed then
     local opts = { terminateDebuggee = terminate }
     log.guard('the end of a debug session', entry.session.disconnect, entry.session, opts, function() end)
   end
 end
 
---- Leaves a session.
+--- Disconnects from a session and waits for its end.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
----@param terminate boolean end the program, too
+---@param terminate boolean also end the program
 ---@return boolean? ended
 ---@return mcp-tools.Error? err
 function M.disconnect(ctx, entry, terminate)
   ctx:await(function(done)
     vim.schedule(function()
-      leave(entry, terminate)
+      disconnect(entry, terminate)
       done()
     end)
   end)
   if not await_end(ctx, entry) then
-    return nil, errors.new('timeout', 'the debug adapter does not let go of the session')
+    return nil, errors.new('timeout', 'the debug adapter did not end the session')
   end
   return true
 end
 
---- Ends a program with all that it started: by request, so that it can clean up, then by leaving it.
+--- Ends a program and everything that it started: on request, so that it can clean up, otherwise by disconnecting.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@return boolean? ended
@@ -195,11 +194,11 @@ function M.terminate(ctx, entry)
   return M.disconnect(ctx, root, true)
 end
 
---- Ends a session that nobody waits for any more.
+--- Ends a session that is no longer needed.
 ---@param entry mcp-tools.dap.Entry
 function M.abandon(entry)
-  vim.schedule(function() -- not in a coroutine: nvim-dap would yield in it
-    leave(entry, true)
+  vim.schedule(function() -- outside the tool's coroutine, in which nvim-dap would yield
+    disconnect(entry, true)
   end)
 end
 

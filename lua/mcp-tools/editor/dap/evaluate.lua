@@ -1,4 +1,4 @@
---- Expressions in a stopped program, evaluated, and variables changed.
+--- Evaluates expressions and changes variables in a stopped program.
 
 local errors = require('mcp-tools.errors')
 local redact = require('mcp-tools.privacy.redact')
@@ -14,7 +14,7 @@ local TIMEOUT_MS = 5000
 local MAX_CHARS = 400
 local NUMBER = '^[-+]?%d[%w_.+-]*$'
 
---- The first thing in an expression that is named like a secret. What comes of it is one, unless it is a number.
+--- Returns the first secret name in an expression. Its result is secret, unless it is a number.
 ---@param expression string
 ---@return string?
 local function secret_in(expression)
@@ -25,7 +25,7 @@ local function secret_in(expression)
   end
 end
 
---- A result as it may be given.
+--- Returns the redacted result.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param expression string
@@ -33,7 +33,7 @@ end
 ---@param text string
 ---@param max integer
 ---@return table
-local function given(ctx, entry, expression, body, text, max)
+local function redacted_result(ctx, entry, expression, body, text, max)
   local pause = time_slice.of(ctx)
   redacted.refresh(ctx)
   local name = not text:find(NUMBER) and secret_in(expression) or 'result'
@@ -70,18 +70,18 @@ function M.run(ctx, entry, args)
     end
     return nil, fault
   end
-  local answer = given(ctx, entry, args.expression, body, tostring(body.result or ''), args.max_chars)
+  local answer = redacted_result(ctx, entry, args.expression, body, tostring(body.result or ''), args.max_chars)
   if entry.output.count > before and args.context == 'repl' then
     local lines = vim.tbl_map(function(line)
       return line.text
-    end, entry.output:after('all', math.max(before, entry.output.told)))
-    entry.output.told = entry.output.count
+    end, entry.output:after('all', math.max(before, entry.output.reported)))
+    entry.output.reported = entry.output.count
     answer.output = redacted.text(table.concat(lines, '\n'), args.max_chars, time_slice.of(ctx))
   end
   return answer
 end
 
---- Changes a variable: one that a scope or another variable holds, or by an expression for it.
+--- Changes a variable in a scope or in another variable, or one that an expression names.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param args { name: string, value: string, variables_reference: integer?, frame_id: integer? }
@@ -116,7 +116,7 @@ function M.set(ctx, entry, args)
     body, fault = request.send(ctx, entry, 'setExpression', arguments, TIMEOUT_MS)
   else
     local text = known and 'this debug adapter cannot change variables'
-      or ("name: there is no local variable '%s', and this debug adapter takes no expressions"):format(args.name)
+      or ("name: there is no local variable '%s', and this adapter does not support expressions"):format(args.name)
     return nil, errors.new('tool_error', text)
   end
   if not body then
@@ -124,7 +124,7 @@ function M.set(ctx, entry, args)
   end
   -- The new value is an expression as well: `x = api_key` must not show the key.
   local expression = args.name .. ' ' .. args.value
-  local answer = given(ctx, entry, expression, body, tostring(body.value or ''), MAX_CHARS)
+  local answer = redacted_result(ctx, entry, expression, body, tostring(body.value or ''), MAX_CHARS)
   answer.name, answer.value, answer.result = args.name, answer.result, nil
   return answer
 end

@@ -1,4 +1,4 @@
---- Launch configurations, and debug sessions started from them or from arguments, up to the first stop.
+--- Launch configurations, and sessions started from them or from arguments, up to the first stop.
 
 local buffers = require('mcp-tools.editor.buffer')
 local canonical_json = require('mcp-tools.util.canonical_json')
@@ -15,21 +15,21 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- A session that has not even begun by then will not.
+--- Maximum wait for a session to begin, ms.
 local SESSION_MS = 15000
 
 local FIELDS = { 'type', 'request', 'name', 'program', 'args', 'cwd', 'env', 'host', 'port', 'console' }
 
 M.LAUNCH_JSON = '.vscode/launch.json'
 
----@class mcp-tools.dap.Known a configuration
+---@class mcp-tools.dap.FoundConfig
 ---@field config table
----@field source string a filetype of `dap.configurations`, a provider, or the file
+---@field source string a filetype of `dap.configurations`, a provider, or launch.json
 
---- Reads launch.json by nvim-dap's own parser.
+--- Reads launch.json with nvim-dap's parser.
 ---@param root string
----@return mcp-tools.dap.Known[]
----@return string? withheld why that file's are not given
+---@return mcp-tools.dap.FoundConfig[]
+---@return string? withheld why the file is not used
 local function of_launch_json(root)
   local path = vim.fs.joinpath(root, M.LAUNCH_JSON)
   if not vim.uv.fs_stat(path) then
@@ -41,26 +41,26 @@ local function of_launch_json(root)
   end
   local list, configs, fault = {}, nvim_dap.launch_json(path)
   if not configs then
-    return {}, 'it is no list of configurations: ' .. fault
+    return {}, 'invalid list of configurations: ' .. fault
   elseif trusted.read(path) ~= text then
-    return {}, 'it has changed while it was read'
+    return {}, 'it has changed during the check'
   end
   for _, config in ipairs(configs) do
     if type(config) == 'table' then
-      -- A copy without the metatable by which nvim-dap would ask the user for inputs.
+      -- A copy without the metatable with which nvim-dap would ask the user for inputs.
       table.insert(list, { config = vim.tbl_extend('force', {}, config), source = M.LAUNCH_JSON })
     end
   end
   return list
 end
 
---- What nvim-dap itself provides: `dap.configurations` and launch.json, which are read here.
+--- Providers of nvim-dap itself, for `dap.configurations` and launch.json, which are read here.
 local BUILT_IN = { ['dap.global'] = true, ['dap.launch.json'] = true }
 
---- Configurations that plugins provide for the current file (nvim-dap 0.8 and later). A provider runs in a coroutine of
---- its own; one that waits for something, such as the user, is left out.
+--- Returns configurations that plugins provide for the current file (nvim-dap 0.8 and later). A provider runs in its
+--- own coroutine; one that waits, such as for the user, is left out.
 ---@param dap table
----@return mcp-tools.dap.Known[]
+---@return mcp-tools.dap.FoundConfig[]
 local function provided(dap)
   local list = {}
   local bufnr = buffers.current() or vim.api.nvim_get_current_buf()
@@ -81,10 +81,10 @@ local function provided(dap)
   return list
 end
 
---- All that are known.
+--- Returns all configurations.
 ---@param root string
----@return mcp-tools.dap.Known[]
----@return string? withheld why those of launch.json are not among them
+---@return mcp-tools.dap.FoundConfig[]
+---@return string? withheld why those of launch.json are missing
 function M.all(root)
   local list, dap = {}, nvim_dap.get()
   for filetype, configs in vim.spairs(dap and dap.configurations or {}) do
@@ -99,17 +99,17 @@ function M.all(root)
   return vim.list_extend(list, found), withheld
 end
 
---- Names of fields for which somebody at the editor would be asked.
+--- Returns the names of fields for which nvim-dap would ask the user.
 ---@param config table
 ---@return string[]
-function M.asks(config)
+function M.interactive_fields(config)
   local names = {}
-  --- These find something out, such as an interpreter, and are called as nvim-dap calls them.
+  --- Functions here find something out, such as an interpreter, and do not ask.
   local quiet = { pythonPath = true, python = true, cwd = true, env = true }
-  local function look(key, value, top)
+  local function visit(key, value, top)
     if type(value) == 'table' then
       for _, item in pairs(value) do
-        look(key, item, false)
+        visit(key, item, false)
       end
     elseif
       (type(value) == 'function' or type(value) == 'thread') and not (top and quiet[key])
@@ -119,14 +119,14 @@ function M.asks(config)
     end
   end
   for key, value in pairs(config) do
-    look(key, value, true)
+    visit(key, value, true)
   end
   local list = vim.tbl_keys(names)
   table.sort(list)
   return list
 end
 
---- The named configuration.
+--- Returns the configuration that arguments name.
 ---@param args table
 ---@param root string
 ---@return table? config
@@ -141,7 +141,7 @@ local function of_name(args, root)
       return vim.deepcopy(known.config)
     end
   end
-  local text = ("configuration: there is none named '%s'; dap_configurations lists them"):format(
+  local text = ("configuration: there is no '%s'; dap_configurations lists all"):format(
     utf8.cut(args.configuration, 200)
   )
   if withheld then
@@ -150,7 +150,7 @@ local function of_name(args, root)
   return nil, errors.new('not_found', text)
 end
 
---- Puts places where a configuration has their names: the file beside an agent's own terminal, the project's root.
+--- Replaces variables for paths: the file next to an agent's terminal, the root directory.
 ---@param value any
 ---@param known table<string, string>
 ---@return any
@@ -181,7 +181,7 @@ local function known_places(root)
   return known
 end
 
---- What nvim-dap is to be given.
+--- Returns the configuration for nvim-dap.
 ---@param args table
 ---@param root string
 ---@return table? config
@@ -194,7 +194,7 @@ function M.configuration(args, root)
       return nil, err
     end
     config = named
-    config.console = nil -- a terminal would open a window, and its output could not be told
+    config.console = nil -- a terminal would open a window, and its output could not be read
   end
   for _, field in ipairs(FIELDS) do
     if args[field] ~= nil then
@@ -207,12 +207,12 @@ function M.configuration(args, root)
   end
   for _, field in ipairs({ 'type', 'request', 'name' }) do
     if type(config[field]) ~= 'string' then
-      return nil, errors.new('validation_error', ('%s: needed, unless a configuration has it'):format(field))
+      return nil, errors.new('validation_error', ('%s: required, unless the configuration has it'):format(field))
     end
   end
-  local asks = M.asks(config)
+  local asks = M.interactive_fields(config)
   if #asks > 0 then
-    local text = 'options: the configuration would ask the person for %s; give it here'
+    local text = 'options: the configuration would ask the user for %s; set it here'
     return nil, errors.new('validation_error', text:format(table.concat(asks, ', ')))
   end
   config = expanded(config, known_places(root))
@@ -229,7 +229,7 @@ end
 
 ---@param path string
 ---@return boolean
-local function is_folder(path)
+local function is_directory(path)
   return (vim.uv.fs_stat(path) or {}).type == 'directory'
 end
 
@@ -253,21 +253,21 @@ local function missing(dap, config)
     and adapter.type == 'executable'
     and vim.fn.executable(adapter.command or '') ~= 1
   then
-    local text = ("type: the program of the adapter '%s' is not there: %s"):format(config.type, adapter.command)
+    local text = ("type: the command of the adapter '%s' was not found: %s"):format(config.type, adapter.command)
     return errors.new('not_found', text)
   elseif config.request ~= 'launch' then
     return nil
   end
-  for field, is_there in pairs({ program = vim.uv.fs_stat, cwd = is_folder }) do
+  for field, is_there in pairs({ program = vim.uv.fs_stat, cwd = is_directory }) do
     local path = config[field]
     if type(path) == 'string' and path:sub(1, 1) == '/' and not is_there(path) then
-      local what = field == 'cwd' and 'folder' or 'file'
-      return errors.new('not_found', ('%s: there is no %s %s'):format(field, what, path))
+      local what = field == 'cwd' and 'directory' or 'file'
+      return errors.new('not_found', ('%s: no such %s: %s'):format(field, what, path))
     end
   end
 end
 
---- What is known at once to be in the way of a configuration.
+--- Returns errors of a configuration that are known without starting it.
 ---@param config table
 ---@return mcp-tools.Error?
 function M.refusal(config)
@@ -275,8 +275,8 @@ function M.refusal(config)
   return dap and missing(dap, config) or err
 end
 
---- Configurations as they were shown for approval, by the arguments of the call.
-local shown = lru(20)
+--- Configurations that were shown for approval, by the arguments of the call.
+local previewed = lru(20)
 
 --- The configuration as text, for the user who approves it.
 ---@param args table
@@ -290,21 +290,21 @@ function M.preview(args, root)
     return nil, err
   end
   local text = vim.inspect(config)
-  shown:set(canonical_json.text(args), text)
+  previewed:set(canonical_json.text(args), text)
   return text
 end
 
---- Why a configuration is not the one that was shown for approval: `${file}` is another file by now, or launch.json has
---- changed.
+--- Returns an error if a configuration differs from the one shown for approval: `${file}` is another file, or
+--- launch.json has changed.
 ---@param args table
 ---@param config table
 ---@return mcp-tools.Error?
 function M.has_changed(args, config)
   local key = canonical_json.text(args)
-  local before = shown:get(key)
-  shown:set(key, nil)
+  local before = previewed:get(key)
+  previewed:set(key, nil)
   if before and before ~= vim.inspect(config) then
-    local text = 'configuration: what it would run has changed since it was shown for approval; call again'
+    local text = 'configuration: it has changed since it was shown for approval; call again'
     return errors.new('stale', text)
   end
 end
@@ -319,7 +319,7 @@ local function begin(ctx, config, expected)
   ctx:on_cancel(function()
     if expected.entry then
       control.abandon(expected.entry)
-    elseif asked then -- its adapter is starting
+    elseif asked then -- the adapter is starting
       expected.unwanted = control.abandon
       timer.after(SESSION_MS, function()
         sessions.forget(expected)
@@ -329,7 +329,7 @@ local function begin(ctx, config, expected)
     sessions.forget(expected)
   end)
   local fault = ctx:await(function(done)
-    vim.schedule(function() -- not in this coroutine: nvim-dap would yield in it
+    vim.schedule(function() -- outside the tool's coroutine, in which nvim-dap would yield
       if not ctx:cancelled() then
         asked = true
         done(nvim_dap.run(config))
@@ -341,7 +341,7 @@ local function begin(ctx, config, expected)
   end)
   sessions.forget(expected)
   if not entry then
-    local text = 'it could not be started: ' .. (fault or 'nvim-dap began no session; its messages say why')
+    local text = 'not started: ' .. (fault or 'nvim-dap began no session; see :messages')
     return nil, errors.new('tool_error', text)
   end
   control.await(ctx, SESSION_MS, function()
@@ -351,15 +351,15 @@ local function begin(ctx, config, expected)
     control.abandon(entry)
     return nil, errors.new('tool_error', ('the debug adapter refused to %s: %s'):format(config.request, entry.fault))
   elseif entry.ended and not entry.started then
-    return nil, errors.new('tool_error', 'the debug adapter ended before the program began; :DapShowLog has its log')
+    return nil, errors.new('tool_error', 'the debug adapter ended before the program began; see :DapShowLog')
   end
   return entry
 end
 
---- Starts a configuration, and tells the first stop.
+--- Starts a configuration and describes the first stop.
 ---@param ctx mcp-tools.Ctx
 ---@param config table
----@param args table those of the wait, and `exception_filters`
+---@param args table arguments of the wait, and `exception_filters`
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.run(ctx, config, args)
@@ -377,21 +377,21 @@ function M.run(ctx, config, args)
   return answer
 end
 
---- The configuration that a session was started with.
+--- Returns the configuration of a session.
 ---@param entry mcp-tools.dap.Entry
 ---@return table
-function M.again(entry)
+function M.config_of(entry)
   return (sessions.get(entry.root) or entry).session.config
 end
 
---- Ends a session, and starts its configuration again.
+--- Ends a session and starts its configuration again.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
----@param args table those of the wait
+---@param args table arguments of the wait
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.restart(ctx, entry, args)
-  local config = vim.deepcopy(M.again(entry))
+  local config = vim.deepcopy(M.config_of(entry))
   if not entry.ended then
     local ok, err = control.terminate(ctx, entry)
     if not ok then

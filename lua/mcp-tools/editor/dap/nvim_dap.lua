@@ -1,10 +1,9 @@
---- nvim-dap, the debug adapter client: the only file that knows its module.
+--- nvim-dap, the debug adapter client: the only file that uses its module.
 ---
---- What counts of the module is little, so that tests can bring a second one: `run`, `session()`, `sessions()` and
---- `listeners`, `adapters`, `configurations`, `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`;
---- `notify` of `dap.utils`; `getconfigs` of `dap.ext.vscode`.
---- Of a session: `request`, `set_breakpoints`, `disconnect`, and its fields. Never called in the coroutine of a tool:
---- nvim-dap would yield in it.
+--- It uses little of it, so that tests can replace it: `run`, `session()`, `sessions()` and `listeners`, `adapters`,
+--- `configurations`, `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`; `notify` of `dap.utils`;
+--- `getconfigs` of `dap.ext.vscode`; of a session: `request`, `set_breakpoints`, `disconnect`, and its fields. None is
+--- called in the coroutine of a tool, in which nvim-dap would yield.
 
 local errors = require('mcp-tools.errors')
 local notify = require('mcp-tools.notify')
@@ -12,17 +11,17 @@ local optional = require('mcp-tools.util.optional')
 
 local M = {}
 
---- Names our listeners, and nobody else's.
+--- Key of our listeners.
 M.KEY = 'mcp-tools'
 
---- nvim-dap, if something has loaded it.
+--- Returns nvim-dap if it is loaded.
 ---@return table? dap
 function M.loaded()
   local dap = package.loaded.dap
   return type(dap) == 'table' and dap or nil
 end
 
---- nvim-dap's own function, while ours is in its place.
+--- nvim-dap's own function, while it is replaced by ours.
 ---@type function?
 local own_notify
 
@@ -32,8 +31,8 @@ local function relay(message, level)
   notify.relay('nvim-dap', level or vim.log.levels.INFO, tostring(message))
 end
 
---- Keeps messages of nvim-dap from waiting for a key: a long one, such as that of a launch that failed, would block the
---- editor, and with it every call, until the user comes back. Until `release_messages`.
+--- Keeps messages of nvim-dap from waiting for a key, until `release_messages`: a long one, such as that of a failed
+--- launch, would block the main thread, and with it every call, until the user returns.
 function M.relay_messages()
   local utils = optional.load('dap.utils')
   if type(utils) == 'table' and utils.notify ~= relay then
@@ -41,7 +40,7 @@ function M.relay_messages()
   end
 end
 
---- Gives nvim-dap its own function back.
+--- Restores nvim-dap's own function.
 function M.release_messages()
   local utils = package.loaded['dap.utils']
   if own_notify and type(utils) == 'table' and utils.notify == relay then
@@ -50,7 +49,7 @@ function M.release_messages()
   own_notify = nil
 end
 
---- nvim-dap, loaded now if it is installed.
+--- Loads nvim-dap if it is installed, and returns it.
 ---@return table? dap
 ---@return mcp-tools.Error? err
 function M.get()
@@ -58,18 +57,18 @@ function M.get()
   if type(dap) == 'table' then
     return dap
   end
-  local text = 'nvim-dap is not installed in this editor: the person has to add the plugin mfussenegger/nvim-dap'
+  local text = 'nvim-dap is not installed in this editor; the user has to add the plugin mfussenegger/nvim-dap'
   return nil, errors.new('not_found', text)
 end
 
---- Configurations of a launch.json file.
+--- Returns the configurations of a launch.json file.
 ---@param path string
 ---@return table[]? configs
 ---@return string? fault
 function M.launch_json(path)
   local vscode = optional.load('dap.ext.vscode')
   if type(vscode) ~= 'table' or not vscode.getconfigs then
-    return nil, 'nvim-dap 0.8 or later is needed to read it'
+    return nil, 'it requires nvim-dap 0.8 or later'
   end
   local ok, configs = pcall(vscode.getconfigs, path)
   if not ok then
@@ -83,7 +82,7 @@ local function breakpoints()
   return assert(optional.load('dap.breakpoints'))
 end
 
---- Every session, those that a session has started included.
+--- Returns all sessions, child sessions included.
 ---@return table<integer, table>
 function M.sessions()
   local dap, list = M.loaded(), {}
@@ -105,14 +104,14 @@ function M.sessions()
   return list
 end
 
---- The session that the person looks at.
+--- Returns the session that the user has focused.
 ---@return table?
 function M.focused()
   local dap = M.loaded()
   return dap and dap.session()
 end
 
---- Starts a program. What it has to say is said to the listeners.
+--- Starts a program. Results arrive at the listeners.
 ---@param config table
 ---@return string? fault
 function M.run(config)
@@ -121,8 +120,8 @@ function M.run(config)
   return not ok and tostring(fault):gsub('^[^:]*:%d+: ', '') or nil
 end
 
---- An answer in words.
----@param err any as nvim-dap hands it on
+--- Returns an error of an adapter as text.
+---@param err any as nvim-dap passes it
 ---@return string?
 function M.fault(err)
   if err == nil then
@@ -156,8 +155,7 @@ local function mark(session, thread, stopped)
   end
 end
 
---- Has a stopped thread go on. nvim-dap's own functions would take a count that the person typed last for theirs, or
---- open a menu.
+--- Resumes a stopped thread. nvim-dap's own functions would use the count that the user typed last, or open a menu.
 ---@param session table
 ---@param command 'continue'|'next'|'stepIn'|'stepOut'
 ---@param arguments table with its threadId
@@ -181,7 +179,7 @@ function M.resume(session, command, arguments, cb)
   end)
 end
 
---- Shows the person where it has stopped, if the file is open: nvim-dap's own sign, without its jump.
+--- Marks the stopped line for the user if the file is open: with nvim-dap's sign, without its jump.
 ---@param session table
 ---@param bufnr integer
 ---@param line integer
@@ -199,7 +197,7 @@ end
 ---@field hitCondition string?
 ---@field logMessage string?
 
---- Breakpoints by buffer.
+--- Returns breakpoints by buffer.
 ---@param bufnr? integer
 ---@return table<integer, mcp-tools.dap.Breakpoint[]>
 function M.breakpoints(bufnr)

@@ -1,36 +1,36 @@
---- Output of a program under the debugger, the last of it.
+--- The latest output of a debugged program.
 
 local M = {}
 
---- Lines that are kept; and no line is longer in memory.
+--- Maximum number of lines that are kept, and length of a line.
 M.MAX_LINES = 1000
 local MAX_LINE = 4000
---- A piece goes on with the last line of its category, if that is among so many.
+--- Output continues the last line of its category if that is among this number of lines.
 local NEAR = 4
 
 ---@class mcp-tools.dap.Line
 ---@field seq integer from 1
 ---@field category string
 ---@field text string
----@field is_open boolean its end has not come yet
+---@field is_open boolean it has no line break yet
 
 ---@class mcp-tools.dap.Output
 ---@field private lines table<integer, mcp-tools.dap.Line> by their seq
----@field count integer lines that have come
----@field told integer the last one that an answer had
+---@field count integer number of all lines so far
+---@field reported integer last line that an answer contained
 local Output = {}
 Output.__index = Output
 
 ---@return mcp-tools.dap.Output
 function M.new()
-  return setmetatable({ lines = {}, count = 0, told = 0 }, Output)
+  return setmetatable({ lines = {}, count = 0, reported = 0 }, Output)
 end
 
---- The line that a category goes on with; what an answer had is over.
+--- Returns the line that output of a category continues, unless an answer contained it.
 ---@param category string
 ---@return mcp-tools.dap.Line?
 function Output:open(category)
-  for seq = self.count, math.max(self.told, self.count - NEAR, 0) + 1, -1 do
+  for seq = self.count, math.max(self.reported, self.count - NEAR, 0) + 1, -1 do
     local line = self.lines[seq]
     if line and line.category == category then
       return line.is_open and line or nil
@@ -57,7 +57,7 @@ function Output:add(category, text)
   end
 end
 
---- Lines of a category behind a line.
+--- Returns lines of a category after a line.
 ---@param category string 'all' or one
 ---@param since integer
 ---@return mcp-tools.dap.Line[]

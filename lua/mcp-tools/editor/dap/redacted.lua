@@ -1,4 +1,4 @@
---- Values and output of a program under the debugger as they may be given: without secrets, and cut.
+--- Values and output of a debugged program without secrets, shortened.
 
 local log = require('mcp-tools.log')
 local position = require('mcp-tools.editor.position')
@@ -11,9 +11,9 @@ local M = {}
 
 M.SECRET = secrets.MARK
 
---- What is looked at behind the cut, so that a token that begins before it is known.
+--- Number of characters after the cut that are searched as well, so that a token across it is recognized.
 local BEYOND = 300
---- What a secret is when there is none.
+--- Values that show a secret is unset, so they need no redaction.
 local NOTHING =
   { [''] = true, None = true, ['nil'] = true, null = true, undefined = true, ["''"] = true, ['""'] = true }
 
@@ -24,7 +24,7 @@ local function cut(text, max)
   return position.cut(utf8.repair(text), max)
 end
 
---- Lists and maps that are named like a secret, whole: what is in them has no such name.
+--- Removes lists and maps with secret names: what is inside has no such name.
 ---@param text string
 ---@return string
 local function without_nested(text)
@@ -38,7 +38,7 @@ local function without_nested(text)
     if redact.is_secret_name(name) then
       local char = text:sub(open, open)
       local _, last = text:find(({ ['['] = '^%b[]', ['{'] = '^%b{}', ['('] = '^%b()' })[char], open)
-      last = last or #text -- its end was cut off
+      last = last or #text -- its end is missing
       table.insert(out, text:sub(done, open - 1) .. M.SECRET)
       done, at = last + 1, last + 1
     end
@@ -46,7 +46,7 @@ local function without_nested(text)
   return table.concat(out) .. text:sub(done)
 end
 
---- Several lines without what is secret in them.
+--- Returns text without secrets.
 ---@param text string
 ---@param max integer characters
 ---@param pause? fun()
@@ -68,7 +68,7 @@ function M.is_withheld(name, value)
   return redact.is_secret_name(name) and not NOTHING[value]
 end
 
---- The value of what has a name. Call `refresh` before the first of an answer.
+--- Returns the redacted value of a variable. Call `refresh` before the first one of an answer.
 ---@param name string
 ---@param value any
 ---@param max integer characters
@@ -84,7 +84,7 @@ function M.value(name, value, max, pause)
   return M.text(text, max, pause), false
 end
 
---- Learns what is sensitive now.
+--- Reads the lines of sensitive buffers again.
 ---@param ctx mcp-tools.Ctx in a coroutine
 function M.refresh(ctx)
   redact.refresh(time_slice.of(ctx))

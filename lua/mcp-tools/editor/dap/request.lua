@@ -1,4 +1,4 @@
---- Requests to a debug adapter, awaited: bounded in time, and over when their session is.
+--- Requests to a debug adapter, awaited until the answer, a timeout, or the end of the session.
 
 local await_until = require('mcp-tools.util.await_until')
 local errors = require('mcp-tools.errors')
@@ -8,10 +8,10 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 local M = {}
 
---- An adapter that takes longer is not asked further.
+--- Default timeout, ms.
 M.TIMEOUT_MS = 5000
 
---- Awaits what is started outside of the tool's coroutine, in which nvim-dap would yield.
+--- Waits for an operation that runs outside the tool's coroutine, in which nvim-dap would yield.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param what string
@@ -20,11 +20,11 @@ M.TIMEOUT_MS = 5000
 ---@return any value
 ---@return mcp-tools.Error? err
 function M.await(ctx, entry, what, ms, start)
-  local answer, look
+  local answer, check
   local function finish(value, err)
     answer = answer or { value = value, err = err }
-    if look then
-      look()
+    if check then
+      check()
     end
   end
   vim.schedule(function()
@@ -34,11 +34,11 @@ function M.await(ctx, entry, what, ms, start)
     local ok, thrown = log.guard(what, start, finish)
     if not ok then
       local why = tostring(thrown):match('[^\n]*')
-      finish(nil, errors.new('tool_error', ('%s could not be asked: %s'):format(what, why)))
+      finish(nil, errors.new('tool_error', ('%s failed: %s'):format(what, why)))
     end
   end)
   await_until(ctx, ms, function(fn)
-    look = fn
+    check = fn
     return sessions.on_change(fn)
   end, function()
     return answer or entry.ended
@@ -48,10 +48,10 @@ function M.await(ctx, entry, what, ms, start)
   elseif entry.ended then
     return nil, errors.new('not_found', ('%s: the debug session has ended'):format(what))
   end
-  return nil, errors.new('timeout', ('%s: the debug adapter has not answered within %d ms'):format(what, ms))
+  return nil, errors.new('timeout', ('%s: the debug adapter did not answer within %d ms'):format(what, ms))
 end
 
---- One request.
+--- Sends a request and waits for its answer.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param command string

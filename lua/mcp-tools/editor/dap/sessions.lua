@@ -1,7 +1,7 @@
---- Debug sessions: where they stop, what they print, which breakpoints are bound, how they end, and which one is meant.
+--- Debug sessions: their stops, output, bound breakpoints and ends, and which one a call means.
 ---
---- A stop in a session that a tool has going keeps nvim-dap from moving the user's cursor: the event gets DAP's own
---- `preserveFocusHint`. One after the user's own step moves it as ever.
+--- When a session that a tool has resumed stops, nvim-dap must not move the user's cursor: the event gets DAP's
+--- `preserveFocusHint`. After a step by the user, the cursor moves as usual.
 
 local Output = require('mcp-tools.editor.dap.output')
 local errors = require('mcp-tools.errors')
@@ -11,11 +11,11 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- Ended sessions whose output is kept.
+--- Maximum number of ended sessions whose output is kept.
 local MAX_ENDED = 5
---- nvim-dap may still report something so long after a session has ended, ms.
+--- Time after the end of a session in which nvim-dap may still report something, ms.
 local LAST_MESSAGES_MS = 2000
---- Fields by which a session is known to be the one that a tool has asked for.
+--- Fields that identify the session that a tool has requested.
 local SAME = { 'type', 'request', 'name', 'program', 'cwd' }
 
 ---@class mcp-tools.dap.Stop
@@ -23,39 +23,39 @@ local SAME = { 'type', 'request', 'name', 'program', 'cwd' }
 ---@field reason string
 ---@field description string?
 ---@field text string?
----@field frames table[]? once they have been asked for
+---@field frames table[]? after they were requested
 ---@field total_frames integer?
 
----@class mcp-tools.dap.Bound what an adapter has made of a breakpoint
+---@class mcp-tools.dap.Bound how an adapter has bound a breakpoint
 ---@field verified boolean
 ---@field message string?
----@field line integer where it is
+---@field line integer the actual line
 ---@field id integer?
 
 ---@class mcp-tools.dap.Entry
 ---@field id integer
 ---@field session table
----@field root integer id of the session that all came of; its own when nobody else's
+---@field root integer id of the first session of its family; its own if it has no parent
 ---@field name string
 ---@field type string
----@field output mcp-tools.dap.Output of the root, for all of them
+---@field output mcp-tools.dap.Output shared by the family
 ---@field stop mcp-tools.dap.Stop? nil while it runs
----@field resumed_by 'tool'|'person'
+---@field resumed_by 'tool'|'user'
 ---@field ended boolean
 ---@field exit_code integer?
----@field fault string? why it could not be started
----@field bound table<string, table<integer, mcp-tools.dap.Bound>> path → line that was asked for
----@field seen { place: string, values: table<string, string> }? locals that were told last
+---@field fault string? why it did not start
+---@field bound table<string, table<integer, mcp-tools.dap.Bound>> path → requested line
+---@field seen { place: string, values: table<string, string> }? locals of the last answer
 ---@field references table<integer, boolean> of variables at this stop; false: withheld
----@field filters string[]? of exceptions, that a tool has set
+---@field filters string[]? exception filters that a tool has set
 ---@field filters_sent boolean?
----@field started boolean? its program runs
----@field ours boolean? a tool has started it
+---@field started boolean? its program has begun
+---@field ours boolean? started by a tool
 
 ---@type table<fun(), true>
 local watchers = {}
 
---- Calls all watchers, a little later.
+--- Calls all watchers after the current event.
 local function notify()
   vim.schedule(function()
     for _, fn in ipairs(vim.tbl_keys(watchers)) do
@@ -66,7 +66,7 @@ local function notify()
   end)
 end
 
---- Calls `fn` after whatever happens in a session.
+--- Calls `fn` after every event of a session.
 ---@param fn fun()
 ---@return fun() stop
 function M.on_change(fn)
@@ -76,23 +76,23 @@ function M.on_change(fn)
   end
 end
 
---- What adapters send for their makers.
+--- Categories of output that is not for users.
 local NOT_OUTPUT = { telemetry = true }
 
----@type table<table, true> arguments of requests that are the tools'
+---@type table<table, true> arguments of requests by tools
 local ours = setmetatable({}, { __mode = 'k' })
 
---- Its program runs.
+--- Marks a session as running.
 ---@param entry mcp-tools.dap.Entry
 local function set_running(entry)
   entry.stop, entry.references, entry.started = nil, {}, true
 end
 
---- By the name of the event.
+--- Handlers by event.
 ---@type table<string, fun(entry: mcp-tools.dap.Entry, body: table)>
 local EVENTS = {
   stopped = function(entry, body)
-    -- nvim-dap lets further threads that stop on their own go on at once.
+    -- nvim-dap resumes further threads that stop automatically at once.
     if entry.stop and entry.stop.thread_id and entry.stop.thread_id ~= body.threadId then
       return
     end
@@ -139,14 +139,14 @@ local EVENTS = {
   end,
 }
 
---- Someone has a program go on.
+--- Handles the response to a request that resumes a program.
 local function resumed(entry, err, _, arguments)
   if not err and type(arguments) == 'table' and not ours[arguments] then
-    entry.resumed_by = 'person'
+    entry.resumed_by = 'user'
   end
 end
 
-local function refused(entry, err)
+local function on_started(entry, err)
   if err then
     entry.fault = nvim_dap.fault(err)
   else
@@ -155,7 +155,7 @@ local function refused(entry, err)
   notify()
 end
 
---- By the name of the request.
+--- Handlers by request.
 ---@type table<string, fun(entry: mcp-tools.dap.Entry, err: any, body: any, arguments: any)>
 local RESPONSES = {
   ['continue'] = resumed,
@@ -166,11 +166,11 @@ local RESPONSES = {
   reverseContinue = resumed,
   initialize = function(entry, err)
     if err then
-      refused(entry, err)
+      on_started(entry, err)
     end
   end,
-  launch = refused,
-  attach = refused,
+  launch = on_started,
+  attach = on_started,
   setBreakpoints = function(entry, err, body, arguments)
     local path = ((arguments or {}).source or {}).path
     if err or not path or not body then
@@ -189,7 +189,7 @@ local RESPONSES = {
     entry.bound[path] = lines
     notify()
   end,
-  -- nvim-dap sets those of its defaults before the program runs; now those that the call asked for.
+  -- nvim-dap sets its default filters before the program runs; then those of the call are set.
   setExceptionBreakpoints = function(entry, err)
     if not err and entry.filters and not entry.filters_sent then
       entry.filters_sent = true
@@ -203,17 +203,17 @@ local entries, order = {}, {}
 ---@type table?
 local attached
 
----@class mcp-tools.dap.Expected a session that a tool is about to start
+---@class mcp-tools.dap.Expected a session that a tool will start
 ---@field config table
 ---@field known table<integer, table>
 ---@field filters string[]?
 ---@field entry mcp-tools.dap.Entry?
----@field unwanted fun(entry: mcp-tools.dap.Entry)? nobody waits for it any more
+---@field unwanted fun(entry: mcp-tools.dap.Entry)? called if the session is no longer needed
 
 ---@type mcp-tools.dap.Expected[]
 local expected = {}
 
---- Gives nvim-dap's messages back to the user when no session of a tool is left.
+--- Restores nvim-dap's messages when no session of a tool is left.
 local function release_messages()
   timer.after(LAST_MESSAGES_MS, function()
     local is_needed = #expected > 0
@@ -254,7 +254,7 @@ local function root_of(session)
   return session
 end
 
---- Whether a session runs a configuration. nvim-dap puts values in place of its own variables.
+--- Whether a session runs a configuration. nvim-dap has replaced its own variables in it.
 ---@param session table
 ---@param config table
 ---@return boolean
@@ -280,7 +280,7 @@ local function claim(entry)
   end
 end
 
---- The entry of a session.
+--- Returns the entry of a session.
 ---@param session table
 ---@return mcp-tools.dap.Entry
 local function track(session)
@@ -297,7 +297,7 @@ local function track(session)
     name = tostring(session.config.name),
     type = tostring(session.config.type),
     output = above and above.output or Output.new(),
-    resumed_by = above and above.resumed_by or 'person',
+    resumed_by = above and above.resumed_by or 'user',
     ended = session.closed == true,
     bound = {},
     references = {},
@@ -321,9 +321,9 @@ local function track(session)
   return entry
 end
 
---- A tool has a stopped thread go on: from now on it runs, whatever comes first.
+--- Marks a thread as running before a tool resumes it, so that no earlier stop is reported.
 ---@param entry mcp-tools.dap.Entry
----@param arguments table of its request
+---@param arguments table of the request
 ---@return fun() undo
 function M.resuming(entry, arguments)
   local stop, references = entry.stop, entry.references
@@ -338,13 +338,13 @@ function M.resuming(entry, arguments)
   end
 end
 
---- A tool is about to stop what runs.
+--- Records that a tool pauses a program.
 ---@param entry mcp-tools.dap.Entry
 function M.pausing(entry)
   entry.resumed_by = 'tool'
 end
 
---- Listens to nvim-dap from now on. What is there already is taken as it is.
+--- Listens to nvim-dap from now on. Existing sessions are added.
 ---@return table? dap
 ---@return mcp-tools.Error? err
 function M.attach()
@@ -381,9 +381,9 @@ function M.attach()
   return dap
 end
 
---- The next new session that runs this configuration is a tool's.
+--- Expects a session: the next new one that runs this configuration belongs to a tool.
 ---@param config table
----@param filters string[]? of exceptions
+---@param filters string[]? exception filters
 ---@return mcp-tools.dap.Expected
 function M.expect(config, filters)
   local each = { config = config, known = nvim_dap.sessions(), filters = filters }
@@ -399,7 +399,7 @@ function M.forget(each)
   release_messages()
 end
 
---- All that are known, the oldest first.
+--- Returns all entries, the oldest first.
 ---@return mcp-tools.dap.Entry[]
 function M.all()
   return vim.tbl_map(function(id)
@@ -413,7 +413,7 @@ function M.get(id)
   return entries[id]
 end
 
---- A session with those that it started.
+--- Returns a session and its child sessions.
 ---@param root integer
 ---@return mcp-tools.dap.Entry[]
 function M.family(root)
@@ -422,10 +422,10 @@ function M.family(root)
   end, M.all())
 end
 
---- How it is with a session, the one that started it, and all that came of that.
+--- Returns the state of a session and its family.
 ---@param entry mcp-tools.dap.Entry
 ---@return 'stopped'|'running'|'ended' state
----@return mcp-tools.dap.Entry entry the one that has stopped, else the first
+---@return mcp-tools.dap.Entry entry the stopped one, otherwise the root
 function M.state(entry)
   for _, each in ipairs(M.family(entry.root)) do
     if each.stop and not each.ended then
@@ -436,10 +436,10 @@ function M.state(entry)
   return root.ended and 'ended' or 'running', root
 end
 
---- The argument that every tool of a session has.
+--- Argument of every tool for a session.
 M.ARG = { type = 'integer', description = 'Of dap_sessions; default: the focused session', minimum = 1 }
 
---- The last session that another one has started: the first often only starts others, and has no program.
+--- Returns the latest child session: the first session often has no program and only starts others.
 ---@param entry mcp-tools.dap.Entry
 ---@return mcp-tools.dap.Entry
 local function youngest(entry)
@@ -454,7 +454,7 @@ end
 
 ---@param id integer?
 ---@return mcp-tools.dap.Entry?
-local function meant(id)
+local function selected(id)
   if id then
     return M.get(id)
   end
@@ -472,7 +472,7 @@ local function meant(id)
   return all[#all]
 end
 
---- A session, be it over.
+--- Returns a session, even if it has ended.
 ---@param args { session_id: integer? }
 ---@return mcp-tools.dap.Entry?
 ---@return mcp-tools.Error?
@@ -484,17 +484,17 @@ function M.any(args)
   if not dap then
     return nil, err
   end
-  local entry = meant(args.session_id)
+  local entry = selected(args.session_id)
   if not entry then
     local text = args.session_id
-        and ('session_id: there is no debug session %d; dap_sessions lists them'):format(args.session_id)
+        and ('session_id: there is no debug session %d; dap_sessions lists all'):format(args.session_id)
       or 'no active debug session; dap_run starts one, dap_configurations lists what can be run'
     return nil, errors.new('not_found', text)
   end
   return entry
 end
 
---- A session that lives.
+--- Returns a session that has not ended.
 ---@param args { session_id: integer? }
 ---@return mcp-tools.dap.Entry?
 ---@return mcp-tools.Error?
@@ -508,7 +508,7 @@ function M.active(args)
   return entry, err
 end
 
---- A session that has stopped; of those that one has started, the stopped one.
+--- Returns a stopped session of a family.
 ---@param args { session_id: integer? }
 ---@return mcp-tools.dap.Entry?
 ---@return mcp-tools.Error?
@@ -521,23 +521,23 @@ function M.stopped(args)
   if entry.stop then
     return entry
   elseif state ~= 'stopped' then
-    local text = 'no stopped thread: the program runs. dap_wait_until_paused waits for a stop, dap_pause makes one'
+    local text = 'no stopped thread: the program runs. dap_wait_until_paused waits for a stop, dap_pause pauses it'
     return nil, errors.new('tool_error', text)
   end
   return which
 end
 
---- What is said of a call before it runs; an error value where no session could take it, so that nobody is asked.
+--- Returns a `preview` function that shows a text for approval, or the error if there is no suitable session.
 ---@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
----@param say string|fun(args: table, entry: mcp-tools.dap.Entry): string
+---@param text string|fun(args: table, entry: mcp-tools.dap.Entry): string
 ---@return fun(args: table): string?, mcp-tools.Error?
-function M.preview(find, say)
+function M.preview(find, text)
   return function(args)
     local entry, err = find(args)
     if not entry then
       return nil, err
     end
-    return type(say) == 'function' and say(args, entry) or say --[[@as string]]
+    return type(text) == 'function' and text(args, entry) or text --[[@as string]]
   end
 end
 

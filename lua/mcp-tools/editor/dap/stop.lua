@@ -1,5 +1,5 @@
---- A stop, told in one answer of about half a kilobyte: why, where, the lines around it, who called, what has changed,
---- what was printed.
+--- Describes a stop in one answer of about half a kilobyte: reason, place, code around it, callers, changed variables,
+--- output.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -16,14 +16,14 @@ local variables = require('mcp-tools.editor.dap.variables')
 
 local M = {}
 
---- Lines before and after the one where it stands; characters of each.
+--- Number of lines before and after the stopped one; characters of each.
 local AROUND, WIDTH = 2, 80
 local CALLERS = 3
---- Output in one answer, characters: of a stop, and of the end.
+--- Maximum length of output in one answer, in characters: at a stop, and at the end.
 local OUTPUT, LAST_OUTPUT = 240, 1500
 local MAX_REASON = 300
 
---- The stack of the stopped thread.
+--- Returns the stack of the stopped thread.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param thread_id integer
@@ -41,7 +41,7 @@ function M.stack(ctx, entry, thread_id, levels, ms)
   return frames, body.totalFrames or #frames
 end
 
---- The frame where a session has stopped.
+--- Returns the frame in which a session has stopped.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@return table? frame
@@ -49,7 +49,7 @@ end
 function M.frame(ctx, entry)
   local stop = entry.stop
   if not stop then
-    return nil, errors.new('stale', 'the program has gone on meanwhile')
+    return nil, errors.new('stale', 'the program has been resumed')
   elseif not stop.frames then
     local frames, total = M.stack(ctx, entry, stop.thread_id, 20)
     if not frames then
@@ -60,7 +60,7 @@ function M.frame(ctx, entry)
   return stop.frames[1]
 end
 
---- A frame as it is given.
+--- Returns a frame for answers.
 ---@param frame table
 ---@param root string
 ---@return table
@@ -75,7 +75,7 @@ function M.frame_shown(frame, root)
   }
 end
 
---- The frame that is meant: by its id, else where the program stands.
+--- Returns the id of a frame: the given one, or that of the frame in which the program has stopped.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param frame_id integer?
@@ -98,7 +98,7 @@ local function place_of(frame, root)
   return ('%s:%d'):format(path, frame.line or 0)
 end
 
---- A frame in a line: `function (path:line)`.
+--- Returns a frame as one line: `function (path:line)`.
 ---@param frame table
 ---@param root string
 ---@return string
@@ -106,14 +106,14 @@ function M.named(frame, root)
   return ('%s (%s)'):format(frame.name or '?', place_of(frame, root))
 end
 
---- Of a source file, and of the lines of it that are looked at, in bytes.
+--- Maximum size of a source file, and of the lines that are read, in bytes.
 local MAX_FILE = 32 * 1024 * 1024
 local MAX_BYTES = 64 * 1024
 
---- Lines with their numbers.
+--- Returns lines with their numbers.
 ---@param lines string[] from `first` on
 ---@param first integer
----@param mark integer the line that it is about
+---@param mark integer line that is marked
 ---@param width integer characters of a line
 ---@return string
 local function numbered(lines, first, mark, width)
@@ -125,14 +125,14 @@ local function numbered(lines, first, mark, width)
   return (utf8.repair(redact.quoted(table.concat(out, '\n'))))
 end
 
---- The lines around one, as the person has them. In a coroutine.
+--- Returns the lines around one, as the editor has them. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path string
 ---@param line integer
 ---@param around integer lines before and after it
 ---@param width? integer
 ---@return string? code
----@return string? withheld why it is not given
+---@return string? withheld why there is no code
 function M.code(ctx, path, line, around, width)
   local place, why = access.path(path, ctx.root)
   if not place or line < 1 then -- 0: before the first one
@@ -159,14 +159,14 @@ function M.code(ctx, path, line, around, width)
   return numbered(lines, first, line, width or 120)
 end
 
---- Output that no answer had yet, the end of it.
+--- Returns the end of the output that no answer contained.
 ---@param entry mcp-tools.dap.Entry
 ---@param max integer
 ---@return string? text
 ---@return integer? left_out lines
 local function news(entry, max)
-  local lines = entry.output:after('all', entry.output.told)
-  entry.output.told = entry.output.count
+  local lines = entry.output:after('all', entry.output.reported)
+  entry.output.reported = entry.output.count
   if #lines == 0 then
     return nil
   end
@@ -183,7 +183,7 @@ local function news(entry, max)
   return redacted.text(table.concat(texts, '\n'), max), first > 1 and first - 1 or nil
 end
 
---- Breakpoints that no adapter of a family could bind.
+--- Returns breakpoints that no session of a family could bind.
 ---@param entry mcp-tools.dap.Entry
 ---@param root string
 ---@return string[]?
@@ -225,7 +225,7 @@ local function exception(ctx, entry)
   }
 end
 
---- Shows the person where it stands, if the file is open.
+--- Marks the stopped line for the user, if the file is open.
 ---@param entry mcp-tools.dap.Entry
 ---@param frame table
 local function show(entry, frame)
@@ -239,7 +239,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param answer table
-local function tell_place(ctx, entry, answer)
+local function add_place(ctx, entry, answer)
   local stop = entry.stop --[[@as mcp-tools.dap.Stop]]
   answer.thread_id = stop.thread_id
   if stop.reason == 'exception' then
@@ -247,7 +247,7 @@ local function tell_place(ctx, entry, answer)
   end
   local frame, err = M.frame(ctx, entry)
   if not frame or not entry.stop then
-    answer.at = err and err.message or 'nowhere that the adapter tells'
+    answer.at = err and err.message or 'the adapter reports no place'
     return
   end
   show(entry, frame)
@@ -268,12 +268,12 @@ local function tell_place(ctx, entry, answer)
   end
 end
 
---- What a wait came to.
+--- Describes the state of a session after a wait.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
----@param waited integer? ms, when it ran out
+---@param waited integer? ms, after a timeout
 ---@return table
-function M.tell(ctx, entry, waited)
+function M.describe(ctx, entry, waited)
   redacted.refresh(ctx)
   local state, which = sessions.state(entry)
   local answer = { status = state }
@@ -282,7 +282,7 @@ function M.tell(ctx, entry, waited)
   end
   if state == 'stopped' then
     answer.reason = which.stop.reason
-    tell_place(ctx, which, answer)
+    add_place(ctx, which, answer)
   elseif state == 'ended' then
     answer.exit_code = which.exit_code
     answer.unbound = M.unbound(which, ctx.root)

@@ -1,5 +1,5 @@
---- Variables of a stopped program: scopes, names, values, and what has changed since they were told last. What is named
---- like a secret is withheld, with all that is in it.
+--- Variables of a stopped program: scopes, names, values, and changes since the last answer. Variables with secret
+--- names are withheld with all their contents.
 
 local errors = require('mcp-tools.errors')
 local request = require('mcp-tools.editor.dap.request')
@@ -9,13 +9,13 @@ local redacted = require('mcp-tools.editor.dap.redacted')
 
 local M = {}
 
---- Bytes of the variables of one answer.
+--- Maximum size of the variables in one answer, bytes.
 local MAX_BYTES = 16 * 1024
---- Variables of one answer, when nobody says how many.
+--- Default number of variables in one answer.
 M.MAX_COUNT = 200
---- In one answer about a stop.
+--- Maximum number of locals in an answer about a stop, characters of one, and bytes of all.
 local MAX_LOCALS, MAX_LOCAL, MAX_LOCAL_BYTES = 12, 60, 260
---- Locals that are looked at for changes, and bytes of each that are compared.
+--- Maximum number of locals that are compared, and bytes of each.
 local MAX_COMPARED, MAX_COMPARED_BYTES = 300, 2000
 
 ---@param entry mcp-tools.dap.Entry
@@ -33,12 +33,12 @@ function M.scopes(ctx, entry, frame_id, ms)
   return scopes, err
 end
 
---- Records whether a client may read the variables of a reference. Adapters number references one after the other, so
---- that a client can guess those that it never received: only recorded ones are read (`M.refusal`).
+--- Records whether clients may read the variables of a reference. Adapters number references consecutively, so a client
+--- could guess others: only recorded ones are read (`M.refusal`).
 ---@param entry mcp-tools.dap.Entry
 ---@param reference integer?
 ---@param withheld boolean it belongs to a secret
----@return integer? reference nil when it is withheld or there is nothing below it
+---@return integer? reference nil if it is withheld or has no contents
 function M.note_reference(entry, reference, withheld)
   if (reference or 0) <= 0 then
     return nil
@@ -47,7 +47,7 @@ function M.note_reference(entry, reference, withheld)
   return entry.references[reference] and reference or nil
 end
 
---- Why the variables of a reference that a client gives are not read.
+--- Returns why the variables of a reference are not read.
 ---@param entry mcp-tools.dap.Entry
 ---@param reference integer
 ---@return mcp-tools.Error?
@@ -56,13 +56,13 @@ function M.refusal(entry, reference)
   if readable then
     return nil
   elseif readable == false then
-    return errors.new('access_denied', 'variables_reference: its variable is named like a secret; it is withheld')
+    return errors.new('access_denied', 'variables_reference: withheld, its variable has a secret name')
   end
   local text = 'variables_reference: unknown at this stop; take one from dap_scopes or dap_variables'
   return errors.new('not_found', text)
 end
 
---- The scopes that hold what is local to a function.
+--- Returns the scopes with local variables.
 ---@param scopes table[]
 ---@return table[]
 local function local_scopes(scopes)
@@ -74,13 +74,13 @@ local function local_scopes(scopes)
   return #found > 0 and found or { scopes[1] }
 end
 
---- Adapters group what nobody asked for ("special variables") in entries without type and value.
+--- Whether an entry is a group ("special variables"), which has no type and value.
 ---@param variable table
 local function is_group(variable)
   return variable.value == '' and (variable.type or '') == ''
 end
 
---- Variables of a reference, as the adapter has them; groups come last.
+--- Returns the variables of a reference from the adapter, groups last.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param arguments table
@@ -94,7 +94,7 @@ function M.of(ctx, entry, arguments, ms)
   end
   local list, groups, pause = {}, {}, time_slice.of(ctx)
   for _, variable in ipairs(body.variables or {}) do
-    if (variable.variablesReference or 0) > 0 then -- before any filter: what is not shown has a reference, too
+    if (variable.variablesReference or 0) > 0 then -- before any filter: variables that are not shown have one, too
       M.note_reference(
         entry,
         variable.variablesReference,
@@ -107,7 +107,7 @@ function M.of(ctx, entry, arguments, ms)
   return vim.list_extend(list, groups)
 end
 
---- What is local in a frame, groups included.
+--- Returns the local variables of a frame, groups included.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param frame_id integer
@@ -132,16 +132,16 @@ function M.locals(ctx, entry, frame_id, ms)
   return list, nil, first
 end
 
----@class mcp-tools.dap.Shown a variable as it is given
+---@class mcp-tools.dap.Shown a variable in an answer
 ---@field name string
 ---@field value string?
 ---@field type string?
----@field variables_reference integer? there is more below it
+---@field variables_reference integer? for its contents
 
---- A variable as it may be given.
+--- Returns a variable for an answer, redacted.
 ---@param entry mcp-tools.dap.Entry
 ---@param variable table
----@param max integer characters of its value; 0 = none of it
+---@param max integer maximum number of characters of its value; 0: no value
 ---@return mcp-tools.dap.Shown
 function M.shown(entry, variable, max)
   local name = redacted.text(tostring(variable.name), 200)
@@ -155,12 +155,12 @@ function M.shown(entry, variable, max)
 end
 
 ---@class mcp-tools.dap.Changes
----@field locals string[]? all, in a place that was not told before
+---@field locals string[]? all, if no answer had the same function before
 ---@field changed string[]? since the last stop in the same function
 ---@field gone string[]?
----@field more integer? that are not listed
+---@field more integer? number of those not listed
 
---- Locals of a frame, or those that have changed since the last time in the same function, as `name = value`.
+--- Returns the locals of a frame, or the changed ones since the last stop in the same function, as `name = value`.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param frame table
@@ -227,13 +227,13 @@ end
 ---@field max_chars integer
 ---@field timeout_ms integer
 
---- Returns the variables that arguments mean, as the adapter has them.
+--- Returns the variables that arguments mean, from the adapter.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param args mcp-tools.dap.VariablesArgs
 ---@return table[]?
 ---@return mcp-tools.Error?
-local function found(ctx, entry, args)
+local function requested(ctx, entry, args)
   if not args.variables_reference then
     return M.locals(ctx, entry, args.frame_id, args.timeout_ms)
   end
@@ -243,7 +243,7 @@ local function found(ctx, entry, args)
   }, args.timeout_ms)
 end
 
---- Variables of a reference, or those that are local.
+--- Returns one page of the variables of a reference or of the locals.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param args mcp-tools.dap.VariablesArgs
@@ -254,7 +254,7 @@ function M.page(ctx, entry, args)
   if refused then
     return nil, refused
   end
-  local all, err = found(ctx, entry, args)
+  local all, err = requested(ctx, entry, args)
   if not all then
     return nil, err
   end

@@ -1,4 +1,4 @@
---- Diagnostics in the answer of an edit: those of the new text, and new errors in other open files.
+--- Adds diagnostics to the answer of an edit: those of the new text, and new errors in other open files.
 
 local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
@@ -10,16 +10,16 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- An edit has been made and its answer waits, ms.
+--- Maximum wait for the file, ms: the edit is done and its answer waits.
 local WAIT_MS = 5000
---- After that other open files are waited for, ms.
+--- Maximum wait for other open files afterwards, ms.
 local REST_MS = 2000
---- Rows of this file, and of others.
+--- Maximum number of rows for this file, and for others.
 local MAX_ROWS = 20
---- Other open files that are looked at.
+--- Maximum number of other open files.
 local MAX_OTHERS = 50
 
---- The argument of tools that edit.
+--- Argument of tools that edit.
 M.ARG = { type = 'boolean', description = 'Add fresh diagnostics, and new errors in other open files' }
 
 ---@param why string?
@@ -28,7 +28,7 @@ local function unknown(why)
   return { checked = 'unknown', why = (why and why .. '; ' or '') .. 'ask diagnostics_wait' }
 end
 
---- Why no server can say something soon.
+--- Returns why no server can report soon.
 ---@param bufnr integer
 ---@return string?
 local function absent(bufnr)
@@ -57,7 +57,7 @@ local function of_file(ctx, bufnr, path)
     return unknown(err and err.message)
   elseif answer.checked ~= 'yes' and answer.checked ~= 'assumed' then
     return unknown(answer.why)
-  elseif answer.checked == 'assumed' then -- the rows are of an older text, and 0 would read as "no errors"
+  elseif answer.checked == 'assumed' then -- the rows are of an older text, and a total of 0 would mean "no errors"
     return { checked = 'assumed', why = answer.why }
   end
   return {
@@ -68,9 +68,9 @@ local function of_file(ctx, bufnr, path)
   }
 end
 
---- Errors of files, by their paths.
+--- Returns errors of other files by path.
 ---@param ctx mcp-tools.Ctx
----@param but integer a buffer that is left out
+---@param but integer a buffer to skip
 ---@return table<string, mcp-tools.diagnostics.Finding[]>
 local function errors_elsewhere(ctx, but)
   local by_path = {}
@@ -82,7 +82,7 @@ local function errors_elsewhere(ctx, but)
   return by_path
 end
 
---- Other open files of the servers of a buffer.
+--- Returns other open files of the servers of a buffer.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@return integer[]
@@ -105,7 +105,7 @@ local function others(ctx, bufnr)
   return vim.list_slice(open, 1, MAX_OTHERS)
 end
 
---- Adds errors that other open files have since the edit.
+--- Adds errors that other open files have had since the edit.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@param open integer[] other open files
@@ -116,7 +116,7 @@ local function add_elsewhere(ctx, bufnr, open, before, answer)
     answer.of = 'this file'
     return
   end
-  fresh.rest(ctx, clients.of(bufnr), open, REST_MS)
+  fresh.wait_for_others(ctx, clients.of(bufnr), open, REST_MS)
   local rows, pause = {}, time_slice.of(ctx)
   for path, now in vim.spairs(errors_elsewhere(ctx, bufnr)) do
     local new = findings.difference(before[path] or {}, now, pause)
@@ -129,10 +129,10 @@ local function add_elsewhere(ctx, bufnr, open, before, answer)
   answer.more_elsewhere = #rows > MAX_ROWS and #rows - MAX_ROWS or nil
 end
 
---- Adds diagnostics to the answer of an edit, if that was asked for.
+--- Adds diagnostics to the answer of an edit, if requested.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { diagnostics: boolean? }
----@param answer table? nothing where the edit has failed
+---@param answer table? nil if the edit has failed
 ---@param place integer|string the buffer, or the resolved path of a file that may not be open
 ---@return table? answer
 function M.add(ctx, args, answer, place)

@@ -1,7 +1,6 @@
---- Diagnostics as answers, as far as they may be read, and what is new among them, whatever lines they have moved to.
+--- Diagnostics for answers: rows, counts, views, and the difference between two lists.
 ---
---- Of files that may not be read only the number is given. Whether diagnostics are of the present text is told by
---- fresh.lua.
+--- Files that clients must not read are only counted. Whether diagnostics are of the current text: see fresh.lua.
 
 local access = require('mcp-tools.privacy.access')
 local garbage = require('mcp-tools.util.garbage')
@@ -20,27 +19,27 @@ local M = {}
 
 local SEVERITIES = { 'error', 'warning', 'info', 'hint' }
 local NUMBERS = { error = 1, warn = 2, warning = 2, info = 3, hint = 4 }
---- What `severity` arguments may be; those in capitals are compatible with guill/mcp-tools.nvim.
+--- Values of `severity` arguments; those in capitals are compatible with guill/mcp-tools.nvim.
 M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
---- Of one message in rows, in characters.
+--- Maximum length of a message in rows, in characters.
 local MAX_MESSAGE = 500
---- The same in a view, and bytes of it that are looked at for secrets, which is more than the characters can have.
+--- The same in a view, and bytes of it that are searched for secrets: at least as much as the characters can take.
 local MAX_VIEWED, MAX_LOOKED_AT = 2000, 9000
---- Diagnostics of one view.
+--- Maximum number of diagnostics in one view.
 local MAX_VIEW = 1000
---- Findings between two looks at the clock.
+--- Number of findings between two checks of the clock.
 local STEP = 100
 
 ---@class mcp-tools.diagnostics.Finding
----@field key string the same wherever it moves
+---@field key string does not depend on the line
 ---@field bufnr integer
 ---@field severity integer
 ---@field row string `10:29 error code: message [source]`
----@field item table guill's
+---@field item table entry of the list that is compatible with guill/mcp-tools.nvim
 
 ---@class mcp-tools.diagnostics.FindingFilter
----@field severity string? only this
----@field min_severity string? no milder
+---@field severity string? only this one
+---@field min_severity string? this one and more severe ones
 ---@field source string?
 
 ---@param diagnostic vim.Diagnostic
@@ -93,13 +92,13 @@ end
 ---@param filter mcp-tools.diagnostics.FindingFilter
 ---@param pause fun()
 ---@return mcp-tools.diagnostics.Finding[] by line
-local function made(all, filter, pause)
+local function findings_of(all, filter, pause)
   local list, seen = {}, {}
   for i, diagnostic in ipairs(sort(all, is_before, pause)) do
     if wanted(diagnostic, filter) then
       local each = finding(diagnostic)
       local id = each.key .. each.row
-      if not seen[id] then -- a server that tells by both ways tells twice
+      if not seen[id] then -- a server that publishes and answers requests reports everything twice
         seen[id] = true
         table.insert(list, each)
       end
@@ -111,22 +110,22 @@ local function made(all, filter, pause)
   return list
 end
 
---- What is found in a buffer right now, by line.
+--- Returns the findings of a buffer, by line.
 ---@param bufnr integer
 ---@param filter mcp-tools.diagnostics.FindingFilter
 ---@param pause fun() called between pieces of work, when there are many
----@return mcp-tools.diagnostics.Finding[] as they were at one moment
----@return boolean steady false: the text has changed meanwhile
+---@return mcp-tools.diagnostics.Finding[] all at one moment
+---@return boolean steady false: the text has changed since
 function M.of(bufnr, filter, pause)
   if not api.nvim_buf_is_valid(bufnr) then
     return {}, false
   end
   local tick = api.nvim_buf_get_changedtick(bufnr)
-  local list = made(garbage.without(vim.diagnostic.get, bufnr), filter, pause)
+  local list = findings_of(garbage.without(vim.diagnostic.get, bufnr), filter, pause)
   return list, api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick
 end
 
---- Those of a list that are no milder.
+--- Returns the findings of a minimum severity.
 ---@param list mcp-tools.diagnostics.Finding[]
 ---@param min_severity string?
 ---@return mcp-tools.diagnostics.Finding[]
@@ -158,7 +157,7 @@ function M.counts(list)
   return next(counts) and counts or vim.empty_dict()
 end
 
---- What is in one list and not in the other.
+--- Compares two lists, whatever lines the findings have moved to.
 ---@param before mcp-tools.diagnostics.Finding[]
 ---@param now mcp-tools.diagnostics.Finding[]
 ---@param pause fun()
@@ -167,9 +166,9 @@ end
 ---@return mcp-tools.diagnostics.Finding[] remaining
 function M.difference(before, now, pause)
   local counts, new, fixed, remaining = {}, {}, {}, {}
-  local function each_of(list, look)
+  local function each_of(list, fn)
     for i, each in ipairs(list) do
-      look(each)
+      fn(each)
       if i % STEP == 0 then
         pause()
       end
@@ -196,7 +195,7 @@ function M.difference(before, now, pause)
 end
 
 ---@param list mcp-tools.diagnostics.Finding[]
----@return integer severity of the worst
+---@return integer severity of the most severe one
 local function worst(list)
   local found = math.huge
   for _, each in ipairs(list) do
@@ -205,7 +204,7 @@ local function worst(list)
   return found
 end
 
---- Goes through the buffers that have diagnostics and may be read.
+--- Calls `fn` for the buffers that have diagnostics and that clients may read.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer? nil: all
 ---@param opts vim.diagnostic.GetOpts
@@ -235,7 +234,7 @@ local function each_file(ctx, bufnr, opts, pause, fn)
   return #withheld > 0 and withheld or nil
 end
 
---- Buffers that have diagnostics and may be read, with their findings, the worst file first.
+--- Returns the findings of all buffers that clients may read, the most severe file first.
 ---@param ctx mcp-tools.Ctx
 ---@param filter mcp-tools.diagnostics.FindingFilter
 ---@param pause fun()
@@ -244,7 +243,7 @@ end
 function M.everywhere(ctx, filter, pause)
   local files = {}
   local withheld = each_file(ctx, nil, {}, pause, function(path, all, bufnr)
-    local list = made(all, filter, pause)
+    local list = findings_of(all, filter, pause)
     if #list > 0 then
       table.insert(files, { bufnr = bufnr, path = path or '', list = list, worst = worst(list) })
     end
@@ -291,8 +290,8 @@ local function item_of(diagnostic, path)
 end
 
 ---@class mcp-tools.DiagnosticsView
----@field diagnostics mcp-tools.DiagnosticItem[] worst first in each file
----@field total integer that may be seen; more than there are in the list when it was cut
+---@field diagnostics mcp-tools.DiagnosticItem[] the most severe first in each file
+---@field total integer of readable files; more than listed if the list was cut
 ---@field counts table<string, integer> by severity
 ---@field withheld { path: string, count: integer, why: string }[]?
 
@@ -306,10 +305,10 @@ local function is_worse(a, b)
   return is_before(a, b)
 end
 
---- Diagnostics of one buffer, or of all, for prompts and resources.
+--- Returns the diagnostics of one buffer or of all, for prompts and resources.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr? integer
----@param severity? 'error'|'warning'|'info'|'hint' no milder ones
+---@param severity? 'error'|'warning'|'info'|'hint' minimum severity
 ---@return mcp-tools.DiagnosticsView
 function M.view(ctx, bufnr, severity)
   local pause = time_slice.of(ctx)
@@ -333,7 +332,7 @@ function M.view(ctx, bufnr, severity)
   return view
 end
 
---- Number of diagnostics by severity in the files that may be read. Nothing is copied.
+--- Returns the number of diagnostics by severity in files that clients may read, without copying them.
 ---@param root string
 ---@return table<string, integer>
 function M.counts_open(root)

@@ -1,9 +1,9 @@
---- Freshness of diagnostics: whether the servers of a buffer have reported on the text that it has now.
+--- Freshness of diagnostics: whether the servers of a buffer have reported on its current text.
 ---
---- A server that can be asked (`textDocument/diagnostic`) is asked. Another one must publish after it received the
---- text, for the buffer's version where it names versions, and then be at rest. One that stays silent may have nothing
---- new or may not have looked: its diagnostics are `assumed`, which never means "no errors". A client that has never
---- published is not waited for.
+--- Servers with pull diagnostics (`textDocument/diagnostic`) are asked. Other servers must publish after they received
+--- the text, for the version of the buffer if they send versions, and then be idle. A server that does not publish may
+--- have nothing new or may not have checked the text: its diagnostics are `assumed`, which never means "no errors". A
+--- client that has never published is not waited for.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local log = require('mcp-tools.log')
@@ -13,22 +13,22 @@ local request = require('mcp-tools.editor.lsp.request')
 
 local M = {}
 
---- Quiet time after a publish without a usable version: servers publish syntax errors first, then type errors. ms
+--- Quiet time after diagnostics without a usable version, ms: servers publish syntax errors first, then type errors.
 local QUIET_MS = 150
---- After the server has answered a barrier, what it had on the way arrives within this; ms.
+--- Diagnostics that were under way arrive within this time after the answer to a barrier, ms.
 local SETTLE_MS = 80
---- After a change servers publish about further open files one after the other; ms.
+--- After a change, servers publish for other open files one after the other, at most this far apart, ms.
 local REST_MS = 300
---- A server without news is assumed to have none after so many rounds of so many ms. A server under load answers the
---- barrier of each round later, so that it gets more time.
+--- A server without news is assumed to have none after this number of rounds, ms each. A server under load answers the
+--- barrier of each round later, so it gets more time.
 local ROUNDS, ROUND_MS = 3, 500
---- A client that never published gets so long after it received the text, when another one has reported; ns.
+--- Time for a client that never published, from when it received the text, if another one has reported; ns.
 local CHANCE = 2e9
---- Cheap requests. Their answer shows that the server has read what was sent before.
+--- Cheap requests. Their answer shows that the server has read everything sent before.
 local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
 local PULL = 'textDocument/diagnostic'
-local CLOSED = 'the buffer has been closed'
-local CHANGED = 'the text has changed while servers looked at it'
+local CLOSED = 'the buffer was closed'
+local CHANGED = 'the text has changed since the servers were asked'
 
 ---@alias mcp-tools.diagnostics.Checked 'yes'|'assumed'|'no'
 
@@ -38,7 +38,7 @@ local function uri_of(bufnr)
   return vim.uri_from_bufnr(bufnr)
 end
 
---- Version of the text that the buffer has.
+--- Returns the version of the current text.
 ---@param bufnr integer
 ---@return integer?
 local function version_of(bufnr)
@@ -52,60 +52,60 @@ local function can_pull(client, bufnr)
   return clients.supports(client, PULL, bufnr)
 end
 
---- Whether a client has never published about a file although it had the chance, such as one that only completes.
+--- Whether a client has never published for a file although it had time to, such as one that only completes.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@return boolean
 local function is_mute(client, bufnr)
-  local heard = server_state.of(client)
-  local silent = heard.silent and not heard.spoke or heard.silent_about[uri_of(bufnr)] == true
+  local state = server_state.of(client)
+  local silent = state.silent and not state.has_published or state.silent_about[uri_of(bufnr)] == true
   return silent and not can_pull(client, bufnr)
 end
 
---- Records that a client has published nothing about a text that it received.
+--- Records that a client has published nothing for a text that it received.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 local function note_silent(client, bufnr)
-  local heard, uri = server_state.of(client), uri_of(bufnr)
-  if heard.sent[uri] and not heard.published[uri] then
-    heard.silent, heard.silent_about[uri] = true, true
+  local state, uri = server_state.of(client), uri_of(bufnr)
+  if state.sent[uri] and not state.published[uri] then
+    state.silent, state.silent_about[uri] = true, true
   end
 end
 
---- Whether the last publish of a server is about the text that the buffer has now.
+--- Whether the latest diagnostics of a server are of the current text.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@return boolean
 local function is_fresh(client, bufnr)
-  local heard, uri = server_state.of(client), uri_of(bufnr)
-  local published, sent, version = heard.published[uri], heard.sent[uri], version_of(bufnr) or 0
-  if not published or heard.versioned and not published.version then
-    return false -- such as the empty list about a file that was closed to be read again
+  local state, uri = server_state.of(client), uri_of(bufnr)
+  local published, sent, version = state.published[uri], state.sent[uri], version_of(bufnr) or 0
+  if not published or state.versioned and not published.version then
+    return false -- such as the empty list for a file that was closed in order to re-open it
   elseif sent and ((sent.version or -1) < version or published.at <= sent.at) then
-    return false -- the change is not sent yet, or nothing was published since
+    return false -- the change has not been sent, or nothing was published since
   end
   return not published.version or published.version >= math.max(version, sent and sent.version or 0)
 end
 
---- Whether the servers have looked at the text that a buffer has now, by what is known without asking.
+--- Whether the servers have checked the current text, by what is known without asking.
 ---@param bufnr integer
 ---@return 'yes'|'stale'|'unknown'
 function M.state(bufnr)
-  local looked, all = false, true
+  local checked, all = false, true
   local changed = vim.api.nvim_buf_get_changedtick(bufnr)
   for _, client in ipairs(clients.of(bufnr)) do
     if not is_mute(client, bufnr) then
-      looked = looked or server_state.of(client).published[uri_of(bufnr)] ~= nil
+      checked = checked or server_state.of(client).published[uri_of(bufnr)] ~= nil
       all = all and is_fresh(client, bufnr) and (version_of(bufnr) or changed) == changed
     end
   end
-  if not looked then
+  if not checked then
     return 'unknown'
   end
   return all and 'yes' or 'stale'
 end
 
---- Waits until a server has read what was sent to it.
+--- Waits until a server has read everything sent to it.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -124,7 +124,7 @@ local function barrier(ctx, client, bufnr, ms)
   end
 end
 
---- Asks a server, once for each of its registrations: Neovim keeps the diagnostics of each apart.
+--- Requests diagnostics, once for each registration: Neovim stores them separately.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -138,7 +138,7 @@ local function pull(ctx, client, bufnr, over)
     local ms = (over - vim.uv.hrtime()) / 1e6
     local report, err = request.ask(ctx, client, PULL, params, bufnr, math.max(ms, 1))
     if not report then
-      return 'no', err and err.message or ('%s has not answered'):format(client.name)
+      return 'no', err and err.message or ('%s did not answer'):format(client.name)
     elseif not vim.api.nvim_buf_is_loaded(bufnr) then
       return 'no', CLOSED
     elseif handler and report.kind == 'full' then
@@ -150,7 +150,7 @@ local function pull(ctx, client, bufnr, over)
   return 'yes'
 end
 
---- Waits until a server has published about the text and is at rest.
+--- Waits until a server has published for the text and is idle.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -158,7 +158,7 @@ end
 ---@return mcp-tools.diagnostics.Checked
 ---@return string? why
 local function push(ctx, client, bufnr, over)
-  local heard, uri, silent = server_state.of(client), uri_of(bufnr), 0
+  local state, uri, silent = server_state.of(client), uri_of(bufnr), 0
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
   end
@@ -166,29 +166,29 @@ local function push(ctx, client, bufnr, over)
     return clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
   end
   local function works()
-    local sent = heard.sent[uri]
-    return server_state.works_since(heard, sent and sent.at or 0)
+    local sent = state.sent[uri]
+    return server_state.has_begun_work_since(state, sent and sent.at or 0)
   end
-  local function is_unheard() -- published, if at all, before anybody listened
-    return not heard.sent[uri] and not heard.published[uri] and vim.uv.hrtime() - heard.since > CHANCE
+  local function is_unobserved() -- it may have published before we began to listen
+    return not state.sent[uri] and not state.published[uri] and vim.uv.hrtime() - state.since > CHANCE
   end
   local function is_versioned()
-    local published, sent = heard.published[uri], heard.sent[uri]
+    local published, sent = state.published[uri], state.sent[uri]
     return published ~= nil and published.version ~= nil and not (sent and sent.reused)
   end
   local function is_quiet()
-    local published = heard.published[uri]
+    local published = state.published[uri]
     local is_over = published and (is_versioned() or vim.uv.hrtime() - published.at > QUIET_MS * 1e6)
     return is_gone() or is_over and not works()
   end
-  barrier(ctx, client, bufnr, left()) -- also sends a change that Neovim holds back
-  -- Files that came or went, of which it has just been notified, may change what it reports about this one.
-  server_state.await(ctx, math.min(left(), ((heard.unsettled or 0) - vim.uv.hrtime()) / 1e6), is_gone)
+  barrier(ctx, client, bufnr, left()) -- also sends a change that Neovim has delayed
+  -- New and deleted files, of which it was just notified, may change its report on this one.
+  server_state.await(ctx, math.min(left(), ((state.unsettled_until or 0) - vim.uv.hrtime()) / 1e6), is_gone)
   while left() > 0 and not is_gone() do
     local fresh = server_state.await(ctx, math.min(left(), ROUND_MS), function()
       return is_gone() or is_fresh(client, bufnr) or can_pull(client, bufnr)
     end)
-    if can_pull(client, bufnr) then -- it has registered for that meanwhile
+    if can_pull(client, bufnr) then -- it has registered for that in the meantime
       return pull(ctx, client, bufnr, over)
     elseif fresh then
       silent = 0
@@ -196,7 +196,7 @@ local function push(ctx, client, bufnr, over)
     else
       silent = works() and 0 or silent + 1
     end
-    local before = heard.published[uri]
+    local before = state.published[uri]
     if not is_gone() then
       barrier(ctx, client, bufnr, left())
     end
@@ -205,14 +205,14 @@ local function push(ctx, client, bufnr, over)
     elseif
       fresh
       and not server_state.await(ctx, is_versioned() and 0 or math.min(left(), SETTLE_MS), function()
-        return is_gone() or heard.published[uri] ~= before or works()
+        return is_gone() or state.published[uri] ~= before or works()
       end)
       and is_fresh(client, bufnr)
     then
       return 'yes'
-    elseif not is_fresh(client, bufnr) and (silent >= ROUNDS or is_unheard()) then
+    elseif not is_fresh(client, bufnr) and (silent >= ROUNDS or is_unobserved()) then
       note_silent(client, bufnr)
-      local text = '%s has published nothing since the change; what it published before is assumed to hold'
+      local text = '%s has published nothing since the change; earlier diagnostics are assumed to be valid'
       return 'assumed', text:format(client.name)
     end
   end
@@ -224,18 +224,18 @@ local function push(ctx, client, bufnr, over)
   if is_fresh(client, bufnr) and is_quiet() then
     return 'yes'
   end
-  local state = ready.state(client)
-  if state.state == 'indexing' then
-    return 'no', ready.text(client, state)
+  local readiness = ready.state(client)
+  if readiness.state == 'indexing' then
+    return 'no', ready.text(client, readiness)
   elseif is_fresh(client, bufnr) then
-    return 'no', ('%s is still at work'):format(client.name)
+    return 'no', ('%s is still working'):format(client.name)
   end
-  local text = heard.published[uri] and '%s has not yet published diagnostics of the text as it is now'
+  local text = state.published[uri] and '%s has not published diagnostics of the current text'
     or '%s has not published diagnostics of this file'
   return 'no', text:format(client.name)
 end
 
---- Waits for the first publish of a client that may never publish, while another one has reported already.
+--- Waits for the first diagnostics of a client that may never publish, after another one has reported.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -243,37 +243,41 @@ end
 ---@return mcp-tools.diagnostics.Checked? nil: it does not publish
 ---@return string? why
 local function first_push(ctx, client, bufnr, over)
-  local heard = server_state.of(client)
-  local sent = heard.sent[uri_of(bufnr)]
-  local chance = (math.max(sent and sent.at or 0, heard.since) + CHANCE - vim.uv.hrtime()) / 1e6
+  local state = server_state.of(client)
+  local sent = state.sent[uri_of(bufnr)]
+  local chance = (math.max(sent and sent.at or 0, state.since) + CHANCE - vim.uv.hrtime()) / 1e6
   server_state.await(ctx, math.min((over - vim.uv.hrtime()) / 1e6, chance), function()
-    return heard.spoke or can_pull(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
+    return state.has_published
+      or can_pull(client, bufnr)
+      or clients.is_stopped(client)
+      or not vim.api.nvim_buf_is_loaded(bufnr)
   end)
-  if heard.spoke or can_pull(client, bufnr) then
+  if state.has_published or can_pull(client, bufnr) then
     return push(ctx, client, bufnr, over)
   end
-  heard.silent = true
+  state.silent = true
 end
 
---- The clients that may report on a buffer: the mute ones only where there is no other and they have published before.
+--- Returns the clients that may report on a buffer: mute ones only if there is no other and they have published before.
 ---@param list vim.lsp.Client[]
 ---@param bufnr integer
 ---@return vim.lsp.Client[]
-local function speakers(list, bufnr)
+local function reporting(list, bufnr)
   local active = vim.tbl_filter(function(client)
     return not is_mute(client, bufnr)
   end, list)
-  return #active > 0 and active or vim.tbl_filter(function(client)
-    return server_state.of(client).spoke
-  end, list)
+  return #active > 0 and active
+    or vim.tbl_filter(function(client)
+      return server_state.of(client).has_published
+    end, list)
 end
 
---- Waits until servers have nothing more to say about other files than the one that was changed.
+--- Waits until servers have reported on other files than the changed one.
 ---@param ctx mcp-tools.Ctx
 ---@param list vim.lsp.Client[]
----@param others integer[] loaded buffers that they serve
----@param ms number at most
-function M.rest(ctx, list, others, ms)
+---@param others integer[] loaded buffers of the servers
+---@param ms number maximum wait
+function M.wait_for_others(ctx, list, others, ms)
   local begun = vim.uv.hrtime()
   local over = begun + ms * 1e6
   for _, client in ipairs(list) do
@@ -287,10 +291,10 @@ function M.rest(ctx, list, others, ms)
   server_state.await(ctx, (over - vim.uv.hrtime()) / 1e6, function()
     local now = vim.uv.hrtime()
     for _, client in ipairs(list) do
-      local heard = server_state.of(client)
-      local last = math.max(heard.published_at, begun)
-      local is_asked = clients.supports(client, PULL)
-      if not is_asked and (now - last < REST_MS * 1e6 or server_state.works_since(heard, begun - REST_MS * 1e6)) then
+      local state = server_state.of(client)
+      local last = math.max(state.published_at, begun)
+      local is_asked, since = clients.supports(client, PULL), begun - REST_MS * 1e6
+      if not is_asked and (now - last < REST_MS * 1e6 or server_state.has_begun_work_since(state, since)) then
         return false
       end
     end
@@ -298,16 +302,16 @@ function M.rest(ctx, list, others, ms)
   end)
 end
 
---- The worst of what several servers came to.
+--- The outcome of several servers is the worst one.
 local RANK = { yes = 1, assumed = 2, no = 3 }
 
 --- Waits until the servers of a buffer have reported on its text.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer loaded
 ---@param list vim.lsp.Client[]
----@param ms number at most
+---@param ms number maximum wait
 ---@return mcp-tools.diagnostics.Checked checked
----@return string? why not `yes`
+---@return string? why unless `yes`
 function M.wait(ctx, bufnr, list, ms)
   local over = vim.uv.hrtime() + ms * 1e6
   while true do
@@ -317,8 +321,8 @@ function M.wait(ctx, bufnr, list, ms)
         worst, why = checked, reason
       end
     end
-    local late = {}
-    for _, client in ipairs(speakers(list, bufnr)) do
+    local never_published = {}
+    for _, client in ipairs(reporting(list, bufnr)) do
       if not vim.api.nvim_buf_is_loaded(bufnr) then
         return 'no', CLOSED
       elseif can_pull(client, bufnr) then
@@ -326,16 +330,16 @@ function M.wait(ctx, bufnr, list, ms)
           ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
         end
         note(pull(ctx, client, bufnr, over))
-      elseif server_state.of(client).spoke then
+      elseif server_state.of(client).has_published then
         local checked, reason = push(ctx, client, bufnr, over)
         if checked ~= 'assumed' or not is_mute(client, bufnr) or #list == 1 then
           note(checked, reason)
         end
       else
-        table.insert(late, client)
+        table.insert(never_published, client)
       end
     end
-    for _, client in ipairs(late) do
+    for _, client in ipairs(never_published) do
       if not vim.api.nvim_buf_is_loaded(bufnr) then
         return 'no', CLOSED
       elseif worst then
@@ -352,11 +356,11 @@ function M.wait(ctx, bufnr, list, ms)
       local names = vim.tbl_map(function(client)
         return client.name
       end, list)
-      return 'no', ('no diagnostics were ever published by %s'):format(table.concat(names, ', '))
+      return 'no', ('%s never published diagnostics'):format(table.concat(names, ', '))
     elseif worst ~= 'yes' or version_of(bufnr) == version then
       return worst, why
     elseif vim.uv.hrtime() > over then
-      return 'no', CHANGED -- one server has looked at the text before, another one at that of now
+      return 'no', CHANGED -- the servers have checked different texts
     end
   end
 end

@@ -1,4 +1,4 @@
---- Diagnostics for tools: a list of them, fresh ones after an edit.
+--- The work of `diagnostics_list` and `diagnostics_wait`.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -14,25 +14,25 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
---- What is said of a page that there is not.
-local BEYOND = 'offset: %d is beyond the last of them (total %d)'
+--- Note for a page after the last one.
+local BEYOND = 'offset: %d is beyond the end (total %d)'
 
---- What `diagnostics_wait` says of how sure its answer is.
+--- How certain the answer of `diagnostics_wait` is.
 local CHECKED = {
   yes = 'yes: version %d, %.1f s',
   assumed = 'assumed: the servers published nothing new; this does not mean that there are no errors',
   no = 'no: the rows may be of an older text',
 }
 
---- What a list of the whole project covers.
+--- What a list for the whole project covers.
 local CHECKED_OPEN = '%d open files only; closed files were not checked: give path to check one'
 
---- Rows of what is still there; the new ones are what matters.
+--- Maximum number of remaining rows; the new ones matter more.
 local MAX_REMAINING = 50
---- Somebody types on while there is much to look at: looked at again so many times.
+--- Number of attempts to list diagnostics while the user types.
 local TRIES = 3
 
---- Per file what was told last.
+--- Findings that each session received last, by file.
 ---@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.diagnostics.Finding[]>
 local seen_of = per_session(function()
   return {}
@@ -44,7 +44,7 @@ local function name_of(bufnr)
   return vim.api.nvim_buf_get_name(bufnr)
 end
 
---- What was there before the call looked at the disk.
+--- Returns the findings before the call read the disk.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@return mcp-tools.diagnostics.Finding[]?
@@ -60,7 +60,7 @@ end
 ---@return table
 local function project(ctx, args)
   local pause = time_slice.of(ctx)
-  -- First: a server that speaks between pauses is not in the list.
+  -- Before the list: what a server publishes during a pause is not in it.
   local unsure, open = { unknown = {}, stale = {} }, 0
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
@@ -109,7 +109,7 @@ local function checked(bufnr, outcome, why)
   return state == 'yes' and 'stale' or state, why
 end
 
---- Servers of a buffer, waited for as long as they start.
+--- Waits for the servers of a buffer and their diagnostics.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@param ms number
@@ -120,16 +120,17 @@ local function freshen(ctx, bufnr, ms)
   if not list then
     return 'no', err and err.message
   end
-  watched_files.tell(ctx)
+  watched_files.notify_servers(ctx)
   return fresh.wait(ctx, bufnr, list, ms)
 end
 
+--- Lists diagnostics.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
-  server_state.ensure()
+  server_state.ensure_listening()
   if args.project then
     return project(ctx, args)
   end
@@ -142,22 +143,22 @@ function M.list(ctx, args)
   redact.refresh(pause)
   local list, steady, state, reason
   for _ = 1, TRIES do
-    -- First, as what comes between pauses is not in the list.
+    -- Before the list: what is published during a pause is not in it.
     state, reason = checked(target.bufnr, outcome, why)
     list, steady = findings.of(target.bufnr, args, pause)
     if steady then
       break
     end
-    outcome = 'no' -- the servers have answered for another text
+    outcome = 'no' -- the servers have checked another text
   end
   if not steady then
-    return nil, errors.new('busy', ('%s changes while it is looked at; try again'):format(target.shown))
+    return nil, errors.new('busy', ('%s keeps changing; try again'):format(target.shown))
   end
   if not args.severity and not args.min_severity and not args.source then
     seen_of(ctx)[name_of(target.bufnr)] = list
   end
   local part = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
-  if not args.path and state == 'yes' and #part > 0 then -- an empty list would not say that somebody has looked
+  if not args.path and state == 'yes' and #part > 0 then -- an empty list would not show that the file was checked
     return vim.tbl_map(function(each)
       return each.item
     end, part)
@@ -177,12 +178,13 @@ end
 
 -- After an edit ------------------------------------------------------------------------------------------------
 
+--- Waits for diagnostics of the current text and compares them with the previous ones.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.wait(ctx, args)
-  server_state.ensure()
+  server_state.ensure_listening()
   local begun = vim.uv.hrtime()
   local seen, before = seen_of(ctx), before_call(ctx, args)
   local target, err = lsp.target(ctx, args)
@@ -196,16 +198,16 @@ function M.wait(ctx, args)
   if not list then
     return nil, err
   end
-  watched_files.tell(ctx)
+  watched_files.notify_servers(ctx)
   local outcome, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
-    return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
+    return nil, errors.new('not_found', target.shown .. ' was closed')
   end
   local pause = time_slice.of(ctx)
   redact.refresh(pause)
   local all, steady = findings.of(bufnr, {}, pause)
   if not steady then
-    outcome, why = 'no', 'the text changed while it was looked at'
+    outcome, why = 'no', 'the text changed during the check'
   end
   if outcome ~= 'no' then
     seen[name_of(bufnr)] = all
@@ -217,7 +219,7 @@ function M.wait(ctx, args)
   end
   before = findings.at_least(before, args.min_severity)
   local now = findings.at_least(all, args.min_severity)
-  local new, fixed, old = findings.difference(before, now, pause) -- after which the buffer may be gone
+  local new, fixed, old = findings.difference(before, now, pause) -- the buffer may be closed after this
   return {
     path = target.shown,
     settled = outcome == 'yes',

@@ -10,9 +10,9 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Diagnostics that are shown with their code; a model works on few at a time.
+--- Maximum number of diagnostics with code; a model works on few at a time.
 local MAX = 40
---- Lines before and after each.
+--- Lines of code before and after each.
 local AROUND = 3
 
 M.SEVERITIES = { 'error', 'warning', 'info', 'hint' }
@@ -38,7 +38,7 @@ local function entry(item)
   return head .. '\n' .. excerpt.fenced(code)
 end
 
---- The diagnostics that a prompt is about.
+--- Returns the text of a prompt about diagnostics.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, severity: string? }
 ---@return string? text
@@ -64,7 +64,7 @@ function M.text(ctx, args)
     parts[i] = entry(view.diagnostics[i])
   end
   if #parts == 0 then
-    parts[1] = 'The editor shows no diagnostics here right now.'
+    parts[1] = 'There are no diagnostics here.'
   elseif view.total > #parts then
     table.insert(parts, ('… and %d more; the resource nvim://diagnostics has them.'):format(view.total - #parts))
   end
@@ -77,18 +77,18 @@ function M.text(ctx, args)
   return (utf8.repair(table.concat(parts, '\n\n')))
 end
 
---- The arguments of prompts about diagnostics.
+--- Returns the arguments of prompts about diagnostics.
 ---@return mcp-tools.PromptArg[]
 function M.args()
   return {
     {
       name = 'path',
-      description = 'A file that is open; without it all of the project',
+      description = 'File that is open; default: the whole project',
       complete = path_completion.buffers,
     },
     {
       name = 'severity',
-      description = 'No milder ones than this: error, warning, info or hint',
+      description = 'Minimum severity: error, warning, info or hint',
       complete = excerpt.choices(M.SEVERITIES),
     },
   }

@@ -1,10 +1,10 @@
---- Baseline: the text that a buffer had before a client's session first changed it.
+--- Baselines: the text of a buffer before a client's session first changed it.
 
 local api = vim.api
 
 local M = {}
 
---- Of so many bytes in all; the oldest texts give way.
+--- Maximum total size in bytes; the oldest baselines are dropped first.
 local MAX_BYTES = 32 * 1024 * 1024
 
 ---@class mcp-tools.Baseline
@@ -25,9 +25,9 @@ end
 ---@param key string
 ---@return mcp-tools.Baseline?, integer?
 local function find(key)
-  for i, each in ipairs(kept) do
-    if each.key == key then
-      return each, i
+  for i, entry in ipairs(kept) do
+    if entry.key == key then
+      return entry, i
     end
   end
 end
@@ -38,10 +38,10 @@ local function drop(i)
   table.remove(kept, i)
 end
 
---- Remembers the lines, unless the session has changed the buffer before.
+--- Keeps the lines, unless the session has changed the buffer before.
 ---@param session string?
 ---@param bufnr integer
----@param lines string[] not changed any more
+---@param lines string[] must not be modified afterwards
 function M.note(session, bufnr, lines)
   local key = key_of(session, bufnr)
   if find(key) then
@@ -62,7 +62,7 @@ function M.note(session, bufnr, lines)
   api.nvim_create_autocmd('BufWipeout', {
     buffer = bufnr,
     once = true,
-    desc = 'mcp-tools: the text before a session changed it goes with its buffer',
+    desc = 'mcp-tools: drop the baseline of a deleted buffer',
     callback = function()
       local _, i = find(key)
       if i then
@@ -72,7 +72,7 @@ function M.note(session, bufnr, lines)
   })
 end
 
---- The lines before the session's first change; nil when it has not changed the buffer, or they are not kept.
+--- Returns the lines before the session's first change, or nil if there was none or they are no longer kept.
 ---@param session string?
 ---@param bufnr integer
 ---@return string[]?

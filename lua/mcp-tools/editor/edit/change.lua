@@ -1,8 +1,8 @@
---- One edit of one buffer, with the way back.
+--- One edit of one buffer: applies it, undoes it, and publishes it.
 
 local buffers = require('mcp-tools.editor.buffer')
 local baseline = require('mcp-tools.editor.edit.baseline')
-local changes = require('mcp-tools.editor.edit.changes')
+local history = require('mcp-tools.editor.edit.history')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local text_diff = require('mcp-tools.editor.text.diff')
@@ -16,42 +16,42 @@ local api = vim.api
 local M = {}
 
 ---@class mcp-tools.EditHunk
----@field line integer of the new text, from 1; where nothing was added the line before
----@field removed integer lines
----@field added integer lines
+---@field line integer 1-based line in the new text; for a pure deletion, the line before it
+---@field removed integer number of lines
+---@field added integer number of lines
 
 ---@class mcp-tools.Edited
 ---@field bufnr integer
 ---@field path string name of the buffer
 ---@field changedtick integer afterwards
----@field hunks mcp-tools.EditHunk[] none when the text was like that already
+---@field hunks mcp-tools.EditHunk[] empty if the text was already like that
 
----@class mcp-tools.EditDone what can be taken back
+---@class mcp-tools.EditDone an applied edit that can be undone
 ---@field bufnr integer
----@field before string[]? nil: nothing was changed
----@field seq integer state of the undo tree before
+---@field before string[]? nil: nothing has changed
+---@field seq integer undo sequence number before
 ---@field modified boolean
----@field ends mcp-tools.TextEnds? before, where the edit has changed them
+---@field ends mcp-tools.TextEnds? line endings before, if the edit has changed them
 ---@field path string
----@field after string[]? the text that was made, with what autocommands of the write have changed
+---@field after string[]? the new text, including changes by autocommands of the write
 ---@field changedtick integer of that text
 
---- A text that has changed since somebody read it.
+--- Error for a buffer that has changed since the client read it.
 ---@param bufnr integer
----@param changedtick integer that it was read at
+---@param changedtick integer of the text that was read
 ---@return mcp-tools.Error
 function M.stale(bufnr, changedtick)
   local text = '%s has changed since it was read (changedtick %d, now %d); read it again'
   return errors.new('stale', text:format(buffers.shown(bufnr), changedtick, api.nvim_buf_get_changedtick(bufnr)))
 end
 
---- Why a buffer cannot be edited.
+--- Returns why a buffer cannot be edited.
 ---@param bufnr integer
 ---@param changedtick integer?
 ---@return mcp-tools.Error?
 function M.refusal(bufnr, changedtick)
   if not api.nvim_buf_is_valid(bufnr) or not api.nvim_buf_is_loaded(bufnr) then
-    return errors.new('not_found', ('there is no loaded buffer %d; buffer_list names them'):format(bufnr))
+    return errors.new('not_found', ('there is no loaded buffer %d; buffer_list lists them'):format(bufnr))
   end
   local options = vim.bo[bufnr]
   if options.buftype == 'terminal' then
@@ -69,7 +69,7 @@ function M.refusal(bufnr, changedtick)
   end
 end
 
---- Ends the undo block that may be open: `:h undo-break`.
+--- Closes the current undo block (`:h undo-break`).
 ---@param bufnr integer
 local function break_undo(bufnr)
   local levels = api.nvim_get_option_value('undolevels', { buf = bufnr })
@@ -83,7 +83,7 @@ local function line_of(bufnr, row)
   return api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
 end
 
---- Edits in the order of the text, with the line breaks of the buffer.
+--- Returns edits sorted by position, with the line breaks of the buffer.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param is_exact? boolean a CR is part of the new text
@@ -98,45 +98,45 @@ end
 
 ---@param bufnr integer
 ---@param list mcp-tools.Replacement[]
----@param known? table<integer, mcp-tools.LineSpan[]> where the text of each differs, as far as it is known
+---@param prepared? table<integer, mcp-tools.LineSpan[]> differences of each replacement, if already computed
 ---@return mcp-tools.Replacement[] parts ordered
-local function parts_of(bufnr, list, known)
+local function parts_of(bufnr, list, prepared)
   local out = {}
   for i, at in ipairs(list) do
     local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
-    vim.list_extend(out, text_edits.parts(at, old, known and known[i]))
+    vim.list_extend(out, text_edits.parts(at, old, prepared and prepared[i]))
   end
   return out
 end
 
----@class mcp-tools.PreparedEdits what is known of edits of a text
+---@class mcp-tools.PreparedEdits edits with the expensive comparisons done
 ---@field tick integer? changedtick of the text
----@field list mcp-tools.Replacement[]? nil: the edits do not fit
----@field spans table<integer, mcp-tools.LineSpan[]> where what the long ones replace differs
+---@field list mcp-tools.Replacement[]? nil: the edits are invalid
+---@field spans table<integer, mcp-tools.LineSpan[]> differences of the long replacements
 
---- Compares the long texts that edits of a buffer replace beside the main loop, so that `change` need not.
+--- Compares long replaced texts in threads, so that `change` does not block the main thread.
 ---@param bufnr integer loaded
 ---@param edits mcp-tools.Edit[]
 ---@param ends mcp-tools.TextEnds?
----@param cb fun(known: mcp-tools.PreparedEdits) on the main loop, at once where nothing is long
+---@param cb fun(prepared: mcp-tools.PreparedEdits) on the main loop; at once if nothing is long
 function M.prepare(bufnr, edits, ends, cb)
-  local known, waiting = { spans = {} }, 1
+  local prepared, waiting = { spans = {} }, 1
   local function finish()
     waiting = waiting - 1
     if waiting == 0 then
-      cb(known)
+      cb(prepared)
     end
   end
   if api.nvim_buf_is_loaded(bufnr) then
-    known.tick = api.nvim_buf_get_changedtick(bufnr)
-    known.list = M.ordered(bufnr, edits, ends ~= nil)
+    prepared.tick = api.nvim_buf_get_changedtick(bufnr)
+    prepared.list = M.ordered(bufnr, edits, ends ~= nil)
   end
-  for i, at in ipairs(known.list or {}) do
+  for i, at in ipairs(prepared.list or {}) do
     if text_diff.is_long(at.end_row - at.row + 1, #at.lines) then
       waiting = waiting + 1
       local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
-      text_diff.later(old, at.lines, function(spans)
-        known.spans[i] = spans
+      text_diff.spans_async(old, at.lines, function(spans)
+        prepared.spans[i] = spans
         finish()
       end)
     end
@@ -159,16 +159,16 @@ local function set_ends(bufnr, ends)
   vim.bo[bufnr].fileformat = ends.crlf and 'dos' or 'unix'
 end
 
---- Has an edit changed anything?
+--- Returns whether an edit has changed anything.
 ---@param done mcp-tools.EditDone
 ---@return boolean
 function M.has_changed(done)
   return done.before ~= nil
 end
 
---- Puts a buffer back. What the person sees is as before; of the undo tree a branch is left.
+--- Undoes an edit and keeps the views of windows. A branch of the undo tree remains.
 ---@param done mcp-tools.EditDone
-function M.take_back(done)
+function M.undo(done)
   local bufnr = done.bufnr
   if not api.nvim_buf_is_loaded(bufnr) then
     return
@@ -179,37 +179,37 @@ function M.take_back(done)
     pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd(('silent undo %d'):format(done.seq))
     end)
-    if not vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- without an undo tree
-      log.guard('taking an edit back', api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
+    if not vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- there is no undo tree
+      log.guard('undoing an edit', api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
     end
   end)
   vim.bo[bufnr].modified = done.modified
 end
 
---- Changes a buffer, or leaves it as it is.
+--- Applies edits to a buffer, all or none.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param changedtick integer?
----@param opts? { ends: mcp-tools.TextEnds?, known: mcp-tools.PreparedEdits? } `ends`: how its lines end; then a CR
----  is part of the new text; `known`: of `prepare`, for this text
+---@param opts? { ends: mcp-tools.TextEnds?, prepared: mcp-tools.PreparedEdits? } `ends`: line endings to set; a CR is
+---  then part of the new text; `prepared`: result of `prepare` for this text
 ---@return mcp-tools.EditDone?
 ---@return mcp-tools.Error? err
 function M.change(bufnr, edits, changedtick, opts)
   local ends = opts and opts.ends
   local err = M.refusal(bufnr, changedtick)
-  local known, list = opts and opts.known, nil
-  if known and known.tick ~= (not err and api.nvim_buf_get_changedtick(bufnr)) then
-    known = nil -- the text has changed since
+  local prepared, list = opts and opts.prepared, nil
+  if prepared and prepared.tick ~= (not err and api.nvim_buf_get_changedtick(bufnr)) then
+    prepared = nil -- the text has changed since
   end
-  if known and known.list then
-    list = known.list
+  if prepared and prepared.list then
+    list = prepared.list
   elseif not err then
     list, err = M.ordered(bufnr, edits, ends ~= nil)
   end
   if not list then
     return nil, err
   end
-  local parts = parts_of(bufnr, list, known and known.spans)
+  local parts = parts_of(bufnr, list, prepared and prepared.spans)
   local done = { bufnr = bufnr, seq = 0, modified = vim.bo[bufnr].modified }
   local ends_now = file_text.kept_ends_of(bufnr)
   if ends and not vim.deep_equal(ends, ends_now) then
@@ -233,14 +233,14 @@ function M.change(bufnr, edits, changedtick, opts)
     break_undo(bufnr)
   end)
   if not ok then
-    M.take_back(done)
+    M.undo(done)
     local text = '%s cannot be edited now: %s'
     return nil, errors.new('busy', text:format(buffers.shown(bufnr), save.plain(thrown)))
   end
   return done
 end
 
---- Keeps the text that was made. Autocommands of the write, such as a formatter, are part of the edit.
+--- Stores the new text in `done`. Changes by autocommands of the write, such as a formatter, are part of the edit.
 ---@param done mcp-tools.EditDone
 function M.finish(done)
   local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
@@ -249,12 +249,12 @@ function M.finish(done)
   done.after = done.before and is_loaded and api.nvim_buf_get_lines(done.bufnr, 0, -1, false) or nil
 end
 
---- Tells others of a change: `User McpToolsEdit`.
+--- Announces a change: `User McpToolsEdit`.
 ---@param path string
----@param bufnr integer? of a file that is open
+---@param bufnr integer? if the file is open
 ---@param hunks mcp-tools.EditHunk[]
 ---@param ctx mcp-tools.Ctx?
----@param id integer? among the changes that are kept
+---@param id integer? of the change in the history
 function M.announce(path, bufnr, hunks, ctx, id)
   local ok, thrown = pcall(api.nvim_exec_autocmds, 'User', {
     pattern = 'McpToolsEdit',
@@ -273,17 +273,17 @@ function M.announce(path, bufnr, hunks, ctx, id)
   end
 end
 
---- Remembers the text before, and tells others.
+--- Adds an edit to the baseline and the history and announces it.
 ---@param done mcp-tools.EditDone finished
 ---@param ctx mcp-tools.Ctx?
 ---@param spans mcp-tools.LineSpan[]
 ---@return mcp-tools.Edited
-local function tell_of(done, ctx, spans)
+local function publish_spans(done, ctx, spans)
   local hunks = hunks_of(spans)
   if #spans > 0 then
     baseline.note(ctx and ctx.session, done.bufnr, done.before)
     local noted = { path = done.path, bufnr = done.bufnr, before = done.before, hunks = hunks }
-    local id = changes.note(ctx, noted, function(first, count)
+    local id = history.note(ctx, noted, function(first, count)
       return vim.list_slice(done.after, first, first - 1 + count)
     end)
     M.announce(done.path, done.bufnr, hunks, ctx, id)
@@ -291,45 +291,45 @@ local function tell_of(done, ctx, spans)
   return { bufnr = done.bufnr, path = done.path, changedtick = done.changedtick, hunks = hunks }
 end
 
---- Remembers and tells a change at once.
+--- Publishes an edit without waiting.
 ---@param done mcp-tools.EditDone finished
 ---@param ctx mcp-tools.Ctx?
 ---@return mcp-tools.Edited
-function M.tell_now(done, ctx)
-  return tell_of(done, ctx, done.after and text_diff.spans(done.before, done.after) or {})
+function M.publish_now(done, ctx)
+  return publish_spans(done, ctx, done.after and text_diff.spans(done.before, done.after) or {})
 end
 
---- Remembers and tells a change. Long texts are compared beside the main loop.
+--- Publishes an edit. Long texts are compared in a thread.
 ---@param done mcp-tools.EditDone finished
 ---@param ctx mcp-tools.Ctx?
----@param cb fun(edited: mcp-tools.Edited) at once where the texts are short
-function M.tell(done, ctx, cb)
-  text_diff.later(done.after and done.before or {}, done.after or {}, function(spans)
-    cb(tell_of(done, ctx, spans))
+---@param cb fun(edited: mcp-tools.Edited) called at once if the texts are short
+function M.publish(done, ctx, cb)
+  text_diff.spans_async(done.after and done.before or {}, done.after or {}, function(spans)
+    cb(publish_spans(done, ctx, spans))
   end)
 end
 
---- Remembers and tells of a file that was made.
+--- Publishes the creation of a file.
 ---@param path string
 ---@param lines string[]
 ---@param ctx mcp-tools.Ctx?
-function M.tell_new(path, lines, ctx)
+function M.publish_created(path, lines, ctx)
   local hunks = { { line = 1, removed = 0, added = #lines } }
-  local id = changes.note(ctx, { path = path, before = {}, hunks = hunks, is_new = true }, function()
+  local id = history.note(ctx, { path = path, before = {}, hunks = hunks, is_new = true }, function()
     return lines
   end)
   M.announce(path, nil, hunks, ctx, id)
 end
 
---- Remembers and tells a change that was made in another way.
+--- Publishes a change that was not made by `change`.
 ---@param bufnr integer loaded
----@param before string[] its lines before
+---@param before string[] lines before the change
 ---@param ctx mcp-tools.Ctx?
----@param cb fun(edited: mcp-tools.Edited) at once where the texts are short
+---@param cb fun(edited: mcp-tools.Edited) called at once if the texts are short
 function M.record(bufnr, before, ctx, cb)
   local done = { bufnr = bufnr, before = before, seq = 0, modified = true }
   M.finish(done)
-  M.tell(done, ctx, cb)
+  M.publish(done, ctx, cb)
 end
 
 return M

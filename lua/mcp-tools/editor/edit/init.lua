@@ -1,12 +1,12 @@
---- Edits of buffers: one undo block each, all or nothing, and nothing but what differs is touched.
+--- Edits buffers and files: all or none, in one undo block per buffer.
 ---
---- Marks, folds, cursors and views of windows stay with their text, since only what differs is replaced.
+--- Only differing text is replaced, so marks, folds, cursors and views stay with their text.
 
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local gate = require('mcp-tools.editor.edit.gate')
+local edit_review = require('mcp-tools.editor.edit.edit_review')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local save = require('mcp-tools.editor.buffer.save')
@@ -18,17 +18,17 @@ local api = vim.api
 
 local M = {}
 
---- What a client is told of an edit that is not on the disk.
-M.UNSAVED = 'left unsaved: programs see the old text until it is written (buffer_write)'
+--- Note in a result about an edit that is not on disk.
+M.UNSAVED = 'left unsaved: other processes see the old text until it is written (buffer_write)'
 
---- Why a buffer cannot be edited: not loaded, not modifiable, read-only, or changed since it was read.
+--- Returns why a buffer cannot be edited: not loaded, not modifiable, read-only, or changed since it was read.
 M.refusal = buffer_change.refusal
 
 ---@class mcp-tools.EditOpts
 ---@field changedtick integer? of the text that the edits are for
----@field ctx mcp-tools.Ctx? whose edit it is: tool, client and session are told and remembered by it
+---@field ctx mcp-tools.Ctx? the call that edits; it is recorded in the history
 
---- Edits one loaded buffer, in one undo block. It is not written.
+--- Edits one loaded buffer in one undo block, without writing it.
 ---@param bufnr integer loaded
 ---@param edits mcp-tools.Edit[]
 ---@param opts? mcp-tools.EditOpts
@@ -44,13 +44,13 @@ function M.apply(bufnr, edits, opts)
     return nil, err
   end
   buffer_change.finish(done)
-  return buffer_change.tell_now(done, opts.ctx)
+  return buffer_change.publish_now(done, opts.ctx)
 end
 
---- What edits of a loaded buffer would change, as a unified diff.
+--- Returns the changes that edits of a loaded buffer would make, as a unified diff.
 ---@param bufnr integer loaded
 ---@param edits mcp-tools.Edit[]
----@param opts? { changedtick: integer?, root: string?, context: integer? } the name is relative to the root
+---@param opts? { changedtick: integer?, root: string?, context: integer? } `root`: for the file name
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(bufnr, edits, opts)
@@ -75,38 +75,38 @@ end
 -- Several files --------------------------------------------------------------------------------------------------
 
 ---@class mcp-tools.FileEdits
----@field path string? resolved; or a buffer:
+---@field path string? resolved; or `bufnr`
 ---@field bufnr integer?
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer?
----@field write boolean? else as for all
----@field ends mcp-tools.TextEnds? how its lines are to end, if that is part of the edit
+---@field write boolean? default: `write` of the options
+---@field ends mcp-tools.TextEnds? line endings to set
 
 ---@class mcp-tools.FileEdited: mcp-tools.Edited
 ---@field written boolean
 
----@class mcp-tools.FilesEdited: mcp-tools.ReviewNote what the person has said of them stands beside the files
+---@class mcp-tools.FilesEdited: mcp-tools.ReviewNote the files, with the fields of a review
 ---@field [integer] mcp-tools.FileEdited
 
 ---@class mcp-tools.EditAllOpts
 ---@field ctx mcp-tools.Ctx?
----@field write boolean? true: all files; false: none; else those that were not open before
+---@field write boolean? true: all files; false: none; nil: those that were not open
 
 ---@class mcp-tools.EditTarget
 ---@field edits mcp-tools.Edit[]
----@field changedtick integer? of the text that they are for
+---@field changedtick integer? of the text that the edits are for
 ---@field bufnr integer
----@field new boolean it was not loaded before
----@field unseen boolean nobody has it open
+---@field new boolean whether it was not loaded before
+---@field unseen boolean whether only tools use it
 ---@field write boolean?
 ---@field ends mcp-tools.TextEnds?
 ---@field state mcp-tools.DiskState?
----@field known mcp-tools.PreparedEdits?
+---@field prepared mcp-tools.PreparedEdits?
 ---@field done mcp-tools.EditDone?
 ---@field written boolean?
----@field gone string? the path of one that was closed while it was reviewed
+---@field gone string? path of a buffer that was closed during review
 
---- Loads what is not loaded and looks at the files on the disk, one after the other.
+--- Loads the files that are not loaded and compares them with the disk, one after the other.
 ---@param items mcp-tools.FileEdits[]
 ---@param ctx mcp-tools.Ctx?
 ---@param cb fun(targets: mcp-tools.EditTarget[], err: mcp-tools.Error?)
@@ -114,7 +114,7 @@ local function gather(items, ctx, cb)
   local targets, seen = {}, {}
   local function with(item, bufnr, new, go_on)
     if seen[bufnr] then
-      return cb(targets, errors.new('validation_error', ('%s is named twice'):format(buffers.shown(bufnr))))
+      return cb(targets, errors.new('validation_error', ('%s is listed twice'):format(buffers.shown(bufnr))))
     end
     seen[bufnr] = true
     if ctx then
@@ -159,17 +159,17 @@ local function gather(items, ctx, cb)
   step(1)
 end
 
---- As if nothing had been: text, files, and what was loaded.
+--- Undoes all edits, restores the files, and unloads what was loaded.
 ---@param targets mcp-tools.EditTarget[]
 local function undo_all(targets)
   for i = #targets, 1, -1 do
     local target = targets[i]
     if target.done and buffer_change.has_changed(target.done) then
-      buffer_change.take_back(target.done)
+      buffer_change.undo(target.done)
       if target.written then
         local err = save.now(target.bufnr, { overwrite = true, keep_end = true, as_is = true })
         if err then
-          log.error('an edit of several files was taken back, but %s', err.message)
+          log.error('cannot undo an edit of several files completely: %s', err.message)
         end
       end
     end
@@ -179,7 +179,7 @@ local function undo_all(targets)
   end
 end
 
---- Is a file to be written? What is said of it counts more than what is said of all.
+--- Returns whether a file is written. The target's option has precedence.
 ---@param target mcp-tools.EditTarget
 ---@param write boolean?
 ---@return boolean
@@ -192,7 +192,7 @@ local function is_wanted(target, write)
   return target.unseen
 end
 
---- Changes and writes, all in one turn of the editor.
+--- Edits and writes all targets in one event-loop iteration.
 ---@param targets mcp-tools.EditTarget[]
 ---@param write boolean?
 ---@return mcp-tools.Error? err
@@ -205,7 +205,7 @@ local function change_all(targets, write)
     if err then
       return err
     end
-    local more = { ends = target.ends, known = target.known }
+    local more = { ends = target.ends, prepared = target.prepared }
     target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, more)
     if err then
       return err
@@ -223,7 +223,7 @@ local function change_all(targets, write)
   end
 end
 
---- Calls a function with each target, and another one once all of them have called back.
+--- Calls a function for each target and `cb` when all are done.
 ---@param targets mcp-tools.EditTarget[]
 ---@param fn fun(target: mcp-tools.EditTarget, i: integer, done: fun())
 ---@param cb fun()
@@ -241,11 +241,11 @@ local function for_all(targets, fn, cb)
   done()
 end
 
---- Without a changedtick edits are for the text of this moment.
+--- Returns the item with the current changedtick if it has none.
 ---@param item mcp-tools.FileEdits
 ---@param of_path fun(path: string): integer?
 ---@return mcp-tools.FileEdits
-local function meant_for_now(item, of_path)
+local function with_changedtick(item, of_path)
   local bufnr = item.bufnr or of_path(item.path)
   if not bufnr or not api.nvim_buf_is_valid(bufnr) then
     return item
@@ -254,39 +254,39 @@ local function meant_for_now(item, of_path)
   return { bufnr = bufnr, edits = item.edits, changedtick = tick, write = item.write, ends = item.ends }
 end
 
---- Takes back what the person has rejected of an edit that was made. Files that nobody sees are written.
+--- Reverts hunks of an applied edit that the user has rejected. Files that only tools use are written.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param path string
 local function revert(bufnr, edits, path)
   local item = { bufnr = bufnr, edits = edits, write = buffers.is_unseen(bufnr) }
   if not api.nvim_buf_is_loaded(bufnr) then
-    return log.error('%s was closed before what was rejected could be taken back', path)
+    return log.error('%s was closed before its rejected edits could be reverted', path)
   end
   M.apply_all({ item }, {}, function(_, err)
     if err then
-      log.error('what was rejected could not be taken back: %s', err.message)
+      log.error('cannot revert rejected edits: %s', err.message)
     end
   end)
 end
 
---- Remembers and tells of a file that a call has made; the person looks at it where that is wanted.
+--- Publishes a file that a call has created, and opens a review if configured.
 ---@param path string resolved
 ---@param lines string[]
 ---@param ctx mcp-tools.Ctx
-function M.made(path, lines, ctx)
-  buffer_change.tell_new(path, lines, ctx)
+function M.record_created(path, lines, ctx)
+  buffer_change.publish_created(path, lines, ctx)
   if #lines > 0 then
-    gate.after_new(ctx, path, revert)
+    edit_review.after_new(ctx, path, revert)
   end
 end
 
---- Has the person look at edits, where that is wanted.
+--- Asks the user to review edits if configured.
 ---@param targets mcp-tools.EditTarget[]
 ---@param ctx mcp-tools.Ctx?
 ---@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
 local function reviewed(targets, ctx, cb)
-  if not ctx or not gate.asks(ctx) then
+  if not ctx or not edit_review.is_needed(ctx) then
     return cb({})
   end
   for _, target in ipairs(targets) do
@@ -295,11 +295,11 @@ local function reviewed(targets, ctx, cb)
       return cb(nil, err)
     end
   end
-  gate.before(ctx, targets, buffer_change.ordered, cb)
+  edit_review.before(ctx, targets, buffer_change.ordered, cb)
 end
 
---- Edits several files, all or none, but for what the person rejects. Those that are not open are loaded where nobody
---- sees them, and written. The callback runs on the main loop.
+--- Edits several files: all or none, except hunks that the user rejects. Files that are not open are loaded into hidden
+--- buffers and written. The callback runs on the main loop.
 ---@param items mcp-tools.FileEdits[]
 ---@param opts mcp-tools.EditAllOpts?
 ---@param cb fun(files: mcp-tools.FilesEdited?, err: mcp-tools.Error?)
@@ -309,7 +309,7 @@ function M.apply_all(items, opts, cb)
   opts = opts or {}
   local of_path = buffers.of_paths()
   items = vim.tbl_map(function(item)
-    return meant_for_now(item, of_path)
+    return with_changedtick(item, of_path)
   end, items)
   local ctx = opts.ctx
   local function fail(targets, err)
@@ -321,7 +321,7 @@ function M.apply_all(items, opts, cb)
     if cancelled then
       return fail(targets, errors.new('cancelled', 'cancelled before anything was changed'))
     end
-    local origins = gate.origins(ctx, targets)
+    local origins = edit_review.origins(ctx, targets)
     local err = change_all(targets, opts.write)
     if err then
       return fail(targets, err)
@@ -332,13 +332,13 @@ function M.apply_all(items, opts, cb)
         files[i] = { bufnr = target.bufnr, path = target.gone, changedtick = 0, hunks = {}, written = false }
         return done()
       end
-      buffer_change.tell(target.done, ctx, function(edited)
+      buffer_change.publish(target.done, ctx, function(edited)
         files[i] = vim.tbl_extend('force', edited, { written = target.written == true })
         done()
       end)
     end, function()
       if ctx and origins then
-        gate.after(ctx, origins, revert)
+        edit_review.after(ctx, origins, revert)
       end
       cb(files)
     end)
@@ -352,8 +352,8 @@ function M.apply_all(items, opts, cb)
         return fail(targets, why)
       end
       for_all(targets, function(target, _, done)
-        buffer_change.prepare(target.bufnr, target.edits, target.ends, function(known)
-          target.known = known
+        buffer_change.prepare(target.bufnr, target.edits, target.ends, function(prepared)
+          target.prepared = prepared
           done()
         end)
       end, function()

@@ -1,10 +1,9 @@
---- What a call would change, for the person who is asked about it.
+--- Shows the changes that a call would make, for the question to the user.
 ---
---- It is made at once, while the question is shown: a file that is not open is not loaded, and read beside the main
---- loop. Until that is done the difference is not known.
+--- It never waits: a file that is not open is read asynchronously, and the diff follows when it has been read.
 
 local access = require('mcp-tools.privacy.access')
-local ahead = require('mcp-tools.privacy.read_cache')
+local read_cache = require('mcp-tools.privacy.read_cache')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
 local edit = require('mcp-tools.editor.edit')
@@ -18,44 +17,44 @@ local api = vim.api
 
 local M = {}
 
---- Where the difference is not known yet.
-M.READING = 'The difference is shown here once the file has been read.'
+--- Text shown until the file has been read.
+M.READING = 'Reading the file; the diff appears here.'
 
---- Lines around each change. One tells where it is; with more, less of what changes is on the first screen.
+--- Lines of context around each change. With more, fewer changes fit on the first screen.
 M.CONTEXT = 1
 local CONTEXT = M.CONTEXT
 
---- ENOENT is certain; other reasons may be gone by the time that the call runs.
+--- Converts a read error. Only ENOENT fails; other errors may be gone when the call runs.
 ---@param path string
 ---@param fault string?
 ---@param code string?
 ---@return string? text
 ---@return mcp-tools.Error? err
 local function unreadable(path, fault, code)
-  if code == ahead.READING then
+  if code == read_cache.READING then
     return M.READING
   elseif code == 'ENOENT' then
     return nil, errors.new('not_found', ('there is no file %s'):format(path))
   end
-  return ('The difference cannot be shown: %s'):format(fault)
+  return ('The diff cannot be shown: %s'):format(fault)
 end
 
---- A difference, or that there is none.
+--- Returns a diff, or an error if it is empty.
 ---@param text string
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.shown(text)
   if text == '' then
-    return nil, errors.new('tool_error', 'nothing would change: the text is like that already')
+    return nil, errors.new('tool_error', 'nothing would change: the text is already like that')
   end
   return text
 end
 
---- The difference that edits would make.
+--- Returns the diff that edits would make.
 ---@param args { path: string?, bufnr: integer?, changedtick: integer? }
----@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?, string? the last one: why not shown
----@param again? fun() called when a file has been read that was not known
----@param ends_of? fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds how lines will end; then a CR is part of a text
+---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?, string? why the diff cannot be shown
+---@param again? fun() called when the file has been read
+---@param ends_of? fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds line endings to set; a CR is then part of the text
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.of(args, edits_of, again, ends_of)
@@ -80,7 +79,7 @@ function M.of(args, edits_of, again, ends_of)
   local edits, why
   edits, err, why = edits_of(lines)
   if why then
-    return ('The difference cannot be shown: %s'):format(why)
+    return ('The diff cannot be shown: %s'):format(why)
   end
   if not edits then
     return nil, err
@@ -99,9 +98,9 @@ function M.of(args, edits_of, again, ends_of)
   return M.shown(change and ('%s%s.\n'):format(text, change:gsub('^%l', string.upper)) or text)
 end
 
---- What writing a buffer would change on the disk.
+--- Returns the diff that writing a buffer would make on disk.
 ---@param args { path: string?, bufnr: integer? }
----@param again? fun() called when a file has been read that was not known
+---@param again? fun() called when the file has been read
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.of_write(args, again)
@@ -109,14 +108,14 @@ function M.of_write(args, again)
   if not found then
     return nil, err
   elseif not found.bufnr then
-    return nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(args.path))
+    return nil, errors.new('not_found', ('%s is not open, so there is nothing to write'):format(args.path))
   end
   local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
   local before, fault, code = contents.lines_on_disk(found.path, found.bufnr, again)
-  if code == ahead.READING then
+  if code == read_cache.READING then
     return M.READING
   elseif not before and code ~= 'ENOENT' then
-    return ('The difference cannot be shown: %s'):format(fault)
+    return ('The diff cannot be shown: %s'):format(fault)
   end
   local name = access.shown(found.path, project.root())
   local old = before and 'a/' .. name or '/dev/null'
@@ -124,11 +123,11 @@ function M.of_write(args, again)
   return text ~= '' and text or 'Nothing would change.'
 end
 
---- What writing a whole file would change.
+--- Returns the diff that replacing a whole file would make.
 ---@param args { path: string, changedtick: integer? }
----@param new string[] its lines when it is a new one
+---@param new string[] lines if the file does not exist yet
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
----@param again? fun() called when a file has been read that was not known
+---@param again? fun() called when the file has been read
 ---@param ends_of fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -139,7 +138,7 @@ function M.of_file(args, new, edits_of, again, ends_of)
   end
   local name = access.shown(found.path, project.root())
   local text = text_diff.unified({}, new, { old = '/dev/null', new = 'b/' .. name })
-  return text ~= '' and text or 'An empty file would be made.'
+  return text ~= '' and text or 'An empty file would be created.'
 end
 
 return M

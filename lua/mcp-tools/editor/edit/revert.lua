@@ -1,24 +1,24 @@
---- An edit of an agent, taken back: what of it is still there, whatever was changed around it since.
+--- Reverts an agent's edit as far as its lines are unchanged, even if the surrounding text has changed.
 
 local buffers = require('mcp-tools.editor.buffer')
-local changes = require('mcp-tools.editor.edit.changes')
+local history = require('mcp-tools.editor.edit.history')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local hunk_list = require('mcp-tools.editor.text.hunks')
 local open = require('mcp-tools.editor.buffer.open')
-local unmake = require('mcp-tools.editor.edit.unmake')
+local delete_created = require('mcp-tools.editor.edit.delete_created')
 
 local api = vim.api
 
 local M = {}
 
 ---@class mcp-tools.Reverted
----@field hunks integer that were taken back
----@field left integer that were not, since their lines were changed again
+---@field hunks integer number of reverted hunks
+---@field left integer number of hunks whose lines have changed since
 
----@param hunk mcp-tools.Hunk of the way back
+---@param hunk mcp-tools.Hunk a reverse hunk
 ---@return boolean
-local function is_back(hunk)
+local function is_reverted(hunk)
   return hunk.is_there == true
 end
 
@@ -27,15 +27,15 @@ end
 ---@param is_open boolean
 ---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?)
 local function revert_in(change, bufnr, is_open, cb)
-  local back = changes.way_back(change, api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  local back = history.reverse_hunks(change, api.nvim_buf_get_lines(bufnr, 0, -1, false))
   local fitting = vim.tbl_filter(function(hunk)
     return not hunk.changed
   end, back)
   local name = buffers.shown(bufnr)
-  if vim.iter(back):all(is_back) then
-    return cb(nil, errors.new('stale', ('what the edit made of %s is taken back already'):format(name)))
+  if vim.iter(back):all(is_reverted) then
+    return cb(nil, errors.new('stale', ('this change to %s has already been reverted'):format(name)))
   elseif #fitting == 0 then
-    return cb(nil, errors.new('stale', ('what the edit made of %s has been changed since'):format(name)))
+    return cb(nil, errors.new('stale', ('cannot revert: %s was changed after this edit'):format(name)))
   end
   local item = { bufnr = bufnr, edits = hunk_list.edits(fitting), changedtick = api.nvim_buf_get_changedtick(bufnr) }
   edit.apply_all({ item }, { write = not is_open }, function(files, err)
@@ -47,13 +47,13 @@ local function revert_in(change, bufnr, is_open, cb)
   end)
 end
 
---- Takes an edit back. Open files stay unsaved, others are written. A file that it made is deleted, if nobody has
---- changed it: the person is asked before.
+--- Reverts an edit. Open files stay unsaved, others are written. A file that the edit created is deleted if it has not
+--- changed; the caller has asked the user.
 ---@param change mcp-tools.Change
 ---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?) on the main loop
 function M.run(change, cb)
   if change.is_new then
-    return unmake.run(change.path, changes.after(change), function(err)
+    return delete_created(change.path, history.after(change), function(err)
       if err then
         return cb(nil, err)
       end

@@ -1,4 +1,4 @@
---- The checksum of a file, made without holding up the editor.
+--- Computes checksums in pieces, without blocking the main thread.
 
 local read = require('mcp-tools.privacy.read')
 local sha256 = require('mcp-tools.util.sha256')
@@ -6,12 +6,12 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- Bytes; the sum of more takes seconds.
+--- Maximum file size in bytes; larger files take seconds.
 M.MAX_BYTES = 64 * 1024 * 1024
---- Bytes between two turns of the editor.
+--- Number of bytes hashed between two pauses.
 local CHUNK = 16 * 1024
 
---- The checksum of bytes. In a coroutine.
+--- Returns the SHA-256 of bytes. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param bytes string
 ---@return string
@@ -24,11 +24,11 @@ function M.of(ctx, bytes)
   return sum:finish()
 end
 
---- The checksum of a file. In a coroutine.
+--- Returns the SHA-256 of a file. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@return string? sum
----@return mcp-tools.Error|integer size or why there is none
+---@return mcp-tools.Error|integer size or error
 function M.file(ctx, path)
   local bytes, err = ctx:await(function(done)
     read.read(path, M.MAX_BYTES, done)

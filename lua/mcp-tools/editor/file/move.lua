@@ -1,4 +1,4 @@
---- A file or folder moved, with what servers change in other files for it; buffers follow.
+--- Moves a file or directory. Buffers follow, and language servers update references in other files.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
@@ -29,7 +29,7 @@ local function is_at_or_below(path, top)
   return path == top or vim.startswith(path, top .. '/')
 end
 
---- Buffers of what is moved, loaded or not.
+--- Returns the buffers of the moved files, loaded or not.
 ---@param from string resolved
 ---@return { bufnr: integer, path: string }[]
 local function buffers_of(from)
@@ -46,9 +46,9 @@ local function buffers_of(from)
   return list
 end
 
---- Language servers hear by what Neovim listens to after a write that a buffer has another name.
+--- Notifies language servers of a buffer's new name through Neovim's own autocommands for writes.
 ---@param bufnr integer
-local function tell_of_name(bufnr)
+local function notify_renamed(bufnr)
   for _, each in ipairs(api.nvim_get_autocmds({ event = 'BufWritePost', buffer = bufnr })) do
     local group = each.group_name or ''
     if group:match('^nvim%.lsp%.') or group:match('^lsp_b_') then
@@ -57,9 +57,8 @@ local function tell_of_name(bufnr)
   end
 end
 
---- Gives a loaded buffer its name. It is written without autocommands and just as it was read, or a later `:write`
---- would ask whether to overwrite the file: what formats on save would change its text, a line break at the end its
---- bytes.
+--- Renames a loaded buffer and writes it, or a later `:write` would ask whether to overwrite the file. No autocommands
+--- (formatters) run and no final line break is added, so that the bytes stay the same.
 ---@param bufnr integer
 ---@param new string
 local function rename_buffer(bufnr, new)
@@ -73,10 +72,10 @@ local function rename_buffer(bufnr, new)
   if not ok then
     error(thrown, 0)
   end
-  tell_of_name(bufnr)
+  notify_renamed(bufnr)
 end
 
---- Has a buffer show the file where it is now.
+--- Makes a buffer follow its moved file.
 ---@param bufnr integer
 ---@param old string
 ---@param new string
@@ -85,7 +84,7 @@ local function follow(bufnr, old, new)
   local problem
   if api.nvim_buf_is_loaded(bufnr) then
     local ok, thrown = pcall(rename_buffer, bufnr, new)
-    problem = not ok and ('buffer %d does not follow: %s'):format(bufnr, save.plain(thrown)) or nil
+    problem = not ok and ('buffer %d could not be renamed: %s'):format(bufnr, save.plain(thrown)) or nil
   else
     local listed = vim.bo[bufnr].buflisted
     vim.bo[vim.fn.bufadd(new)].buflisted = listed
@@ -98,7 +97,7 @@ local function follow(bufnr, old, new)
   return problem
 end
 
---- Has open buffers show what is on the disk: they are written where the file goes.
+--- Reloads buffers that changed on disk, since they are written to the new path.
 ---@param ctx mcp-tools.Ctx
 ---@param from string
 local function refresh(ctx, from)
@@ -112,25 +111,25 @@ end
 local M = {}
 
 local WILL, DID = 'workspace/willRenameFiles', 'workspace/didRenameFiles'
---- Time of the tool, which is also that of a server's answer: in a large project the first one takes long.
+--- Timeout of the tool and of a server's response in ms; the first response takes long in a large project.
 M.TIMEOUT_MS = 60000
---- Changed files that are checked afterwards, and the time for that.
+--- Maximum number of changed files checked afterwards, and time for that in ms.
 local MAX_CHECKED, CHECK_MS = 20, 8000
---- Problems that are named.
+--- Maximum number of problems listed.
 local MAX_PROBLEMS = 10
 --- `FileChangeType` of the protocol.
-local MADE, DELETED = 1, 3
---- What an import looks like in most languages.
+local CREATED, DELETED = 1, 3
+--- Matches imports of most languages.
 local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
 
 ---@class mcp-tools.Moved
----@field problems string[] buffers that do not follow
----@field bufnr integer? of the file, where it has one
----@field broken string[] what servers find wrong afterwards in what was changed
----@field unchecked integer changed files that no server has looked at afterwards
+---@field problems string[] buffers that could not be renamed
+---@field bufnr integer? of the file, if it has one
+---@field broken string[] diagnostics in changed lines after the move
+---@field unchecked integer number of changed files that no server has checked
 ---@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FileEdited[], name: string }[]
 
---- Why it cannot be moved.
+--- Returns why a path cannot be moved.
 ---@param from string
 ---@param to string
 ---@return mcp-tools.Error?
@@ -141,10 +140,10 @@ function M.refusal(from, to)
   elseif stat.type ~= 'file' and stat.type ~= 'directory' then
     return errors.new('validation_error', ('path: %s is a %s'):format(from, stat.type))
   elseif uv.fs_lstat(to) then
-    local text = 'new_path: there is a %s already, which is not overwritten; give the whole path of what does not exist'
+    local text = 'new_path: %s already exists and is not overwritten; give the full path of a new file'
     return errors.new('tool_error', text:format(to))
   elseif is_at_or_below(to, from) then
-    return errors.new('validation_error', 'new_path: it lies in what is to be moved')
+    return errors.new('validation_error', 'new_path: must not be inside path')
   elseif #buffer_kind.showing(to) > 0 then
     return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(to))
   end
@@ -156,7 +155,7 @@ function M.refusal(from, to)
   end
 end
 
---- The first file of a folder that is sensitive only as long as the folder keeps its name.
+--- Returns the first file of a directory that would no longer be sensitive under the directory's new name.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param from string
 ---@param to string
@@ -176,18 +175,18 @@ function M.exposed(ctx, from, to)
   end
 end
 
---- Does a server want to know of it?
+--- Returns whether a server has registered for a file operation.
 ---@param client vim.lsp.Client
 ---@param which 'willRename'|'didRename'
 ---@param path string
----@param is_folder boolean
-local function minds(client, which, path, is_folder)
+---@param is_directory boolean
+local function is_registered(client, which, path, is_directory)
   local workspace = (client.server_capabilities or {}).workspace or {}
   local wanted = (workspace.fileOperations or {})[which]
   for _, filter in ipairs(wanted and wanted.filters or {}) do
     local pattern = filter.pattern or {}
     local kind = pattern.matches
-    local fits = not kind or kind == (is_folder and 'folder' or 'file')
+    local fits = not kind or kind == (is_directory and 'folder' or 'file')
     if fits and (filter.scheme or 'file') == 'file' and glob.compile(pattern.glob or '**')(path) then
       return true
     end
@@ -201,38 +200,38 @@ local function params_of(from, to)
   return { files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(to) } } }
 end
 
---- Puts back what was changed elsewhere, the last first. Also for a call that has ended.
+--- Reverts the changes in other files, the last first, also for an ended call.
 ---@param moved mcp-tools.Moved
 ---@param done fun(problem: string?)
-local function take_back(moved, done)
+local function revert_plans(moved, done)
   local each = table.remove(moved.plans)
   if not each then
     return done()
   end
   local function go_on(err)
     if err then
-      log.error('what %s changed for a move that came to nothing stays: %s', each.name, err.message)
-      return done(('; what %s changed elsewhere stays: %s'):format(each.name, err.message))
+      log.error('cannot revert changes by %s after a failed move: %s', each.name, err.message)
+      return done(('; changes by %s in other files remain: %s'):format(each.name, err.message))
     end
-    take_back(moved, done)
+    revert_plans(moved, done)
   end
-  workspace_edit.take_back(each.plan, each.files, go_on)
+  workspace_edit.revert(each.plan, each.files, go_on)
 end
 
---- Asks servers what changes elsewhere, and changes it.
+--- Asks servers for changes in other files and applies them.
 ---@param ctx mcp-tools.Ctx
 ---@param from string
 ---@param to string
----@param is_folder boolean
+---@param is_directory boolean
 ---@param moved mcp-tools.Moved
 ---@return mcp-tools.Error? err
-local function change_others(ctx, from, to, is_folder, moved)
+local function change_others(ctx, from, to, is_directory, moved)
   for _, client in ipairs(clients.of(nil)) do
     local bufnr = next(client.attached_buffers)
-    if bufnr and minds(client, 'willRename', from, is_folder) then
-      local unready = lsp.settle(ctx, client, bufnr, WILL)
+    if bufnr and is_registered(client, 'willRename', from, is_directory) then
+      local unready = lsp.wait_until_ready(ctx, client, bufnr, WILL)
       if unready then
-        return errors.new('busy', ('%s, so that it cannot say what changes elsewhere; try again'):format(unready))
+        return errors.new('busy', ('%s, so references in other files cannot be updated yet; try again'):format(unready))
       end
       local change, err = request.ask(ctx, client, WILL, params_of(from, to), bufnr, M.TIMEOUT_MS)
       local plan, files
@@ -242,8 +241,8 @@ local function change_others(ctx, from, to, is_folder, moved)
       if plan and #plan.files > 0 then
         moved_imports.correct(plan.files, from, to)
         for _, file in ipairs(plan.files) do
-          -- What is moved was saved, and stays so.
-          file.write = file.write or is_at_or_below(file.place, from)
+          -- Moved files were saved and stay saved.
+          file.write = file.write or is_at_or_below(file.resolved, from)
         end
         files, err = workspace_edit.apply(ctx, plan)
         if files then
@@ -257,15 +256,15 @@ local function change_others(ctx, from, to, is_folder, moved)
   end
 end
 
---- Makes a folder with those above it.
----@param folder string
----@return string[] made the lowest first
+--- Creates a directory and its parents.
+---@param directory string
+---@return string[] made the deepest first
 ---@return string? problem
-local function make_folders(folder)
+local function make_directories(directory)
   local missing, made = {}, {}
-  while not uv.fs_stat(folder) do
-    table.insert(missing, folder)
-    folder = vim.fs.dirname(folder)
+  while not uv.fs_stat(directory) do
+    table.insert(missing, directory)
+    directory = vim.fs.dirname(directory)
   end
   for i = #missing, 1, -1 do
     local ok, problem = uv.fs_mkdir(missing[i], 493)
@@ -277,14 +276,14 @@ local function make_folders(folder)
   return made
 end
 
---- Renames on the disk. Nothing is overwritten.
+--- Renames on disk without overwriting.
 ---@param from string
 ---@param to string
 ---@return mcp-tools.Error? err
 local function rename(from, to)
-  local made, problem = make_folders(vim.fs.dirname(to))
+  local made, problem = make_directories(vim.fs.dirname(to))
   if not problem and uv.fs_lstat(to) then
-    problem = 'it exists by now'
+    problem = 'it already exists'
   end
   local ok = not problem
   if ok then
@@ -293,13 +292,13 @@ local function rename(from, to)
   if ok then
     return nil
   end
-  for _, folder in ipairs(made) do
-    uv.fs_rmdir(folder)
+  for _, directory in ipairs(made) do
+    uv.fs_rmdir(directory)
   end
-  return errors.new('tool_error', ('%s cannot be moved to %s: %s'):format(from, to, problem))
+  return errors.new('tool_error', ('cannot move %s to %s: %s'):format(from, to, problem))
 end
 
---- Lines that a plan changes, as they are counted afterwards.
+--- Returns the lines that edits change.
 ---@param edits mcp-tools.Edit[]
 ---@return table<integer, true>
 local function changed_rows(edits)
@@ -310,7 +309,7 @@ local function changed_rows(edits)
   return rows
 end
 
---- What the servers find wrong, after the move, in the lines that were changed and in the imports of the moved file.
+--- Returns diagnostics after the move in changed lines and in the imports of the moved file.
 ---@param ctx mcp-tools.Ctx
 ---@param moved mcp-tools.Moved
 ---@return string[] problems
@@ -329,12 +328,12 @@ local function broken_imports(ctx, moved)
     table.insert(order, 1, moved.bufnr)
   end
   local problems, unchecked = {}, math.max(0, #order - MAX_CHECKED)
-  local over, pause = uv.hrtime() + CHECK_MS * 1e6, time_slice.of(ctx)
-  watched_files.tell(ctx, true)
+  local deadline, pause = uv.hrtime() + CHECK_MS * 1e6, time_slice.of(ctx)
+  watched_files.notify_servers(ctx, true)
   for i = 1, math.min(#order, MAX_CHECKED) do
     local bufnr = order[i]
     local served = api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
-    local left = (over - uv.hrtime()) / 1e6
+    local left = (deadline - uv.hrtime()) / 1e6
     if #served == 0 or fresh.wait(ctx, bufnr, served, math.max(left, 1)) == 'no' then
       unchecked = unchecked + 1
     else
@@ -352,7 +351,7 @@ local function broken_imports(ctx, moved)
   return problems, unchecked
 end
 
---- Moves it.
+--- Moves a file or directory.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param from string resolved
 ---@param to string resolved
@@ -363,10 +362,10 @@ function M.run(ctx, from, to)
   if err then
     return nil, err
   end
-  local is_folder = (uv.fs_stat(from) or {}).type == 'directory'
+  local is_directory = (uv.fs_stat(from) or {}).type == 'directory'
   local loaded
-  if not is_folder then
-    loaded = lsp.target(ctx, { path = from }) -- so that its server runs
+  if not is_directory then
+    loaded = lsp.target(ctx, { path = from }) -- starts its server
     if loaded then
       lsp.clients(ctx, loaded.bufnr)
     end
@@ -376,32 +375,32 @@ function M.run(ctx, from, to)
   ctx:on_cancel(function()
     if not over then
       over = true
-      take_back(moved, function() end)
+      revert_plans(moved, function() end)
     end
   end)
-  err = change_others(ctx, from, to, is_folder, moved)
+  err = change_others(ctx, from, to, is_directory, moved)
   if not err then
     refresh(ctx, from)
     err = M.refusal(from, to) or rename(from, to)
   end
   over = true
   if err then
-    local stays = ctx:await(function(done)
-      take_back(moved, done)
+    local remaining = ctx:await(function(done)
+      revert_plans(moved, done)
     end)
-    return nil, stays and errors.new(err.code, err.message .. stays) or err
+    return nil, remaining and errors.new(err.code, err.message .. remaining) or err
   end
   for _, each in ipairs(buffers_of(from)) do
     local problem = follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
     table.insert(moved.problems, problem)
   end
   for _, client in ipairs(clients.of(nil)) do
-    if minds(client, 'didRename', from, is_folder) then
+    if is_registered(client, 'didRename', from, is_directory) then
       clients.notify(client, DID, params_of(from, to))
     end
   end
   disk.tell_servers(from, DELETED)
-  disk.tell_servers(to, MADE)
+  disk.tell_servers(to, CREATED)
   if #moved.plans > 0 then
     moved.broken, moved.unchecked = broken_imports(ctx, moved)
   end
@@ -416,7 +415,7 @@ function M.run(ctx, from, to)
   return moved
 end
 
---- What was moved and changed, as text.
+--- Returns the result as text.
 ---@param ctx mcp-tools.Ctx
 ---@param from string
 ---@param to string

@@ -1,5 +1,5 @@
---- Python imports of a moved module: basedpyright changes the last name of their path only, also when the directory
---- changes. What cannot be corrected here is reported by move.lua.
+--- Corrects Python imports of a moved module: basedpyright changes only the last name of the dotted path, even if the
+--- directory changes. move.lua reports what cannot be corrected.
 
 local M = {}
 
@@ -9,7 +9,7 @@ local function segments(path)
   return vim.split(path, '/', { plain = true, trimempty = true })
 end
 
---- The path of a directory from another one's place, as a relative import names it: `..core`.
+--- Returns a directory as a relative import from another one: `..core`.
 ---@param from string
 ---@param to string
 ---@return string
@@ -21,12 +21,12 @@ local function relative(from, to)
   return ('.'):rep(#here - common + 1) .. table.concat(there, '.', common + 1)
 end
 
---- The package of the module's new place, in place of a package that a file names.
+--- Returns the new package for one that a file imports from.
 ---@param package string such as `shop.util`, `.` or `..util`
----@param file string that names it
+---@param file string the importing file
 ---@param old string directory of the module
 ---@param new string
----@return string? nil: that is not the package of the module
+---@return string? nil: not the package of the module
 local function moved(package, file, old, new)
   local dots, names = package:match('^(%.*)([%w_.]*)$')
   local parts = vim.split(names or '', '.', { plain = true, trimempty = true })
@@ -45,9 +45,9 @@ local function moved(package, file, old, new)
   return (new:sub(#root + 2):gsub('/', '.'))
 end
 
---- An edit of the package before the module's name, where the server left it as it was.
+--- Returns an edit of the package before the module's name if the server did not change it.
 ---@param line string
----@param each mcp-tools.Edit of the module's name
+---@param each mcp-tools.Edit edit of the module's name
 ---@param place fun(package: string): string?
 ---@return mcp-tools.Edit?
 local function package_edit(line, each, place)
@@ -84,7 +84,7 @@ local function package_edit(line, each, place)
   return new and edit(first, package, new:find('[%w_]$') and new .. '.' or new) or nil
 end
 
---- Adds to a server's edits what it leaves out.
+--- Adds the missing edits to a server's edits.
 ---@param files mcp-tools.lsp.FileChange[]
 ---@param from string resolved path of the module
 ---@param to string
@@ -100,7 +100,7 @@ function M.correct(files, from, to)
       local line = each.text == stem and each.start_line == each.end_line and file.before[each.start_line + 1]
       local edit = line
         and package_edit(line, each, function(package)
-          return moved(package, file.place, old, new)
+          return moved(package, file.resolved, old, new)
         end)
       if edit and not taken[edit.start_line .. ' ' .. edit.start_col] then
         taken[edit.start_line .. ' ' .. edit.start_col] = true

@@ -1,4 +1,4 @@
---- What git knows of the project: its changes, its status, its revisions.
+--- Changes, status and revisions of the project, from git.
 
 local diff = require('mcp-tools.editor.git.diff')
 local git = require('mcp-tools.editor.git')
@@ -6,22 +6,22 @@ local revision = require('mcp-tools.editor.git.revision')
 
 local M = {}
 
---- Diffs beyond this fit no model's context.
+--- Maximum size of a diff, bytes.
 local MAX_DIFF = 256 * 1024
 
---- Is it the name of a revision, and nothing that git would take for an option or a range of files?
+--- Whether a text is the name of one revision, and not an option or a range.
 M.is_revision = revision.is_name
 
 ---@class mcp-tools.Changes
 ---@field diff string against the revision, staged or not
 ---@field cut boolean
----@field withheld string[] changed too, but not to be shown
+---@field withheld string[] changed files that must not be shown
 ---@field untracked string[]
 
---- What has changed since a revision. In a coroutine.
+--- Returns the changes since a revision. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param base string
----@param path? string resolved; only this file or folder
+---@param path? string resolved; only this file or directory
 ---@return mcp-tools.Changes?
 ---@return string? fault
 function M.changes(ctx, base, path)
@@ -47,7 +47,7 @@ function M.changes(ctx, base, path)
   }
 end
 
---- Branch, and the short status of every file. In a coroutine.
+--- Returns the branch and the short status of every file. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@return string? text
 ---@return string? fault
@@ -56,7 +56,7 @@ function M.status(ctx)
   return done.ok and done.stdout or nil, done.fault
 end
 
---- Completion of revisions: branches and tags.
+--- Completes branches and tags.
 ---@param ctx mcp-tools.Ctx
 ---@param prefix string
 function M.complete_revision(ctx, prefix)

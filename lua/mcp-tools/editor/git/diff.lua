@@ -1,4 +1,4 @@
---- A diff of git, file by file: each is judged by itself, and only what may be shown is asked for.
+--- Diffs by git, requested only for files that clients may read.
 
 local access = require('mcp-tools.privacy.access')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
@@ -7,15 +7,15 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Files that one diff is asked about: a command line has an end, too.
+--- Maximum number of files in one diff, for the length of the command line.
 M.MAX_FILES = 2000
---- Files that are looked at before the editor has its turn.
-local LOOKS = 50
+--- Number of files that are checked before the main loop gets a turn.
+local CHUNK = 50
 
 local ESCAPES = { ['"'] = '\\"', ['\\'] = '\\\\', ['\a'] = '\\a', ['\b'] = '\\b', ['\t'] = '\\t', ['\n'] = '\\n' }
 ESCAPES['\v'], ESCAPES['\f'], ESCAPES['\r'] = '\\v', '\\f', '\\r'
 
---- A name as git writes it in the head of a diff.
+--- Quotes a name as git does in the header of a diff.
 ---@param name string
 ---@return string
 local function quoted(name)
@@ -25,7 +25,7 @@ local function quoted(name)
   return n > 0 and '"' .. escaped .. '"' or name
 end
 
---- The parts of a diff that are about these files; a folder with the name of a file brings along what is in it.
+--- Returns the parts of a diff for these files. A directory that replaced a file would add its contents.
 ---@param text string
 ---@param files string[]
 ---@return string
@@ -33,7 +33,7 @@ local function parts_about(text, files)
   local heads = {}
   for _, name in ipairs(files) do
     heads[('diff --git %s %s'):format(quoted('a/' .. name), quoted('b/' .. name))] = true
-    heads[('diff --cc %s'):format(quoted(name))] = true -- of a merge that is not done
+    heads[('diff --cc %s'):format(quoted(name))] = true -- of an unfinished merge
   end
   local kept, start = {}, 1
   local merging = text:find('diff --cc ', 1, true) ~= nil
@@ -42,7 +42,7 @@ local function parts_about(text, files)
     stop = merging and math.min(stop, text:find('\ndiff --cc ', start, true) or stop) or stop
     local part = text:sub(start, stop)
     local head, rest = part:match('^([^\n]*)\n(.*)$')
-    if rest and rest ~= '' and heads[head] then -- no more than a head: touched, but the same
+    if rest and rest ~= '' and heads[head] then -- only a header: the file was touched without a change
       kept[#kept + 1] = part
     end
     start = stop + 1
@@ -52,20 +52,19 @@ end
 
 ---@class mcp-tools.git.Changed
 ---@field path string relative to the project
----@field added integer? nil: it is no text
+---@field added integer? nil: a binary file
 ---@field deleted integer?
 
 ---@class mcp-tools.git.Files
 ---@field files mcp-tools.git.Changed[]
----@field withheld string[] changed too, but not to be shown
+---@field withheld string[] changed files that must not be shown
 ---@field total integer
----@field cut boolean there are more than were looked at
+---@field cut boolean there are more files than were checked
 
---- Which files differ, and which of them may be shown; each is looked up on the disk, so the editor has its turn in
---- between. In a coroutine.
+--- Lists the files that differ and checks access to each. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param command string[] `diff` or `show` with what is compared
----@param path? string resolved; only this file or folder
+---@param path? string resolved; only this file or directory
 ---@return mcp-tools.git.Files?
 ---@return string? fault
 function M.files(ctx, command, path)
@@ -79,7 +78,7 @@ function M.files(ctx, command, path)
   for entry in revision.each(listed.stdout) do
     i = i + 1
     local added, deleted, name = entry:match('^\n?([%d-]+)\t([%d-]+)\t(.+)$')
-    if name and not seen[name] then -- one that is not merged comes twice
+    if name and not seen[name] then -- an unmerged file is listed twice
       seen[name] = true
       found.total = found.total + 1
       if found.total > M.MAX_FILES then
@@ -90,14 +89,14 @@ function M.files(ctx, command, path)
         table.insert(found.withheld, name)
       end
     end
-    if i % LOOKS == 0 then
+    if i % CHUNK == 0 then
       coroutine.yield()
     end
   end
   return found
 end
 
---- What differs in these files. Named one by one, so that what is withheld is not asked for in the first place. In a
+--- Returns the diff of these files. They are named one by one, so that git does not read withheld files. Call it in a
 --- coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param command string[] as for `files`
@@ -126,7 +125,7 @@ function M.text(ctx, command, files, limit, context)
   return parts_about(done.stdout, names), done.cut
 end
 
---- Arguments of tools that answer with a diff.
+--- Arguments of tools that return a diff.
 M.ARGS = {
   path = { type = 'string', description = 'Only this file or folder; relative ones count from the working directory' },
   bufnr = { type = 'integer', description = 'Only the file of this buffer; 0 = the current one', minimum = 0 },
@@ -140,11 +139,11 @@ M.ARGS = {
   },
 }
 
---- Names of withheld files that are told.
+--- Maximum number of withheld files that are named.
 local MAX_NAMES = 50
 
 ---@param names string[]
----@return string[]? list nil when there are none
+---@return string[]? list nil if there are none
 local function names_of(names)
   local list = vim.list_slice(names, 1, MAX_NAMES)
   for i, name in ipairs(list) do
@@ -179,7 +178,7 @@ end
 
 local NARROW = 'give path (a file or folder), or a larger max_bytes'
 
---- The text, or what stands for it. In a coroutine.
+--- Returns the diff, or a shorter form of it. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param command string[]
 ---@param found mcp-tools.git.Files
@@ -207,7 +206,7 @@ local function text_of(ctx, command, found, args)
   return { shown = 'total', narrow = NARROW }
 end
 
---- The fields of the answer. In a coroutine.
+--- Returns the fields of an answer with a diff. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param command string[] `diff` or `show` with what is compared
 ---@param args { context: integer, max_bytes: integer }

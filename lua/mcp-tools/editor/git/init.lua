@@ -1,10 +1,10 @@
---- git, asked about a repository that nobody trusts.
+--- Runs git in repositories that are not trusted.
 ---
---- No program that the project names is run, whatever its configuration and attributes say: hooks, monitors, pagers,
---- signature checkers and aliases are off; what attributes choose (external diffs, text conversion) is off by the
---- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. git
---- is told which repository and work tree to use (editor/git/repository.lua) and looks for none itself. No fault quotes
---- a file that git was led to and could not read.
+--- No program named by the project runs, whatever its configuration and attributes say. Hooks, monitors, pagers,
+--- signature checkers and aliases are off. External diffs and text conversion, which attributes select, are off by the
+--- options of each command, and filters by an override for each one in the configuration. Nothing is fetched. git is
+--- given the repository and work tree (editor/git/repository.lua) and searches for none. Error messages do not quote
+--- files that git could not parse.
 
 local process = require('mcp-tools.editor.process')
 local repository = require('mcp-tools.editor.git.repository')
@@ -18,12 +18,12 @@ local DIFF = {
   '--no-color',
   '--src-prefix=a/',
   '--dst-prefix=b/',
-  '--submodule=short', -- others run git in there
-  '--ignore-submodules=dirty', -- so does a look at what has changed in there
+  '--submodule=short', -- other formats run git in the submodule
+  '--ignore-submodules=dirty', -- checking for changes runs git in the submodule, too
 }
 
---- Commands that may be run, and the options without which they would run others' programs. Commands that write have
---- more ways to do so (hooks, merge drivers, smudge filters, maintenance): think before adding one.
+--- Commands that may run, with the options without which they would run other programs. Commands that write have more
+--- ways to do so (hooks, merge drivers, smudge filters, maintenance): think before you add one.
 local COMMANDS = {
   blame = { '--no-textconv' },
   diff = DIFF,
@@ -41,36 +41,36 @@ local SETTINGS = {
   'core.fsmonitor=false',
   'core.hooksPath=/dev/null',
   'core.quotePath=false',
-  'diff.autoRefreshIndex=false', -- would take the lock of the index, and write it
-  'format.pretty=medium', -- the project's could ask for signatures to be checked, as a format among the arguments can
+  'diff.autoRefreshIndex=false', -- would lock and write the index
+  'format.pretty=medium', -- the project's own, or a format in arguments, could request signature checks
   'gpg.program=false',
   'gpg.ssh.program=false',
   'gpg.x509.program=false',
   'grep.threads=0', -- as many as there are cores
   'log.showSignature=false',
   'safe.bareRepository=explicit',
-  'status.submoduleSummary=false', -- runs git in there
+  'status.submoduleSummary=false', -- runs git in the submodule
   'submodule.recurse=false',
 }
 
---- Behind a colon git quotes the line that it cannot read, of whatever file a link or the configuration has it take for
---- one of its own. Only this is said of the repository by no file.
+--- After a colon git may quote the contents of any file that a link or the configuration makes it read. Only these
+--- fixed reasons are repeated.
 local REASONS = { ['No such file or directory'] = true, ['Permission denied'] = true, ['Not a directory'] = true }
 
---- Why git failed, without what it quotes.
+--- Returns why git failed, without quoted contents.
 ---@param done mcp-tools.process.Result
 ---@return string?
 local function fault_in(done)
   if not done.fault or not done.code or done.ended_by or done.signal ~= 0 then
     return done.fault
   end
-  local said = ('\n' .. done.stderr):match('\nfatal: [^\n]*') or ('\n' .. done.stderr):match('\nerror: [^\n]*')
-  local kind, text = (said or ''):match('^\n(%l+): (.*)$')
+  local line = ('\n' .. done.stderr):match('\nfatal: [^\n]*') or ('\n' .. done.stderr):match('\nerror: [^\n]*')
+  local kind, text = (line or ''):match('^\n(%l+): (.*)$')
   if not text then
-    return ('git ended with %d'):format(done.code)
+    return ('git exited with code %d'):format(done.code)
   end
   local head, tail = text:match('^(.-): (.*)$')
-  local is_kept = not head or REASONS[tail] or vim.startswith(head, 'command line,') -- that one is about a pattern
+  local is_kept = not head or REASONS[tail] or vim.startswith(head, 'command line,') -- about a pattern in arguments
   return (utf8.repair(('%s: %s'):format(kind, is_kept and text or head)))
 end
 
@@ -84,7 +84,8 @@ local function command_with(settings)
   return command
 end
 
---- Ours without what steers git, and with what keeps it from fetching: what is missing of a partial clone stays away.
+--- Returns our environment without git's variables, and with fetching off: missing objects of a partial clone stay
+--- missing.
 ---@return table<string, string|false>
 local function environment()
   local env = {}
@@ -93,27 +94,27 @@ local function environment()
       env[name] = false
     end
   end
-  env.GIT_ALLOW_PROTOCOL = 'none' -- a list of names; nothing is called so
-  env.GIT_NO_LAZY_FETCH = '1' -- not known to versions before 2.39.4
+  env.GIT_ALLOW_PROTOCOL = 'none' -- a list of protocols; none has this name
+  env.GIT_NO_LAZY_FETCH = '1' -- ignored before 2.39.4
   env.GIT_TERMINAL_PROMPT = '0'
   env.LANGUAGE = false
-  env.LC_ALL = 'C.UTF-8' -- its faults are looked for
+  env.LC_ALL = 'C.UTF-8' -- error messages are parsed
   env.PATH = process.search_path()
   return env
 end
 
---- ms that the overrides are remembered while the files of the configuration have not changed.
+--- How long overrides are remembered while the configuration files do not change, ms.
 local REMEMBERED = 60000
---- s that such a file must be old: two changes in one tick of the clock have the same time.
+--- Minimum age of such a file, s: two changes in one tick of the clock have the same time.
 local MIN_AGE = 2
 
---- The overrides that the last question needed.
+--- Overrides of the last command.
 ---@type { state: string, settings: string[], until_ms: number }?
 local remembered
 
---- The state of the files that git reads settings from, without the system's file, which no project can write.
+--- Returns the state of the files with settings, except the system's, which no project can write.
 ---@param found mcp-tools.git.Repository
----@return string? state nil when one of them has changed just now
+---@return string? state nil if one of them has just changed
 local function state_of_config(found)
   local home = vim.env.HOME or ''
   local files = {
@@ -135,7 +136,7 @@ local function state_of_config(found)
   return table.concat(parts, '\n')
 end
 
---- What keeps the filters and hooks that the configuration names from being run.
+--- Returns settings that turn off the filters and hooks of the configuration.
 ---@param listed mcp-tools.process.Result its keys, each with a NUL after it
 ---@return string[]? settings
 ---@return string? fault
@@ -150,7 +151,7 @@ local function overrides(listed)
     local place = known and section .. '.' .. name
     if known and not seen[place] then
       seen[place] = true
-      if name:find('=', 1, true) then -- there `-c` would end the key
+      if name:find('=', 1, true) then -- `-c` would end the key there
         return nil, ('the configuration has a %s that cannot be turned off: %s'):format(section, name)
       elseif section == 'hook' then
         table.insert(settings, place .. '.enabled=false')
@@ -167,14 +168,14 @@ local function overrides(listed)
   return settings
 end
 
---- Runs git: `git.run({ 'log', '-n1', '--end-of-options', sha }, { ctx = ctx, cwd = ctx.root }, cb)`. What comes from
---- others among the arguments stands behind `--end-of-options` or `--`; paths are taken as they are, not as patterns.
+--- Runs git: `git.run({ 'log', '-n1', '--end-of-options', sha }, { ctx = ctx, cwd = ctx.root }, cb)`. Arguments from
+--- clients must follow `--end-of-options` or `--`; paths are literal, not patterns.
 ---@param args string[] a command of `COMMANDS` and its arguments
----@param opts mcp-tools.process.Opts `cwd` is in the project
+---@param opts mcp-tools.process.Opts `cwd` is inside the project
 ---@param cb fun(result: mcp-tools.process.Result) never called before this returns
 function M.run(args, opts, cb)
   local options = COMMANDS[args[1]]
-  assert(options, ('git %s is not among the commands that run nothing'):format(args[1]))
+  assert(options, ('git %s is not an allowed command'):format(args[1]))
   local found, missing = repository.find(opts.cwd)
   if not found then
     return vim.schedule(function()
@@ -182,13 +183,13 @@ function M.run(args, opts, cb)
     end)
   end
   local env = environment()
-  local decided = vim.tbl_extend('force', env, { GIT_COMMON_DIR = found.common }, opts.env or {})
+  local fixed_env = vim.tbl_extend('force', env, { GIT_COMMON_DIR = found.common }, opts.env or {})
   local function run(settings, more, how)
     local command = command_with(settings)
     vim.list_extend(command, { '--git-dir=' .. found.gitdir, '--work-tree=' .. found.worktree })
     process.run(
       vim.list_extend(command, more),
-      vim.tbl_extend('force', how, { env = decided, cwd = opts.cwd }),
+      vim.tbl_extend('force', how, { env = fixed_env, cwd = opts.cwd }),
       function(done)
         done.fault = fault_in(done)
         how.cb(done)
@@ -196,16 +197,16 @@ function M.run(args, opts, cb)
     )
   end
   local brief = { ctx = opts.ctx, timeout = opts.timeout }
-  local function go_on(settings)
+  local function run_command(settings)
     local more = vim.iter({ args[1], options, vim.list_slice(args, 2) }):flatten():totable()
     run(vim.list_extend(vim.list_slice(SETTINGS), settings), more, vim.tbl_extend('force', opts, { cb = cb }))
   end
   local function list()
     local state = state_of_config(found)
     if remembered and remembered.state == state and remembered.until_ms > vim.uv.hrtime() / 1e6 then
-      return go_on(remembered.settings)
+      return run_command(remembered.settings)
     end
-    local function take(listed)
+    local function on_listed(listed)
       if not listed.ok then
         return cb(listed)
       end
@@ -213,18 +214,18 @@ function M.run(args, opts, cb)
       if not settings then
         return cb(process.not_run(fault))
       end
-      -- Files that a configuration includes are not among those of its state.
+      -- The state does not cover files that a configuration includes.
       if state and not ('\0' .. listed.stdout):find('%zinclude') then
         remembered = { state = state, settings = settings, until_ms = vim.uv.hrtime() / 1e6 + REMEMBERED }
       end
-      go_on(settings)
+      run_command(settings)
     end
-    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = take }))
+    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = on_listed }))
   end
   if found.is_ours then
     return list()
   end
-  -- git skips its check of the owner (`safe.directory`) for a repository that it is told.
+  -- git skips its check of the owner (`safe.directory`) if it is given the repository.
   local check = vim.list_extend(command_with(SETTINGS), { 'rev-parse', '--git-dir' })
   process.run(check, vim.tbl_extend('force', brief, { env = env, cwd = found.worktree }), function(done)
     done.fault = fault_in(done)
@@ -235,9 +236,9 @@ function M.run(args, opts, cb)
   end)
 end
 
---- The same for coroutines of `run` handlers.
+--- Like `run`, for coroutines of `run` handlers.
 ---@param args string[]
----@param opts mcp-tools.process.Opts with its ctx
+---@param opts mcp-tools.process.Opts with `ctx`
 ---@return mcp-tools.process.Result
 function M.await(args, opts)
   return opts.ctx:await(function(done)

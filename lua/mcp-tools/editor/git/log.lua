@@ -1,4 +1,4 @@
---- Commits: who, when, what they say, which files they touch.
+--- Commits: author, date, message, and changed files.
 
 local redact = require('mcp-tools.privacy.redact')
 local revision = require('mcp-tools.editor.git.revision')
@@ -8,18 +8,18 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- A commit's fields, with NUL before the first and after each; git puts one more behind them.
+--- Fields of a commit, with NUL before the first and after each; git appends another one.
 local FORMAT = '--format=tformat:%x00%H%x00%an%x00%aI%x00%P%x00%D%x00%B%x00'
 local FIELDS = { 'commit', 'author', 'date', 'parents', 'refs', 'message' }
 
---- Of a message; who wants more asks for one commit.
+--- Maximum size of a message in a list, bytes; for one commit it is complete enough.
 local MAX_MESSAGE = 16 * 1024
 
 ---@class mcp-tools.git.Commit
----@field commit string in full
+---@field commit string full hash
 ---@field author string
 ---@field date string
----@field parents string[]? when it has not just one
+---@field parents string[]? unless there is exactly one
 ---@field refs string?
 ---@field subject string
 ---@field body string?
@@ -67,9 +67,9 @@ local function read(ctx, list)
   return commits
 end
 
---- Commits. In a coroutine.
+--- Returns commits. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
----@param args string[] what narrows them
+---@param args string[] options that select them
 ---@param path? string resolved
 ---@param with_files? boolean
 ---@return mcp-tools.git.Commit[]?
@@ -87,14 +87,14 @@ function M.find(ctx, args, path, with_files)
   return read(ctx, revision.entries(done.stdout)), nil, done.cut
 end
 
---- One commit. In a coroutine.
+--- Returns one commit. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
----@param name string of one revision, see `revision.is_name`
+---@param name string name of one revision, see `revision.is_name`
 ---@return mcp-tools.git.Commit?
 ---@return string? fault
 function M.one(ctx, name)
   if name:find('..', 1, true) then
-    return nil, revision.unknown(name) -- a range, of which git would take the first commit
+    return nil, revision.unknown(name) -- a range, for which git would return the first commit
   end
   local done = revision.ask(ctx, { 'log', '-z', FORMAT, '-n1', '--no-walk', name .. '^{commit}', '--' })
   if not done.ok then

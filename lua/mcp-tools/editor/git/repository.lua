@@ -1,32 +1,32 @@
 --- Decides which repository a directory belongs to, without asking git.
 ---
---- A directory of a stranger must not show the history of another repository: what a `.git` only points to has to name
---- that directory itself, and objects are borrowed only from where the user allows it (`git.alternates`). git is then
---- told the result, so that there is no second decision.
+--- A foreign directory must not expose the history of another repository. What a `.git` file points to must name that
+--- directory in turn, and objects may be borrowed only from directories that the user allows (`git.alternates`). git is
+--- given the result, so that it does not decide again.
 
 local config = require('mcp-tools.config')
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 
 local uv = vim.uv
 
 local M = {}
 
 ---@class mcp-tools.git.Repository
----@field worktree string directory that has `.git` in it, resolved
+---@field worktree string directory that contains `.git`, resolved
 ---@field gitdir string what `.git` is or points to, resolved
----@field common string repository that has the history: `gitdir`, or the one that it is a linked work tree of
----@field is_ours boolean all of them belong to the user of this process
+---@field common string repository with the history: `gitdir`, or the main one of a linked work tree
+---@field is_ours boolean the user of this process owns all of them
 
 --- Maximum size of `.git`, `gitdir` and `commondir` files, in bytes.
 local MAX_POINTER = 4096
 --- Maximum size of other files that are read here, in bytes.
 local MAX_FILE = 64 * 1024
---- Maximum number of entries of `objects/`; git makes 258.
+--- Maximum number of entries of `objects/`; git creates 258.
 local MAX_ENTRIES = 1024
---- Maximum length of a chain of repositories that borrow from each other; git's own limit is 5.
+--- Maximum length of a chain of repositories that borrow objects; git's own limit is 5.
 local MAX_CHAIN = 5
 
---- Would git regard this directory as a repository? Rather too often than too seldom.
+--- Whether git may regard a directory as a repository. If in doubt, true.
 ---@param directory string
 ---@return boolean
 local function is_repository(directory)
@@ -42,13 +42,13 @@ local function absolute(path, base)
   return path:sub(1, 1) == '/' and path or base .. '/' .. path
 end
 
---- Reads a file that holds one path. git reads all of the file, so more than one line is an error.
+--- Reads a file that contains one path. git reads the whole file, so more than one line is an error.
 ---@param file string
 ---@param base string directory of a relative path
 ---@param prefix? string expected before the path
 ---@return string? resolved
 local function read_pointer(file, base, prefix)
-  local text = read_now(file, MAX_POINTER + 1) or ''
+  local text = read_sync(file, MAX_POINTER + 1) or ''
   local line = text:gsub('[\r\n]+$', '') -- bounded: MAX_POINTER
   if #text > MAX_POINTER or line:find('[%z\r\n]') or not vim.startswith(line, prefix or '') then
     return nil
@@ -63,8 +63,8 @@ local function is_below(path, directory)
   return vim.startswith(path, directory == '/' and '/' or directory .. '/')
 end
 
---- Does the target of a `.git` name this directory? A linked work tree has a file with the path of its `.git`, a
---- submodule its work tree among its settings.
+--- Whether the target of a `.git` file names this directory: a linked work tree has a file with the path of its `.git`,
+--- a submodule a setting with its work tree.
 ---@param gitdir string resolved
 ---@param directory string resolved
 ---@return boolean
@@ -72,7 +72,7 @@ local function points_back(gitdir, directory)
   if read_pointer(gitdir .. '/gitdir', gitdir) == directory .. '/.git' then
     return true
   end
-  local settings = read_now(gitdir .. '/config', MAX_FILE) or ''
+  local settings = read_sync(gitdir .. '/config', MAX_FILE) or ''
   local worktree = settings:match('%f[%w]worktree%s*=%s*"?([^\n"]+)')
   return worktree ~= nil and uv.fs_realpath(absolute(worktree, gitdir)) == directory
 end
@@ -94,10 +94,10 @@ local function is_own(path)
   return stat ~= nil and stat.uid == uv.getuid()
 end
 
---- The repository of a directory that has `.git` in it.
+--- Returns the repository of a directory that contains `.git`.
 ---@param directory string
 ---@return mcp-tools.git.Repository?
----@return string? fault nil when the directory has no usable `.git`
+---@return string? fault nil if the directory has no usable `.git`
 function M.at(directory)
   directory = uv.fs_realpath(directory) or directory
   local dot_git = (directory == '/' and '' or directory) .. '/.git'
@@ -121,7 +121,7 @@ function M.at(directory)
   }
 end
 
---- Does the user allow that objects are borrowed from here?
+--- Whether the user allows borrowing objects from here.
 ---@param path string resolved
 local function is_allowed(path)
   return vim.iter(config.get().git.alternates):any(function(allowed)
@@ -139,16 +139,16 @@ local function not_allowed(objects, lender)
   )
 end
 
---- Reads which other directories of objects this one borrows from.
+--- Reads from which other object directories this one borrows.
 ---@param objects string resolved
----@return string[]? lenders as they are written, or resolved
+---@return string[]? lenders resolved, or as written
 ---@return string? fault
 local function read_alternates(objects)
   local file = objects .. '/info/alternates'
   if not uv.fs_lstat(file) then
     return {}
   end
-  local text = read_now(file, MAX_FILE + 1)
+  local text = read_sync(file, MAX_FILE + 1)
   if not text or #text > MAX_FILE then
     return nil, ('%s cannot be read'):format(file)
   end
@@ -164,7 +164,7 @@ local function read_alternates(objects)
   return lenders
 end
 
---- Links in a directory of objects lead to other ones.
+--- Returns the targets of links in an object directory.
 ---@param objects string resolved
 ---@return string[]? targets resolved
 ---@return string? fault
@@ -176,7 +176,7 @@ local function read_links(objects)
     uv.fs_closedir(handle)
   end
   if is_long then
-    return nil, ('%s has more entries than git makes'):format(objects)
+    return nil, ('%s has more entries than git creates'):format(objects)
   end
   local targets = {}
   for _, entry in ipairs(entries) do
@@ -189,13 +189,13 @@ local function read_links(objects)
   return targets
 end
 
---- Follows the chain of directories that objects come from.
+--- Follows the chain of object directories.
 ---@param objects string
 ---@param depth integer
 ---@return string? fault
 local function fault_of_objects(objects, depth)
   if depth > MAX_CHAIN then
-    return ('%s borrows objects over too many repositories'):format(objects)
+    return ('%s borrows objects through too many repositories'):format(objects)
   end
   local links, fault = read_links(objects)
   local lenders
@@ -215,8 +215,8 @@ local function fault_of_objects(objects, depth)
   end)
 end
 
---- Checks that a repository has its own objects, or borrows them from where the user allows it. A revision whose name
---- leads elsewhere then names nothing.
+--- Checks that a repository has its own objects, or borrows them from directories that the user allows. Otherwise the
+--- name of a revision could lead to another repository.
 ---@param common string resolved
 ---@return string? fault
 function M.objects_fault(common)
@@ -230,7 +230,7 @@ function M.objects_fault(common)
   return fault_of_objects(resolved, 1)
 end
 
---- The repository of a directory: `.git` in it, or in the nearest directory above.
+--- Finds the repository of a directory: `.git` in it, or in the nearest parent directory.
 ---@param directory string
 ---@return mcp-tools.git.Repository?
 ---@return string? fault

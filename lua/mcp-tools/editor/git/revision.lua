@@ -1,4 +1,4 @@
---- Revisions as people write them, and what every question to git about the project needs.
+--- Names of revisions, and requests to git about the project.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -10,17 +10,17 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Bytes of a name that is told in a fault.
+--- Maximum length of a name in messages, bytes.
 local SHOWN = 200
 
---- Is it the name of a revision, and nothing that git would take for an option or a range of files?
+--- Whether a text is the name of one revision, and not an option or a range.
 ---@param name string
 ---@return boolean
 function M.is_name(name)
   return #name <= 200 and name:find('^[%w_@][%w%._/@{}~^-]*$') ~= nil
 end
 
---- Asks git about the project. In a coroutine.
+--- Runs git in the project. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param args string[]
 ---@param limit? integer bytes
@@ -30,14 +30,14 @@ function M.ask(ctx, args, limit, stdin)
   return git.await(args, { ctx = ctx, cwd = ctx.root, limit = limit, stdin = stdin })
 end
 
---- Whole entries of what was printed with NUL after each, also when it was cut; one after the other.
+--- Iterates over entries that end with NUL; an incomplete last one is left out.
 ---@param text string
 ---@return fun(): string?
 function M.each(text)
   return strings.each_ended(text, '\0')
 end
 
---- The same as a list.
+--- Like `each`, as a list.
 ---@param text string
 ---@return string[]
 function M.entries(text)
@@ -48,8 +48,8 @@ function M.entries(text)
   return list
 end
 
---- The commit of a revision, in full. Only a commit: the diff of two blobs has whatever name was asked for. In a
---- coroutine.
+--- Returns the full hash of a revision. Only commits are accepted: the diff of two blobs could show any file. Call it
+--- in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param name string
 ---@return string? commit
@@ -64,44 +64,44 @@ function M.commit(ctx, name)
   return nil, is_unknown and M.unknown(name) or found.fault
 end
 
---- The fault that a revision does not exist.
+--- Returns the message for an unknown revision.
 ---@param name string
 ---@return string
 function M.unknown(name)
-  return utf8.cut(name, SHOWN) .. ' is no commit of this repository'
+  return utf8.cut(name, SHOWN) .. ' is not a commit of this repository'
 end
 
---- The commit that an argument names. In a coroutine.
+--- Returns the commit that an argument names. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
----@param name string of the argument
----@param find? fun(ctx: mcp-tools.Ctx, name: string): any, string? instead of `commit`
----@return any commit nil, without an error, when it is not given
+---@param name string name of the argument
+---@param find? fun(ctx: mcp-tools.Ctx, name: string): any, string? used instead of `commit`
+---@return any commit nil without an error if the argument is missing
 ---@return mcp-tools.Error? err
 function M.of_argument(ctx, args, name, find)
-  local given = args[name]
-  if not given then
+  local name_given = args[name]
+  if not name_given then
     return nil
-  elseif not M.is_name(given) then
+  elseif not M.is_name(name_given) then
     local text = '%s: "%s" is not the name of one revision (a branch, a tag, a commit, HEAD~2)'
-    return nil, errors.new('validation_error', text:format(name, utf8.cut(given, SHOWN)))
+    return nil, errors.new('validation_error', text:format(name, utf8.cut(name_given, SHOWN)))
   end
-  local commit, fault = (find or M.commit)(ctx, given)
-  return commit, not commit and M.failed(('%s: %s'):format(name, fault)) or nil
+  local commit, fault = (find or M.commit)(ctx, name_given)
+  return commit, not commit and M.error_of(('%s: %s'):format(name, fault)) or nil
 end
 
---- What git said, as an error value.
+--- Returns the error for a message of git.
 ---@param fault string
 ---@return mcp-tools.Error
-function M.failed(fault)
-  local missing = fault:find('not a git repository', 1, true) or fault:find('is no commit', 1, true)
+function M.error_of(fault)
+  local missing = fault:find('not a git repository', 1, true) or fault:find('is not a commit', 1, true)
   return errors.new(missing and 'not_found' or 'tool_error', fault)
 end
 
---- The file or folder of the project that `path` or `bufnr` names.
+--- Returns the file or directory of the project that `path` or `bufnr` names.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? } at most one of them
----@return { path: string?, bufnr: integer? } place nothing in it when none is named
+---@return { path: string?, bufnr: integer? } place empty if neither is given
 ---@return mcp-tools.Error? err
 function M.place(ctx, args)
   if args.path == nil and args.bufnr == nil then
@@ -115,7 +115,7 @@ function M.place(ctx, args)
   end
   local resolved, why = access.path((paths.resolve(found.path)), ctx.root)
   if not resolved then
-    return {}, errors.new('access_denied', ('%s: it cannot be looked at, it is %s'):format(args.path or 'bufnr', why))
+    return {}, errors.new('access_denied', ('%s: cannot be read, it is %s'):format(args.path or 'bufnr', why))
   end
   return { path = resolved, bufnr = found.bufnr }
 end

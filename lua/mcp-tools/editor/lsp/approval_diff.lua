@@ -1,7 +1,7 @@
---- What is shown before a call that a language server will answer: why it is certain to fail, or the diff of a dry run
---- as long as the texts that it is of are the same.
+--- Approval text of calls that language servers answer: why the call is certain to fail, or the diff of a dry run while
+--- the texts are unchanged.
 ---
---- `refusal` loads nothing and asks no server: a file that is not open may get a server once it is.
+--- `refusal` loads no file and asks no server: a file that is not open may get a server when it is.
 
 local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
@@ -18,7 +18,7 @@ local api = vim.api
 
 local M = {}
 
---- Why a file cannot be changed by its servers.
+--- Returns why the servers of a file cannot change it.
 ---@param args { path: string?, bufnr: integer? }
 ---@param method string
 ---@return mcp-tools.Error? err
@@ -34,7 +34,7 @@ local function file_refusal(args, method)
   end
   for _, client in ipairs(clients.starting(found.bufnr)) do
     if not client.initialized and not clients.is_stopped(client) then
-      return edit.refusal(found.bufnr), found.bufnr -- it may be the one
+      return edit.refusal(found.bufnr), found.bufnr -- it may support the method
     end
   end
   if #clients.of(found.bufnr, method) == 0 then
@@ -43,10 +43,10 @@ local function file_refusal(args, method)
   return edit.refusal(found.bufnr), found.bufnr
 end
 
---- Why a file, or a place in it, cannot be changed by its servers.
+--- Returns why the servers of a file cannot change it, or cannot at a position.
 ---@param args { path: string?, bufnr: integer?, line: integer?, column: integer?, symbol: string? }
 ---@param method string
----@param at_place? boolean
+---@param at_place? boolean also check the position
 ---@return mcp-tools.Error? err
 function M.refusal(args, method, at_place)
   local err, bufnr = file_refusal(args, method)
@@ -56,37 +56,37 @@ function M.refusal(args, method, at_place)
   return err
 end
 
---- What may be otherwise at another try.
-local PASSING = { busy = true, timeout = true, cancelled = true }
+--- Errors that may not occur at the next attempt.
+local TRANSIENT = { busy = true, timeout = true, cancelled = true }
 
 --- Diffs of dry runs: { diff, ticks }.
 local kept = lru(32)
 
---- Names what would be done: where the cursor is counts, as it may be elsewhere by then.
+--- Identifies a change. The cursor is part of it, since it may move.
 ---@param what string
 ---@param args table
----@return string? key nil: its file is not open
+---@return string? key nil: the file is not open
 local function key_of(what, args)
   local found = buffers.find(args, { current = true })
   if not found or not found.bufnr then
     return nil
   end
-  local given, place = vim.deepcopy(args), args_of.where(found.bufnr, args)
-  given.dry_run, given.wait_ms, given.path, given.symbol = nil, nil, nil, nil
-  given.bufnr, given.line, given.column = found.bufnr, place and place.line, place and place.column
-  local names, parts = vim.tbl_keys(given), { what }
+  local change, place = vim.deepcopy(args), args_of.where(found.bufnr, args)
+  change.dry_run, change.wait_ms, change.path, change.symbol = nil, nil, nil, nil
+  change.bufnr, change.line, change.column = found.bufnr, place and place.line, place and place.column
+  local names, parts = vim.tbl_keys(change), { what }
   table.sort(names)
   for _, name in ipairs(names) do
-    table.insert(parts, ('%s=%s'):format(name, given[name]))
+    table.insert(parts, ('%s=%s'):format(name, change[name]))
   end
   return table.concat(parts, '\1')
 end
 
---- Keeps the difference that a dry run has shown.
+--- Remembers the diff of a dry run.
 ---@param what string
 ---@param args table
 ---@param diff string
----@param ticks table<integer, integer> buffer → changedtick of the texts that it is of
+---@param ticks table<integer, integer> buffer → changedtick of the texts in the diff
 function M.keep(what, args, diff, ticks)
   local key = key_of(what, args)
   if key then
@@ -97,7 +97,7 @@ end
 ---@param what string
 ---@param args table
 ---@return string?
-local function known(what, args)
+local function valid_diff(what, args)
   local key = key_of(what, args)
   local found = key and kept:get(key)
   for bufnr, tick in pairs(found and found.ticks or {}) do
@@ -108,29 +108,29 @@ local function known(what, args)
   return found and found.diff or nil
 end
 
---- What is said of a call before it runs.
+--- Returns the approval text of a call: the diff, or `text` while a dry run computes it.
 ---@param what string
 ---@param args table
----@param text string until the difference is known
+---@param text string shown until the diff is known
 ---@param run fun(ctx: mcp-tools.Ctx, args: table): table?, mcp-tools.Error?
----@param again? fun(err: mcp-tools.Error?)
+---@param again? fun(err: mcp-tools.Error?) called when the diff is known
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(what, args, text, run, again)
-  local diff = known(what, args)
+  local diff = valid_diff(what, args)
   if diff then
     return edit_preview.shown(diff)
   end
-  text = text .. '\n(the difference is shown here once the language server has told it)'
+  text = text .. '\n(the diff appears here when the language server has answered)'
   if not again or args.dry_run then
     return text
   end
-  local given = vim.tbl_extend('force', args, { dry_run = true })
+  local dry_run = vim.tbl_extend('force', args, { dry_run = true })
   background.run(function(ctx)
-    local _, err = run(ctx, given)
+    local _, err = run(ctx, dry_run)
     return err
   end, function(err)
-    if not (err and PASSING[err.code]) then
+    if not (err and TRANSIENT[err.code]) then
       again(err)
     end
   end)

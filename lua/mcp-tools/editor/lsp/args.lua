@@ -1,4 +1,4 @@
---- Arguments that questions to language servers share: a file, a place in it.
+--- Arguments that LSP tools share: a file, and a position in it.
 
 local errors = require('mcp-tools.errors')
 local position = require('mcp-tools.editor.position')
@@ -26,32 +26,32 @@ local PLACE = {
 }
 
 local PAGE = {
-  limit = { type = 'integer', description = 'At most so many', default = 500, minimum = 1, maximum = 10000 },
-  offset = { type = 'integer', description = 'Pass over so many', default = 0, minimum = 0 },
+  limit = { type = 'integer', description = 'Maximum number of results', default = 500, minimum = 1, maximum = 10000 },
+  offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
 }
 
---- `path` or `bufnr`.
+--- Returns the schema of `path` and `bufnr`, with more arguments.
 ---@param more? table
 ---@return table
 function M.file(more)
   return vim.tbl_extend('error', FILE, more or {})
 end
 
---- A place in a file.
+--- Returns the schema of a position in a file, with more arguments.
 ---@param more? table
 ---@return table
 function M.place(more)
   return vim.tbl_extend('error', FILE, PLACE, more or {})
 end
 
---- A part of what may be long.
+--- Returns a schema with `limit` and `offset`.
 ---@param args table
 ---@return table
 function M.paged(args)
   return vim.tbl_extend('force', PAGE, args)
 end
 
---- Where the cursor is in a buffer, or was when the person left it.
+--- Returns the cursor position in a buffer, or the last one if it has no window.
 ---@param bufnr integer
 ---@return integer line
 ---@return integer byte from 0
@@ -67,7 +67,7 @@ local function cursor(bufnr)
   return math.max(1, math.min(line, vim.api.nvim_buf_line_count(bufnr))), byte
 end
 
---- The first byte of a name that stands by itself.
+--- Returns the first byte at which a name is a whole word.
 ---@param line string
 ---@param name string
 ---@return integer? byte from 1
@@ -92,7 +92,7 @@ end
 ---@field column integer from 1, in characters
 ---@field text string the line
 
---- Returns a place by its byte.
+--- Returns the place at a byte of a line.
 ---@param text string the line
 ---@param line integer from 1
 ---@param byte integer from 0
@@ -110,7 +110,7 @@ function M.word(symbol)
   return name:match('^.*[.:]([^.:]+)$') or name
 end
 
---- Returns the first places of a word in a buffer.
+--- Returns the first place of a word in each line of a buffer.
 ---@param bufnr integer
 ---@param word string
 ---@param limit integer
@@ -134,7 +134,7 @@ function M.places(bufnr, word, limit, first, last)
   return list
 end
 
---- The place that arguments mean.
+--- Returns the place that `line`, `column` and `symbol` mean; by default the cursor.
 ---@param bufnr integer loaded
 ---@param args { line: integer?, column: integer?, symbol: string? }
 ---@return mcp-tools.lsp.Place? place
@@ -147,7 +147,7 @@ function M.where(bufnr, args)
   if args.symbol then
     local place = M.places(bufnr, M.word(args.symbol), 1, args.line, args.line)[1]
     local where = args.line and ('line %d'):format(args.line) or 'the file'
-    local text = 'symbol: %q does not stand in %s'
+    local text = 'symbol: %q is not in %s'
     return place, not place and errors.new('not_found', text:format(utf8.cut(args.symbol, 200), where)) or nil
   end
   local line, byte = cursor(bufnr)
@@ -159,14 +159,14 @@ function M.where(bufnr, args)
   if not args.column then
     local column = position.characters(text:sub(1, byte)) + 1
     if args.line and byte == 0 then
-      column = position.characters(text:match('^%s*')) + 1 -- a line alone means what stands on it
+      column = position.characters(text:match('^%s*')) + 1 -- the first text of the line
     end
     return { line = line, column = column, text = text }
   end
   local length = position.characters(text)
   if args.column > length + 1 then
-    local fault = ('column: %d is beyond the end of line %d (%d characters)'):format(args.column, line, length)
-    return nil, errors.new('validation_error', fault)
+    local message = ('column: %d is beyond the end of line %d (%d characters)'):format(args.column, line, length)
+    return nil, errors.new('validation_error', message)
   end
   return { line = line, column = args.column, text = text }
 end

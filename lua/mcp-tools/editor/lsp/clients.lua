@@ -1,4 +1,4 @@
---- Language clients of the editor: which serve a buffer, and how each version of Neovim is asked for something.
+--- Language clients: those of a buffer, and one interface to their functions in all versions of Neovim.
 
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
@@ -7,10 +7,10 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- From 0.11 on the functions of a client are methods.
+--- In Neovim 0.11 the functions of a client became methods.
 local METHODS = vim.fn.has('nvim-0.11') == 1
 
---- Clients that are, or are about to be, attached to a buffer; without one all.
+--- Returns the clients that are, or are about to be, attached to a buffer; without a buffer, all.
 ---@param bufnr? integer
 ---@return vim.lsp.Client[] by id
 function M.starting(bufnr)
@@ -21,21 +21,21 @@ function M.starting(bufnr)
   return list
 end
 
---- A configuration that looks for the project's root first starts its server for a new file within this, ms.
+--- Maximum wait for a server to appear for a new file, ms: some configurations look for the root directory first.
 local APPEARS_MS = 300
---- A server that has been started answers `initialize` by then, ms.
+--- Maximum wait for the answer to `initialize`, ms.
 local INITIALIZED_MS = 20000
 local TICK_MS = 20
---- For so long it is remembered that no server appeared, ns.
+--- How long the absence of a server is remembered, ns.
 local REMEMBERED = 300e9
 
---- Where no server appeared: filetype and directory → ns.
+--- Filetype and directory for which no server appeared → ns.
 ---@type table<string, integer>
 local serverless = {}
 
 ---@param bufnr integer
 ---@return string
-local function kind_of(bufnr)
+local function serverless_key(bufnr)
   return vim.bo[bufnr].filetype .. '\n' .. vim.fs.dirname(vim.api.nvim_buf_get_name(bufnr))
 end
 
@@ -43,13 +43,13 @@ end
 ---@param bufnr integer loaded
 ---@return boolean
 local function may_appear(bufnr)
-  local since = serverless[kind_of(bufnr)]
+  local since = serverless[serverless_key(bufnr)]
   return vim.bo[bufnr].filetype ~= ''
     and vim.bo[bufnr].buftype == ''
     and not (since and vim.uv.hrtime() - since < REMEMBERED)
 end
 
---- Remembers that none was, until the next server starts.
+--- Remembers that no server appeared for a buffer, until the next server starts.
 ---@param bufnr integer loaded
 local function note_serverless(bufnr)
   if next(serverless) == nil then
@@ -61,7 +61,7 @@ local function note_serverless(bufnr)
       end,
     })
   end
-  serverless[kind_of(bufnr)] = vim.uv.hrtime()
+  serverless[serverless_key(bufnr)] = vim.uv.hrtime()
 end
 
 ---@param client vim.lsp.Client
@@ -84,7 +84,7 @@ function M.supports(client, method, bufnr)
   return client.supports_method(method, { bufnr = bufnr })
 end
 
---- Clients that can answer.
+--- Returns the initialized clients that can answer a method.
 ---@param bufnr integer? nil: of any buffer
 ---@param method? string
 ---@return vim.lsp.Client[] by id
@@ -95,7 +95,7 @@ function M.of(bufnr, method)
   end, M.starting(bufnr))
 end
 
---- Identifiers by which a client is asked for diagnostics, one for each registration; false: it has none.
+--- Returns the identifiers for diagnostic requests, one for each registration; false for a registration without one.
 ---@param client vim.lsp.Client
 ---@param bufnr? integer
 ---@return (string|false)[] not empty
@@ -113,13 +113,13 @@ function M.pull_identifiers(client, bufnr)
   return #list > 0 and list or { false }
 end
 
---- Asks. `cb` is called on the main loop, not at all when the server dies.
+--- Sends a request. `cb` is called on the main loop, and never when the server dies.
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?
----@param bufnr integer? whose changes the server has to know; 0 would be the current one
+---@param bufnr integer? buffer whose pending changes are sent first (0 would be the current buffer)
 ---@param cb fun(err: lsp.ResponseError?, result: any)
----@return integer? id nil: the server is gone
+---@return integer? id nil: the server has stopped
 function M.request(client, method, params, bufnr, cb)
   bufnr = bufnr or next(client.attached_buffers) or nil
   local ok, id
@@ -145,7 +145,7 @@ function M.notify(client, method, params)
   end
 end
 
---- Tells the server that nobody waits for the answer any more.
+--- Cancels a request.
 ---@param client vim.lsp.Client
 ---@param id integer
 function M.cancel(client, id)
@@ -158,7 +158,7 @@ function M.cancel(client, id)
   end
 end
 
---- Ends a server; when it is forced, without asking it first.
+--- Stops a server; with `force`, without a shutdown request.
 ---@param client vim.lsp.Client
 ---@param force? boolean
 function M.stop(client, force)
@@ -169,7 +169,7 @@ function M.stop(client, force)
   end
 end
 
---- Folders that the server works in.
+--- Returns the root directories of a client.
 ---@param client vim.lsp.Client
 ---@return string[]
 function M.roots(client)
@@ -183,7 +183,7 @@ function M.roots(client)
   return roots
 end
 
---- That no server of a buffer can answer.
+--- Returns the error for a buffer without a server that can answer.
 ---@param bufnr integer
 ---@param method? string
 ---@return mcp-tools.Error
@@ -203,9 +203,9 @@ function M.missing(bufnr, method)
   return errors.new('not_found', text:format(table.concat(names, ', '), method))
 end
 
---- Calls `cb` when the servers of a buffer have started. A buffer without one may wait for one to appear.
+--- Calls `cb` when the servers of a buffer have started.
 ---@param bufnr integer
----@param appears boolean
+---@param appears boolean also wait for a first server to appear
 ---@param ms number
 ---@param cb fun() on the main loop, perhaps before this returns
 ---@return fun() cancel
@@ -246,14 +246,14 @@ function M.when_started(bufnr, appears, ms, cb)
   end
 end
 
---- Waits until the servers of a buffer have started, and returns those that can answer.
+--- Waits until the servers of a buffer have started, and returns those that can answer a method.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer
 ---@param method? string
 ---@return vim.lsp.Client[]? clients not empty
 ---@return mcp-tools.Error? err
 function M.await(ctx, bufnr, method)
-  server_state.ensure()
+  server_state.ensure_listening()
   ctx:await(function(done)
     ctx:on_cancel(M.when_started(bufnr, true, deadline.bound(ctx, INITIALIZED_MS), done))
   end)

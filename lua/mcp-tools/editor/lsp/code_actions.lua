@@ -1,7 +1,7 @@
---- Code actions: what servers offer to do to a text, listed and done by id.
+--- Code actions of language servers, listed and applied by id.
 ---
---- An action is its edit, its command, or both. A command runs in the server, and what it wants to have changed is
---- taken from it and applied like any other edit; commands of the editor's own plugins are not run.
+--- An action has an edit, a command, or both. A command runs in the server; the edits that it requests are applied like
+--- any other. Commands of Neovim plugins are not run.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
@@ -18,32 +18,31 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Actions of one list.
+--- Maximum number of actions in one list.
 M.MAX_LISTED = 1000
 
----@class mcp-tools.lsp.Offer
+---@class mcp-tools.lsp.ListedAction
 ---@field action table CodeAction or Command
 ---@field client vim.lsp.Client
 ---@field bufnr integer
 ---@field changedtick integer
----@field plan mcp-tools.lsp.Plan? made for a preview
----@field diff string?
+---@field diff string? of a dry run
 
 --- Actions that can still be applied, by their id.
-local kept = lru(M.MAX_LISTED)
+local by_id = lru(M.MAX_LISTED)
 local count = 0
 
----@param offer mcp-tools.lsp.Offer
+---@param listed mcp-tools.lsp.ListedAction
 ---@return string id
-local function keep(offer)
+local function keep(listed)
   count = count + 1
   -- The random part keeps other clients from guessing it.
   local id = ('a%d-%s'):format(count, vim.text.hexencode(assert(vim.uv.random(4))))
-  kept:set(id, offer)
+  by_id:set(id, listed)
   return id
 end
 
---- Diagnostics of some lines, as their server told them.
+--- Returns the original diagnostics of servers for some lines.
 ---@param bufnr integer
 ---@param first integer from 1
 ---@param last integer
@@ -59,6 +58,7 @@ local function diagnostics(bufnr, first, last)
   return list
 end
 
+--- Lists the code actions for a range.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?
@@ -108,39 +108,39 @@ function M.list(ctx, args)
   return { actions = actions, note = #actions == 0 and 'no server offers anything here' or nil }
 end
 
---- What an action does, once its server has filled it in.
+--- Returns an action with the edit or command that its server adds on request.
 ---@param ctx mcp-tools.Ctx
----@param offer mcp-tools.lsp.Offer
+---@param listed mcp-tools.lsp.ListedAction
 ---@return table? action
 ---@return mcp-tools.Error? err
-local function resolved(ctx, offer)
-  local action, client = offer.action, offer.client
+local function resolved(ctx, listed)
+  local action, client = listed.action, listed.client
   if action.edit or type(action.command) == 'string' then
     return action
   end
   local provider = client.server_capabilities.codeActionProvider
   local can = type(provider) == 'table' and provider.resolveProvider
-    or clients.supports(client, 'codeAction/resolve', offer.bufnr)
+    or clients.supports(client, 'codeAction/resolve', listed.bufnr)
   if not can or not action.data and action.command then
     return action
   end
-  local result, err = request.ask(ctx, client, 'codeAction/resolve', action, offer.bufnr)
+  local result, err = request.ask(ctx, client, 'codeAction/resolve', action, listed.bufnr)
   if err and not action.command then
     return nil, err
   end
   return result or action
 end
 
---- Servers that run a command: what one wants to have changed meanwhile is that command's.
+--- Clients that run a command: edits that they request belong to it. One command at a time.
 ---@type table<integer, true>
 local executing = {}
 
---- Runs a command in its server, when no other one runs there.
+--- Runs a command in its server, after any other of the same server.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param command table
----@return table[] edits that it wants, also those of a command that failed afterwards
+---@return table[] edits that the server requested, also if the command failed
 ---@return mcp-tools.Error? err
 local function execute(ctx, client, bufnr, command)
   local provider = client.server_capabilities.executeCommandProvider
@@ -152,104 +152,105 @@ local function execute(ctx, client, bufnr, command)
     return not executing[client.id]
   end)
   if not free then
-    return {}, errors.new('busy', ('apply: %s is still at another command; try again'):format(client.name))
+    return {}, errors.new('busy', ('apply: %s is still running another command; try again'):format(client.name))
   end
   executing[client.id] = true
   local edits, before, over = {}, client.handlers['workspace/applyEdit'], false
-  local function mine(_, params)
+  local function collect(_, params)
     table.insert(edits, params.edit)
     return { applied = true }
   end
-  local function back()
+  local function restore()
     if over then
       return
     end
     over, executing[client.id] = true, nil
-    if client.handlers['workspace/applyEdit'] == mine then
+    if client.handlers['workspace/applyEdit'] == collect then
       client.handlers['workspace/applyEdit'] = before
     end
   end
-  client.handlers['workspace/applyEdit'] = mine
-  ctx.call:on_end(back)
+  client.handlers['workspace/applyEdit'] = collect
+  ctx.call:on_end(restore)
   local params = { command = command.command, arguments = command.arguments }
   local _, err = request.ask(ctx, client, 'workspace/executeCommand', params, bufnr)
-  back()
+  restore()
   return edits, err
 end
 
---- What was offered under an id, as long as it can be done.
+--- Returns the action with an id if it can still be applied.
 ---@param id string
----@return table? offer
+---@return mcp-tools.lsp.ListedAction? listed
 ---@return mcp-tools.Error? err
 local function usable(id)
-  local offer = kept:get(id)
-  if not offer then
+  local listed = by_id:get(id)
+  if not listed then
     return nil,
-      errors.new('not_found', ('apply: there is no action %s any more; list them again'):format(utf8.cut(id, 200)))
-  elseif not vim.api.nvim_buf_is_loaded(offer.bufnr) or clients.is_stopped(offer.client) then
-    return nil, errors.new('stale', 'apply: the file or its server has been closed; list the actions again')
-  elseif vim.api.nvim_buf_get_changedtick(offer.bufnr) ~= offer.changedtick then
+      errors.new('not_found', ("apply: unknown action '%s'; list the actions again"):format(utf8.cut(id, 200)))
+  elseif not vim.api.nvim_buf_is_loaded(listed.bufnr) or clients.is_stopped(listed.client) then
+    return nil, errors.new('stale', 'apply: the file or its server was closed; list the actions again')
+  elseif vim.api.nvim_buf_get_changedtick(listed.bufnr) ~= listed.changedtick then
     return nil, errors.new('stale', 'apply: the file has changed since the actions were listed; list them again')
-  elseif offer.action.disabled then
-    return nil, errors.new('tool_error', 'apply: it is disabled: ' .. server_text.text(offer.action.disabled.reason))
+  elseif listed.action.disabled then
+    return nil, errors.new('tool_error', 'apply: disabled: ' .. server_text.text(listed.action.disabled.reason))
   end
-  return offer
+  return listed
 end
 
---- What is said of an action before it runs.
+--- Returns the text that is shown for approval of an action.
 ---@param id string
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(id)
-  local offer, err = usable(id)
-  if not offer then
+  local listed, err = usable(id)
+  if not listed then
     return nil, err
   end
-  return offer.diff or ('%s: %s'):format(offer.client.name, server_text.text(offer.action.title))
+  return listed.diff or ('%s: %s'):format(listed.client.name, server_text.text(listed.action.title))
 end
 
+--- Applies a listed action.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param id string
 ---@param dry_run boolean
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.apply(ctx, id, dry_run)
-  local offer, err = usable(id)
-  if not offer then
+  local listed, err = usable(id)
+  if not listed then
     return nil, err
   end
   server_text.refresh(ctx)
-  watched_files.tell(ctx)
+  watched_files.notify_servers(ctx)
   local action
-  action, err = resolved(ctx, offer)
+  action, err = resolved(ctx, listed)
   if not action then
     return nil, err
   end
-  local answer = { title = server_text.text(action.title or offer.action.title), places = 0, files = {} }
+  local answer = { title = server_text.text(action.title or listed.action.title), places = 0, files = {} }
   if action.edit then
-    err = workspace_edit.carry_out(ctx, offer.client, action.edit, answer, dry_run, offer.diff)
+    err = workspace_edit.carry_out(ctx, listed.client, action.edit, answer, dry_run, listed.diff)
     if err then
       return nil, err
     end
   end
   local command = type(action.command) == 'string' and action or action.command
   if command and dry_run then
-    answer.note = ('it runs %s in %s, whose changes are not known before'):format(command.command, offer.client.name)
+    answer.note = ('it runs %s in %s, whose changes are not known before'):format(command.command, listed.client.name)
   elseif command then
     local edits
-    edits, err = execute(ctx, offer.client, offer.bufnr, command)
+    edits, err = execute(ctx, listed.client, listed.bufnr, command)
     for _, change in ipairs(edits) do
-      err = workspace_edit.carry_out(ctx, offer.client, change, answer, false) or err
+      err = workspace_edit.carry_out(ctx, listed.client, change, answer, false) or err
     end
     if err and #answer.files == 0 then
       return nil, err
-    elseif err then -- an error would say that nothing has changed
+    elseif err then -- an error alone would imply that nothing has changed
       answer.failed = ('done in part: %s failed: %s'):format(command.command, err.message)
     end
   elseif not action.edit then
-    return nil, errors.new('tool_error', 'apply: the server does not say what it changes')
+    return nil, errors.new('tool_error', 'apply: the action has neither an edit nor a command')
   end
-  offer.diff = answer.diff
+  listed.diff = answer.diff
   return workspace_edit.bounded(answer)
 end
 

@@ -1,4 +1,4 @@
---- Hierarchies: what calls, is called by, is above or below the symbol at a place.
+--- Call and type hierarchies of the symbol at a position.
 
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
@@ -14,9 +14,9 @@ local MAX_NODES = 200
 
 ---@class mcp-tools.lsp.Hierarchy
 ---@field prepare string method
----@field step string method that gives what comes next
----@field item string? field of an entry that has the item; nil: it is the item
----@field ranges string? field of an entry that has the places of calls
+---@field step string method that returns the next level
+---@field item string? field of an entry that holds the item; nil: the entry is the item
+---@field ranges string? field of an entry that holds the ranges of calls
 
 ---@param item table CallHierarchyItem or TypeHierarchyItem
 ---@return string
@@ -24,14 +24,14 @@ local function key_of(item)
   return ('%s %d %s'):format(item.uri, item.selectionRange.start.line, item.name)
 end
 
---- Asks level by level, so that the direct callers come before those of any of them.
+--- Explores breadth first, so that the limit never hides direct callers.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param items table[]
 ---@param kind mcp-tools.lsp.Hierarchy
 ---@param depth integer levels
 ---@return table[]? nodes of the first level
----@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all of them
+---@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all nodes
 local function explore(ctx, client, items, kind, depth)
   local tops, flat, seen, level = {}, {}, {}, {}
   for i, item in ipairs(items) do
@@ -78,7 +78,7 @@ end
 
 ---@param node table
 ---@return table
-local function shown(node)
+local function answer_of(node)
   local found = node.found
   return {
     name = server_text.text(node.item.name),
@@ -87,11 +87,11 @@ local function shown(node)
     line = found.line,
     column = found.column,
     lines = #node.calls > 0 and node.calls or nil,
-    children = #node.children > 0 and vim.tbl_map(shown, node.children) or nil,
+    children = #node.children > 0 and vim.tbl_map(answer_of, node.children) or nil,
   }
 end
 
---- What calls, is called by, is above or below what stands at a place.
+--- Returns the hierarchy of the symbol at a position.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@param kind mcp-tools.lsp.Hierarchy
@@ -107,7 +107,7 @@ function M.of(ctx, args, kind)
   if err then
     return nil, err
   elseif not items then
-    local text = 'nothing at %s can be looked up; line and column must be on the name of a function or class'
+    local text = 'there is no hierarchy for %s; line and column must be on the name of a function or class'
     return nil, errors.new('not_found', text:format(navigation.name(spot)))
   end
   server_text.refresh(ctx)
@@ -122,7 +122,7 @@ function M.of(ctx, args, kind)
   return {
     of = server_text.text(items[1].name),
     total = #flat,
-    items = vim.tbl_map(shown, tops),
+    items = vim.tbl_map(answer_of, tops),
     truncated = #flat >= MAX_NODES or nil,
     incomplete = info.incomplete and info.incomplete .. ', so this may be a part' or nil,
   }

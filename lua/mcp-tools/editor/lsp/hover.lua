@@ -1,4 +1,4 @@
---- What servers say of a place in a text: hover, signatures, inlay hints.
+--- Hover, signature help and inlay hints.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
@@ -14,9 +14,9 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
---- Documentation beyond this is a manual. Bytes.
+--- Hover text is cut after this many bytes.
 local MAX_TEXT = 16000
---- Where a thing is defined is told beside what it is, and not waited for longer, ms.
+--- Maximum wait for the definition, which is asked for together with the hover, ms.
 local DEFINED_MS = 2000
 
 ---@param contents any MarkupContent, MarkedString or a list of the latter; some servers send null
@@ -53,7 +53,7 @@ local function quoted(ctx, text)
   return redact.quoted(text, pause)
 end
 
---- Where what is spoken of is defined, by the server that spoke.
+--- Returns where the symbol under hover is defined.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param answer? fun(): any
@@ -68,6 +68,7 @@ local function defined(ctx, client, answer)
   return ('%s:%d'):format(found.path, found.line)
 end
 
+--- Returns the hover text at a position.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?
@@ -81,7 +82,7 @@ function M.at(ctx, args)
   local params, definitions = lsp.place(spot.bufnr, spot.line, spot.column), {}
   answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/hover', params, {
     every = true,
-    beside = function(client)
+    on_sent = function(client)
       local method = 'textDocument/definition'
       if clients.supports(client, method, spot.bufnr) then
         definitions[client.id] = request.begin(ctx, client, method, params(client), spot.bufnr, DEFINED_MS)
@@ -112,7 +113,7 @@ function M.at(ctx, args)
   }
 end
 
---- The column just behind the parenthesis that follows a name.
+--- Returns the column after the parenthesis that follows a name.
 ---@param spot mcp-tools.lsp.Spot
 ---@param symbol string?
 ---@return integer
@@ -146,6 +147,7 @@ local function signature_of(ctx, signature)
   }
 end
 
+--- Returns the signatures of the call at a position.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?
@@ -161,7 +163,7 @@ function M.signature(ctx, args)
   if err then
     return nil, err
   elseif not result or #(result.signatures or {}) == 0 then
-    local text = 'there is no call at %s; the place must be between its parentheses'
+    local text = 'there is no call at %s; the position must be between its parentheses'
     return nil, errors.new('not_found', text:format(navigation.name(spot)))
   end
   local active = (tonumber(result.activeSignature) or 0) + 1
@@ -188,6 +190,7 @@ local function label_of(label)
   return table.concat(parts)
 end
 
+--- Returns the inlay hints of a range of lines.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?

@@ -1,6 +1,6 @@
---- Language servers, for tools: a question, asked of the servers of a buffer when they are ready, and its answer.
+--- Requests from tools to the language servers of a buffer: waits until they are ready, sends, returns the answer.
 ---
----   local target, err = lsp.target(ctx, args)                     -- the buffer, loaded if need be
+---   local target, err = lsp.target(ctx, args)                     -- the buffer, loaded if necessary
 ---   local place = lsp.place(target.bufnr, line, column)           -- parameters for each client's encoding
 ---   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', place)
 
@@ -15,10 +15,10 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
---- Waiting for a server that has just been started; large projects take longer, and the answer says so. ms
+--- Default wait for a server that has just started, ms. The answer says when a large project took longer.
 M.READY_MS = 15000
 
---- What a server answers from one file alone, once it has read the project: later work in progress is none of its.
+--- Methods that a server answers from one file, so that one that was ready once is asked without waiting again.
 local LOCAL = {
   ['textDocument/codeAction'] = true,
   ['textDocument/declaration'] = true,
@@ -32,33 +32,33 @@ local LOCAL = {
   ['textDocument/typeDefinition'] = true,
 }
 
---- Servers of a buffer that can answer a method.
+--- Waits for the servers of a buffer that can answer a method.
 M.clients = clients.await
 M.state = ready.state
 
---- The buffer that `path` or `bufnr` names (neither: the file that the person looks at), loaded without being shown.
+--- Returns the buffer that `path` or `bufnr` names, loaded but not shown; without either, the current file.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer? }
 ---@return mcp-tools.Target?
 ---@return mcp-tools.Error? err
 function M.target(ctx, args)
-  server_state.ensure()
+  server_state.ensure_listening()
   return target.await(ctx, args, { load = true, current = true })
 end
 
 ---@class mcp-tools.lsp.Opts
----@field ready_ms? integer how long a server that is not ready is waited for
+---@field ready_ms? integer maximum wait for a server that is not ready
 ---@field timeout? integer ms for the answer
----@field every? boolean ask all servers, at the same time; not only until one has an answer
----@field beside? fun(client: vim.lsp.Client) called when a server has just been asked, before it is waited for
+---@field every? boolean ask all servers at the same time; otherwise one after the other, until one has an answer
+---@field on_sent? fun(client: vim.lsp.Client) called after a server was asked, before its answer is awaited
 
 ---@class mcp-tools.lsp.Info
 ---@field client vim.lsp.Client
----@field incomplete string? the answer may be a part: this server is not ready
+---@field incomplete string? why the answer may be incomplete: the server is not ready
 
 ---@alias mcp-tools.lsp.Params table|fun(client: vim.lsp.Client): table
 
---- Parameters of a question about a place.
+--- Returns the parameters of a request about a position, for the encoding of each client.
 ---@param bufnr integer
 ---@param line integer from 1
 ---@param column integer from 1, in characters
@@ -75,7 +75,7 @@ function M.place(bufnr, line, column, more)
   end
 end
 
---- Parameters of a question about a file.
+--- Returns the parameters of a request about a file.
 ---@param bufnr integer
 ---@param more? table
 ---@return table
@@ -89,14 +89,14 @@ local function is_empty(result)
   return result == nil or type(result) == 'table' and next(result) == nil
 end
 
---- Waits until a server is ready for a method.
+--- Waits until a server is ready to answer a method.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param method string
 ---@param ms? number
----@return string? incomplete why its answer may be a part
-function M.settle(ctx, client, bufnr, method, ms)
+---@return string? incomplete why the answer may be incomplete
+function M.wait_until_ready(ctx, client, bufnr, method, ms)
   if LOCAL[method] and ready.was_ready(client) then
     return nil
   end
@@ -109,21 +109,21 @@ end
 ---@field client vim.lsp.Client
 ---@field incomplete string?
 
---- Asks one server as soon as it is ready, for an answer that is waited for later.
+--- Sends a request to one server as soon as it is ready.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param client vim.lsp.Client
----@param bufnr integer that it serves
+---@param bufnr integer a buffer of the server
 ---@param method string
 ---@param params mcp-tools.lsp.Params
 ---@param opts mcp-tools.lsp.Opts
----@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? answer
+---@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? wait returns the answer
 local function begin(ctx, client, bufnr, method, params, opts)
-  watched_files.tell(ctx)
-  local incomplete = M.settle(ctx, client, bufnr, method, opts.ready_ms)
-  local given = type(params) == 'function' and params(client) or params
-  local answer = request.begin(ctx, client, method, given --[[@as table]], bufnr, opts.timeout)
-  if opts.beside then
-    opts.beside(client)
+  watched_files.notify_servers(ctx)
+  local incomplete = M.wait_until_ready(ctx, client, bufnr, method, opts.ready_ms)
+  local sent = type(params) == 'function' and params(client) or params
+  local answer = request.begin(ctx, client, method, sent --[[@as table]], bufnr, opts.timeout)
+  if opts.on_sent then
+    opts.on_sent(client)
   end
   return function()
     local result, err = answer()
@@ -134,10 +134,10 @@ local function begin(ctx, client, bufnr, method, params, opts)
   end
 end
 
---- Asks one server.
+--- Asks one server and waits for the answer.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param client vim.lsp.Client
----@param bufnr integer that it serves
+---@param bufnr integer a buffer of the server
 ---@param method string
 ---@param params mcp-tools.lsp.Params
 ---@param opts? mcp-tools.lsp.Opts
@@ -147,13 +147,13 @@ function M.ask_one(ctx, client, bufnr, method, params, opts)
   return begin(ctx, client, bufnr, method, params, opts or {})()
 end
 
---- Asks servers of a buffer.
+--- Asks the servers of a buffer and waits for their answers.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer loaded
 ---@param method string
 ---@param params mcp-tools.lsp.Params
 ---@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.lsp.Answer[]? answers those that are not empty
+---@return mcp-tools.lsp.Answer[]? answers without empty ones
 ---@return mcp-tools.Error? err
 function M.request_all(ctx, bufnr, method, params, opts)
   opts = opts or {}
@@ -182,20 +182,20 @@ function M.request_all(ctx, bufnr, method, params, opts)
   elseif failed then
     return nil, failed
   elseif unready then
-    local text = '%s, so that its answer would be a part; ask again in a few seconds, or wait with lsp_status'
+    local text = '%s, so its answer would be incomplete; ask again in a few seconds, or wait with lsp_status'
     return nil, errors.new('busy', text:format(unready))
   end
   return answers
 end
 
---- Asks the servers of a buffer in turn, until one has an answer.
+--- Asks the servers of a buffer one after the other, until one has an answer.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer loaded
 ---@param method string
 ---@param params mcp-tools.lsp.Params
 ---@param opts? mcp-tools.lsp.Opts
----@return any result nil: there is nothing
----@return mcp-tools.Error? err `busy` when there is nothing as long as the server is not ready
+---@return any result nil: no server has an answer
+---@return mcp-tools.Error? err `busy` if there is no answer and a server is not ready
 ---@return mcp-tools.lsp.Info? info
 function M.request(ctx, bufnr, method, params, opts)
   local answers, err = M.request_all(ctx, bufnr, method, params, opts)

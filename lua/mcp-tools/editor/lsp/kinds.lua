@@ -1,4 +1,4 @@
---- Kinds of symbols by name, as the protocol numbers them: `class`, `enum_member`.
+--- Names of symbol kinds: `class`, `enum_member` for the numbers of the protocol.
 
 local errors = require('mcp-tools.errors')
 

@@ -1,5 +1,5 @@
---- Places that servers name, as answers: the path of a file once, then `line: text` for each.
---- Of files that may not be read, the places come without their text.
+--- Locations from servers as answers: each file once, then `line: text` for each location in it. Files that clients
+--- must not read come without text.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -15,31 +15,32 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
---- A larger file has no line that is worth showing.
+--- Larger files are not read for the text of a line, bytes.
 local MAX_FILE = 8 * 1024 * 1024
---- Files that are read at a time.
+--- Number of files read at the same time.
 local AT_ONCE = 32
---- An answer with the text of the lines; beyond it come numbers, then counts per file, then the total alone. Bytes.
+--- Maximum size of the text of lines in an answer, bytes. Longer answers have line numbers only, then counts per file,
+--- then only the total.
 local MAX_BYTES = 24000
 
 ---@class mcp-tools.lsp.Item
 ---@field uri string
 ---@field range lsp.Range
 ---@field encoding mcp-tools.lsp.Encoding
----@field data any whatever belongs to it
+---@field data any of the caller
 
 ---@class mcp-tools.lsp.Found
 ---@field path string as shown
----@field file string? resolved; nil for what is no file
+---@field file string? resolved path; nil if the URI is not a file
 ---@field line integer
 ---@field column integer
 ---@field end_line integer
 ---@field end_column integer
----@field text string? the line, without what it begins and ends with in white space
+---@field text string? the line, trimmed
 ---@field raw string? the line
 ---@field data any
 
---- One list of what servers call Location, Location[] or LocationLink[], nothing twice.
+--- Returns the results of servers (Location, Location[] or LocationLink[]) as one list without duplicates.
 ---@param answers { result: any, client: vim.lsp.Client }[]
 ---@return mcp-tools.lsp.Item[]
 function M.items(answers)
@@ -61,7 +62,7 @@ function M.items(answers)
   return list
 end
 
---- The file of an address: nil when it is none of this machine's.
+--- Returns the resolved path of a URI; nil unless it is a `file:` URI.
 ---@param uri string
 ---@return string?
 local function file_of(uri)
@@ -71,7 +72,7 @@ local function file_of(uri)
   return (paths.resolve(vim.uri_to_fname(uri)))
 end
 
---- Lines of files, as the editor has them or the disk.
+--- Reads lines of files, from open buffers or from disk.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param wanted table<string, table<integer, true>> resolved path → rows from 0
 ---@param on_text? fun(path: string, text: string) called with the text of each file that is not open
@@ -118,7 +119,7 @@ local function lines_of(ctx, wanted, on_text)
   return lines
 end
 
---- Places with their lines, by path and line.
+--- Returns locations with their lines, sorted by path and line.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param items mcp-tools.lsp.Item[]
 ---@param opts? { without_text: boolean?, on_text: fun(path: string, text: string)? } `on_text`: called with the text of
@@ -156,15 +157,15 @@ function M.find(ctx, items, opts)
   local found = {}
   for i, item in ipairs(items) do
     local file, from, to = files[item.uri], item.range.start, item.range['end']
-    local here = file and lines[file] or {}
-    local raw = here[from.line]
+    local file_lines = file and lines[file] or {}
+    local raw = file_lines[from.line]
     found[i] = {
       path = file and access.shown(file, ctx.root) or access.name(item.uri),
       file = file or nil,
       line = from.line + 1,
       column = position.to_client(raw, from.character, item.encoding),
       end_line = to.line + 1,
-      end_column = position.to_client(here[to.line], to.character, item.encoding),
+      end_column = position.to_client(file_lines[to.line], to.character, item.encoding),
       text = not opts.without_text and raw and matches_text.shown(trim(raw)) or nil,
       raw = raw,
       data = item.data,
@@ -192,7 +193,7 @@ local function by_file(found, entry)
       last, row = { path = each.path, lines = {} }, nil
       table.insert(files, last)
     end
-    if row ~= each.line then -- two places on one line are one line
+    if row ~= each.line then -- several locations on one line become one entry
       table.insert(last.lines, entry(each))
       row = each.line
     end
@@ -206,9 +207,9 @@ local function fits(value)
   return #vim.json.encode(value) <= MAX_BYTES
 end
 
---- Places as one answer, with as much of each as there is room for.
+--- Returns locations as one answer, with as much detail as fits.
 ---@param found mcp-tools.lsp.Found[] sorted
----@param opts { limit: integer, offset: integer, narrow: string } `narrow` says which argument makes it less
+---@param opts { limit: integer, offset: integer, narrow: string } `narrow`: how to get a shorter answer
 ---@return table { total, files, next_offset?, note? }
 function M.answer(found, opts)
   local total = #found

@@ -1,4 +1,4 @@
---- Navigation: the place that arguments mean, and questions about a place whose answer is other places.
+--- Navigation: finds the place that arguments mean, and the definitions and references of the symbol there.
 
 local args_of = require('mcp-tools.editor.lsp.args')
 local clients = require('mcp-tools.editor.lsp.clients')
@@ -15,10 +15,10 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
---- A server that has just been told of new files is asked again for so long, ns.
+--- How long a server that was notified of new files is asked again, ns.
 local DOUBT = 3e9
 
----@class mcp-tools.lsp.Spot
+---@class mcp-tools.lsp.Spot a place in a loaded buffer
 ---@field bufnr integer
 ---@field path string
 ---@field line integer
@@ -26,11 +26,11 @@ local DOUBT = 3e9
 ---@field text string
 
 local SYMBOLS = 'textDocument/documentSymbol'
---- Methods that have an answer for a name, and none for a comment.
+--- Methods with an answer for a name and none for a comment.
 local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
---- Places that the server is asked about.
+--- Maximum number of places that the server is asked about.
 local MAX_ASKED = 20
---- Definitions that an error lists.
+--- Maximum number of definitions in an error message.
 local MAX_LISTED = 12
 
 ---@class mcp-tools.lsp.Definition
@@ -67,16 +67,16 @@ local function listed(list)
   return table.concat(out, ', ') .. (#list > MAX_LISTED and (' and %d more'):format(#list - MAX_LISTED) or '')
 end
 
---- Returns the definitions that a name path means.
+--- Returns the definitions that match a name path.
 ---@param all mcp-tools.lsp.Definition[]
 ---@param symbol string
 ---@return mcp-tools.lsp.Definition[]
-local function meant(all, symbol)
+local function matching(all, symbol)
   local text, nth = symbol:match('^/?(.-)%[(%d+)%]$')
   local wanted = '/' .. (text or symbol:gsub('^/', ''))
-  local function ending(of)
+  local function ending(normalize)
     return vim.tbl_filter(function(each)
-      local path = '/' .. of(each.path)
+      local path = '/' .. normalize(each.path)
       return path == wanted or symbol:sub(1, 1) ~= '/' and vim.endswith(path, wanted)
     end, all)
   end
@@ -92,7 +92,7 @@ local function meant(all, symbol)
   return nth and { found[tonumber(nth)] } or found
 end
 
---- Asks for the definitions of a file.
+--- Returns the definitions of a file.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@param opts? mcp-tools.lsp.Opts
@@ -108,14 +108,14 @@ local function definitions(ctx, bufnr, opts)
   return list, info and info.client.offset_encoding
 end
 
---- Finds the first place of a word that a server knows as a name.
+--- Returns the first place of a word at which a server finds a name.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@param word string
 ---@param opts? mcp-tools.lsp.Opts
 ---@return mcp-tools.lsp.Place? place
 ---@return mcp-tools.Error? err
----@return boolean? unknown no server can tell
+---@return boolean? unknown no server can answer
 local function used(ctx, bufnr, word, opts)
   local places = args_of.places(bufnr, word, MAX_ASKED)
   for _, method in ipairs(ABOUT_NAMES) do
@@ -132,11 +132,11 @@ local function used(ctx, bufnr, word, opts)
   return nil, nil, true
 end
 
---- Returns the place that a symbol without a line means: where the server says that it is defined or used.
---- The first text that looks like the name may be a comment, about which a server answers "nothing uses this".
+--- Returns the place of a symbol without a line: where the server finds its definition or a use. The first match in the
+--- text may be a comment, for which a server would answer that there are no references.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer loaded
----@param shown string the file, for errors
+---@param shown string the file, for messages
 ---@param symbol string a name or a name path
 ---@param opts? mcp-tools.lsp.Opts
 ---@return mcp-tools.lsp.Place? place
@@ -146,20 +146,20 @@ local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
   if not all and encoding then
     return nil, encoding --[[@as mcp-tools.Error]]
   elseif #clients.of(bufnr) == 0 then
-    return args_of.where(bufnr, { symbol = symbol }) -- what is asked of it says that there is no server
+    return args_of.where(bufnr, { symbol = symbol }) -- the following request reports that there is no server
   end
-  local found = meant(all or {}, symbol)
-  local given = utf8.cut(symbol, 200)
+  local found = matching(all or {}, symbol)
+  local shown_symbol = utf8.cut(symbol, 200)
   if #found > 1 then
-    local text = 'symbol: %q means %d definitions in %s: %s; give the whole name path, or line'
-    return nil, errors.new('validation_error', text:format(given, #found, shown, listed(found)))
+    local text = 'symbol: %q matches %d definitions in %s: %s; give the full name path, or line'
+    return nil, errors.new('validation_error', text:format(shown_symbol, #found, shown, listed(found)))
   end
   local word = args_of.word(symbol)
   if found[1] then
     local row = found[1].line
     local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
     local byte = position.byte(line, found[1].character, encoding or 'utf-16')
-    local at = line:find(word, byte + 1, true) -- some servers count the keyword to the name
+    local at = line:find(word, byte + 1, true) -- some servers include the keyword in the range
     return args_of.at(line, row + 1, at and at - 1 or byte)
   end
   local place, err, unknown
@@ -175,11 +175,11 @@ local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
     return each.name:lower():find(word:lower(), 1, true) ~= nil
   end, all or {})
   near = #near > 0 and near or all or {}
-  local text = ('symbol: %q is neither defined nor used in %s'):format(given, shown)
+  local text = ('symbol: %q is neither defined nor used in %s'):format(shown_symbol, shown)
   return nil, errors.new('not_found', text .. (#near > 0 and '; it defines ' .. listed(near) or ''))
 end
 
---- The file and the place in it that arguments name.
+--- Returns the place that arguments mean.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return mcp-tools.lsp.Spot? spot
@@ -201,7 +201,7 @@ function M.spot(ctx, args)
   return vim.tbl_extend('error', { bufnr = target.bufnr, path = target.shown }, place)
 end
 
---- How a place is called in messages.
+--- Returns a place as text for messages.
 ---@param spot mcp-tools.lsp.Spot
 ---@return string
 function M.name(spot)
@@ -209,7 +209,7 @@ function M.name(spot)
 end
 
 ---@param answers { incomplete: string? }[]
----@return string? why the first that is not whole is a part
+---@return string? reason of the first incomplete answer
 local function reason_of(answers)
   for _, answer in ipairs(answers) do
     if answer.incomplete then
@@ -218,12 +218,12 @@ local function reason_of(answers)
   end
 end
 
---- Says that answers may be a part.
+--- Returns the note for answers that may be incomplete.
 ---@param answers { incomplete: string? }[]
 ---@return string?
 function M.incomplete(answers)
   local reason = reason_of(answers)
-  return reason and reason .. ', so this may be a part'
+  return reason and reason .. ', so this may be incomplete'
 end
 
 ---@param each mcp-tools.lsp.Found
@@ -231,14 +231,14 @@ local function place_of(each)
   return { path = each.path, line = each.line, column = each.column, text = each.text }
 end
 
---- The few places that something is at.
+--- Returns the places of a definition, declaration or the like.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@param method string
----@param what string for the message when there is none
+---@param what string for the message if there is none
 ---@return table? answer { total, places, withheld?, incomplete? }
 ---@return mcp-tools.Error? err
-function M.few(ctx, args, method, what)
+function M.locate(ctx, args, method, what)
   local spot, err = M.spot(ctx, args)
   if not spot then
     return nil, err
@@ -288,16 +288,16 @@ local function uris_of(items)
   return uris
 end
 
---- The name that a place is on.
+--- Returns the word at a place.
 ---@param spot mcp-tools.lsp.Spot
----@return string '' when it is on none
+---@return string '' if there is none
 function M.word(spot)
   local byte = position.byte(spot.text, spot.column - 1, 'utf-32') + 1
   local first = #strings.last_word(spot.text:sub(1, byte - 1))
   return spot.text:sub(byte - first):match('^[%w_\128-\255]*')
 end
 
---- Finds where the name at a place is used.
+--- Returns the references to the symbol at a place.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param spot mcp-tools.lsp.Spot
 ---@param include_declaration boolean
@@ -317,7 +317,7 @@ function M.usages(ctx, spot, include_declaration)
       return nil, err
     end
     local items = locations.items(answers)
-    local doubt = vim.uv.hrtime() < over and watched_files.lacks(ctx, M.word(spot), uris_of(items))
+    local doubt = vim.uv.hrtime() < over and watched_files.is_outdated(ctx, M.word(spot), uris_of(items))
     if not doubt then
       return items, nil, { by = table.concat(names, ', '), incomplete = reason_of(answers) }
     end
@@ -325,7 +325,7 @@ function M.usages(ctx, spot, include_declaration)
   end
 end
 
---- Where the name at a place is used.
+--- Returns the answer of `lsp_references`.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table? answer
@@ -347,7 +347,7 @@ function M.references(ctx, args)
     narrow = 'files (a glob) or limit and offset give fewer',
   })
   if #items == 0 then
-    answer.note = ('nothing uses what stands at %s; line and column must be on a name'):format(M.name(spot))
+    answer.note = ('there are no references to %s; line and column must be on a name'):format(M.name(spot))
   end
   answer.withheld, answer.incomplete = withheld, M.incomplete({ info })
   return answer

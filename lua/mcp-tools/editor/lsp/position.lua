@@ -1,4 +1,4 @@
---- Positions as language servers count them (editor/position.lua: as clients do).
+--- Positions in the units of language servers (editor/position.lua: in characters, as clients count).
 
 local M = {}
 
@@ -6,7 +6,7 @@ local NEW = vim.fn.has('nvim-0.11') == 1
 
 ---@alias mcp-tools.lsp.Encoding 'utf-8'|'utf-16'|'utf-32'
 
---- Units of an encoding before a byte.
+--- Returns the number of units before a byte.
 ---@param line string
 ---@param byte integer from 0
 ---@param encoding mcp-tools.lsp.Encoding
@@ -22,7 +22,7 @@ function M.units(line, byte, encoding)
   return encoding == 'utf-32' and characters or units
 end
 
---- The byte at which a unit begins, the end of the line when there are not so many.
+--- Returns the byte at which a unit begins; the end of the line if it is shorter.
 ---@param line string
 ---@param units integer from 0
 ---@param encoding mcp-tools.lsp.Encoding
@@ -39,7 +39,7 @@ function M.byte(line, units, encoding)
   return ok and byte or #line
 end
 
---- A column as a server counts it.
+--- Converts a column to the units of a server.
 ---@param line string
 ---@param column integer from 1, in characters
 ---@param encoding mcp-tools.lsp.Encoding
@@ -48,8 +48,8 @@ function M.to_server(line, column, encoding)
   return M.units(line, M.byte(line, column - 1, 'utf-32'), encoding)
 end
 
---- A column as clients count it.
----@param line string? nil: of a file that could not be read
+--- Converts the units of a server to a column.
+---@param line string? nil: the file could not be read
 ---@param character integer from 0
 ---@param encoding mcp-tools.lsp.Encoding
 ---@return integer column from 1, in characters

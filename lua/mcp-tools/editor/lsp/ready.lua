@@ -1,8 +1,8 @@
---- Readiness: has a language server read the project, so that its answers are whole?
+--- Readiness: whether a language server has read the project, so that its answers are complete.
 ---
---- Before a server has read the project it answers with nothing or a part, and no error. Ready is one that is at
---- nothing and has once said what it thinks of an open file, which it can do only after that. One that never says
---- anything is asked for the same thing until the answer stays the same.
+--- Before that, servers answer with nothing or with a part, and no error. A server counts as ready when it reports no
+--- progress and has published diagnostics at least once. A server that never publishes is probed until its answers stay
+--- the same.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local server_state = require('mcp-tools.editor.lsp.server_state')
@@ -11,23 +11,23 @@ local server_text = require('mcp-tools.editor.lsp.server_text')
 
 local M = {}
 
---- Servers begin one piece of work when they end another; ns.
+--- Servers often begin new work just after they end some: how long there must be none, ns.
 local QUIET = 100e6
---- A server that has something to say about a file says it by then, or never; ns.
+--- A server that has published nothing about an open file by then never does, ns.
 local SPEAKS = 3e9
---- Between two probes, ms: a server that is still reading comes to know more in this time.
+--- Time between two probes, ms: enough for a server that is still reading to know more.
 local PROBE_MS = 300
 local PULL = 'textDocument/diagnostic'
---- Equal answers in a row.
+--- Number of equal probes in a row.
 local PROBES = 3
 
 ---@class mcp-tools.lsp.Readiness
 ---@field state 'starting'|'indexing'|'unsure'|'ready'|'stopped'
----@field title string? what it is at
+---@field title string? of the current work
 ---@field message string?
 ---@field percentage number?
 
---- What is known right now.
+--- Returns what is known without asking the server.
 ---@param client vim.lsp.Client
 ---@return mcp-tools.lsp.Readiness
 function M.state(client)
@@ -36,26 +36,26 @@ function M.state(client)
   elseif not client.initialized then
     return { state = 'starting' }
   end
-  local busy = server_state.reads(server_state.of(client))
+  local busy = server_state.reading_project(server_state.of(client))
   if busy then
     return { state = 'indexing', title = busy.title, message = busy.message, percentage = busy.percentage }
   end
-  local of = server_state.of(client)
-  return { state = of.ready and vim.uv.hrtime() > (of.unsettled or 0) and 'ready' or 'unsure' }
+  local state = server_state.of(client)
+  return { state = state.ready and vim.uv.hrtime() > (state.unsettled_until or 0) and 'ready' or 'unsure' }
 end
 
---- What it is at, in its own words.
+--- Returns the current work in the words of the server.
 ---@param readiness mcp-tools.lsp.Readiness
 ---@return string?
 function M.doing(readiness)
   local parts = {}
   for _, each in ipairs({ 'title', 'message' }) do
-    table.insert(parts, server_text.some(readiness[each]))
+    table.insert(parts, server_text.text_or_nil(readiness[each]))
   end
   return #parts > 0 and table.concat(parts, ': ') or nil
 end
 
---- In words, for answers: `basedpyright is still indexing, 40 % (12/30 files)`.
+--- Returns the readiness as text: `basedpyright is still indexing, 40 % (12/30 files)`.
 ---@param client vim.lsp.Client
 ---@param readiness mcp-tools.lsp.Readiness
 ---@return string
@@ -72,7 +72,7 @@ function M.text(client, readiness)
   return ('%s %s%s%s'):format(client.name, what, percent, about ~= '' and (' (%s)'):format(about) or '')
 end
 
---- Whatever grows while a server reads: symbols of the file, and places where the first of them is used.
+--- Asks for counts that grow while a server reads: symbols of the file, and references to the first of them.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -103,13 +103,13 @@ local function is_stable(ctx, client, bufnr, over)
   local last, same = nil, 0
   while vim.uv.hrtime() < over do
     if
-      server_state.busy(server_state.of(client))
+      server_state.active_progress(server_state.of(client))
       or clients.is_stopped(client)
       or not vim.api.nvim_buf_is_loaded(bufnr)
     then
       return false
-    elseif server_state.of(client).spoke then
-      return true -- which says more than answers that stay the same
+    elseif server_state.of(client).has_published then
+      return true -- a stronger sign than equal answers
     end
     local answer = probe(ctx, client, bufnr)
     same = answer == last and same + 1 or 1
@@ -118,13 +118,13 @@ local function is_stable(ctx, client, bufnr, over)
       return true
     end
     server_state.await(ctx, PROBE_MS, function()
-      return server_state.of(client).spoke
+      return server_state.of(client).has_published
     end)
   end
   return false
 end
 
---- Did it say something about a file already before anybody listened?
+--- Whether the server had published before we began to listen.
 ---@param client vim.lsp.Client
 ---@return boolean
 local function has_diagnostics(client)
@@ -135,7 +135,7 @@ local function has_diagnostics(client)
   return next(vim.diagnostic.count(nil, { namespace = namespaces })) ~= nil -- `get` would copy them
 end
 
---- Whether a server that is asked for diagnostics, and does not publish any, has an answer for a file.
+--- Whether a server with pull diagnostics answers for a file.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -151,7 +151,7 @@ local function answers_pull(ctx, client, bufnr)
   return request.ask(ctx, client, PULL, params, bufnr) ~= nil
 end
 
---- Has it been ready once? Then what it says of one file is whole, whatever it is at.
+--- Whether the server has been ready before: then its answers about one file are complete, even while it works.
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.was_ready(client)
@@ -161,19 +161,20 @@ end
 ---@param client vim.lsp.Client
 ---@return boolean
 local function is_quiet(client)
-  local of, now = server_state.of(client), vim.uv.hrtime()
-  return server_state.reads(of) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
+  local state, now = server_state.of(client), vim.uv.hrtime()
+  local is_settled = now - state.ended_at > QUIET and now > (state.unsettled_until or 0)
+  return is_settled and not server_state.reading_project(state)
 end
 
 --- Waits until a server is ready.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param client vim.lsp.Client
----@param bufnr integer that it serves
----@param ms number at most
+---@param bufnr integer a buffer of the server
+---@param ms number maximum wait
 ---@return boolean ready
 ---@return mcp-tools.lsp.Readiness readiness
 function M.wait(ctx, client, bufnr, ms)
-  server_state.ensure()
+  server_state.ensure_listening()
   local over = vim.uv.hrtime() + ms * 1e6
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
@@ -181,9 +182,9 @@ function M.wait(ctx, client, bufnr, ms)
   server_state.await(ctx, left(), function()
     return client.initialized or clients.is_stopped(client)
   end)
-  local of = server_state.of(client)
+  local state = server_state.of(client)
   while client.initialized and not clients.is_stopped(client) do
-    if of.ready and not server_state.reads(of) and vim.uv.hrtime() > (of.unsettled or 0) then
+    if state.ready and not server_state.reading_project(state) and vim.uv.hrtime() > (state.unsettled_until or 0) then
       return true, { state = 'ready' }
     end
     local quiet = server_state.await(ctx, left(), function()
@@ -192,15 +193,15 @@ function M.wait(ctx, client, bufnr, ms)
       elseif not is_quiet(client) then
         return false
       end
-      local silent = vim.uv.hrtime() - math.max(of.since, of.ended_at) > SPEAKS
-      return of.ready or of.spoke or of.late or silent or clients.supports(client, PULL, bufnr)
+      local silent = vim.uv.hrtime() - math.max(state.since, state.ended_at) > SPEAKS
+      return state.ready or state.has_published or state.was_running or silent or clients.supports(client, PULL, bufnr)
     end)
     if not quiet then
       break
     end
     if not clients.is_stopped(client) then
-      of.ready = of.ready
-        or of.spoke
+      state.ready = state.ready
+        or state.has_published
         or has_diagnostics(client)
         or answers_pull(ctx, client, bufnr)
         or is_stable(ctx, client, bufnr, over)

@@ -1,4 +1,4 @@
---- Rename of a symbol in all of a project: only when the server is ready, leaves nothing out, and the name is free.
+--- Renames a symbol in the whole project: only if the server is ready, no place is left out, and the name is free.
 
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
 local buffers = require('mcp-tools.editor.buffer')
@@ -18,122 +18,124 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 local M = {}
 
 local METHOD = 'textDocument/rename'
---- Asked again for so long when a place is left out, ms.
+--- How long the server is asked again if it leaves a place out, ms.
 local PATIENCE_MS = 6000
---- A server that is told of a file has looked at it by then, ms.
-local REMINDED_MS = 1200
+--- Wait for a server to read a file that it was notified of, ms.
+local REREAD_MS = 1200
 
---- Has a server look at a file again that it may have let go when it was closed.
----@param of mcp-tools.lsp.Renaming
+--- Makes a server read a file again that it may have dropped when it was closed.
+---@param rename mcp-tools.lsp.Renaming
 ---@param path string resolved
-local function remind(of, path)
+local function reread(rename, path)
   disk.tell_servers(path, 1)
-  server_state.pause(of.ctx, REMINDED_MS)
+  server_state.pause(rename.ctx, REREAD_MS)
 end
 
---- Asks whether the thing at a place can be renamed, and how it is called.
----@param of mcp-tools.lsp.Renaming
----@return fun(): lsp.PrepareRenameResult?, mcp-tools.Error? answer waits for it
-local function begin_prepare(of)
-  local at = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column)(of.client)
-  return request.begin(of.ctx, of.client, 'textDocument/prepareRename', at, of.spot.bufnr)
+--- Asks whether the symbol can be renamed, and for its name.
+---@param rename mcp-tools.lsp.Renaming
+---@return fun(): lsp.PrepareRenameResult?, mcp-tools.Error? wait returns the answer
+local function begin_prepare(rename)
+  local at = lsp.place(rename.spot.bufnr, rename.spot.line, rename.spot.column)(rename.client)
+  return request.begin(rename.ctx, rename.client, 'textDocument/prepareRename', at, rename.spot.bufnr)
 end
 
----@param of mcp-tools.lsp.Renaming
----@return fun(): table?, mcp-tools.Error? answer waits for the changes
-local function begin_rename(of)
-  local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column, { newName = of.new })(of.client)
-  return request.begin(of.ctx, of.client, METHOD, params, of.spot.bufnr)
+---@param rename mcp-tools.lsp.Renaming
+---@return fun(): table?, mcp-tools.Error? wait returns the changes
+local function begin_rename(rename)
+  local spot = rename.spot
+  local params = lsp.place(spot.bufnr, spot.line, spot.column, { newName = rename.new })(rename.client)
+  return request.begin(rename.ctx, rename.client, METHOD, params, spot.bufnr)
 end
 
---- How the thing is called, by what a server said of it.
----@param of mcp-tools.lsp.Renaming
+--- Returns the old name from the answer to `prepareRename`.
+---@param rename mcp-tools.lsp.Renaming
 ---@param result table of `prepareRename`
 ---@param word string at the place
 ---@return string
-local function name_in(of, result, word)
+local function name_in(rename, result, word)
   local range = result.range or result.start and result
   if not range or range.start.line ~= range['end'].line then
     return result.placeholder or word
   end
-  local line = vim.api.nvim_buf_get_lines(of.spot.bufnr, range.start.line, range.start.line + 1, false)[1] or ''
-  local first = position.byte(line, range.start.character, of.client.offset_encoding)
-  local last = position.byte(line, range['end'].character, of.client.offset_encoding)
+  local line = vim.api.nvim_buf_get_lines(rename.spot.bufnr, range.start.line, range.start.line + 1, false)[1] or ''
+  local first = position.byte(line, range.start.character, rename.client.offset_encoding)
+  local last = position.byte(line, range['end'].character, rename.client.offset_encoding)
   return line:sub(first + 1, last)
 end
 
 ---@class mcp-tools.lsp.RenameAsked
----@field change fun(): table?, mcp-tools.Error? waits for what the server would change
+---@field change fun(): table?, mcp-tools.Error? waits for the changes of the server
 ---@field places mcp-tools.lsp.Named[]
----@field more boolean there are others
+---@field more boolean there are more places
 
---- Asks for all that a rename needs at once: whether it can be, what would change, and where the text has the name.
----@param of mcp-tools.lsp.Renaming its `old` is set
+--- Sends all requests of a rename at once: whether it is possible, what changes, and which places have the old name.
+---@param rename mcp-tools.lsp.Renaming its `old` is set here
 ---@return mcp-tools.lsp.RenameAsked?
 ---@return mcp-tools.Error? err it cannot be renamed
-local function begin(of)
-  local word = navigation.word(of.spot)
-  local provider = of.client.server_capabilities.renameProvider
-  local prepare = type(provider) == 'table' and provider.prepareProvider and begin_prepare(of)
-  local asked = { change = begin_rename(of) }
-  of.old = word
+local function begin(rename)
+  local word = navigation.word(rename.spot)
+  local provider = rename.client.server_capabilities.renameProvider
+  local prepare = type(provider) == 'table' and provider.prepareProvider and begin_prepare(rename)
+  local asked = { change = begin_rename(rename) }
+  rename.old = word
   if word ~= '' then
-    asked.places, asked.more = check.places(of, of.old)
+    asked.places, asked.more = check.places(rename, rename.old)
   end
   if prepare then
     local result, err = prepare()
     if not result and word ~= '' then
-      remind(of, paths.resolve(vim.api.nvim_buf_get_name(of.spot.bufnr)))
-      result, err = begin_prepare(of)()
-      asked.change = begin_rename(of)
+      reread(rename, paths.resolve(vim.api.nvim_buf_get_name(rename.spot.bufnr)))
+      result, err = begin_prepare(rename)()
+      asked.change = begin_rename(rename)
     end
     if not result then
-      local text = 'what stands at %s cannot be renamed%s; line and column must be on a name of this project'
+      local text = 'the symbol at %s cannot be renamed%s; line and column must be on a name of this project'
       local why = err and (' (%s)'):format(err.message) or ''
-      return nil, errors.new('not_found', text:format(navigation.name(of.spot), why))
+      return nil, errors.new('not_found', text:format(navigation.name(rename.spot), why))
     end
-    of.old = name_in(of, result, word)
+    rename.old = name_in(rename, result, word)
   end
-  if of.old ~= word or word == '' then
-    asked.places, asked.more = check.places(of, of.old)
+  if rename.old ~= word or word == '' then
+    asked.places, asked.more = check.places(rename, rename.old)
   end
   return asked
 end
 
---- A plan that leaves nothing out.
----@param of mcp-tools.lsp.Renaming
+--- Returns a plan that leaves no place out.
+---@param rename mcp-tools.lsp.Renaming
 ---@param asked mcp-tools.lsp.RenameAsked
 ---@return mcp-tools.lsp.Plan?
----@return boolean|mcp-tools.Error sure
-local function complete(of, asked)
+---@return boolean|mcp-tools.Error sure all places were checked
+local function complete(rename, asked)
   local over = vim.uv.hrtime() + PATIENCE_MS * 1e6
   while true do
     local change, err = asked.change()
     if not change then
-      local text = ('%s does not rename what stands at %s'):format(of.client.name, navigation.name(of.spot))
+      local text = ('%s does not rename the symbol at %s'):format(rename.client.name, navigation.name(rename.spot))
       return nil, err or errors.new('not_found', text)
     end
     local plan
-    plan, err = workspace_edit.plan(of.ctx, change, of.client)
+    plan, err = workspace_edit.plan(rename.ctx, change, rename.client)
     if not plan then
       return nil, err --[[@as mcp-tools.Error]]
     elseif plan.count == 0 then
-      return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
+      return nil, errors.new('not_found', ('%s finds nothing to rename'):format(rename.client.name))
     end
-    local place, sure, missing = check.left_out(of, plan, asked.places, asked.more)
+    local place, sure, missing = check.left_out(rename, plan, asked.places, asked.more)
     if not place then
       return plan, sure
     elseif vim.uv.hrtime() > over then
-      local text = '%s would leave out %s, which has the old name; nothing has been changed.'
+      local text = '%s would leave out %s, which has the old name; nothing was changed.'
         .. ' It may still be indexing: wait with lsp_status, then try again'
-      return nil, errors.new('busy', text:format(of.client.name, place))
+      return nil, errors.new('busy', text:format(rename.client.name, place))
     end
-    remind(of, missing.path)
-    asked.change = begin_rename(of)
-    asked.places, asked.more = check.places(of, of.old)
+    reread(rename, missing.path)
+    asked.change = begin_rename(rename)
+    asked.places, asked.more = check.places(rename, rename.old)
   end
 end
 
+--- Renames a symbol, or returns the diff of a dry run.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?
@@ -148,38 +150,37 @@ function M.run(ctx, args)
   if not list then
     return nil, err
   end
-  local of = { ctx = ctx, client = list[1], spot = spot, new = args.new_name }
-  watched_files.tell(ctx)
-  local incomplete = lsp.settle(ctx, of.client, spot.bufnr, METHOD, args.wait_ms)
+  local rename = { ctx = ctx, client = list[1], spot = spot, new = args.new_name }
+  watched_files.notify_servers(ctx)
+  local incomplete = lsp.wait_until_ready(ctx, rename.client, spot.bufnr, METHOD, args.wait_ms)
   if incomplete then
-    local text =
-      '%s, and a rename now would change a part of the project; nothing has been changed. Wait with lsp_status'
+    local text = '%s, and a rename now would be incomplete; nothing was changed. Wait with lsp_status'
     return nil, errors.new('busy', text:format(incomplete))
   end
   local asked
-  asked, err = begin(of)
+  asked, err = begin(rename)
   if not asked then
     return nil, err
-  elseif of.old == of.new then
-    return nil, errors.new('validation_error', ('new_name: it is called %s already'):format(of.new))
+  elseif rename.old == rename.new then
+    return nil, errors.new('validation_error', ("new_name: the symbol is already called '%s'"):format(rename.new))
   end
-  local plan, sure = complete(of, asked)
+  local plan, sure = complete(rename, asked)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
   end
-  local conflict = check.conflict(of, plan)
+  local conflict = check.conflict(rename, plan)
   if conflict then
     return nil, errors.new('validation_error', conflict)
   end
   local answer = {
-    old_name = of.old,
-    new_name = of.new,
+    old_name = rename.old,
+    new_name = rename.new,
     places = plan.count,
     files = workspace_edit.summary(plan),
   }
   if args.dry_run then
     answer.diff = workspace_edit.preview(plan, ctx.root)
-    local what = { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = of.new }
+    local what = { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = rename.new }
     local ticks = {}
     for _, file in ipairs(plan.files) do
       ticks[file.bufnr] = file.changedtick
@@ -194,17 +195,17 @@ function M.run(ctx, args)
   end
   answer.files = workspace_edit.summary(plan, files)
   answer.rejected, answer.edited_by_person = files.rejected, files.edited
-  if workspace_edit.is_changed(files) then
-    answer.places = nil -- those that were proposed
-    answer.checked = ('no: the person has %s a part of it'):format(files.rejected and 'rejected' or 'changed')
+  if workspace_edit.changed_in_review(files) then
+    answer.places = nil -- the number of proposed places
+    answer.checked = ('no: the user has %s a part of it'):format(files.rejected and 'rejected' or 'changed')
     return workspace_edit.bounded(answer)
   end
   local text = sure and 'no reference to %s is left' or 'no: the text has too many places of %s to be checked'
-  answer.checked = text:format(of.old)
+  answer.checked = text:format(rename.old)
   return workspace_edit.bounded(answer)
 end
 
---- The word at a place of an open file, for a person to whom line and column say little.
+--- Returns the word at a position of an open file, to make the approval text clearer.
 ---@param args table
 ---@return string?
 local function word_at(args)
@@ -221,7 +222,7 @@ local function word_at(args)
   return word ~= '' and word or nil
 end
 
---- What is said of a call before it runs.
+--- Returns the text that is shown for approval of a rename.
 ---@param args table
 ---@param again? fun(err: mcp-tools.Error?)
 ---@return string?
@@ -234,8 +235,8 @@ function M.preview(args, again)
   local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
   local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
   local word = word_at(args)
-  local what = word and ('"%s"'):format(word) or 'what stands'
-  local text = 'renames %s at %s, line %s, %s, to %s in all of the project'
+  local what = word and ('"%s"'):format(word) or 'the symbol'
+  local text = 'renames %s in %s, line %s, %s, to %s in the whole project'
   text = text:format(what, where, args.line or 'of the cursor', at, args.new_name)
   return approval_diff.preview(METHOD, args, text, M.run, again)
 end

@@ -1,7 +1,7 @@
---- Checks before a rename: places that the server would leave out, and definitions that have the new name already.
+--- Checks before a rename: places that the server would leave out, and definitions that already have the new name.
 ---
---- A server that has not read all of the project renames a part of it, and says that it succeeded. So the old name is
---- searched for in the project's text, and the server is asked what the remaining places mean.
+--- A server that has not read the whole project renames a part of it and reports success. So the project is searched
+--- for the old name, and the server is asked for the definitions of the remaining places.
 
 local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
@@ -15,9 +15,9 @@ local search = require('mcp-tools.editor.search')
 
 local M = {}
 
---- Places of the project that have the name; beyond this it is too common to check.
+--- Maximum number of places with the name; a more common name is not checked.
 local MAX_PLACES = 500
---- Places that the server leaves out and is asked about.
+--- Maximum number of left-out places that the server is asked about.
 local MAX_ASKED = 100
 
 ---@class mcp-tools.lsp.Renaming
@@ -32,24 +32,24 @@ local MAX_ASKED = 100
 ---@field line integer from 1
 ---@field byte integer from 0
 
---- Places of the project's text that have a name, unsaved changes included.
----@param of mcp-tools.lsp.Renaming
+--- Searches the project, unsaved changes included, for a name.
+---@param rename mcp-tools.lsp.Renaming
 ---@param name string
----@param max? integer places
+---@param max? integer number of places
 ---@return mcp-tools.lsp.Named[]
----@return boolean more there are others, or nobody could look
-function M.places(of, name, max)
-  local found = search.find(of.ctx, { query = name, word = true }, { max = max or MAX_PLACES })
+---@return boolean more there are more places, or the search failed
+function M.places(rename, name, max)
+  local found = search.find(rename.ctx, { query = name, word = true }, { max = max or MAX_PLACES })
   local places = {}
   for _, file in ipairs(found and found.files or {}) do
     for _, match in ipairs(file.matches) do
       table.insert(places, { path = file.path, line = match.row + 1, byte = match.col })
     end
   end
-  return places, not found or found.cut or found.passed > 0
+  return places, not found or found.cut or found.skipped > 0
 end
 
---- Those that a plan does not change.
+--- Returns the places that a plan does not change.
 ---@param plan mcp-tools.lsp.Plan
 ---@param places mcp-tools.lsp.Named[]
 ---@return mcp-tools.lsp.Named[]
@@ -57,7 +57,7 @@ local function unchanged(plan, places)
   local changed = {}
   for _, file in ipairs(plan.files) do
     for _, each in ipairs(file.edits) do
-      changed[('%s %d %d'):format(file.place, each.start_line + 1, each.start_col)] = true
+      changed[('%s %d %d'):format(file.resolved, each.start_line + 1, each.start_col)] = true
     end
   end
   return vim.tbl_filter(function(place)
@@ -65,32 +65,32 @@ local function unchanged(plan, places)
   end, places)
 end
 
---- The buffer of a file, if the server that renames knows it.
----@param of mcp-tools.lsp.Renaming
+--- Returns the buffer of a file if it is served by the renaming client.
+---@param rename mcp-tools.lsp.Renaming
 ---@param path string
 ---@return integer?
-local function served(of, path)
-  local bufnr = of.ctx:await(function(done)
-    open.load(path, done, of.ctx)
+local function served(rename, path)
+  local bufnr = rename.ctx:await(function(done)
+    open.load(path, done, rename.ctx)
   end)
-  local list = bufnr and lsp.clients(of.ctx, bufnr, 'textDocument/definition')
-  return list and vim.list_contains(list, of.client) and bufnr or nil
+  local list = bufnr and lsp.clients(rename.ctx, bufnr, 'textDocument/definition')
+  return list and vim.list_contains(list, rename.client) and bufnr or nil
 end
 
---- Asks for the definitions of a place, of those in files that the rename changes.
----@param of mcp-tools.lsp.Renaming
+--- Asks for the definitions of a position that are in files of the plan.
+---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@param params table
 ---@param bufnr integer
----@return fun(): { file: mcp-tools.lsp.FileChange, at: lsp.Position }[] answer waits for it
-local function begin_definitions(of, plan, params, bufnr)
-  local answer = request.begin(of.ctx, of.client, 'textDocument/definition', params, bufnr)
+---@return fun(): { file: mcp-tools.lsp.FileChange, at: lsp.Position }[] wait returns the answer
+local function begin_definitions(rename, plan, params, bufnr)
+  local answer = request.begin(rename.ctx, rename.client, 'textDocument/definition', params, bufnr)
   return function()
     local result, found = answer(), {}
-    for _, item in ipairs(result and locations.items({ { result = result, client = of.client } }) or {}) do
+    for _, item in ipairs(result and locations.items({ { result = result, client = rename.client } }) or {}) do
       local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
       for _, file in ipairs(plan.files) do
-        if file.place == path then
+        if file.resolved == path then
           table.insert(found, { file = file, at = item.range.start })
         end
       end
@@ -99,18 +99,18 @@ local function begin_definitions(of, plan, params, bufnr)
   end
 end
 
---- Asks whether a place means the thing that is renamed.
----@param of mcp-tools.lsp.Renaming
+--- Asks whether a place refers to the renamed symbol.
+---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@param place mcp-tools.lsp.Named
 ---@param bufnr integer
----@return fun(): boolean means_it waits for it
-local function begin_asking(of, plan, place, bufnr)
+---@return fun(): boolean wait returns the answer
+local function begin_asking(rename, plan, place, bufnr)
   local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
   local params = lsp.document(bufnr, {
-    position = { line = place.line - 1, character = position.units(line, place.byte, of.client.offset_encoding) },
+    position = { line = place.line - 1, character = position.units(line, place.byte, rename.client.offset_encoding) },
   })
-  local answer = begin_definitions(of, plan, params, bufnr)
+  local answer = begin_definitions(rename, plan, params, bufnr)
   return function()
     for _, found in ipairs(answer()) do
       for _, each in ipairs(found.file.edits) do
@@ -123,44 +123,44 @@ local function begin_asking(of, plan, place, bufnr)
   end
 end
 
---- Is a file one that the servers of a buffer may know?
+--- Whether the servers of a buffer may know a file.
 ---@param bufnr integer
 ---@param path string
 ---@return boolean
-local function is_alike(bufnr, path)
+local function is_same_language(bufnr, path)
   local own = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
   return vim.fn.fnamemodify(path, ':e') == own
     or vim.filetype.match({ filename = path }) == vim.bo[bufnr].filetype and vim.bo[bufnr].filetype ~= ''
 end
 
---- A place that means the renamed thing and would keep the old name.
----@param of mcp-tools.lsp.Renaming
+--- Returns a place that refers to the renamed symbol and would keep the old name.
+---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@param places mcp-tools.lsp.Named[]
----@param more boolean there are others
+---@param more boolean there are more places
 ---@return string? missed
----@return boolean sure every place was looked at
+---@return boolean sure every place was checked
 ---@return mcp-tools.lsp.Named? place of the missed one
-function M.left_out(of, plan, places, more)
+function M.left_out(rename, plan, places, more)
   local left, asked = unchanged(plan, places), {}
-  local readable, buffers = access.files(of.ctx.root), {}
+  local readable, buffers = access.files(rename.ctx.root), {}
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]
     if buffers[place.path] == nil then
-      local known = readable(place.path) and is_alike(of.spot.bufnr, place.path)
-      buffers[place.path] = known and served(of, place.path) or false
+      local known = readable(place.path) and is_same_language(rename.spot.bufnr, place.path)
+      buffers[place.path] = known and served(rename, place.path) or false
     end
   end
   for i = 1, math.min(#left, MAX_ASKED) do
     local bufnr = buffers[left[i].path]
     if bufnr then
-      table.insert(asked, { place = left[i], means_it = begin_asking(of, plan, left[i], bufnr) })
+      table.insert(asked, { place = left[i], means_it = begin_asking(rename, plan, left[i], bufnr) })
     end
   end
-  for _, each in ipairs(asked) do -- all are asked by now: the server answers one while another is on its way
+  for _, each in ipairs(asked) do -- after all requests were sent, so that the server works on them in the meantime
     if each.means_it() then
       local place = each.place
-      return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
+      return ('%s:%d'):format(access.shown(place.path, rename.ctx.root), place.line), true, place
     end
   end
   return nil, not more and #left <= MAX_ASKED
@@ -175,7 +175,7 @@ local function contains(range, at)
     and (at.line < last.line or at.line == last.line and at.character <= last.character)
 end
 
---- The symbols beside the one that is defined at a position, and what contains them.
+--- Returns the symbols of the scope that contains a position, and its name.
 ---@param symbols lsp.DocumentSymbol[]
 ---@param at lsp.Position
 ---@return lsp.DocumentSymbol[] siblings
@@ -196,7 +196,7 @@ local function scope_of(symbols, at)
   end
 end
 
---- The same for servers that answer a flat list, whose entries name what contains them.
+--- Like `scope_of`, for servers with a flat list, whose entries name their container.
 ---@param symbols lsp.SymbolInformation[]
 ---@param at lsp.Position
 ---@return lsp.SymbolInformation[] siblings
@@ -215,47 +215,47 @@ local function flat_scope_of(symbols, at)
     container
 end
 
---- Where the renamed symbol is defined: the file, if the rename changes it, and the position.
----@param of mcp-tools.lsp.Renaming
+--- Returns the buffer and position of the definition of the renamed symbol.
+---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@return integer bufnr
 ---@return lsp.Position
-local function definition(of, plan)
-  local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column)(of.client)
-  if clients.supports(of.client, 'textDocument/definition', of.spot.bufnr) then
-    local found = begin_definitions(of, plan, params, of.spot.bufnr)()[1]
+local function definition(rename, plan)
+  local params = lsp.place(rename.spot.bufnr, rename.spot.line, rename.spot.column)(rename.client)
+  if clients.supports(rename.client, 'textDocument/definition', rename.spot.bufnr) then
+    local found = begin_definitions(rename, plan, params, rename.spot.bufnr)()[1]
     if found then
       return found.file.bufnr, found.at
     end
   end
-  return of.spot.bufnr, params.position
+  return rename.spot.bufnr, params.position
 end
 
---- The definition that has the new name already, as an error message.
----@param of mcp-tools.lsp.Renaming
+--- Returns an error message if a definition in the same scope already has the new name.
+---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@return string?
-function M.conflict(of, plan)
-  local places, more = M.places(of, of.new, 1)
+function M.conflict(rename, plan)
+  local places, more = M.places(rename, rename.new, 1)
   if #places == 0 and not more then
     return nil
   end
-  local bufnr, at = definition(of, plan)
+  local bufnr, at = definition(rename, plan)
   local method = 'textDocument/documentSymbol'
-  if not clients.supports(of.client, method, bufnr) then
+  if not clients.supports(rename.client, method, bufnr) then
     return nil
   end
-  local symbols = request.ask(of.ctx, of.client, method, lsp.document(bufnr), bufnr)
+  local symbols = request.ask(rename.ctx, rename.client, method, lsp.document(bufnr), bufnr)
   if type(symbols) ~= 'table' or not symbols[1] then
     return nil
   end
   local siblings, container = (symbols[1].location and flat_scope_of or scope_of)(symbols, at)
   for _, symbol in ipairs(siblings) do
     local range = symbol.selectionRange or symbol.location.range
-    if symbol.name == of.new and not contains(range, at) then
-      local where = container ~= '' and container or access.shown(vim.api.nvim_buf_get_name(bufnr), of.ctx.root)
+    if symbol.name == rename.new and not contains(range, at) then
+      local where = container ~= '' and container or access.shown(vim.api.nvim_buf_get_name(bufnr), rename.ctx.root)
       local text = 'conflict: %s already defines %s (line %d); nothing was changed'
-      return text:format(where, of.new, range.start.line + 1)
+      return text:format(where, rename.new, range.start.line + 1)
     end
   end
 end

@@ -1,4 +1,4 @@
---- One question to one language server.
+--- One request to one language server.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local deadline = require('mcp-tools.util.deadline')
@@ -11,12 +11,12 @@ local M = {}
 
 --- Default timeout, ms.
 M.TIMEOUT_MS = 20000
---- Between looks whether the server still lives; nobody says when it died.
-local LOOK_MS = 500
+--- Interval of the check whether the server still runs: no event reports its death.
+local CHECK_MS = 500
 --- `RequestCancelled`.
 local CANCELLED = -32800
 
---- ContentModified, the server's own cancel, or somebody else's: it may be asked again.
+--- The server or another plugin cancelled the request, or the text has changed (ContentModified): ask again.
 local AGAIN = { [CANCELLED] = true, [-32801] = true, [-32802] = true }
 local TRIES = 5
 
@@ -29,32 +29,32 @@ local function error_of(client, method, message)
   return errors.new('tool_error', text:format(client.name, method, server_text.text(message)))
 end
 
----@class mcp-tools.lsp.Question
+---@class mcp-tools.lsp.Request
 ---@field client vim.lsp.Client
 ---@field method string
 ---@field params table?
----@field bufnr integer? whose changes the server has to know
+---@field bufnr integer? buffer whose pending changes are sent first
 ---@field timeout number ms
 
---- Sends a question once. `cb` is called on the main loop, once, perhaps before this returns.
+--- Sends a request once. `cb` is called on the main loop, once, perhaps before this returns.
 ---
---- Neovim itself cancels every question for diagnostics of a buffer before it asks its own, and a server may answer
---- what was cancelled with an empty list: that is no answer.
----@param question mcp-tools.lsp.Question
+--- Neovim cancels all diagnostic requests of a buffer before it sends its own, and a server may answer a cancelled
+--- request with an empty list. Such an answer is discarded.
+---@param sent mcp-tools.lsp.Request
 ---@param cb fun(err: lsp.ResponseError?, result: any, fault: mcp-tools.Error?)
 ---@return fun() cancel after which `cb` is not called
-local function send(question, cb)
-  local client, method = question.client, question.method
-  local id, look, over
-  local of, asked_at = server_state.of(client), vim.uv.hrtime()
-  local asked = of.asked
+local function send(sent, cb)
+  local client, method = sent.client, sent.method
+  local id, check, over
+  local state, asked_at = server_state.of(client), vim.uv.hrtime()
+  local asked = state.asked
   local function stop()
     over = true
     if id then
       asked[id] = nil
     end
-    if look then
-      look:stop()
+    if check then
+      check:stop()
     end
   end
   local function finish(err, result, code, text)
@@ -66,30 +66,30 @@ local function send(question, cb)
   local function is_cancelled()
     return id ~= nil and asked[id] == 'cancelled'
   end
-  local cancelled = { code = CANCELLED, message = 'the question was cancelled by another' }
-  id = clients.request(client, method, question.params, question.bufnr, function(err, result)
+  local cancelled = { code = CANCELLED, message = 'the request was cancelled by another plugin' }
+  id = clients.request(client, method, sent.params, sent.bufnr, function(err, result)
     if not err then
-      of.answered_at = math.max(of.answered_at, asked_at)
+      state.answered_at = math.max(state.answered_at, asked_at)
     end
     finish(is_cancelled() and cancelled or err, result)
   end)
   if over then
-    return stop -- by a server inside of the editor
+    return stop -- an in-process server has answered already
   elseif not id then
     finish(nil, nil, 'tool_error', ('%s has stopped'):format(client.name))
     return stop
   end
   asked[id] = 'waiting'
-  local limit = vim.uv.hrtime() + question.timeout * 1e6
-  look = timer.every(LOOK_MS, function()
+  local limit = vim.uv.hrtime() + sent.timeout * 1e6
+  check = timer.every(CHECK_MS, function()
     if clients.is_stopped(client) then
       finish(nil, nil, 'tool_error', ('%s stopped before it answered %s'):format(client.name, method))
     elseif is_cancelled() then
-      finish(cancelled) -- of an answer that says so nobody hears
+      finish(cancelled) -- Neovim does not report the answer to a cancelled request
     elseif vim.uv.hrtime() > limit then
       clients.cancel(client, id)
-      local text = '%s did not answer %s within %.3g s; lsp_status says what it is at'
-      finish(nil, nil, 'timeout', text:format(client.name, method, question.timeout / 1000))
+      local text = '%s did not answer %s within %.3g s; lsp_status shows what it is doing'
+      finish(nil, nil, 'timeout', text:format(client.name, method, sent.timeout / 1000))
     end
   end)
   return function()
@@ -100,7 +100,7 @@ local function send(question, cb)
   end
 end
 
---- Adds a token to the parameters of methods that report their progress by one.
+--- Adds a progress token to the parameters of methods that report progress.
 ---@param method string
 ---@param params table?
 ---@return table?
@@ -111,16 +111,16 @@ local function with_token(method, params)
   return vim.tbl_extend('keep', params, { workDoneToken = server_state.token() })
 end
 
---- Asks a server, again when it says that it changed its mind meanwhile.
+--- Sends a request, again if the server asks to retry.
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?
----@param opts { bufnr: integer?, timeout: number } `bufnr`: whose changes the server has to know; `timeout`: ms
+---@param opts { bufnr: integer?, timeout: number } `bufnr`: its pending changes are sent first; `timeout`: ms
 ---@param cb fun(result: any, err: mcp-tools.Error?, message: string?) called on the main loop, once, perhaps before
----  this returns; `message`: of an error that the server has answered
+---  this returns; `message`: the server's own error message
 ---@return fun() cancel after which `cb` is not called
 function M.start(client, method, params, opts, cb)
-  local question = {
+  local sent = {
     client = client,
     method = method,
     params = with_token(method, params),
@@ -130,7 +130,7 @@ function M.start(client, method, params, opts, cb)
   local over, cancel = false, nil
   local function attempt(try)
     cancel = nil
-    local stop = send(question, function(err, result, fault)
+    local stop = send(sent, function(err, result, fault)
       if over then
         return
       elseif err and AGAIN[err.code] and try < TRIES then
@@ -156,14 +156,14 @@ function M.start(client, method, params, opts, cb)
   end
 end
 
---- Asks a server now, for an answer that is waited for later: other work goes on meanwhile.
+--- Sends a request now, so that other work can go on before its answer is awaited.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?
----@param bufnr? integer whose changes the server has to know
+---@param bufnr? integer buffer whose pending changes are sent first
 ---@param timeout? integer ms
----@return fun(): any, mcp-tools.Error? answer waits for it, in the coroutine of a `run` tool; to be called once
+---@return fun(): any, mcp-tools.Error? wait returns the answer; call it once, in the coroutine of a `run` tool
 function M.begin(ctx, client, method, params, bufnr, timeout)
   local answer, waiting
   local opts = { bufnr = bufnr, timeout = deadline.bound(ctx, timeout or M.TIMEOUT_MS) }
@@ -174,7 +174,7 @@ function M.begin(ctx, client, method, params, bufnr, timeout)
     end
   end)
   ctx:on_cancel(cancel)
-  ctx.call:on_end(cancel) -- of a call that answered without waiting for it
+  ctx.call:on_end(cancel) -- if the call ends without waiting for the answer
   return function()
     if not answer then
       ctx:await(function(done)
@@ -190,14 +190,14 @@ function M.begin(ctx, client, method, params, bufnr, timeout)
   end
 end
 
---- Asks a server, and waits for the answer.
+--- Sends a request and waits for the answer.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?
----@param bufnr? integer whose changes the server has to know
+---@param bufnr? integer buffer whose pending changes are sent first
 ---@param timeout? integer ms
----@return any result nil where the server has none
+---@return any result nil if the server has none
 ---@return mcp-tools.Error? err
 function M.ask(ctx, client, method, params, bufnr, timeout)
   return M.begin(ctx, client, method, params, bufnr, timeout)()

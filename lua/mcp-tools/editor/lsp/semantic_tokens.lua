@@ -14,7 +14,7 @@ local function is_hidden(bufnr)
   return vim.api.nvim_buf_is_loaded(bufnr) and buffers.is_unseen(bufnr)
 end
 
----@param key any of those that wait for the same buffer
+---@param key any identifies one of several callbacks for a buffer
 ---@param bufnr integer
 ---@param fn fun()
 local function when_seen(key, bufnr, fn)
@@ -27,7 +27,7 @@ local function when_seen(key, bufnr, fn)
   })
 end
 
---- Holds back the tokens of hidden buffers from now on; from Neovim 0.12 on `attached` does.
+--- Postpones the tokens of hidden buffers from now on. From Neovim 0.12 on, `attached` does it.
 function M.listen()
   local tokens = vim.lsp.semantic_tokens
   if tokens.enable then
@@ -47,7 +47,7 @@ function M.listen()
   end
 end
 
---- Holds back the tokens of a buffer to which a server has just been attached.
+--- Postpones the tokens of a buffer to which a server has just been attached.
 ---@param bufnr integer
 function M.attached(bufnr)
   local tokens = vim.lsp.semantic_tokens

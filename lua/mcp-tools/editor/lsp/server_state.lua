@@ -1,5 +1,5 @@
---- State of language servers: what they publish, the work that they report (`$/progress`), and which texts they have
---- been sent. Neovim's own record has no versions of diagnostics and no percentages of progress.
+--- State of language servers: published diagnostics, reported progress (`$/progress`), and the texts sent to them.
+--- Neovim's own record has no versions of diagnostics and no percentages.
 
 local await_until = require('mcp-tools.util.await_until')
 local log = require('mcp-tools.log')
@@ -8,51 +8,51 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- A file that is read again is closed first, about which some servers publish an empty list within this; ns.
+--- A file is re-opened by closing it first, for which some servers publish an empty list within this time, ns.
 local CLOSES = 500e6
 
----@class mcp-tools.lsp.Published a new table for each message
----@field version integer? of the text; few servers leave it out
+---@class mcp-tools.lsp.Published a new table for each notification
+---@field version integer? of the text; some servers do not send it
 ---@field at integer ns
 
----@class mcp-tools.lsp.Sent the text that a server received last
+---@class mcp-tools.lsp.Sent the text that was last sent to a server
 ---@field at integer ns
----@field version integer? nil before the first text, and where the editor counts none
----@field reused boolean the number did not grow: an older text may have had it, too
+---@field version integer? nil before the first text, and where Neovim has none
+---@field reused boolean the version did not grow, so an older text may have had the same
 ---@field closed boolean
 ---@field reopened boolean it was closed just before
----@field read boolean? the server has answered a question since
+---@field read boolean? the server has answered a request since
 
----@class mcp-tools.lsp.Heard
+---@class mcp-tools.lsp.ServerState
 ---@field sent table<string, mcp-tools.lsp.Sent> by file URI
----@field asked table<integer, 'waiting'|'cancelled'> questions of ours (request.lua) by the number of the request
----@field versioned boolean it says of which version of a text it speaks
----@field since integer ns
----@field late boolean the client was there before anybody listened
+---@field asked table<integer, 'waiting'|'cancelled'> our requests (request.lua) by their id
+---@field versioned boolean its diagnostics have versions
+---@field since integer ns, when we began to listen
+---@field was_running boolean the client was attached before we began to listen
 ---@field progress table<any, mcp-tools.lsp.Progress>
----@field announced table<any, integer> token → ns, of progress that is to begin
----@field kind string? extension of the first file that it was told of
----@field changed_at integer ns, when it was last told of a changed text of that kind
----@field opened_at integer ns, when it was last told of another file, or of one of another kind
----@field answered_at integer ns, when the last question of ours that it has answered was asked
----@field ended_at integer ns, when the last one of them ended
+---@field announced table<any, integer> token → ns, of progress that has not begun
+---@field extension string? extension of the first file that was sent
+---@field changed_at integer ns, when a changed text with that extension was last sent
+---@field opened_at integer ns, when another file, or one with another extension, was last sent
+---@field answered_at integer ns, when the last of our requests that was answered had been sent
+---@field ended_at integer ns, when progress last ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
----@field spoke boolean it has published something since
+---@field has_published boolean it has published diagnostics since
 ---@field published_at integer ns, when it last published about any file
----@field silent boolean it has published nothing about a text that it received (diagnostics/fresh.lua)
+---@field silent boolean it has published nothing about a text that was sent (diagnostics/fresh.lua)
 ---@field silent_about table<string, true> the same, by file URI
----@field unsettled integer? ns, until when it may not have looked at files that it was told of
+---@field unsettled_until integer? ns, until when it may not have read files that it was notified of
 ---@field ready boolean set by ready.lua
 
----@type table<integer, mcp-tools.lsp.Heard> by client
-local heard = {}
+---@type table<integer, mcp-tools.lsp.ServerState> by client
+local states = {}
 ---@type table<table, fun()>
 local listeners = {}
 
 local telling = false
 
---- Later, and once for what comes at once: whoever listens may go on to ask the server.
-local function tell()
+--- Calls the listeners later, and once for several events: a listener may send requests.
+local function notify_listeners()
   if telling then
     return
   end
@@ -60,12 +60,12 @@ local function tell()
   vim.schedule(function()
     telling = false
     for _, fn in ipairs(vim.tbl_values(listeners)) do
-      log.guard('who hears of language servers', fn)
+      log.guard('listener for language servers', fn)
     end
   end)
 end
 
---- Calls `fn` at any news, until what it returns is called.
+--- Calls `fn` after every event of a server.
 ---@param fn fun()
 ---@return fun() stop
 function M.on_news(fn)
@@ -76,69 +76,70 @@ function M.on_news(fn)
   end
 end
 
---- Progress of our own requests is marked so; it says nothing about the server.
+--- Prefix of the progress tokens of our own requests, whose progress is ignored.
 local OURS = 'mcp-tools:'
---- Progress that is announced begins by then, or never, ns.
+--- Announced progress that has not begun by then never does, ns.
 local BEGINS = 1e9
---- Progress that was not updated for so long is dropped (the server never sent its end), ns.
+--- Progress without an update for this long is dropped (the server never sent its end), ns.
 local FORGOTTEN = 60e9
 
 ---@class mcp-tools.lsp.Progress
 ---@field title string?
 ---@field message string?
 ---@field percentage number?
----@field at integer ns, when it was last heard of
+---@field at integer ns, when it was last updated
 ---@field begun integer ns
----@field of_change boolean a changed text has set it off
+---@field of_change boolean a changed text has caused it
 
---- A server that looks at a changed text begins by then, ns.
+--- A server begins to check a changed text by then, ns.
 local LOOKS = 2e9
---- A server that reads the project of a file that was opened begins by then, or when it has answered a question that
---- was asked later; ns.
+--- A server begins to read the project of an opened file by then, or before it answers a request that was sent later;
+--- ns.
 local READS = 1e9
 
---- Is work that begins now about a text that was changed, and not about files of which the server has learned?
----@param of mcp-tools.lsp.Heard
+--- Whether work that begins now is caused by a changed text, and not by files that are new to the server.
+---@param state mcp-tools.lsp.ServerState
 ---@param now integer ns
 ---@return boolean
-local function is_of_change(of, now)
-  local is_read = of.answered_at > of.opened_at and now - of.opened_at > READS and now > (of.unsettled or 0)
-  return is_read and now - of.changed_at < LOOKS
+local function is_of_change(state, now)
+  local is_settled = now - state.opened_at > READS and now > (state.unsettled_until or 0)
+  local is_read = is_settled and state.answered_at > state.opened_at
+  return is_read and now - state.changed_at < LOOKS
 end
 
---- A server says something of its work.
----@param of mcp-tools.lsp.Heard
+--- Handles `$/progress`.
+---@param state mcp-tools.lsp.ServerState
 ---@param params table of `$/progress`
-local function take_progress(of, params)
+local function on_progress(state, params)
   local token, value = params.token, params.value
   if type(value) ~= 'table' or vim.startswith(tostring(token), OURS) then
     return
   end
   local now = vim.uv.hrtime()
-  of.announced[token] = nil
+  state.announced[token] = nil
   if value.kind == 'end' then
-    if of.progress[token] then
-      of.progress[token], of.ended_at = nil, now
+    if state.progress[token] then
+      state.progress[token], state.ended_at = nil, now
     end
-  elseif value.kind == 'begin' or of.progress[token] then
-    local entry = of.progress[token] or { title = value.title, begun = now, of_change = is_of_change(of, now) }
+  elseif value.kind == 'begin' or state.progress[token] then
+    local entry = state.progress[token] or { title = value.title, begun = now, of_change = is_of_change(state, now) }
     entry.message = value.message or entry.message
     entry.percentage = value.percentage or entry.percentage
     entry.at = now
-    of.progress[token] = entry
+    state.progress[token] = entry
   end
 end
 
---- A server is about to begin something.
----@param of mcp-tools.lsp.Heard
+--- Handles `window/workDoneProgress/create`.
+---@param state mcp-tools.lsp.ServerState
 ---@param params table of `window/workDoneProgress/create`
-local function announce_progress(of, params)
+local function on_progress_announced(state, params)
   if params.token ~= nil then
-    of.announced[params.token] = vim.uv.hrtime()
+    state.announced[params.token] = vim.uv.hrtime()
   end
 end
 
---- What a server is at that was there before anybody listened.
+--- Returns the progress that had begun before we listened.
 ---@param client vim.lsp.Client
 ---@param now integer ns
 ---@return table<any, mcp-tools.lsp.Progress>
@@ -156,15 +157,15 @@ local function percent(entry)
   return entry.percentage or 101
 end
 
---- What the server is at, the slowest first to name: nil when it is at nothing.
----@param of mcp-tools.lsp.Heard
----@param reading? boolean without what a changed text has set off
+--- Returns the active progress entry with the lowest percentage; nil if there is none.
+---@param state mcp-tools.lsp.ServerState
+---@param reading? boolean without work that a changed text has caused
 ---@return mcp-tools.lsp.Progress?
-function M.busy(of, reading)
+function M.active_progress(state, reading)
   local now, found = vim.uv.hrtime(), nil
-  for token, entry in pairs(of.progress) do
+  for token, entry in pairs(state.progress) do
     if now - entry.at > FORGOTTEN then
-      of.progress[token] = nil
+      state.progress[token] = nil
     elseif not (reading and entry.of_change) and (not found or percent(entry) < percent(found)) then
       found = entry
     end
@@ -172,31 +173,31 @@ function M.busy(of, reading)
   return found
 end
 
---- What the server is at that may be the reading of the project. One that has read it answers from the text that it was
---- told of last, whatever else it makes of a change; it is not waited for.
----@param of mcp-tools.lsp.Heard
+--- Returns active progress that may be the reading of the project. A server that has read it answers requests from the
+--- latest text whatever else it does, so there is no need to wait.
+---@param state mcp-tools.lsp.ServerState
 ---@return mcp-tools.lsp.Progress?
-function M.reads(of)
-  return M.busy(of, of.ready)
+function M.reading_project(state)
+  return M.active_progress(state, state.ready)
 end
 
---- Has it begun some work since then that it has not ended? It may be about what it was told then.
----@param of mcp-tools.lsp.Heard
+--- Whether the server has begun work since then that has not ended: it may be about a text that was sent then.
+---@param state mcp-tools.lsp.ServerState
 ---@param since integer ns
 ---@return boolean
-function M.works_since(of, since)
-  if not M.busy(of) and not next(of.announced) then
+function M.has_begun_work_since(state, since)
+  if not M.active_progress(state) and not next(state.announced) then
     return false
   end
   local now = vim.uv.hrtime()
-  for token, at in pairs(of.announced) do
+  for token, at in pairs(state.announced) do
     if now - at > BEGINS then
-      of.announced[token] = nil
+      state.announced[token] = nil
     elseif at > since then
       return true
     end
   end
-  for _, entry in pairs(of.progress) do
+  for _, entry in pairs(state.progress) do
     if entry.begun > since then
       return true
     end
@@ -206,64 +207,64 @@ end
 
 local count = 0
 
---- A token for the progress of a request of ours.
+--- Returns a token for the progress of one of our requests.
 ---@return string
 function M.token()
   count = count + 1
   return OURS .. count
 end
 
----@type table<string, fun(of: mcp-tools.lsp.Heard, params: table)>
-local TAKE = {
-  ['$/progress'] = take_progress,
-  ['window/workDoneProgress/create'] = announce_progress,
-  ['textDocument/publishDiagnostics'] = function(of, params)
+---@type table<string, fun(state: mcp-tools.lsp.ServerState, params: table)>
+local HANDLERS = {
+  ['$/progress'] = on_progress,
+  ['window/workDoneProgress/create'] = on_progress_announced,
+  ['textDocument/publishDiagnostics'] = function(state, params)
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
     local version = type(params.version) == 'number' and params.version or nil
-    local sent, now = of.sent[uri], vim.uv.hrtime()
-    of.spoke, of.published_at, of.silent_about[uri] = true, now, nil
-    of.versioned = of.versioned or version ~= nil
+    local sent, now = state.sent[uri], vim.uv.hrtime()
+    state.has_published, state.published_at, state.silent_about[uri] = true, now, nil
+    state.versioned = state.versioned or version ~= nil
     local is_empty = not version and type(params.diagnostics) == 'table' and #params.diagnostics == 0
     if is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSES then
-      if of.versioned then -- it has read that the file was closed, so what it publishes from now on is of the new text
-        sent.reused, of.published[uri] = false, nil
+      if state.versioned then -- the closing has been handled, so the next diagnostics are of the new text
+        sent.reused, state.published[uri] = false, nil
       end
     else
-      of.published[uri] = { version = version, at = now }
+      state.published[uri] = { version = version, at = now }
     end
   end,
 }
 
---- Listens in on one kind of message: the client's own handlers come before the editor's.
+--- Adds our handler for one method in front of the client's own or Neovim's.
 ---@param client vim.lsp.Client
----@param of mcp-tools.lsp.Heard
+---@param state mcp-tools.lsp.ServerState
 ---@param method string
-local function listen(client, of, method)
+local function listen(client, state, method)
   local before = client.handlers[method]
   client.handlers[method] = function(err, params, ...)
     if not err and type(params) == 'table' then
-      TAKE[method](of, params)
+      HANDLERS[method](state, params)
     end
     local rest = before or vim.lsp.handlers[method]
     local result = { rest and rest(err, params, ...) }
-    tell()
+    notify_listeners()
     return unpack(result, 1, 2)
   end
 end
 
---- What a server has said since somebody listens, which is from now on at the latest.
+--- Returns the state of a server. Listens to it from now on, if not before.
 ---@param client vim.lsp.Client
----@param late? boolean default true
----@return mcp-tools.lsp.Heard
-function M.of(client, late)
-  local of = heard[client.id]
-  if of then
-    return of
+---@param was_running? boolean the client was attached before; default true
+---@return mcp-tools.lsp.ServerState
+function M.of(client, was_running)
+  local state = states[client.id]
+  if state then
+    return state
   end
   local now = vim.uv.hrtime()
-  of = {
+  state = {
     since = now,
-    late = late ~= false,
+    was_running = was_running ~= false,
     progress = pending_progress(client, now),
     announced = {},
     ended_at = 0,
@@ -274,18 +275,18 @@ function M.of(client, late)
     published_at = 0,
     sent = {},
     asked = {},
-    spoke = false,
+    has_published = false,
     silent = false,
     silent_about = {},
     versioned = false,
     ready = false,
   }
-  heard[client.id] = of
-  client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the table may be one of the configuration
-  for method in pairs(TAKE) do
-    listen(client, of, method)
+  states[client.id] = state
+  client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the configuration may own the table
+  for method in pairs(HANDLERS) do
+    listen(client, state, method)
   end
-  return of
+  return state
 end
 
 local SENDS = {
@@ -294,51 +295,51 @@ local SENDS = {
   ['textDocument/didClose'] = true,
 }
 
---- Records that a server has reported on a version of a text when it was asked.
+--- Records the version for which a server has returned diagnostics on request.
 ---@param client vim.lsp.Client
 ---@param uri string
 ---@param version integer?
 function M.note_published(client, uri, version)
-  local of = M.of(client)
-  of.spoke = true
-  of.published[uri] = { version = version, at = vim.uv.hrtime() }
+  local state = M.of(client)
+  state.has_published = true
+  state.published[uri] = { version = version, at = vim.uv.hrtime() }
 end
 
---- Records that a server was sent a text just now. Neovim 0.10 counts from the start whenever it reads a file again, so
---- that the same number may belong to two texts.
----@param of mcp-tools.lsp.Heard
+--- Records that a text was sent to a server. Neovim 0.10 restarts version numbers when it reads a file again, so two
+--- texts may have the same.
+---@param state mcp-tools.lsp.ServerState
 ---@param uri string
----@param anew boolean what it said before is of another text
----@param version integer? none: it was closed
-function M.note_sent(of, uri, anew, version)
+---@param is_new_text boolean earlier diagnostics are of another text
+---@param version integer? nil: it was closed
+function M.note_sent(state, uri, is_new_text, version)
   uri = vim.uri_from_fname(vim.uri_to_fname(uri))
-  local now, before = vim.uv.hrtime(), of.sent[uri]
+  local now, before = vim.uv.hrtime(), state.sent[uri]
   local last = before and before.version
   if version then
-    local kind = uri:match('%.([%w_]+)$') or ''
-    of.kind = of.kind or kind
-    of[(anew or kind ~= of.kind) and 'opened_at' or 'changed_at'] = now
+    local extension = uri:match('%.([%w_]+)$') or ''
+    state.extension = state.extension or extension
+    state[(is_new_text or extension ~= state.extension) and 'opened_at' or 'changed_at'] = now
   end
-  of.sent[uri] = {
+  state.sent[uri] = {
     at = now,
     version = version or last,
     reused = version ~= nil and last ~= nil and version <= last,
-    closed = anew and not version,
+    closed = is_new_text and not version,
     reopened = version ~= nil and before ~= nil and before.closed,
   }
-  if anew then
-    of.published[uri] = nil
+  if is_new_text then
+    state.published[uri] = nil
   end
 end
 
---- Whom an event is about. Others set events off by hand (`:doautocmd`), which then say nothing.
+--- Returns the client of an event. Events that `:doautocmd` triggers have no data.
 ---@param args { data: any }
 ---@return integer?
 local function client_of(args)
   return type(args.data) == 'table' and args.data.client_id or nil
 end
 
---- Listens to every server, also to those that are still to come.
+--- Listens to all servers, running and future ones.
 function M.listen()
   for _, client in ipairs(vim.lsp.get_clients()) do
     M.of(client)
@@ -347,7 +348,7 @@ function M.listen()
   local group = vim.api.nvim_create_augroup('mcp-tools.lsp', { clear = true })
   vim.api.nvim_create_autocmd('LspAttach', {
     group = group,
-    desc = 'mcp-tools: what language servers say',
+    desc = 'mcp-tools: observe language servers',
     callback = function(args)
       local id = client_of(args)
       local client = id and vim.lsp.get_client_by_id(id)
@@ -355,42 +356,42 @@ function M.listen()
         M.of(client, false)
         semantic_tokens.attached(args.buf)
       end
-      tell()
+      notify_listeners()
     end,
   })
   vim.api.nvim_create_autocmd('LspNotify', {
     group = group,
-    desc = 'mcp-tools: what language servers are told',
+    desc = 'mcp-tools: observe texts sent to language servers',
     callback = function(args)
       local id = client_of(args)
-      local of, params = id and heard[id], id and args.data.params
-      if of and params and SENDS[args.data.method] then
+      local state, params = id and states[id], id and args.data.params
+      if state and params and SENDS[args.data.method] then
         local document = params.textDocument
-        M.note_sent(of, document.uri, args.data.method ~= 'textDocument/didChange', document.version)
+        M.note_sent(state, document.uri, args.data.method ~= 'textDocument/didChange', document.version)
       end
     end,
   })
   vim.api.nvim_create_autocmd('LspRequest', {
     group = group,
-    desc = 'mcp-tools: requests to language servers that somebody else cancels',
+    desc = 'mcp-tools: observe cancelled requests to language servers',
     callback = function(args)
       local id = client_of(args)
-      local of, number = id and heard[id], id and args.data.request_id
-      if of and of.asked[number] and args.data.request.type == 'cancel' then
-        of.asked[number] = 'cancelled'
+      local state, number = id and states[id], id and args.data.request_id
+      if state and state.asked[number] and args.data.request.type == 'cancel' then
+        state.asked[number] = 'cancelled'
       end
     end,
   })
   vim.api.nvim_create_autocmd('LspDetach', {
     group = group,
-    desc = 'mcp-tools: what language servers say',
+    desc = 'mcp-tools: observe language servers',
     callback = function(args)
       local id = client_of(args)
-      vim.schedule(function() -- it is attached to that buffer until then
+      vim.schedule(function() -- the client is still attached during the event
         if id and not vim.lsp.get_client_by_id(id) then
-          heard[id] = nil
+          states[id] = nil
         end
-        tell()
+        notify_listeners()
       end)
     end,
   })
@@ -398,26 +399,26 @@ end
 
 local listening = false
 
---- Begins to listen when nobody does yet.
-function M.ensure()
+--- Listens to all servers, if not before.
+function M.ensure_listening()
   if not listening then
     listening = true
     M.listen()
   end
 end
 
---- The condition of a wait is also looked at this often, since servers do not say everything; ms.
+--- The condition of a wait is also checked at this interval, since servers do not report everything; ms.
 local TICK_MS = 20
 
---- Waits until `condition` returns something true, and returns that. It ends before the call's time does.
+--- Waits until `condition` returns a true value, and returns it. Ends before the call's deadline.
 ---@generic T
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param ms number
----@param condition fun(): T? must not wait; what it throws is thrown here
----@return T? value nil: the time is over
+---@param condition fun(): T? must not wait; its errors are raised here
+---@return T? value nil: timeout
 function M.await(ctx, ms, condition)
-  return await_until(ctx, ms, function(look)
-    local ticks, stop = timer.every(TICK_MS, look), M.on_news(look)
+  return await_until(ctx, ms, function(check)
+    local ticks, stop = timer.every(TICK_MS, check), M.on_news(check)
     return function()
       ticks:stop()
       stop()
@@ -425,7 +426,7 @@ function M.await(ctx, ms, condition)
   end, condition)
 end
 
---- Lets some time pass.
+--- Waits for some time.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param ms number
 function M.pause(ctx, ms)

@@ -1,4 +1,4 @@
---- Texts of language servers, as results may have them: labels, details, titles, messages.
+--- Texts from language servers (labels, details, titles, messages), safe for results.
 
 local redact = require('mcp-tools.privacy.redact')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -6,7 +6,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- A text without secrets, by the lines of sensitive buffers that are known (`refresh`).
+--- Returns a text without secrets, by the known lines of sensitive buffers (`refresh`).
 ---@param text any a string, or a table with one as `value` (MarkupContent of the protocol)
 ---@return string text '' for anything else
 function M.text(text)
@@ -16,15 +16,15 @@ function M.text(text)
   return type(text) == 'string' and (utf8.repair(redact.quoted(text))) or ''
 end
 
---- The same, where an answer leaves out what is empty.
+--- Like `text`, but nil if it is empty.
 ---@param text any
 ---@return string?
-function M.some(text)
+function M.text_or_nil(text)
   local shown = M.text(text)
   return shown ~= '' and shown or nil
 end
 
---- Learns the lines of sensitive buffers as they are now.
+--- Reads the lines of sensitive buffers again.
 ---@param ctx mcp-tools.Ctx in a coroutine
 function M.refresh(ctx)
   redact.refresh(time_slice.of(ctx))

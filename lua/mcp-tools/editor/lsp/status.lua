@@ -1,4 +1,4 @@
---- Language servers themselves: what they are at, and how to start them anew.
+--- Language servers: their state, and their restart.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -12,17 +12,17 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- A server that does not end when it is asked to is ended, ms.
-local ENDS_MS = 3000
---- Between looks whether it has ended, ms.
-local LOOK_MS = 20
+--- A server that has not exited by then is stopped by force, ms.
+local EXIT_MS = 3000
+--- Interval of the check whether it has exited, ms.
+local CHECK_MS = 20
 
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@return vim.lsp.Client[]?
 ---@return mcp-tools.Error? err
-local function chosen(ctx, args)
-  server_state.ensure()
+local function clients_for(ctx, args)
+  server_state.ensure_listening()
   if not args.path and not args.bufnr then
     return clients.starting()
   end
@@ -45,12 +45,13 @@ local function any_buffer(client)
   end
 end
 
+--- Returns the state of language servers; with `wait_ms`, waits until they are ready.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer?, wait_ms: integer }
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.of(ctx, args)
-  local list, err = chosen(ctx, args)
+  local list, err = clients_for(ctx, args)
   if not list then
     return nil, err
   end
@@ -83,18 +84,18 @@ function M.of(ctx, args)
   }
 end
 
---- What a client is started with again.
+--- Returns the buffers to attach again after a restart.
 ---@param client vim.lsp.Client
 ---@return integer[] buffers
 local function files_of(client)
   return vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.tbl_keys(client.attached_buffers))
 end
 
---- Ends a server and starts it again. What has begun is done: a call that ends meanwhile leaves nobody without it.
+--- Restarts a server. A restart that has begun is finished even if the call ends.
 ---@param client vim.lsp.Client
 ---@param cb fun(id: integer?, files: integer)
-local function again(client, cb)
-  local files, config, over = files_of(client), client.config, vim.uv.hrtime() + ENDS_MS * 1e6
+local function restart(client, cb)
+  local files, config, over = files_of(client), client.config, vim.uv.hrtime() + EXIT_MS * 1e6
   local forced, ticks = false, nil
   local function start()
     ticks:stop()
@@ -103,7 +104,7 @@ local function again(client, cb)
       if vim.api.nvim_buf_is_loaded(bufnr) then
         local ok, started = pcall(vim.lsp.start, config, { bufnr = bufnr })
         if not ok then
-          log.error('%s could not be started again: %s', client.name, started)
+          log.error('%s did not start again: %s', client.name, started)
         end
         id = ok and started or id
       end
@@ -111,7 +112,7 @@ local function again(client, cb)
     cb(id, #files)
   end
   clients.stop(client)
-  ticks = timer.every(LOOK_MS, function()
+  ticks = timer.every(CHECK_MS, function()
     if clients.is_stopped(client) and not vim.lsp.get_client_by_id(client.id) then
       return start()
     elseif vim.uv.hrtime() < over then
@@ -119,28 +120,28 @@ local function again(client, cb)
     elseif forced then
       return start()
     end
-    forced, over = true, over + ENDS_MS * 1e6
+    forced, over = true, over + EXIT_MS * 1e6
     clients.stop(client, true)
   end)
 end
 
---- Those of a name.
+--- Returns the clients with a name.
 ---@param list vim.lsp.Client[]
----@param name string? all when left out
+---@param name string? nil: all
 ---@return vim.lsp.Client[]? list not empty
 ---@return mcp-tools.Error? err
-local function called(list, name)
+local function with_name(list, name)
   list = vim.tbl_filter(function(client)
     return not name or client.name == name
   end, list)
   if #list == 0 then
-    local what = name and ('name: no language server is called %s'):format(name) or 'no language server runs'
-    return nil, errors.new('not_found', what .. '; lsp_status lists those that run')
+    local what = name and ("name: no language server '%s'"):format(name) or 'no language server runs'
+    return nil, errors.new('not_found', what .. '; lsp_status lists the running ones')
   end
   return list
 end
 
---- What is said of a restart before it happens.
+--- Returns the text that is shown for approval of a restart.
 ---@param args { path: string?, bufnr: integer?, name: string? }
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -152,41 +153,42 @@ function M.preview(args)
   if not found then
     return nil, err
   elseif found.path and not found.bufnr then
-    return 'The language servers that it starts when it is opened.'
+    return 'The language servers that start when the file is opened.'
   end
   local list
-  list, err = called(clients.starting(found.bufnr), args.name)
+  list, err = with_name(clients.starting(found.bufnr), args.name)
   if not list then
     return nil, err
   end
   return table.concat(
     vim.tbl_map(function(client)
-      return ('%s, of %d files'):format(client.name, #files_of(client))
+      return ('%s (%d files)'):format(client.name, #files_of(client))
     end, list),
     '\n'
   )
 end
 
+--- Restarts language servers.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer?, name: string? }
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.restart(ctx, args)
-  local list, err = chosen(ctx, args)
+  local list, err = clients_for(ctx, args)
   if not list then
     return nil, err
   end
-  list, err = called(list, args.name)
+  list, err = with_name(list, args.name)
   if not list then
     return nil, err
   end
   local restarted = {}
   for _, client in ipairs(list) do
     local id, files = ctx:await(function(done)
-      again(client, done)
+      restart(client, done)
     end)
     if files > 0 and not id then
-      return nil, errors.new('tool_error', ('%s has ended and could not be started again'):format(client.name))
+      return nil, errors.new('tool_error', ('%s has exited and did not start again'):format(client.name))
     end
     table.insert(restarted, { name = client.name, id = id, files = files })
   end

@@ -1,9 +1,9 @@
---- Watched files: what others change on the disk, noticed, and told to language servers before they are asked.
+--- Watched files: notifies language servers of changes on disk before they are asked.
 ---
---- Neovim tells servers of files only where they ask for it, and on Linux not by default. Folders are watched from the
---- first question on; what changed since the editor started is told then.
+--- Neovim does so only for servers that request it, and on Linux not by default. Directories are watched from the first
+--- request on; files changed since the editor started are reported with it.
 
-local FolderWatch = require('mcp-tools.editor.lsp.folder_watch')
+local DirectoryWatch = require('mcp-tools.editor.lsp.directory_watch')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -17,65 +17,65 @@ local uv = vim.uv
 
 local M = {}
 
---- Bytes of a file that is read, and files that are read for one question.
+--- Maximum size of a file that is read, bytes, and number of files read for one request.
 local MAX_FILE, MAX_READ = 1024 * 1024, 50
---- Changes in one message.
+--- Maximum number of changes in one notification.
 local MAX_CHANGES = 5000
---- Paths that git is asked about one by one; of more it is asked about the whole folder. Bytes of its answer.
 local GIT_MS = 5000
+--- Maximum number of paths in one request to git (for more it lists the whole root), and bytes of its answer.
 local MAX_PATHS, MAX_NAMES = 200, 16 * 1024 * 1024
---- A server takes its time to look at what it was told of, and says nothing when it has; ns.
+--- Time in which a server reads files that it was notified of; it does not report when it is done. ns
 local LOOKS_NEW, LOOKS_CHANGED = 1500e6, 400e6
-local CHANGED, DELETED = FolderWatch.CHANGED, FolderWatch.DELETED
+local CHANGED, DELETED = DirectoryWatch.CHANGED, DirectoryWatch.DELETED
 
----@type table<string, mcp-tools.lsp.FolderWatch> by root
+---@type table<string, mcp-tools.lsp.DirectoryWatch> by root
 local watched = {}
 
 --- Ends the watch of a root.
 ---@param root string
----@param of mcp-tools.lsp.FolderWatch
-local function release(root, of)
-  of:close()
-  if watched[root] == of then
+---@param watch mcp-tools.lsp.DirectoryWatch
+local function release(root, watch)
+  watch:close()
+  if watched[root] == watch then
     watched[root] = nil
   end
 end
 
---- When the first server of a root was started, or when the editor was, which is not later. Its socket tells that.
+--- Returns when the first server of a root, or the editor, was started. The editor's socket has its time.
 ---@param root string
 ---@return integer seconds
-local function started(root)
+local function start_time(root)
   local stat = vim.v.servername ~= '' and uv.fs_stat(vim.v.servername)
   local first = os.time()
   for _, client in ipairs(clients.of(nil)) do
     if vim.list_contains(clients.roots(client), root) then
-      local of = server_state.of(client)
-      local ago = math.ceil((uv.hrtime() - of.since) / 1e9)
-      first = math.min(first, of.late and stat and stat.mtime.sec or os.time() - ago)
+      local state = server_state.of(client)
+      local ago = math.ceil((uv.hrtime() - state.since) / 1e9)
+      first = math.min(first, state.was_running and stat and stat.mtime.sec or os.time() - ago)
     end
   end
   return first
 end
 
---- Files of which servers have just been notified, the oldest first.
+--- Files of which servers were notified recently, the oldest first.
 ---@type { path: string, kind: integer, at: integer }[]
 local recent = {}
---- Files of which it is remembered; among more than that nobody asks for one.
+--- Maximum number of remembered files.
 local MAX_RECENT = 500
---- So long the server may not have looked at one of them, ns.
+--- Time in which a server may not have read one of them, ns.
 local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
 
---- Do the places where a name is used lack a file that has just been made and has the name, or name one that is gone?
+--- Whether references are outdated: a new file with the name is not among them, or a deleted file is.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param name string
 ---@param uris table<string, true>
 ---@return boolean
-function M.lacks(ctx, name, uris)
+function M.is_outdated(ctx, name, uris)
   recent = vim.tbl_filter(function(change)
     return uv.hrtime() - change.at <= (change.kind == CHANGED and DOUBT_CHANGED or DOUBT_NEW)
   end, recent)
   local left = MAX_READ
-  for _, change in ipairs(name ~= '' and recent or {}) do -- a table that others do not add to
+  for _, change in ipairs(name ~= '' and recent or {}) do -- `recent` is replaced, never extended
     local uri = vim.uri_from_fname(change.path)
     if change.kind == DELETED and uris[uri] then
       return true
@@ -83,7 +83,7 @@ function M.lacks(ctx, name, uris)
       left = left - 1
       local bytes = ctx:await(function(done)
         read.read(change.path, MAX_FILE, done, function()
-          return true -- its text goes nowhere
+          return true -- sensitive files, too: the text is not returned
         end)
       end)
       if bytes and bytes:find(name, 1, true) then
@@ -94,7 +94,7 @@ function M.lacks(ctx, name, uris)
   return false
 end
 
---- Resolved paths of files that servers know from the editor: their text there is what counts.
+--- Returns the resolved paths of open files, whose text servers have from the editor.
 ---@return table<string, true>
 local function open_files()
   local set = {}
@@ -111,11 +111,11 @@ end
 
 local function no_pause() end
 
---- What is told of changes; what is not open is in doubt from now on.
+--- Returns the changes of a notification, and remembers files that are not open as recently changed.
 ---@param changes table<string, integer> path → type
 ---@param pause? fun()
 ---@return table[] list
----@return integer looks ns that a server takes to look at them
+---@return integer looks ns in which a server reads them
 local function message(changes, pause)
   pause = pause or no_pause
   local list, looks, known, doubted = {}, 0, open_files(), {}
@@ -137,7 +137,7 @@ end
 ---@param root string
 ---@param list table[]
 ---@param looks integer
-local function tell(root, list, looks)
+local function notify(root, list, looks)
   if #list == 0 then
     return
   end
@@ -148,13 +148,13 @@ local function tell(root, list, looks)
         clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = changes })
       end
       if looks > 0 then
-        server_state.of(client).unsettled = uv.hrtime() + looks
+        server_state.of(client).unsettled_until = uv.hrtime() + looks
       end
     end
   end
 end
 
---- What git ignores below a root: among some paths, or all of it. Nothing where git does not know the folder.
+--- Returns whether git ignores a path below a root: of some paths, or of all. Without a repository nothing is ignored.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
 ---@param some? string[]
@@ -185,52 +185,52 @@ local function ignored_below(ctx, root, some, pause)
   end
 end
 
---- Begins to watch a root.
+--- Begins to watch a root directory.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
 ---@param identity string
 local function begin(ctx, root, identity)
-  local of = FolderWatch.new(identity)
-  watched[root] = of
+  local watch = DirectoryWatch.new(identity)
+  watched[root] = watch
   ctx:on_cancel(function()
-    if not of.ready then
-      release(root, of) -- half of it is none: the next question begins anew
+    if not watch.ready then
+      release(root, watch) -- an incomplete watch is useless: the next request begins again
     end
   end)
-  local pause, since, changes = time_slice.of(ctx), started(root), {}
-  of:walk(root, pause, ignored_below(ctx, root, nil, pause), function(path)
-    of:note(path)
+  local pause, since, changes = time_slice.of(ctx), start_time(root), {}
+  watch:walk(root, pause, ignored_below(ctx, root, nil, pause), function(path)
+    watch:note(path)
     local stat = uv.fs_stat(path)
     if stat and stat.mtime.sec >= since then
       changes[path] = CHANGED
     end
   end)
   local list, looks = message(changes, pause)
-  of.ready = true
-  if watched[root] ~= of then -- its last server has gone meanwhile
-    return release(root, of)
+  watch.ready = true
+  if watched[root] ~= watch then -- its last server has stopped in the meantime
+    return release(root, watch)
   end
-  tell(root, list, looks)
+  notify(root, list, looks)
 end
 
---- Ends watches of folders that no server works in any more, or that are not the same as they were.
----@param roots table<string, string> → identity
+--- Ends watches of directories without servers, and of directories that were replaced.
+---@param roots table<string, string> root → identity
 local function prune(roots)
-  for root, of in pairs(watched) do
-    if roots[root] ~= of.identity then
-      release(root, of)
+  for root, watch in pairs(watched) do
+    if roots[root] ~= watch.identity then
+      release(root, watch)
     end
   end
 end
 
---- What tells a folder from another one of its path. A new one is often given the number that the old one had.
+--- Returns what identifies a directory. The inode alone is not enough: a new directory often reuses it.
 ---@param stat table
 ---@return string
 local function identity_of(stat)
   return ('%d %d %d.%d'):format(stat.dev, stat.ino, stat.birthtime.sec, stat.birthtime.nsec)
 end
 
---- Folders that servers work in, with what tells them apart. What the system has to say by now is heard meanwhile.
+--- Returns the root directories of servers with their identities. File system events are handled during the wait.
 ---@param ctx mcp-tools.Ctx
 ---@return table<string, string>
 local function roots_of(ctx)
@@ -253,39 +253,39 @@ local function roots_of(ctx)
   return roots
 end
 
---- Calls whose question has been prepared: several requests of one call are one question.
+--- Calls that have checked for changes: several requests of one call check once.
 ---@type table<mcp-tools.Ctx, true>
-local told = setmetatable({}, { __mode = 'k' })
+local checked = setmetatable({}, { __mode = 'k' })
 
---- Looks at what events have named, and tells of it. Of a call that ends meanwhile nothing is lost: what it has looked
---- at is told, the rest is left to the next one.
+--- Checks the paths of events and notifies servers. If the call is cancelled, servers are notified of what was checked,
+--- and the rest is left to the next request.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
----@param of mcp-tools.lsp.FolderWatch
+---@param watch mcp-tools.lsp.DirectoryWatch
 ---@return table<string, integer> changes
-local function catch_up(ctx, root, of)
-  local left, changes, pause, over = of.changed, {}, time_slice.of(ctx), false
+local function catch_up(ctx, root, watch)
+  local left, changes, pause, over = watch.changed, {}, time_slice.of(ctx), false
   local list, looks
-  of.changed = {}
+  watch.changed = {}
   local function finish()
     if not over then
       over = true
-      of.changed = vim.tbl_extend('force', of.changed, left)
+      watch.changed = vim.tbl_extend('force', watch.changed, left)
       if not list then
         list, looks = message(changes)
       end
-      tell(root, list, looks)
+      notify(root, list, looks)
     end
   end
   ctx:on_cancel(finish)
   local unknown = vim.tbl_filter(function(path)
-    return not of:knows(path)
+    return not watch:knows(path)
   end, vim.tbl_keys(left))
   local is_ignored = #unknown > 0 and ignored_below(ctx, root, unknown, pause) or function()
     return false
   end
   for _, path in ipairs(vim.tbl_keys(left)) do
-    of:look(path, pause, is_ignored, changes)
+    watch:check(path, pause, is_ignored, changes)
     left[path] = nil
     pause()
   end
@@ -294,22 +294,22 @@ local function catch_up(ctx, root, of)
   return changes
 end
 
---- Tells the servers what has changed on the disk since the last question.
+--- Notifies servers of changes on disk since the last request.
 ---@param ctx mcp-tools.Ctx in a coroutine
----@param again? boolean also when it was done in this call
-function M.tell(ctx, again)
-  if told[ctx] and not again then
+---@param again? boolean even if this call has done so before
+function M.notify_servers(ctx, again)
+  if checked[ctx] and not again then
     return
   end
-  told[ctx] = true
+  checked[ctx] = true
   local roots = roots_of(ctx)
   prune(roots)
   for root, identity in pairs(roots) do
-    local of = watched[root]
-    if not of then
+    local watch = watched[root]
+    if not watch then
       begin(ctx, root, identity)
-    elseif of.ready and next(of.changed) then
-      for path in pairs(catch_up(ctx, root, of)) do
+    elseif watch.ready and next(watch.changed) then
+      for path in pairs(catch_up(ctx, root, watch)) do
         local bufnr = buffers.of_path(path)
         if bufnr then
           ctx:await(function(done)

@@ -1,4 +1,4 @@
---- A `WorkspaceEdit` of a server, as edits of files: previewed, applied all or not at all, taken back.
+--- A `WorkspaceEdit` of a language server as edits of files: previewed, applied atomically, reverted.
 
 local access = require('mcp-tools.privacy.access')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -12,27 +12,27 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- Files that one edit may touch; beyond it the person should see to it.
+--- Maximum number of files in one edit.
 local MAX_FILES = 1000
---- Bytes of a preview.
+--- Maximum size of a preview, bytes.
 local MAX_PREVIEW = 200000
---- Bytes of a diff, and files, in one answer.
+--- Maximum size of a diff, bytes, and number of files in one answer.
 local MAX_DIFF, MAX_LISTED = 16000, 60
 
 ---@class mcp-tools.lsp.FileChange
 ---@field bufnr integer
 ---@field path string as shown
----@field place string resolved
+---@field resolved string path without links
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer
----@field write boolean nobody has it open, so that it is written
+---@field write boolean it is open nowhere, so it is written to disk
 ---@field before string[]
 
 ---@class mcp-tools.lsp.Plan
 ---@field files mcp-tools.lsp.FileChange[] by path
 ---@field count integer places
 
---- Text edits by file.
+--- Returns the text edits by URI.
 ---@param change lsp.WorkspaceEdit
 ---@return table<string, { edits: table[], version: integer? }>? by_uri
 ---@return mcp-tools.Error? err
@@ -40,8 +40,7 @@ local function by_uri(change)
   local found = {}
   for _, each in ipairs(change.documentChanges or {}) do
     if each.kind then
-      local text =
-        'the server wants to %s a file as well (%s), which this tool does not do; use file_move or file_write'
+      local text = 'the server also wants to %s a file (%s), which this tool does not do; use file_move or file_write'
       local where = vim.uri_to_fname(each.newUri or each.uri)
       return nil, errors.new('tool_error', text:format(each.kind, where))
     end
@@ -55,7 +54,7 @@ local function by_uri(change)
     end
   end
   for uri, each in pairs(found) do
-    if #each.edits == 0 then -- some servers name every file that they looked at
+    if #each.edits == 0 then -- some servers list every file that they have checked
       found[uri] = nil
     end
   end
@@ -69,7 +68,7 @@ end
 local function loaded(ctx, path)
   local refused, why = target.path_refusal(ctx, path)
   if refused then
-    local text = '%s would be changed as well, but it is %s; nothing has been changed'
+    local text = '%s would be changed as well, but it is %s; nothing was changed'
     return nil, errors.new('access_denied', text:format(access.shown(path, ctx.root), why))
   end
   local bufnr, err = ctx:await(function(done)
@@ -82,12 +81,13 @@ local function loaded(ctx, path)
     disk.refresh(bufnr, done)
   end)
   if state == 'conflict' then
-    local text = '%s was changed on the disk and has unsaved changes; nothing has been changed'
+    local text = '%s was changed on disk and has unsaved changes; nothing was changed'
     return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
   end
   return bufnr
 end
 
+--- Converts text edits of a server.
 ---@param bufnr integer
 ---@param list lsp.TextEdit[]
 ---@param encoding mcp-tools.lsp.Encoding
@@ -96,7 +96,7 @@ function M.edits(bufnr, list, encoding)
   local count = vim.api.nvim_buf_line_count(bufnr)
   local function at(point)
     if point.line >= count then
-      return count, 0 -- servers mean the end of the text
+      return count, 0 -- the end of the text
     end
     local line = vim.api.nvim_buf_get_lines(bufnr, point.line, point.line + 1, false)[1] or ''
     return point.line, position.byte(line, point.character, encoding)
@@ -111,11 +111,11 @@ function M.edits(bufnr, list, encoding)
   return edits
 end
 
---- What an edit would change. Its files are loaded, and as they are on the disk.
+--- Plans an edit. Its files are loaded and up to date with the disk.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param change lsp.WorkspaceEdit
 ---@param client vim.lsp.Client
----@param changed? table<string, true> resolved paths that may differ from the version that is named
+---@param changed? table<string, true> resolved paths whose version may differ
 ---@return mcp-tools.lsp.Plan? plan
 ---@return mcp-tools.Error? err
 function M.plan(ctx, change, client, changed)
@@ -123,13 +123,14 @@ function M.plan(ctx, change, client, changed)
   if not files then
     return nil, err
   elseif vim.tbl_count(files) > MAX_FILES then
-    local text = ('it would change %d files; at most %d are changed at once'):format(vim.tbl_count(files), MAX_FILES)
+    local text = ('it would change %d files; the maximum is %d'):format(vim.tbl_count(files), MAX_FILES)
     return nil, errors.new('too_large', text)
   end
   local plan, pause = { files = {}, count = 0 }, time_slice.of(ctx)
   for uri, each in vim.spairs(files) do
     if not uri:find('^file:') then
-      return nil, errors.new('tool_error', ('the server wants to change %s, which is no file'):format(access.name(uri)))
+      local text = 'the server wants to change %s, which is not a file'
+      return nil, errors.new('tool_error', text:format(access.name(uri)))
     end
     local path = paths.resolve(vim.uri_to_fname(uri))
     local bufnr
@@ -138,16 +139,16 @@ function M.plan(ctx, change, client, changed)
       return nil, err
     end
     local version = type(each.version) == 'number' and each.version or nil
-    local known = vim.lsp.util.buf_versions[bufnr]
-    if version and known and version > 0 and version < known and not (changed or {})[path] then
-      local text = '%s has changed while the server was asked; ask again'
+    local newest = vim.lsp.util.buf_versions[bufnr]
+    if version and newest and version > 0 and version < newest and not (changed or {})[path] then
+      local text = '%s has changed since the server was asked; ask again'
       return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
     end
     plan.count = plan.count + #each.edits
     table.insert(plan.files, {
       bufnr = bufnr,
       path = access.shown(path, ctx.root),
-      place = path,
+      resolved = path,
       edits = M.edits(bufnr, each.edits, client.offset_encoding),
       changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
       write = not vim.bo[bufnr].buflisted and #vim.fn.win_findbuf(bufnr) == 0 and not vim.bo[bufnr].modified,
@@ -158,7 +159,7 @@ function M.plan(ctx, change, client, changed)
   return plan
 end
 
---- The first lines of a diff.
+--- Returns the first lines of a diff.
 ---@param diff string
 ---@param bytes integer
 ---@return string
@@ -171,7 +172,7 @@ local function cut(diff, bytes)
   return ('%s… and %d more lines\n'):format(kept, left)
 end
 
---- A unified diff of all files.
+--- Returns a unified diff of all files.
 ---@param plan mcp-tools.lsp.Plan
 ---@param root string
 ---@return string
@@ -190,7 +191,7 @@ function M.preview(plan, root)
   return table.concat(parts)
 end
 
---- Applies a plan: all of it, or nothing. Files that the person has open are not written.
+--- Applies a plan atomically. Files that the user has open are not written to disk.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param plan mcp-tools.lsp.Plan
 ---@return mcp-tools.FileEdited[]? files in the order of the plan
@@ -205,16 +206,15 @@ function M.apply(ctx, plan)
   end)
 end
 
---- Puts the files of an applied plan back to what they were, also when the call has ended. `cb` is called on the main
---- loop, perhaps before this returns.
+--- Reverts an applied plan, even if the call has ended. `cb` is called on the main loop, perhaps before this returns.
 ---@param plan mcp-tools.lsp.Plan
----@param files mcp-tools.FileEdited[] as `apply` gave them: what was changed since is somebody else's, and refused
+---@param files mcp-tools.FileEdited[] result of `apply`; a file that has changed since is refused
 ---@param cb fun(err: mcp-tools.Error?)
-function M.take_back(plan, files, cb)
+function M.revert(plan, files, cb)
   local items = {}
   for i, file in ipairs(plan.files) do
     if not vim.api.nvim_buf_is_loaded(file.bufnr) then
-      return cb(errors.new('stale', file.path .. ' has been closed meanwhile'))
+      return cb(errors.new('stale', file.path .. ' was closed'))
     end
     local last = vim.api.nvim_buf_line_count(file.bufnr) - 1
     local text = vim.api.nvim_buf_get_lines(file.bufnr, last, last + 1, false)[1] or ''
@@ -238,14 +238,14 @@ function M.take_back(plan, files, cb)
   end)
 end
 
---- Has the person made something else of it in a review?
+--- Whether the user changed or rejected a part in a review.
 ---@param files mcp-tools.FilesEdited
 ---@return boolean
-function M.is_changed(files)
+function M.changed_in_review(files)
   return files.rejected ~= nil or files.edited == true
 end
 
---- Files and places, for answers; how many hunks are `applied`, where the person has made something else of it.
+--- Returns files and numbers of places for answers; `applied` hunks if the user has changed something in a review.
 ---@param plan mcp-tools.lsp.Plan
 ---@param files? mcp-tools.FilesEdited
 ---@return table[]
@@ -253,7 +253,7 @@ function M.summary(plan, files)
   local list = {}
   for i, file in ipairs(plan.files) do
     local one = { path = file.path, places = #file.edits, unsaved = files and not files[i].written or nil }
-    if files and M.is_changed(files) then
+    if files and M.changed_in_review(files) then
       one.places, one.applied = nil, #files[i].hunks
       one.unsaved = one.applied > 0 and one.unsaved or nil
     end
@@ -262,7 +262,7 @@ function M.summary(plan, files)
   return list
 end
 
---- Cuts the diff and the list of files of an answer to what a client can use.
+--- Limits the diff and the list of files of an answer.
 ---@param answer table
 ---@return table answer
 function M.bounded(answer)
@@ -277,23 +277,20 @@ function M.bounded(answer)
   return answer
 end
 
---- Plans an edit and applies it, or shows what it would do; both go into an answer.
+--- Plans an edit and applies it, or previews it with `dry_run`. Adds the result to an answer.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param change table WorkspaceEdit
----@param answer table its files and places are added
+---@param answer table gets files and places
 ---@param dry_run boolean
----@param diff? string that was shown of it
+---@param diff? string that was shown for approval
 ---@return mcp-tools.Error? err
 function M.carry_out(ctx, client, change, answer, dry_run, diff)
   local plan, err = M.plan(ctx, change, client)
   if not plan then
     return err
   elseif diff and not dry_run and M.preview(plan, ctx.root) ~= diff then
-    return errors.new(
-      'stale',
-      'apply: it changes something else by now than its diff has shown; list the actions again'
-    )
+    return errors.new('stale', 'apply: the change differs from the diff that was shown; list the actions again')
   end
   if dry_run then
     answer.places = (answer.places or 0) + plan.count
@@ -306,7 +303,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
   if files then
     vim.list_extend(answer.files, M.summary(plan, files))
     answer.rejected, answer.edited_by_person = files.rejected, files.edited
-    answer.places = not M.is_changed(files) and (answer.places or 0) + plan.count or nil
+    answer.places = not M.changed_in_review(files) and (answer.places or 0) + plan.count or nil
   end
   return err
 end

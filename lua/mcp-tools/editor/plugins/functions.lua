@@ -1,21 +1,21 @@
---- Public functions of a plugin's Lua modules: those that are loaded, whose names do not begin with `_`.
+--- Public functions of loaded Lua modules of plugins; names that begin with `_` are private.
 
 local errors = require('mcp-tools.errors')
 local optional = require('mcp-tools.util.optional')
 
 local M = {}
 
---- Tables within tables of a module.
+--- Maximum depth of nested tables in a module.
 local DEPTH = 2
 
---- Is a name, or a part of it, private?
+--- Returns whether a name or a part of it is private.
 ---@param name string with dots
 ---@return boolean
 local function is_private(name)
   return vim.startswith(name, '_') or name:find('._', 1, true) ~= nil
 end
 
---- The file that a module comes from, if a plugin brings it along.
+--- Returns the file of a module if it is from a plugin.
 ---@param module string
 ---@return string? path
 local function file_of(module)
@@ -29,21 +29,21 @@ local function file_of(module)
   end
 end
 
---- Why a module is out of reach.
+--- Returns why a module is not accessible.
 ---@param module string
 ---@return mcp-tools.Error?
 function M.refusal(module)
   if not module:find('^[%w_%-]+[%w_%-%.]*$') then
     return errors.new(
       'validation_error',
-      ('module: %s is no name of a Lua module, such as telescope.builtin'):format(module)
+      ('module: %s is not a valid Lua module name, such as telescope.builtin'):format(module)
     )
   elseif is_private(module) then
     return errors.new('access_denied', ('module: %s is private'):format(module))
   elseif module == 'mcp-tools' or vim.startswith(module, 'mcp-tools.') then
-    return errors.new('access_denied', 'module: mcp-tools itself is reached by its tools; bridge_status tells of it')
+    return errors.new('access_denied', 'module: mcp-tools itself is not accessible; use its tools')
   elseif not file_of(module) then
-    local text = 'module: no plugin on the runtimepath has %s; plugin_info names the modules of a plugin'
+    local text = 'module: no plugin on the runtimepath has %s; plugin_info lists the modules of a plugin'
     return errors.new('not_found', text:format(module))
   end
 end
@@ -75,7 +75,7 @@ local function entry(name, fn)
   }
 end
 
---- The public functions of a module, by name.
+--- Returns the public functions of a module, sorted by name.
 ---@param module string
 ---@return table[]?
 ---@return mcp-tools.Error? err
@@ -84,7 +84,7 @@ function M.list(module)
   if err then
     return nil, err
   elseif value == nil then
-    local text = 'module: %s is not loaded, and to list its functions would run it; use the plugin first'
+    local text = 'module: %s is not loaded, and listing its functions would run it; use the plugin first'
     return nil, errors.new('not_found', text:format(module))
   end
   local list, seen = {}, {}
@@ -131,7 +131,7 @@ local function no_function(module, name)
 end
 
 ---@param module string
----@param value any what the module is
+---@param value any value of the module
 ---@param name string with dots
 ---@return function?
 ---@return mcp-tools.Error? err
@@ -148,8 +148,8 @@ local function within(module, value, name)
   return value
 end
 
---- Why there is certainly no such function. Nothing of the plugin runs for that: what is not loaded may have it, and so
---- may a table that looks it up by a function of its own.
+--- Returns an error if a function certainly does not exist. No code of the plugin runs for this: a module that is not
+--- loaded and a table with a metatable may have it.
 ---@param module string
 ---@param name string with dots
 ---@return mcp-tools.Error?
@@ -170,7 +170,7 @@ function M.missing(module, name)
   return not vim.is_callable(value) and no_function(module, name) or nil
 end
 
---- A public function. Its module is loaded for that.
+--- Returns a public function and loads its module.
 ---@param module string
 ---@param name string with dots
 ---@return function?

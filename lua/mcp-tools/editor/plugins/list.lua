@@ -1,24 +1,22 @@
---- Plugins: what the managers know of them, and what lies on the runtimepath and the packpath.
----
---- A manager is asked only when it is there already: asking loads nothing.
+--- Lists plugins from plugin managers, the runtimepath and the packpath. Only loaded managers are used.
 
 local errors = require('mcp-tools.errors')
 
 local M = {}
 
---- Names that are told when there is none of that name.
-local NEAR = 8
+--- Maximum number of similar names in an error.
+local MAX_SIMILAR = 8
 
 ---@class mcp-tools.Plugin
 ---@field name string
----@field path string? folder
+---@field path string? directory
 ---@field manager 'lazy.nvim'|'vim.pack'|'package'|'runtimepath'
 ---@field loaded boolean
 ---@field url string?
 ---@field version string?
 ---@field revision string?
 
----@param plugins table<string, mcp-tools.Plugin> by folder
+---@param plugins table<string, mcp-tools.Plugin> by directory
 ---@param plugin mcp-tools.Plugin
 local function add(plugins, plugin)
   local key = plugin.path and (vim.uv.fs_realpath(plugin.path) or plugin.path) or plugin.name
@@ -66,7 +64,7 @@ local function by_pack(plugins)
   end
 end
 
---- Folders of the runtimepath that are no plugin.
+--- Returns whether a directory of the runtimepath is a plugin.
 ---@param path string
 ---@return boolean
 local function is_plugin(path)
@@ -79,7 +77,7 @@ local function is_plugin(path)
 end
 
 ---@param plugins table<string, mcp-tools.Plugin>
-local function by_folders(plugins)
+local function by_directories(plugins)
   for _, path in ipairs(vim.api.nvim_list_runtime_paths()) do
     if is_plugin(path) then
       local packaged = path:find('/pack/[^/]+/[^/]+/[^/]+$') ~= nil
@@ -94,13 +92,13 @@ local function by_folders(plugins)
   end
 end
 
---- All of them, by name.
+--- Returns all plugins, sorted by name.
 ---@return mcp-tools.Plugin[]
 function M.all()
   local plugins = {}
   by_lazy(plugins)
   by_pack(plugins)
-  by_folders(plugins)
+  by_directories(plugins)
   local list = vim.tbl_values(plugins)
   table.sort(list, function(a, b)
     return a.name < b.name or (a.name == b.name and (a.path or '') < (b.path or ''))
@@ -108,10 +106,10 @@ function M.all()
   return list
 end
 
---- The plugin of a name; `.nvim` and case may be left out.
+--- Finds a plugin by name; case and `.nvim` are optional.
 ---@param name string
 ---@return mcp-tools.Plugin?
----@return string[] near names that hold it
+---@return string[] near names that contain it
 local function named(name)
   local near, wanted = {}, name:lower()
   local function plain(text)
@@ -130,14 +128,15 @@ local function named(name)
   return second, near
 end
 
---- The plugin of a name, which is installed.
+--- Finds an installed plugin by name.
 ---@param name string
----@return mcp-tools.Plugin? plugin with a folder
+---@return mcp-tools.Plugin? plugin with a directory
 ---@return mcp-tools.Error? err
 function M.find(name)
   local plugin, near = named(name)
   if not plugin then
-    local hint = #near > 0 and 'near: ' .. table.concat(vim.list_slice(near, 1, NEAR), ', ') or 'plugin_list names all'
+    local similar = table.concat(near, ', ', 1, math.min(#near, MAX_SIMILAR))
+    local hint = #near > 0 and 'similar: ' .. similar or 'plugin_list lists all'
     return nil, errors.new('not_found', ('name: there is no plugin %s; %s'):format(name, hint))
   elseif not plugin.path or not vim.uv.fs_stat(plugin.path) then
     return nil, errors.new('not_found', ('name: %s is not installed'):format(plugin.name))
@@ -145,7 +144,7 @@ function M.find(name)
   return plugin
 end
 
---- Names of the Lua modules that are loaded.
+--- Returns the names of the loaded Lua modules.
 ---@return string[]
 function M.modules()
   local modules = {}

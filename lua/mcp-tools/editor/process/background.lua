@@ -1,5 +1,5 @@
---- Work that outlives the call that has started it, such as a job or a run of tests: found again by its owner, waited
---- for, and kept for a while after its end.
+--- Lists of work that outlives the call that started it (jobs, test runs): its owner can find it, wait for it, and read
+--- it for a while after its end.
 
 local errors = require('mcp-tools.errors')
 local owners = require('mcp-tools.util.owner')
@@ -13,7 +13,7 @@ local M = {}
 ---@field is_over boolean
 ---@field listeners table<fun(), true>
 
---- Tells those who wait for it.
+--- Calls the listeners of a piece of work.
 ---@param work mcp-tools.process.Work
 function M.notify(work)
   for listener in pairs(vim.tbl_extend('force', {}, work.listeners)) do
@@ -21,9 +21,9 @@ function M.notify(work)
   end
 end
 
---- Calls `cb` at the next news of it, or when the time has passed; at once when it is over.
+--- Calls `cb` at the next `notify` or after a timeout; immediately if the work is over.
 ---@param work mcp-tools.process.Work
----@param ms integer? no limit when left out
+---@param ms integer? default: no timeout
 ---@param cb fun()
 ---@return fun() forget
 function M.on_news(work, ms, cb)
@@ -47,7 +47,7 @@ function M.on_news(work, ms, cb)
   return forget
 end
 
---- Waits for news of it. In a coroutine.
+--- Waits for the next `notify`. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param work mcp-tools.process.Work
 ---@param ms integer?
@@ -57,7 +57,7 @@ function M.await(ctx, work, ms)
   end)
 end
 
---- A list of work of one kind, with bounds.
+--- Creates a bounded list of work of one kind.
 ---@param opts { prefix: string, max_running: integer, max_ended: integer, busy: string }
 function M.new(opts)
   ---@type mcp-tools.process.Work[] oldest first
@@ -69,13 +69,13 @@ function M.new(opts)
     end, all)
   end
 
-  --- Why none can be started now.
+  --- Returns why no work can be started now.
   ---@return mcp-tools.Error?
   function list.refusal()
     return running() >= opts.max_running and errors.new('busy', opts.busy:format(opts.max_running)) or nil
   end
 
-  --- Adds one that is starting.
+  --- Adds starting work.
   ---@param work table
   ---@param owner mcp-tools.Owner
   ---@return mcp-tools.Error? err
@@ -89,7 +89,7 @@ function M.new(opts)
     table.insert(all, work)
   end
 
-  --- It is over. The oldest of those give way.
+  --- Marks work as over. The oldest finished work is dropped.
   ---@param work mcp-tools.process.Work
   function list.finish(work)
     work.is_over = true
@@ -102,13 +102,13 @@ function M.new(opts)
     end, all)
   end
 
-  --- All of them, oldest first.
+  --- Returns all work, oldest first.
   ---@return any[]
   function list.all()
     return vim.list_slice(all)
   end
 
-  --- Those that a call may see, oldest first: of its session, and of clients of the same name.
+  --- Returns the work that a call may see, oldest first: of its session and of clients with the same name.
   ---@param call table a call or its ctx
   ---@return any[]
   function list.of(call)
@@ -117,7 +117,7 @@ function M.new(opts)
     end, all)
   end
 
-  --- One of them.
+  --- Returns one of them by id.
   ---@param call table a call or its ctx
   ---@param id string?
   ---@return any?

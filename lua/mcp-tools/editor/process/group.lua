@@ -1,7 +1,7 @@
---- A process group: a program and what it starts, read from, and ended as one.
+--- A process group: a process and its descendants, read and terminated as one.
 ---
---- When the group is to end it gets SIGTERM, and SIGKILL `GRACE` later. When the program has ended by itself, so does
---- what it left in the group. Only what leaves the group gets away.
+--- It is terminated with SIGTERM, and SIGKILL after `GRACE`. When the process exits, the rest of its group is
+--- terminated too. Only processes that leave the group survive.
 
 local uv = vim.uv
 
@@ -9,7 +9,7 @@ local M = {}
 
 --- ms between SIGTERM and SIGKILL.
 local GRACE = 1000
---- ms that children may still write after the program itself has ended, and that the kernel has to end it.
+--- ms that children may still write after the process has exited, and that SIGKILL may take.
 local DRAIN = 200
 
 local IS_WINDOWS = vim.fn.has('win32') == 1
@@ -19,14 +19,14 @@ local IS_WINDOWS = vim.fn.has('win32') == 1
 ---@field cwd string
 ---@field env string[]
 ---@field timeout integer ms
----@field stdin string? nothing to read when left out
+---@field stdin string? default: none
 ---@field on_data fun(stream: 'stdout'|'stderr', data: string)
 ---@field on_end fun()
 
 ---@class mcp-tools.process.Group
 ---@field pid integer
----@field exit { code: integer, signal: integer }? of the program; nil: it would not end
----@field ended_by 'timeout'|'limit'|'kill'|nil nil: by itself
+---@field exit { code: integer, signal: integer }? exit status; nil: it did not exit
+---@field ended_by 'timeout'|'limit'|'kill'|nil nil: it exited
 local Group = {}
 Group.__index = Group
 
@@ -40,7 +40,7 @@ local function close(handle)
   end
 end
 
---- Groups end with the editor. Nobody is told, and nothing may hold up the editor's end.
+--- Kills all groups when Neovim exits, without waiting or calling back.
 local function end_with_editor()
   for group in pairs(running) do
     group.spec.on_end = function() end
@@ -48,7 +48,7 @@ local function end_with_editor()
   end
 end
 
---- Starts a program. On the main loop.
+--- Starts a process. Must be called on the main loop.
 ---@param spec mcp-tools.process.Spec
 ---@return mcp-tools.process.Group? group
 ---@return string? fault
@@ -61,7 +61,7 @@ function M.start(spec)
     cwd = spec.cwd,
     env = spec.env,
     stdio = { self.stdin, self.stdout, self.stderr },
-    detached = not IS_WINDOWS, -- a session of its own: no terminal to ask at, and a group to signal
+    detached = not IS_WINDOWS, -- a new session: no terminal for prompts, and a group to signal
     hide = true,
   }, function(code, signal)
     self:exited(code, signal)
@@ -81,7 +81,7 @@ function M.start(spec)
   self:read('stdout')
   self:read('stderr')
   if self.stdin then
-    self.stdin:write(spec.stdin, function() -- fails when it is not read; that is the program's affair
+    self.stdin:write(spec.stdin, function() -- fails if the process does not read it; that is its choice
       close(self.stdin)
     end)
   end
@@ -94,7 +94,7 @@ end
 ---@param ms integer
 ---@param fn fun()
 function Group:after(ms, fn)
-  uv.update_time() -- otherwise it counts from when the loop began this round, perhaps a long while ago
+  uv.update_time() -- otherwise the timer counts from the start of this loop iteration
   self.timer:start(ms, 0, fn)
 end
 
@@ -138,12 +138,12 @@ function Group:terminate()
   self:after(GRACE, function()
     self:signal('sigkill')
     self:after(DRAIN, function()
-      self:finish() -- whatever has become of it
+      self:finish() -- even if it has not exited
     end)
   end)
 end
 
---- Ends all of it; the first reason counts.
+--- Terminates the group. The first reason is kept.
 ---@param why 'timeout'|'limit'|'kill'
 function Group:stop(why)
   if not self.ended_by and running[self] then
@@ -167,7 +167,7 @@ end
 function Group:finish()
   if running[self] then
     running[self] = nil
-    self:signal('sigkill') -- what is left of it
+    self:signal('sigkill') -- remaining processes
     self:release()
     self.spec.on_end()
   end

@@ -1,4 +1,4 @@
---- Child processes: run for a call, with a deadline and bounds, and ended together with all that they started.
+--- Runs child processes with a timeout and output limits, and terminates them with all their descendants.
 ---
 ---   process.run({ 'make', 'test' }, { ctx = ctx, cwd = ctx.root, timeout = 60000, keep = 'tail' }, function(result)
 ---     ctx(result.stdout, result.fault)
@@ -18,36 +18,36 @@ local M = {}
 
 local TIMEOUT = 10000
 local MAX_STDOUT = 1024 * 1024
---- Of stderr the end is kept: there stands what went wrong.
+--- The end of stderr is kept: it says what went wrong.
 local MAX_STDERR = 64 * 1024
 
 local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 
 ---@class mcp-tools.process.Opts
 ---@field cwd string
----@field ctx? mcp-tools.Ctx when its call ends, whatever the outcome, so does the program
----@field timeout? integer ms until it is ended
----@field limit? integer bytes of stdout that are kept
----@field stderr_limit? integer bytes of stderr that are kept, its last
----@field keep? 'head'|'tail' of stdout; 'head' (when left out) ends the program at the limit, 'tail' lets it go on
----@field stdin? string what it reads; nothing when left out
----@field env? table<string, string|false> on top of ours; false takes a variable out
----@field on_output? fun(stream: 'stdout'|'stderr', text: string) bytes as they come; where they come faster than the
----editor gets to them, the last `limit`
+---@field ctx? mcp-tools.Ctx the process is killed when this call ends
+---@field timeout? integer ms until the process is killed
+---@field limit? integer maximum number of bytes of stdout kept
+---@field stderr_limit? integer maximum number of bytes of stderr kept, from its end
+---@field keep? 'head'|'tail' part of stdout; 'head' (default) kills the process at the limit, 'tail' does not
+---@field stdin? string default: none
+---@field env? table<string, string|false> changes to our environment; false removes a variable
+---@field on_output? fun(stream: 'stdout'|'stderr', text: string) called with new bytes; if the main loop is slow, only
+---the last `limit`
 
 ---@class mcp-tools.process.Result
----@field ok boolean it ended with 0, or was ended because its output had reached the limit
----@field code integer? nil when it could not be run
+---@field ok boolean it exited with 0 or was killed because its output reached the limit
+---@field code integer? nil: it could not be started
 ---@field signal integer?
----@field ended_by 'timeout'|'limit'|'kill'|nil nil: by itself
----@field quiet boolean it ended by itself with 1 and said nothing, as searches do that find nothing
+---@field ended_by 'timeout'|'limit'|'kill'|nil nil: it exited
+---@field quiet boolean it exited with 1 without output, like a search without matches
 ---@field stdout string bytes, not always UTF-8
 ---@field stderr string
----@field cut boolean there was more of stdout
----@field stderr_cut boolean there was more of stderr
----@field fault string? one line: why it could not be run, or did not end well
+---@field cut boolean whether stdout was truncated
+---@field stderr_cut boolean whether stderr was truncated
+---@field fault string? one line: why it could not be started or failed
 
---- Ours without what is hidden.
+--- Returns our environment without the hidden variables.
 ---@return table<string, string>
 function M.environment()
   local env = vim.uv.os_environ()
@@ -57,19 +57,19 @@ function M.environment()
   return env
 end
 
---- PATH without the project's programs: without its folders, and without what depends on where one is.
+--- Returns PATH without directories of the project and without relative directories.
 ---@return string
 function M.search_path()
   local root = project.root()
-  local folders = vim.tbl_filter(function(folder)
-    return folder:sub(1, 1) == '/' and not paths.inside((paths.resolve(folder)), root)
+  local directories = vim.tbl_filter(function(directory)
+    return directory:sub(1, 1) == '/' and not paths.inside((paths.resolve(directory)), root)
   end, vim.split(vim.env.PATH or '', ':', { plain = true }))
-  return #folders > 0 and table.concat(folders, ':') or '/usr/bin:/bin'
+  return #directories > 0 and table.concat(directories, ':') or '/usr/bin:/bin'
 end
 
 ---@param extra table<string, string|false>?
 ---@return string[]
----@return string? path where programs are looked for
+---@return string? path PATH of that environment
 local function environment(extra)
   local env, list = M.environment(), {}
   for name, value in pairs(extra or {}) do
@@ -81,7 +81,7 @@ local function environment(extra)
   return list, env.PATH
 end
 
---- Is there no such program? To find that out by starting it costs a copy of the editor's page tables.
+--- Returns whether an executable is missing. Trying to start it would copy the editor's page tables.
 ---@param program string
 ---@param path string? directories, as in PATH
 ---@return boolean
@@ -89,32 +89,32 @@ function M.is_missing(program, path)
   if not path or program:find('[/\\]') or vim.fn.has('win32') == 1 then
     return false
   end
-  for folder in vim.gsplit(path, ':', { plain = true }) do
-    -- Others count from the folder that it is started in.
-    if folder:sub(1, 1) ~= '/' or vim.uv.fs_access(folder .. '/' .. program, 'X') then
+  for directory in vim.gsplit(path, ':', { plain = true }) do
+    -- Relative directories depend on the working directory.
+    if directory:sub(1, 1) ~= '/' or vim.uv.fs_access(directory .. '/' .. program, 'X') then
       return false
     end
   end
   return true
 end
 
---- Why a program need not be tried.
+--- Returns why a command cannot be started.
 ---@param command string[]
 ---@param cwd string
 ---@param path string?
 ---@return string?
 local function refused(command, cwd, path)
   if table.concat(command):find('%z') then
-    return 'an argument has a NUL byte'
+    return 'an argument contains a NUL byte'
   end
   local stat = vim.uv.fs_stat(cwd)
   if not stat or stat.type ~= 'directory' then
-    return ('there is no folder %s'):format(cwd)
+    return ('there is no directory %s'):format(cwd)
   end
   return M.is_missing(command[1], path) and 'no such file or directory' or nil
 end
 
---- Runs `fn` on the main loop; what it throws fails its call.
+--- Calls `fn` on the main loop; an error in it fails the call.
 ---@param program string
 ---@param ctx mcp-tools.Ctx?
 ---@param fn fun()
@@ -128,7 +128,7 @@ local function on_main_loop(program, ctx, fn)
     elseif ctx and ctx.threw then
       ctx.threw(ctx.call, thrown)
     else
-      log.error('what came of %s could not be taken: %s', program, thrown.trace)
+      log.error('the callback for the result of %s failed: %s', program, thrown.trace)
     end
   end)
 end
@@ -141,16 +141,16 @@ end
 local function fault_of(program, group, timeout, stderr)
   local exit = group.exit
   if group.ended_by == 'timeout' then
-    return ('%s did not end within %g s'):format(program, timeout / 1000)
+    return ('%s did not exit within %g s'):format(program, timeout / 1000)
   elseif group.ended_by == 'kill' then
-    return ('%s was ended'):format(program)
+    return ('%s was killed'):format(program)
   elseif group.ended_by == 'limit' or (exit.code == 0 and exit.signal == 0) then
     return nil
   elseif exit.signal ~= 0 then
-    return ('%s was ended by signal %d'):format(program, exit.signal)
+    return ('%s was killed by signal %d'):format(program, exit.signal)
   end
-  local said = trim(stderr):match('[^\n]*')
-  return said ~= '' and (utf8.repair(said)) or ('%s ended with %d'):format(program, exit.code)
+  local first_line = trim(stderr):match('[^\n]*')
+  return first_line ~= '' and (utf8.repair(first_line)) or ('%s exited with %d'):format(program, exit.code)
 end
 
 ---@param group mcp-tools.process.Group
@@ -174,30 +174,30 @@ local function result_of(group, fault, kept, stderr)
   }
 end
 
---- What a program that was not run came to.
+--- Returns the result of a process that was not started.
 ---@param fault string
 ---@return mcp-tools.process.Result
 function M.not_run(fault)
   return { ok = false, quiet = false, stdout = '', stderr = '', cut = false, stderr_cut = false, fault = fault }
 end
 
---- Hands output on as it comes.
+--- Returns a function that passes new output to `on_output`.
 ---@param opts mcp-tools.process.Opts
 ---@param limit integer
 ---@param soon fun(fn: fun())
 ---@return fun(stream: 'stdout'|'stderr', data: string)
-local function teller(opts, limit, soon)
-  local news = { stdout = output.new(limit, 'tail'), stderr = output.new(MAX_STDERR, 'tail') }
-  local telling = false
+local function forwarder(opts, limit, soon)
+  local pending = { stdout = output.new(limit, 'tail'), stderr = output.new(MAX_STDERR, 'tail') }
+  local is_scheduled = false
   return function(stream, data)
-    news[stream]:add(data)
-    if telling then
+    pending[stream]:add(data)
+    if is_scheduled then
       return
     end
-    telling = true
+    is_scheduled = true
     soon(function()
-      telling = false
-      for name, new in pairs(news) do
+      is_scheduled = false
+      for name, new in pairs(pending) do
         local text = new:take()
         if text ~= '' then
           opts.on_output(name, text)
@@ -207,11 +207,11 @@ local function teller(opts, limit, soon)
   end
 end
 
---- What runs for each call that has not ended.
+--- Running groups of each call that has not ended.
 ---@type table<mcp-tools.Call, table<mcp-tools.process.Group, true>>
 local running = {}
 
---- Has a call end a group with itself.
+--- Kills a group when its call ends.
 ---@param call mcp-tools.Call
 ---@param group mcp-tools.process.Group
 local function bind(call, group)
@@ -222,21 +222,21 @@ local function bind(call, group)
     call:on_end(function()
       local groups = running[call]
       running[call] = nil
-      for each in pairs(groups) do
-        each:stop('kill')
+      for entry in pairs(groups) do
+        entry:stop('kill')
       end
     end)
   end
   running[call][group] = true
 end
 
---- Starts that wait for their turn of the event loop, the first at `next_start`. nil: there are none.
+--- Pending starts, the next one at index `next_start`. nil: none.
 ---@type (fun())[]?
 local waiting
 local next_start
 
---- Starts one process in a turn of the event loop: each start copies the page tables of the editor, which blocks the
---- main thread for tens of milliseconds.
+--- Starts one process per event-loop iteration: each start copies the editor's page tables, which blocks the main
+--- thread for tens of milliseconds.
 local function start_next()
   local start = waiting[next_start]
   next_start = next_start + 1
@@ -257,8 +257,8 @@ local function start_later(start)
   timer.after(0, start_next)
 end
 
---- Runs a program. To be called on the main loop; there `cb` is called once, never before this returns, and not much
---- later than a second after the timeout. `handle:kill()` ends the program with all that it started; `cb` follows.
+--- Runs a command. Must be called on the main loop, where `cb` is called once: never before this returns, and at most
+--- about a second after the timeout. `handle:kill()` kills the process group; `cb` follows.
 ---@param command string[]
 ---@param opts mcp-tools.process.Opts
 ---@param cb fun(result: mcp-tools.process.Result)
@@ -272,12 +272,12 @@ function M.run(command, opts, cb)
   local function soon(fn)
     on_main_loop(command[1], opts.ctx, fn)
   end
-  local tell = opts.on_output and teller(opts, limit, soon)
+  local forward = opts.on_output and forwarder(opts, limit, soon)
   local group, killed
   local function start()
     if killed or opts.ctx and opts.ctx.call:ended() then
       return soon(function()
-        local result = M.not_run(('%s was ended'):format(command[1]))
+        local result = M.not_run(('%s was killed'):format(command[1]))
         result.ended_by = 'kill'
         cb(result)
       end)
@@ -293,8 +293,8 @@ function M.run(command, opts, cb)
         stdin = opts.stdin,
         on_data = function(stream, data)
           kept[stream]:add(data)
-          if tell then
-            tell(stream, data)
+          if forward then
+            forward(stream, data)
           end
           if kept.stdout.cut and opts.keep ~= 'tail' then
             group:stop('limit')
@@ -314,7 +314,7 @@ function M.run(command, opts, cb)
     end
     if not group then
       soon(function()
-        cb(M.not_run(('%s cannot be run: %s'):format(command[1], fault)))
+        cb(M.not_run(('cannot run %s: %s'):format(command[1], fault)))
       end)
     elseif opts.ctx then
       bind(opts.ctx.call, group)
@@ -333,9 +333,9 @@ function M.run(command, opts, cb)
   }
 end
 
---- The same for coroutines of `run` handlers.
+--- The same for coroutines (`run` handlers).
 ---@param command string[]
----@param opts mcp-tools.process.Opts with its ctx
+---@param opts mcp-tools.process.Opts `ctx` is required
 ---@return mcp-tools.process.Result
 function M.await(command, opts)
   return opts.ctx:await(function(done)

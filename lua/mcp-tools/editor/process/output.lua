@@ -1,16 +1,16 @@
---- The first or the last bytes of a stream, however much there is of it.
+--- Keeps the first or the last bytes of a stream in bounded memory.
 
 local garbage = require('mcp-tools.util.garbage')
 
 local M = {}
 
 ---@class mcp-tools.process.Output
----@field cut boolean there was more than is kept
+---@field cut boolean whether bytes were dropped
 local Output = {}
 Output.__index = Output
 
 ---@param limit integer bytes
----@param keep 'head'|'tail'|nil 'head' when left out
+---@param keep 'head'|'tail'|nil default: 'head'
 ---@return mcp-tools.process.Output
 function M.new(limit, keep)
   local self = setmetatable({ limit = limit, tail = keep == 'tail' }, Output)
@@ -48,7 +48,7 @@ function Output:text()
   return #text > self.limit and text:sub(-self.limit) or text
 end
 
---- What has come since the last time.
+--- Returns and clears the text.
 ---@return string
 function Output:take()
   local text = self:text()

@@ -1,6 +1,7 @@
---- Sensitive files that lie where programs run, such as `.env`: what a program prints of them is left out.
+--- Learns the lines of sensitive files in a command's directory, such as `.env`, so that they are redacted from its
+--- output.
 
-local guarded = require('mcp-tools.privacy.sensitive_lines')
+local sensitive_lines = require('mcp-tools.privacy.sensitive_lines')
 local sensitive = require('mcp-tools.privacy.sensitive')
 local read = require('mcp-tools.privacy.read')
 
@@ -8,18 +9,18 @@ local uv = vim.uv
 
 local M = {}
 
---- Larger ones are no lists of secrets; more than so many lie in no folder by right.
+--- Maximum size of a file in bytes, and number of sensitive files and of directory entries considered.
 local MAX_FILE, MAX_FILES, MAX_ENTRIES = 64 * 1024, 20, 5000
 
----@type table<string, integer> path → time of its last change when its lines were taken
-local taken = {}
+---@type table<string, integer> path → modification time when its lines were learned
+local learned = {}
 
 ---@param ctx mcp-tools.Ctx
----@param folder string
+---@param directory string
 ---@return string[]
-local function sensitive_in(ctx, folder)
+local function sensitive_in(ctx, directory)
   return ctx:await(function(done)
-    uv.fs_scandir(folder, function(_, handle)
+    uv.fs_scandir(directory, function(_, handle)
       local names = {}
       for _ = 1, handle and MAX_ENTRIES or 0 do
         local name, kind = uv.fs_scandir_next(handle)
@@ -29,30 +30,30 @@ local function sensitive_in(ctx, folder)
           names[#names + 1] = name
         end
       end
-      vim.schedule(function() -- the patterns are an option
+      vim.schedule(function() -- reads an option, which needs the main loop
         done(vim.tbl_filter(function(name)
-          return sensitive.is_sensitive(folder .. '/' .. name)
+          return sensitive.is_sensitive(directory .. '/' .. name)
         end, names))
       end)
     end)
   end)
 end
 
---- Learns what must not be told of what programs print here. In a coroutine.
+--- Learns the sensitive lines of a directory. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
----@param folder string
-function M.learn(ctx, folder)
-  for i, name in ipairs(sensitive_in(ctx, folder)) do
-    local path = folder .. '/' .. name
+---@param directory string
+function M.learn(ctx, directory)
+  for i, name in ipairs(sensitive_in(ctx, directory)) do
+    local path = directory .. '/' .. name
     local stat = i <= MAX_FILES and uv.fs_stat(path)
-    if stat and stat.type == 'file' and taken[path] ~= stat.mtime.sec * 1e9 + stat.mtime.nsec then
-      taken[path] = stat.mtime.sec * 1e9 + stat.mtime.nsec
+    if stat and stat.type == 'file' and learned[path] ~= stat.mtime.sec * 1e9 + stat.mtime.nsec then
+      learned[path] = stat.mtime.sec * 1e9 + stat.mtime.nsec
       local text = ctx:await(function(done)
         read.read(path, MAX_FILE, done, function()
           return true
         end)
       end)
-      guarded.learn(vim.split(text or '', '\r?\n'))
+      sensitive_lines.learn(vim.split(text or '', '\r?\n'))
     end
   end
 end

@@ -1,4 +1,4 @@
---- Quickfix and location lists: entries as they may be told, and new lists.
+--- Quickfix and location lists: reads redacted entries and writes lists.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -10,27 +10,27 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Bytes of the text of an entry.
+--- Maximum size of an entry's text in bytes.
 local MAX_TEXT = 1000
 
---- Type of an entry → what it is called.
+--- Name of each entry type.
 M.KINDS = { E = 'error', W = 'warning', I = 'info', N = 'note' }
 
 ---@class mcp-tools.QuickfixList
----@field window integer? of a location list; nil: the quickfix list
----@field nr integer? place on the stack, 0 or nil the current one
+---@field window integer? window of a location list; nil: the quickfix list
+---@field nr integer? position on the stack; 0 or nil: the current list
 
 ---@class mcp-tools.QuickfixEntry
 ---@field path string?
 ---@field line integer?
----@field column integer? in characters, where the file is loaded
+---@field column integer? in characters if the file is loaded
 ---@field end_line integer?
 ---@field end_column integer?
 ---@field kind string?
 ---@field text string?
 ---@field withheld string? why there is no text
 
---- The window in which the person has the current file.
+--- Returns a window of the current file, otherwise the current window.
 ---@return integer
 local function current_window()
   local bufnr, here = buffers.current(), vim.api.nvim_get_current_win()
@@ -40,7 +40,7 @@ local function current_window()
   return vim.fn.win_findbuf(bufnr)[1] or here
 end
 
---- The list that arguments name.
+--- Returns the list that arguments name.
 ---@param args { list: 'quickfix'|'location', window: integer?, nr: integer? }
 ---@return mcp-tools.QuickfixList?
 ---@return mcp-tools.Error? err
@@ -53,12 +53,12 @@ function M.find(args)
   end
   local window = args.window or current_window()
   if window ~= 0 and not vim.api.nvim_win_is_valid(window) then
-    return nil, errors.new('not_found', ('window: there is no window %d; editor_state names them'):format(window))
+    return nil, errors.new('not_found', ('window: there is no window %d; editor_state lists them'):format(window))
   end
   return { window = window, nr = args.nr }
 end
 
---- Asks for fields of a list.
+--- Returns fields of a list.
 ---@param list mcp-tools.QuickfixList
 ---@param what table
 ---@return table
@@ -70,10 +70,10 @@ function M.get(list, what)
   return vim.fn.getqflist(what)
 end
 
---- Some entries of a list, as Neovim has them; a long list is not taken whole.
+--- Returns a range of a list's items without copying the whole list.
 ---@param list mcp-tools.QuickfixList
 ---@param id integer
----@param first integer from 1
+---@param first integer 1-based
 ---@param last integer
 ---@param pause fun() called between pieces of work
 ---@return table[] items
@@ -86,8 +86,8 @@ function M.items(list, id, first, last, pause)
   return items
 end
 
---- What may be said of the file of an entry. One without a file is a note; one whose buffer is gone had a file of which
---- nothing is known any more.
+--- Returns whether an entry's text may be shown. One without a file is a note; one whose buffer was deleted had an
+--- unknown file.
 ---@param item table
 ---@param root string
 ---@return { ok: boolean, why: string?, path: string? }
@@ -96,7 +96,7 @@ local function verdict_of(item, root)
     local is_note = item.lnum == 0 and item.valid == 0
     return { ok = is_note, why = not is_note and 'not a plain file' or nil }
   end
-  if not vim.api.nvim_buf_is_valid(item.bufnr) then -- it went during a pause
+  if not vim.api.nvim_buf_is_valid(item.bufnr) then -- deleted during a pause
     return { ok = false, why = 'not a plain file' }
   end
   local ok, why = access.buffer(item.bufnr, root)
@@ -106,7 +106,7 @@ end
 
 ---@param item table
 ---@param line integer
----@param column integer byte, from 1; 0 for none
+---@param column integer 1-based byte; 0: none
 ---@return integer?
 local function column_of(item, line, column)
   if column <= 0 then
@@ -117,7 +117,7 @@ local function column_of(item, line, column)
   return position.column(item.bufnr, line - 1, column - 1)
 end
 
---- Entries as they may be told.
+--- Converts items to redacted entries.
 ---@param items table[]
 ---@param root string
 ---@param pause fun() called between pieces of work
@@ -152,23 +152,23 @@ for type, kind in pairs(M.KINDS) do
   TYPES[kind] = type
 end
 
---- The byte of a column that is counted in characters; where the file is not loaded the same number.
+--- Converts a column in characters to bytes if the file is loaded.
 ---@param bufnr integer?
 ---@param line integer?
 ---@param column integer?
 ---@return integer?
 local function byte_of(bufnr, line, column)
   local text = bufnr and line and column and vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
-  local byte = text and vim.fn.byteidxcomp((text:gsub('%z', '\n')), column - 1) -- which takes no NUL
+  local byte = text and vim.fn.byteidxcomp((text:gsub('%z', '\n')), column - 1) -- it does not accept NUL
   return byte and (byte >= 0 and byte + 1 or #text + 1) or column
 end
 
 ---@class mcp-tools.NewQuickfixEntry: mcp-tools.QuickfixEntry
 ---@field bufnr integer?
 
---- Makes an entry for `setqflist()`. Line breaks and what hides in text is shown as what it is.
+--- Converts an entry to an item for `setqflist()`. Line breaks and invisible characters are made visible.
 ---@param entry mcp-tools.NewQuickfixEntry
----@param loaded integer? buffer of its path
+---@param loaded integer? loaded buffer of its path
 ---@return table
 function M.item(entry, loaded)
   return {
@@ -183,9 +183,9 @@ function M.item(entry, loaded)
   }
 end
 
---- Puts entries into a list. No window opens, and nobody's cursor moves.
+--- Writes items to a list, without opening a window or moving the cursor.
 ---@param list mcp-tools.QuickfixList
----@param action ' '|'a'|'r' a new list on the stack, more entries for the current one, others in it
+---@param action ' '|'a'|'r' add a new list, append to the current one, replace its items
 ---@param what { title: string?, items: table[], id: integer?, nr: '$'?, context: any }
 ---@return boolean ok
 function M.set(list, action, what)

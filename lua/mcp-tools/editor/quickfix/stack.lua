@@ -1,7 +1,7 @@
---- Lists that are made for clients on the user's stacks of quickfix and location lists.
+--- Clients' lists on the user's stacks of quickfix and location lists.
 ---
---- A stack holds ten lists, and a new one pushes the oldest off. So only a few lists are ours, and the next one takes
---- the place of the oldest of them. Neovim makes a buffer for each file of a list and keeps it; ours go with the list.
+--- A stack holds ten lists, and a new one removes the oldest. So we keep only a few and replace our oldest. Neovim
+--- creates a buffer for each file of a list and keeps it; buffers of our lists are deleted with the list.
 
 local in_lists = require('mcp-tools.editor.buffer.in_lists')
 local quickfix = require('mcp-tools.editor.quickfix')
@@ -10,14 +10,14 @@ local api = vim.api
 
 local M = {}
 
---- Maximum number of lists of one kind on a stack.
+--- Maximum number of our lists of one kind on a stack.
 local MAX_OWN = 3
 --- Maximum number of entries of a list that is appended to.
 M.MAX_ENTRIES = 10000
 
 ---@alias mcp-tools.QuickfixKind 'mcp-tools'|'mcp-tools: tests'
 
---- Buffers that were made for a list, by stack and id of the list.
+--- Buffers that were created for a list, by stack and list id.
 ---@type table<string, { list: mcp-tools.QuickfixList, id: integer, buffers: integer[] }>
 local made = {}
 local count = 0
@@ -37,11 +37,11 @@ local function capacity(list)
   return list.window and vim.wo[list.window].lhistory or vim.o.chistory
 end
 
---- Ids of our lists on a stack, oldest first.
+--- Returns the ids of our lists on a stack, oldest first.
 ---@param list mcp-tools.QuickfixList
 ---@param kind mcp-tools.QuickfixKind
 ---@return integer[] ids
----@return integer total lists on the stack
+---@return integer total number of lists on the stack
 local function own_lists(list, kind)
   local own, total = {}, quickfix.get(stack_of(list), { nr = '$' }).nr
   for nr = 1, total do
@@ -54,12 +54,12 @@ local function own_lists(list, kind)
   table.sort(own, function(a, b)
     return a.number < b.number
   end)
-  return vim.tbl_map(function(each)
-    return each.id
+  return vim.tbl_map(function(entry)
+    return entry.id
   end, own), total
 end
 
---- Is one of our lists on the stack?
+--- Returns whether one of our lists is on the stack.
 ---@param list mcp-tools.QuickfixList
 ---@param kind mcp-tools.QuickfixKind
 ---@return boolean
@@ -67,7 +67,7 @@ function M.has_own(list, kind)
   return #own_lists(list, kind) > 0
 end
 
---- Would a new list push a list of the user off the stack?
+--- Returns whether a new list would remove a list of the user from the stack.
 ---@param list mcp-tools.QuickfixList
 ---@param kind mcp-tools.QuickfixKind
 ---@return boolean
@@ -87,18 +87,18 @@ local function drop(bufnr)
   end
 end
 
---- Drops buffers of lists that are gone.
+--- Drops the buffers of deleted lists.
 local function sweep()
-  for key, each in pairs(made) do
-    local is_there = not each.list.window or api.nvim_win_is_valid(each.list.window)
-    if not is_there or quickfix.get(each.list, { id = each.id }).id ~= each.id then
+  for key, entry in pairs(made) do
+    local has_window = not entry.list.window or api.nvim_win_is_valid(entry.list.window)
+    if not has_window or quickfix.get(entry.list, { id = entry.id }).id ~= entry.id then
       made[key] = nil
-      vim.iter(each.buffers):each(drop)
+      vim.iter(entry.buffers):each(drop)
     end
   end
 end
 
---- Changes a list, and notes which buffers come into being by it.
+--- Writes a list and notes which buffers are created.
 ---@param list mcp-tools.QuickfixList
 ---@param action ' '|'a'|'r'
 ---@param what table
@@ -139,11 +139,11 @@ local function set(list, action, what)
   return id
 end
 
---- Makes a list that is the current one then.
+--- Creates a list and makes it the current one.
 ---@param list mcp-tools.QuickfixList
 ---@param what { title: string, items: table[] }
 ---@param kind mcp-tools.QuickfixKind
----@param max? integer lists of this kind
+---@param max? integer maximum number of lists of this kind
 ---@return boolean ok
 function M.new(list, what, kind, max)
   local ids, total = own_lists(list, kind)

@@ -1,4 +1,4 @@
---- Text for prompts: of files, as the person has them; excerpts with line numbers; as embedded resources.
+--- Text for prompts: from buffers or files, as excerpts with line numbers or as embedded resources.
 
 local buffers = require('mcp-tools.editor.buffer')
 local content = require('mcp-tools.content')
@@ -11,28 +11,28 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- One file in a prompt; more leaves no room for the answer.
+--- Maximum size of a file in a prompt, in bytes.
 local MAX_BYTES = 128 * 1024
---- What is looked at of a file; whoever asks about line 20 001 gets the lines from there.
-local MAX_LINES, MAX_LOOKED_AT = 20000, 1024 * 1024
---- Files of which that is taken; all lines of others are counted.
+--- Maximum number of lines and bytes read, from the requested line.
+local MAX_LINES, MAX_READ = 20000, 1024 * 1024
+--- Maximum size of a file that is read, in bytes.
 local MAX_FILE = 8 * 1024 * 1024
---- Bytes; longer lines are cut in excerpts.
+--- Maximum length of a line in excerpts, in bytes.
 local MAX_LINE = 400
---- Bytes at the beginning of a file that tell text from others.
+--- Maximum number of lines used to detect a text file.
 local SNIFF = 8000
 
 local BUFFER = assert(uri_template.compile('nvim://buffer/{+path}'))
 local FILE = assert(uri_template.compile('file:///{+path}'))
 
 ---@class mcp-tools.TextSource
----@field path string? as shown
+---@field path string? for display
 ---@field place string? resolved
 ---@field bufnr integer?
 ---@field filetype string?
----@field first integer number of the first of `lines`
+---@field first integer line number of the first of `lines`
 ---@field lines string[]
----@field cut boolean there is more behind them
+---@field cut boolean whether more lines follow
 
 ---@param bufnr integer
 ---@param place string?
@@ -41,7 +41,7 @@ local FILE = assert(uri_template.compile('file:///{+path}'))
 ---@return mcp-tools.TextSource
 local function of_buffer(bufnr, place, root, first)
   local filetype = vim.bo[bufnr].filetype
-  local lines, cut = buffers.some_lines(bufnr, first, MAX_LINES, MAX_LOOKED_AT)
+  local lines, cut = buffers.some_lines(bufnr, first, MAX_LINES, MAX_READ)
   return {
     path = place and access.shown(place, root),
     place = place,
@@ -53,10 +53,10 @@ local function of_buffer(bufnr, place, root, first)
   }
 end
 
---- The text of a file, from its buffer when it is open; without a path that of the current file. In a coroutine.
+--- Returns the text of a file, from its buffer if it is open; without a path, of the current file. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path? string relative to the project, or absolute
----@param first? integer line to begin with
+---@param first? integer first line
 ---@return mcp-tools.TextSource?
 ---@return string? fault
 function M.find(ctx, path, first)
@@ -69,23 +69,23 @@ function M.find(ctx, path, first)
     local name = vim.api.nvim_buf_get_name(bufnr)
     local ok, why, place = access.buffer(bufnr, ctx.root)
     if not ok then
-      return nil, ('%s is %s, its text is not given'):format(access.shown(name, ctx.root), why)
+      return nil, ('cannot read %s: it is %s'):format(access.shown(name, ctx.root), why)
     end
     return of_buffer(bufnr, place, ctx.root, first)
   end
   local place, why = access.path(path, ctx.root)
   if not place then
-    return nil, ('%s is %s, its text is not given'):format(path, why)
+    return nil, ('cannot read %s: it is %s'):format(path, why)
   end
   local bufnr = buffers.of_path(place)
   if bufnr then
     local ok, fault = access.buffer(bufnr, ctx.root)
     if not ok then
-      return nil, ('%s is %s, its text is not given'):format(path, fault)
+      return nil, ('cannot read %s: it is %s'):format(path, fault)
     end
     return of_buffer(bufnr, place, ctx.root, first)
   end
-  local range = { first = first, last = first + MAX_LINES - 1, max_bytes = MAX_LOOKED_AT }
+  local range = { first = first, last = first + MAX_LINES - 1, max_bytes = MAX_READ }
   local lines, total = ctx:await(function(done)
     read_file.lines(place, MAX_FILE, range, done)
   end)
@@ -104,11 +104,11 @@ function M.find(ctx, path, first)
   }
 end
 
---- Lines with their numbers.
+--- Returns lines with line numbers.
 ---@param source { lines: string[], first: integer }
 ---@param first integer
 ---@param last integer
----@param mark? integer the line that it is about
+---@param mark? integer line to mark with `>`
 ---@return string
 function M.numbered(source, first, last, mark)
   local out, before = {}, source.first - 1
@@ -120,21 +120,21 @@ function M.numbered(source, first, last, mark)
   return (utf8.repair(table.concat(out, '\n')))
 end
 
---- Lines of a buffer with their numbers, and no others of it.
+--- Returns lines of a buffer with line numbers.
 ---@param bufnr integer loaded
 ---@param first integer
 ---@param last integer
----@param mark? integer the line that it is about
+---@param mark? integer line to mark with `>`
 ---@return string
 function M.numbered_of(bufnr, first, last, mark)
   first = math.max(first, 1)
-  local lines = buffers.some_lines(bufnr, first, last - first + 1, MAX_LOOKED_AT)
+  local lines = buffers.some_lines(bufnr, first, last - first + 1, MAX_READ)
   return M.numbered({ lines = lines, first = first }, first, last, mark)
 end
 
 ---@param text string
 ---@param char string
----@return string the shortest that does not stand in the text
+---@return string fence the shortest fence that does not occur in the text
 local function fence_of(text, char)
   local longest = 2
   for run in text:gmatch(char .. '+') do
@@ -143,10 +143,10 @@ local function fence_of(text, char)
   return char:rep(longest + 1)
 end
 
---- Longer ones are not written by anybody who means them.
+--- Length of a fence from which the other character is tried.
 local MAX_FENCE = 80
 
---- A fence that the text itself does not hold.
+--- Returns the text in a fenced code block.
 ---@param text string
 ---@param language? string
 ---@return string
@@ -159,7 +159,7 @@ function M.fenced(text, language)
   return ('%s%s\n%s\n%s'):format(fence, language or '', text, fence)
 end
 
---- The text as an embedded resource, cut where it is too much.
+--- Returns the text as an embedded resource, truncated if it is too long.
 ---@param source mcp-tools.TextSource
 ---@return mcp-tools.Block
 ---@return boolean cut
@@ -185,7 +185,7 @@ function M.resource(source)
   }), cut
 end
 
---- Completion of one of a few words.
+--- Returns a completion of fixed values.
 ---@param values string[]
 ---@return fun(ctx: mcp-tools.Ctx, prefix: string)
 function M.choices(values)

@@ -1,32 +1,32 @@
---- Results of tools: pages of lists, valid UTF-8, and texts that become smaller instead of failing.
+--- Tool results: pages of lists, valid UTF-8, and texts that are reduced to fit.
 
 local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Bytes: some 6 000 tokens. Longer answers push out of a model's context what it needs.
+--- Maximum size of a result in bytes, about 6,000 tokens.
 M.MAX_BYTES = 24000
 
---- One way to tell a result.
+--- One representation of a result.
 ---@class mcp-tools.Variant
----@field text fun(): string? nil: there is no such way
----@field without string? what it leaves out of the first
+---@field text fun(): string? nil: not available
+---@field without string? what it leaves out, compared with the first
 
---- The longest text that fits; the last one is taken in any case.
+--- Returns the first variant that fits, otherwise the last one.
 ---@param variants mcp-tools.Variant[]
----@param narrow string which arguments make it less
+---@param narrow string advice which arguments reduce the result
 ---@param max? integer bytes
 ---@return string
 function M.longest(variants, narrow, max)
   max = max or M.MAX_BYTES
   local text, note
   for i, variant in ipairs(variants) do
-    local told = variant.text()
-    if told then
-      text = told
+    local candidate = variant.text()
+    if candidate then
+      text = candidate
       note = variant.without and ('(too much for %s; %s)'):format(variant.without, narrow) or nil
-      if #told <= max or i == #variants then
+      if #candidate <= max or i == #variants then
         break
       end
     end
@@ -41,21 +41,21 @@ end
 ---@field total integer
 ---@field next_offset integer?
 
---- Some items of a list, and where the next page begins.
+--- Returns a page of a list and the offset of the next one.
 ---@param list any[]
 ---@param args { limit: integer, offset: integer }
 ---@return any[] items
 ---@return mcp-tools.ListPage about
 function M.page(list, args)
   local items = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
-  local behind = args.offset + #items
-  return items, { total = #list, next_offset = #items > 0 and behind < #list and behind or nil }
+  local next_offset = args.offset + #items
+  return items, { total = #list, next_offset = #items > 0 and next_offset < #list and next_offset or nil }
 end
 
 ---@generic T
 ---@param value T
 ---@return T copy
----@return boolean lossy something was replaced
+---@return boolean lossy whether invalid bytes were replaced
 local function clean(value)
   if type(value) == 'string' then
     return utf8.repair(value)
@@ -72,7 +72,7 @@ local function clean(value)
   return copy, lossy
 end
 
---- A copy in UTF-8. `lossy` is set in it where something was replaced.
+--- Returns a copy in valid UTF-8. Its field `lossy` is set if invalid bytes were replaced.
 ---@param data table
 ---@return table
 function M.utf8(data)
@@ -81,7 +81,7 @@ function M.utf8(data)
   return copy
 end
 
---- The end of a text, from a whole line on.
+--- Returns the end of a text, starting at a whole line.
 ---@param text string
 ---@param max integer bytes
 ---@return string

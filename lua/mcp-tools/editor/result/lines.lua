@@ -1,14 +1,14 @@
---- Lines of a text as tools answer with them: as many as fit, and where it goes on.
+--- Lines of a text as a tool result: as many as fit, and the number of the next one.
 
 local errors = require('mcp-tools.errors')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Text beyond this is cut at a line, so that one answer fits a model's context.
+--- Maximum size of the text in bytes. Longer text is cut at a line.
 M.MAX_BYTES = 256 * 1024
 
---- The lines from the first on that fit.
+--- Returns as many lines as fit.
 ---@param lines string[]
 ---@return string text, integer count, boolean cut
 local function fitting(lines)
@@ -23,10 +23,10 @@ local function fitting(lines)
   return table.concat(lines, '\n', 1, count), count, false
 end
 
---- The fields of an answer.
----@param lines string[] the wanted range
----@param about table what else is said of the text; it is added to
----@param args { start_line: integer, end_line: integer? } what was asked for
+--- Adds the fields of a result to `about`.
+---@param lines string[] the requested range
+---@param about table other fields of the result; modified in place
+---@param args { start_line: integer, end_line: integer? } the requested range
 ---@param total integer
 ---@return table
 function M.of(lines, about, args, total)
@@ -48,7 +48,7 @@ function M.of(lines, about, args, total)
   return about
 end
 
---- Why the wanted range is none of the text.
+--- Returns why a range is not valid for the text.
 ---@param args { start_line: integer, end_line: integer? }
 ---@param total integer
 ---@return mcp-tools.Error?
@@ -61,7 +61,7 @@ function M.range_fault(args, total)
   end
 end
 
---- The last line that is wanted.
+--- Returns the last requested line.
 ---@param args { start_line: integer, end_line: integer?, limit: integer }
 ---@param total number
 ---@return number

@@ -1,4 +1,4 @@
---- Text of files and programs as it may be quoted: UTF-8, without secrets, made in pieces.
+--- Redacts text of files and command output in pieces: valid UTF-8 without secrets.
 
 local redact = require('mcp-tools.privacy.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')
@@ -7,10 +7,10 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Bytes of whole lines that are looked through in one go: about a millisecond's work.
+--- Number of bytes processed between two pauses, about a millisecond of work.
 local PIECE = 16 * 1024
 
---- Pieces of whole lines.
+--- Returns an iterator over pieces of whole lines.
 ---@param text string
 ---@return fun(): string?
 local function pieces(text)
@@ -26,7 +26,7 @@ local function pieces(text)
   end
 end
 
---- What a file says that may be read: names with values are left as they are. In a coroutine.
+--- Redacts the text of a readable file; assignments to secret-looking names are kept. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param text string
 ---@return string text
@@ -43,7 +43,7 @@ function M.file(ctx, text)
   return table.concat(parts), lossy
 end
 
---- What a program printed, as plain text: for reading, not yet for an answer. In a coroutine.
+--- Converts command output to plain text without redacting it. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param text string
 ---@return string
@@ -56,7 +56,7 @@ function M.plain(ctx, text)
   return table.concat(parts)
 end
 
---- The same for an answer: without values of what is called a secret. In a coroutine.
+--- Converts command output to redacted plain text. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param text string
 ---@return string

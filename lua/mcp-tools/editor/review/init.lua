@@ -1,6 +1,6 @@
---- Review of what agents propose: the person accepts, rejects or changes it, hunk by hunk.
+--- Queue of reviews, in which the user accepts, rejects or changes the proposals of agents, hunk by hunk.
 ---
---- Reviews queue: the first one is shown, the others wait. Each ends once.
+--- The first review is shown, the others wait. Each ends once.
 
 local Review = require('mcp-tools.editor.review.review')
 local validate = require('mcp-tools.util.validate')
@@ -12,39 +12,39 @@ local api = vim.api
 
 local M = {}
 
---- Reviews at a time, of all and of one session; what comes then is closed at once, as busy.
-local MAX_OPEN, MAX_OF_ONE = 32, 8
+--- Maximum number of open reviews, in all and per session; further ones end immediately as busy.
+local MAX_OPEN, MAX_PER_SESSION = 32, 8
 
 ---@class mcp-tools.ReviewFile
 ---@field path string absolute
 ---@field bufnr integer?
----@field base string? the text that the proposal is for; default: what the buffer or the file has
+---@field base string? the text that the proposal was made for; default: the text of the buffer or file
 ---@field text string
----@field differs boolean? the file has other bytes: it is asked about even where all lines are the same
----@field editable boolean? what the person types into the proposal counts (default true)
----@field made boolean? of what is there already: the file itself, which goes with all of its text
+---@field differs boolean? the bytes differ, so there is something to decide even if all lines are equal
+---@field editable boolean? whether the user may change the proposed text (default: true)
+---@field made boolean? the file was created by the applied edit; rejecting deletes it
 
 ---@class mcp-tools.ReviewOpts
 ---@field client { name: string?, session: string? }
----@field key string names the review among those of its client; a later one of the same key takes its place
+---@field key string unique per client; a later review with the same key replaces it
 ---@field title string
 ---@field files mcp-tools.ReviewFile[]
 ---@field on_end fun(outcome: mcp-tools.ReviewOutcome) called once, on the main loop
----@field timeout integer? ms; without an answer it is closed (default: never)
----@field asked boolean? the person has asked for it: they are led there
----@field whole boolean? one decision for all of it: who asked takes everything or nothing
----@field no_reason boolean? who asked cannot receive the reason of a rejection
----@field saves boolean? who asked writes the text of the buffer, with what was accepted, to the file
----@field applied boolean? the texts are in the buffers already: what is rejected is to be taken back by who asked
+---@field timeout integer? ms until it is closed undecided (default: never)
+---@field asked boolean? the user has asked for it, so it is shown first
+---@field whole boolean? one decision for all hunks: the client accepts everything or nothing
+---@field no_reason boolean? the client cannot receive the reason for a rejection
+---@field saves boolean? the client writes the buffer's text with the accepted hunks to the file
+---@field applied boolean? the edits are already applied; the caller reverts the rejected ones
 
---- Shows reviews. All functions are called on the main loop; the review may have ended when they run.
+--- Shows reviews. Its functions are called on the main loop; the review may already have ended.
 ---@class mcp-tools.Presenter
----@field is_attended fun(): boolean is there a person to look at it?
----@field show fun(review: mcp-tools.Review) it is the next one
----@field update fun(review: mcp-tools.Review) something of it, or how many wait, is another
----@field hide fun(review: mcp-tools.Review) it has ended, or is not the next one any more
+---@field is_attended fun(): boolean whether a user can review
+---@field show fun(review: mcp-tools.Review) it is first in the queue
+---@field update fun(review: mcp-tools.Review) it or the number of waiting reviews has changed
+---@field hide fun(review: mcp-tools.Review) it has ended or is no longer first
 
----@type mcp-tools.Review[] the first that is ready is shown
+---@type mcp-tools.Review[] the first ready one is shown
 local all = {}
 local last_id = 0
 ---@type mcp-tools.Review?
@@ -52,7 +52,7 @@ local shown
 ---@type mcp-tools.Presenter?
 local presenter
 
---- Every review that is open, the one that is shown first.
+--- Returns the open reviews, the shown one first.
 ---@return mcp-tools.Review[]
 function M.list()
   return vim.tbl_filter(function(review)
@@ -60,19 +60,19 @@ function M.list()
   end, all)
 end
 
---- Is there a person who could review something?
+--- Returns whether a user is present who can review.
 ---@return boolean
 function M.is_attended()
   return presenter ~= nil and presenter.is_attended()
 end
 
---- How many are open.
+--- Returns the number of open reviews.
 ---@return integer
 function M.count()
   return #M.list()
 end
 
---- The one that is shown.
+--- Returns the shown review.
 ---@return mcp-tools.Review?
 function M.current()
   return M.list()[1]
@@ -94,36 +94,36 @@ end
 
 ---@param what 'show'|'update'|'hide'
 ---@param review mcp-tools.Review
-local function have(what, review)
+local function notify_presenter(what, review)
   if presenter then
     log.guard('showing a review', presenter[what], review)
   end
 end
 
---- Shows the first one, and tells it how many there are.
+--- Shows the first review and updates the number of waiting ones.
 local function advance()
   local first = M.current()
   if shown and shown ~= first then
-    have('hide', shown)
+    notify_presenter('hide', shown)
   end
   local before = shown
   shown = first
   if first then
-    have(first == before and 'update' or 'show', first)
+    notify_presenter(first == before and 'update' or 'show', first)
   end
 end
 
---- Who shows reviews from now on.
+--- Sets the presenter that shows reviews.
 ---@param one mcp-tools.Presenter?
-function M.shown_by(one)
+function M.set_presenter(one)
   if shown then
-    have('hide', shown)
+    notify_presenter('hide', shown)
   end
   presenter, shown = one, nil
   advance()
 end
 
---- The one that a client has opened under a key.
+--- Returns a client's review by key.
 ---@param client { name: string?, session: string? }
 ---@param key string
 ---@return mcp-tools.Review?
@@ -133,10 +133,10 @@ function M.find(client, key)
   end)
 end
 
---- Why no review of a client can be opened now: too many wait for the person, or too many of its own.
+--- Returns why a client cannot open a review now: too many are open, in all or for this client.
 ---@param client { name: string?, session: string? }
----@param key string of the one that would be opened; it takes the place of an earlier one
----@return string? why what its agent is to do stands in it
+---@param key string key of the new review; it replaces an earlier one
+---@return string? why includes what the agent should do
 function M.busy(client, key)
   local count, own = 0, 0
   for _, review in ipairs(all) do
@@ -145,36 +145,35 @@ function M.busy(client, key)
       count, own = count + 1, own + (is_own and 1 or 0)
     end
   end
-  local text =
-    '%d reviews%s wait for the person at the editor, no more are taken; propose it again once some are decided'
-  if own >= MAX_OF_ONE then
+  local text = '%d reviews%s are already waiting for the user; propose it again after some are decided'
+  if own >= MAX_PER_SESSION then
     return text:format(own, ' of this session')
   end
   return count >= MAX_OPEN and text:format(count, '') or nil
 end
 
---- Puts a review behind all others.
+--- Moves a review to the end of the queue.
 ---@param review mcp-tools.Review
-local function last(review)
+local function move_to_end(review)
   all = vim.tbl_filter(function(other)
     return other ~= review
   end, all)
   table.insert(all, review)
 end
 
---- Puts the one that is shown behind the others.
-function M.later()
+--- Moves the shown review to the end of the queue.
+function M.postpone()
   local first = M.current()
   if not first then
     return
   end
-  last(first)
+  move_to_end(first)
   advance()
 end
 
---- Shows one before the others.
+--- Moves a review to the front of the queue.
 ---@param review mcp-tools.Review
-function M.first(review)
+function M.bring_forward(review)
   if not review.ended then
     all = vim.tbl_filter(function(other)
       return other ~= review
@@ -196,7 +195,7 @@ local function finished(review, outcome, on_end)
   log.guard('the end of a review', on_end, outcome)
 end
 
---- Finds all texts, one after the other, and joins the queue.
+--- Loads all texts, one after the other, and adds the review to the queue.
 ---@param review mcp-tools.Review
 ---@param files mcp-tools.ReviewFile[]
 local function begin(review, files)
@@ -227,17 +226,17 @@ local function begin(review, files)
     end
     announce(review, 'open')
     if review.asked then
-      return M.first(review)
+      return M.bring_forward(review)
     end
-    last(review) -- one that took longer to read does not take the place of what the person looks at
+    move_to_end(review) -- must not replace the review that the user is looking at
     advance()
   end
   step(1)
 end
 
---- Opens a review. It only decides: who asked applies the outcome.
+--- Opens a review. The caller applies its outcome.
 ---@param opts mcp-tools.ReviewOpts
----@return { id: integer, close: fun(reason: string?) } handle `close` ends it undecided; later it does nothing
+---@return { id: integer, close: fun(reason: string?) } handle `close` ends it undecided; after the end it does nothing
 function M.open(opts)
   validate('opts', opts, 'table')
   validate('opts.client', opts.client, 'table')
@@ -247,9 +246,9 @@ function M.open(opts)
   validate('opts.on_end', opts.on_end, 'callable')
   local older = M.find(opts.client, opts.key)
   if older then
-    older:close('a later proposal has taken its place')
+    older:close('a newer proposal has replaced it')
   end
-  -- What was made already is one review of a session, and must not be lost.
+  -- Applied edits are one review per session, which must not be lost.
   local busy = not opts.applied and M.busy(opts.client, opts.key) or nil
   last_id = last_id + 1
   local review = Review.new({
@@ -264,7 +263,7 @@ function M.open(opts)
     saves = opts.saves == true,
     on_touched = function(review)
       if review == shown then
-        have('update', review)
+        notify_presenter('update', review)
       end
     end,
     on_finish = function(review, outcome)
@@ -276,7 +275,7 @@ function M.open(opts)
   end
   if opts.timeout then
     local expiry = timer.after(opts.timeout, function()
-      review:close(('nobody decided within %d s'):format(opts.timeout / 1000))
+      review:close(('not decided within %d s'):format(opts.timeout / 1000))
     end)
     table.insert(review.stops, function()
       expiry:stop()

@@ -1,4 +1,4 @@
---- When the edits of a call are reviewed.
+--- Decides when a call's edits are reviewed.
 
 local config = require('mcp-tools.config')
 local review = require('mcp-tools.editor.review')
@@ -8,13 +8,13 @@ local M = {}
 
 ---@alias mcp-tools.ReviewWhen 'ask'|'after'|'never'
 
---- Decisions that were made for what is reviewed (approval/gateway.lua); the latter by the person, who waits for it.
+--- Approval decisions that require a review (approval/gateway.lua); the second one was made by the user.
 local REVIEWED = { review = true, ['person: review'] = true }
 
 local STRICTNESS = { never = 1, after = 2, ask = 3 }
 
---- What the options say, or what the person has said of this call. Of a client, which names itself, only what is
---- stricter counts.
+--- Returns the user's decision for this call, otherwise the options. A client's own option only applies if it is
+--- stricter, since clients choose their names.
 ---@param call mcp-tools.Call?
 ---@return mcp-tools.ReviewWhen?
 function M.of(call)
@@ -35,20 +35,20 @@ function M.of(call)
   return when
 end
 
---- Has the person asked for the review of this call?
+--- Returns whether the user has asked to review this call.
 ---@param call mcp-tools.Call
 ---@return boolean
 function M.is_asked_for(call)
   return call.decision ~= nil and call.decision.by == 'person: review'
 end
 
---- Is there somebody at the editor who could review?
+--- Returns whether a user is present who can review.
 ---@return boolean
 function M.is_attended()
   return review.is_attended()
 end
 
---- Does the review take the place of the question for approval? All that the tool changes has to go through it.
+--- Returns whether the review replaces the approval question: all changes of the tool must go through the review.
 ---@param call mcp-tools.Call
 ---@return boolean
 function M.replaces_question(call)

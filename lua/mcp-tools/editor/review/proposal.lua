@@ -1,6 +1,6 @@
---- What somebody proposes for one file: hunks, and what the person says of each.
+--- A proposal for one file: its hunks and the user's verdict on each.
 ---
---- A text is a list of lines here. How its lines end, and whether the last one does, is kept apart.
+--- Texts are lists of lines; their line endings are kept separately.
 
 local hunk_list = require('mcp-tools.editor.text.hunks')
 local text_lines = require('mcp-tools.files.text')
@@ -11,21 +11,21 @@ local M = {}
 
 ---@class mcp-tools.Proposal
 ---@field path string
----@field bufnr integer? loaded, of the file
----@field is_new boolean there is no such file yet
----@field made boolean the file is there already, and would not be: its one hunk is all of it
----@field editable boolean what the person types into it counts
----@field base string[] the text as it is
+---@field bufnr integer? loaded buffer of the file
+---@field is_new boolean whether the file does not exist yet
+---@field made boolean accepting its only hunk deletes the file
+---@field editable boolean whether the user may change the proposed text
+---@field base string[] the current text
 ---@field hunks mcp-tools.Hunk[]
----@field rewritten boolean? the person has changed the proposed text
----@field gone string? why nothing of it can be applied any more
----@field private exact string? the bytes that are proposed, where they are what is asked about
----@field private ends { last: boolean, crlf: boolean } of the text as it is
+---@field rewritten boolean? the user has changed the proposed text
+---@field gone string? why it can no longer be applied
+---@field private exact string? the proposed bytes, if only the bytes differ
+---@field private ends { last: boolean, crlf: boolean } of the current text
 ---@field private new_ends { last: boolean, crlf: boolean }
 local Proposal = {}
 Proposal.__index = Proposal
 
---- What becomes of the bytes of a text whose lines stay as they are.
+--- Describes how the bytes change although the lines stay equal.
 ---@param base string[]
 ---@param ends { last: boolean, crlf: boolean }
 ---@param new string[]
@@ -33,12 +33,12 @@ Proposal.__index = Proposal
 ---@return string
 local function new_form(base, ends, new, new_ends)
   if not vim.deep_equal(base, new) then
-    return 'the file is written; the buffer has this already, and more that is not saved'
+    return 'the file is written; the buffer already contains this and other unsaved changes'
   end
   return text_lines.ends_change(ends, new_ends) or 'the encoding or the byte order mark changes'
 end
 
---- The one hunk of a text that has no other, though its bytes would be others: on the last line.
+--- Returns the single hunk of a proposal that changes only bytes, on the last line.
 ---@param base string[]
 ---@param form string
 ---@return mcp-tools.Hunk
@@ -61,14 +61,14 @@ end
 ---@field proposed string[]?
 ---@field new_ends { last: boolean, crlf: boolean }?
 ---@field base string[]?
----@field ends { last: boolean, crlf: boolean }? of a base that was given
----@field tick integer? of the buffer that the base is from
+---@field ends { last: boolean, crlf: boolean }? of `base`
+---@field tick integer? `changedtick` of the buffer that `base` is from
 ---@field hunks mcp-tools.Hunk[]?
 
---- Makes one. With a buffer, its text is what counts; `base`, if given, is the text that the proposal was made from.
---- `differs`: the file has other bytes, so that there is something to decide on even where the lines are the same.
+--- Creates a proposal for the text of the buffer, if there is one. `base` is the text that it was made for. `differs`:
+--- the bytes differ, so there is something to decide even if the lines are equal.
 ---@param fields mcp-tools.ProposalFields
----@param known? mcp-tools.ProposalKnown of long texts, found before
+---@param known? mcp-tools.ProposalKnown precomputed for long texts
 ---@return mcp-tools.Proposal
 function M.new(fields, known)
   known = known or {}
@@ -107,7 +107,7 @@ function M.new(fields, known)
   return self
 end
 
---- Takes in what has become of the buffer meanwhile.
+--- Follows changes of the buffer.
 ---@return boolean changed
 function Proposal:sync()
   if self.gone or not self.bufnr or not api.nvim_buf_is_loaded(self.bufnr) then
@@ -122,27 +122,27 @@ function Proposal:sync()
   return true
 end
 
---- Takes in a text that has taken the place of the one that was known.
+--- Moves the hunks to a changed text.
 ---@param now string[]
 function Proposal:follow(now)
   hunk_list.follow(self.hunks, self.base, now)
   self.hunks = vim.tbl_filter(function(hunk)
-    return not hunk.is_there -- there is nothing left to decide on
+    return not hunk.is_there -- nothing left to decide
   end, self.hunks)
   if self.exact and not vim.deep_equal(self.base, now) then
-    self.exact = nil -- those bytes are of the text that was
-    self:leave('its text has changed meanwhile')
+    self.exact = nil -- for the earlier text only
+    self:leave('its text has changed during review')
   end
   self.base = now
 end
 
---- Nothing of it can be applied any more.
+--- Marks the proposal as no longer applicable.
 ---@param why string
 function Proposal:leave(why)
   self.gone = self.gone or why
 end
 
---- Is there something that the person has not decided on?
+--- Returns the number of undecided hunks.
 ---@return integer count
 function Proposal:undecided()
   local count = 0
@@ -152,7 +152,7 @@ function Proposal:undecided()
   return count
 end
 
---- Says of a hunk that it is to be applied. One whose lines others have changed cannot be.
+--- Accepts a hunk. Fails if its lines have changed.
 ---@param i integer
 ---@return boolean ok
 ---@return string? why_not
@@ -162,7 +162,7 @@ function Proposal:accept(i)
   if not hunk then
     return false, 'there is no such hunk'
   elseif hunk.changed then
-    return false, 'its lines have changed meanwhile: undo that, or reject it'
+    return false, 'its lines have changed: undo that, or reject the hunk'
   end
   hunk.verdict, hunk.reason = 'accepted', nil
   return true
@@ -182,14 +182,14 @@ function Proposal:reject(i, reason)
   return true
 end
 
---- Accepts all hunks, or none of them when the lines of one have changed meanwhile.
+--- Accepts all hunks, or none if the lines of one have changed.
 ---@return boolean ok
 ---@return string? why_not
 function Proposal:accept_all()
   self:sync()
   for _, hunk in ipairs(self.hunks) do
     if hunk.changed then
-      return false, 'you have changed lines of it meanwhile: undo that, or reject it'
+      return false, 'you have changed some of its lines: undo that, or reject it'
     end
   end
   for _, hunk in ipairs(self.hunks) do
@@ -198,7 +198,7 @@ function Proposal:accept_all()
   return true
 end
 
---- Takes back what was said of a hunk.
+--- Removes the verdict on a hunk.
 ---@param i integer
 function Proposal:reopen(i)
   local hunk = self.hunks[i]
@@ -207,7 +207,7 @@ function Proposal:reopen(i)
   end
 end
 
---- Says the same of all hunks that nothing was said of. Of those to be accepted, what cannot be applied is rejected.
+--- Decides all undecided hunks. Hunks that cannot be applied are rejected.
 ---@param verdict 'accepted'|'rejected'
 ---@param reason string?
 function Proposal:decide_rest(verdict, reason)
@@ -220,7 +220,7 @@ function Proposal:decide_rest(verdict, reason)
   end
 end
 
---- The person writes other lines into one hunk.
+--- Replaces the proposed lines of a hunk.
 ---@param i integer
 ---@param lines string[]
 ---@return boolean ok
@@ -228,7 +228,7 @@ end
 function Proposal:edit(i, lines)
   local hunk = self.hunks[i]
   if not self.editable then
-    return false, 'who proposes this takes only yes or no'
+    return false, 'this proposal can only be accepted or rejected'
   elseif not hunk then
     return false, 'there is no such hunk'
   elseif not vim.deep_equal(hunk.new, lines) then
@@ -237,7 +237,7 @@ function Proposal:edit(i, lines)
   return true
 end
 
---- The text with all that is proposed and not rejected, as an editable proposal shows it.
+--- Returns the text with all hunks that are not rejected.
 ---@return string[]
 function Proposal:proposed()
   return hunk_list.applied(self.base, self.hunks, function(hunk)
@@ -245,19 +245,19 @@ function Proposal:proposed()
   end)
 end
 
---- The person has changed the proposed text as a whole. What was said of hunks that stay counts.
+--- Replaces the proposed text. Verdicts on unchanged hunks are kept.
 ---@param lines string[]
 ---@return boolean ok
 ---@return string? why_not
 function Proposal:rewrite(lines)
   if not self.editable then
-    return false, 'who proposes this takes only yes or no'
+    return false, 'this proposal can only be accepted or rejected'
   end
-  -- That text was made of the one that was known; what has changed since is followed below.
+  -- `lines` is based on the text of the last `sync`; later changes are followed below.
   local known, kept = {}, {}
   for _, hunk in ipairs(self.hunks) do
     if hunk.verdict == 'rejected' or hunk.changed then
-      table.insert(kept, hunk) -- they are not in that text
+      table.insert(kept, hunk) -- not part of `lines`
     else
       known[hunk.start .. ' ' .. hunk.count] = hunk
     end
@@ -269,7 +269,7 @@ function Proposal:rewrite(lines)
     else
       hunk.edited = true
       hunk.verdict = before and before.verdict
-      kept = vim.tbl_filter(function(other) -- what is written over a hunk takes its place
+      kept = vim.tbl_filter(function(other) -- the new hunk replaces those that it overlaps
         return other.start + other.count <= hunk.start or hunk.start + hunk.count <= other.start
       end, kept)
     end
@@ -283,15 +283,15 @@ function Proposal:rewrite(lines)
   return true
 end
 
---- Is a hunk part of the text that the verdicts make?
+--- Returns whether a hunk is applied.
 ---@param hunk mcp-tools.Hunk
 ---@return boolean
 local function is_applied(hunk)
   return hunk.verdict == 'accepted' and not hunk.changed
 end
 
---- What the verdicts make. Hunks without one stay out.
----@return string[]? lines nil when nothing of it is applied
+--- Returns the text with the accepted hunks.
+---@return string[]? lines nil: nothing is applied
 ---@return string? text
 function Proposal:final()
   self:sync()
@@ -310,7 +310,7 @@ function Proposal:final()
   return lines, text_lines.text_of(lines, ends)
 end
 
---- The same as edits of the text as it is, for editor/edit.
+--- Returns the accepted hunks as edits of the current text.
 ---@return mcp-tools.Edit[]
 function Proposal:edits()
   return hunk_list.edits(vim.tbl_filter(is_applied, self.gone and {} or self.hunks))
@@ -318,24 +318,24 @@ end
 
 ---@class mcp-tools.Rejected
 ---@field path string
----@field hunk integer which one of its file, from 1
----@field line integer of the text as it is, from 1
+---@field hunk integer 1-based index in its file
+---@field line integer 1-based line in the current text
 ---@field reason string?
 
---- What is not applied, and why.
+--- Returns the hunks that are not applied, with reasons.
 ---@return mcp-tools.Rejected[]
 function Proposal:rejected()
   local list = {}
   for i, hunk in ipairs(self.hunks) do
     if self.gone or not is_applied(hunk) then
-      local reason = self.gone or hunk.changed and 'its lines have changed meanwhile' or nil
+      local reason = self.gone or hunk.changed and 'its lines have changed during review' or nil
       table.insert(list, { path = self.path, hunk = i, line = hunk.start, reason = hunk.reason or reason })
     end
   end
   return list
 end
 
---- Has the person changed something of what is applied?
+--- Returns whether the user has changed an applied hunk.
 ---@return boolean
 function Proposal:is_edited()
   return self.rewritten == true

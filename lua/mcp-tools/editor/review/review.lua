@@ -1,18 +1,18 @@
---- One review: what the person says of each hunk, and the one outcome.
+--- One review: the user's verdicts and the outcome.
 
 local log = require('mcp-tools.log')
 
 local M = {}
 
---- closed: nobody has decided. busy: nobody was asked, since too many wait already.
+--- closed: ended undecided. busy: not shown because too many are open.
 ---@alias mcp-tools.ReviewState 'accepted'|'rejected'|'closed'|'busy'
 
 ---@class mcp-tools.ReviewOutcome
----@field state mcp-tools.ReviewState accepted: at least a part of it
----@field files table<string, string> final texts of the files of which a part was accepted
+---@field state mcp-tools.ReviewState accepted: at least one hunk
+---@field files table<string, string> final texts of the files with accepted hunks
 ---@field rejected mcp-tools.Rejected[]
----@field reason string? of a review that was closed, busy, or rejected as a whole
----@field edited boolean the person has changed what was accepted
+---@field reason string? why it was closed, busy, or rejected as a whole
+---@field edited boolean whether the user has changed accepted hunks
 ---@field proposals mcp-tools.Proposal[]
 
 ---@class mcp-tools.Review
@@ -20,28 +20,28 @@ local M = {}
 ---@field client { name: string?, session: string? }
 ---@field key string
 ---@field title string
----@field applied boolean what is proposed undoes what is there already
----@field asked boolean the person is led there
----@field whole boolean one decision for all of it
----@field no_reason boolean who asked cannot receive the reason of a rejection
----@field saves boolean who asked writes the text of the buffer to the file
+---@field applied boolean the edits are already applied; accepting a hunk reverts one
+---@field asked boolean the user has asked for it, so it is shown first
+---@field whole boolean one decision for all hunks
+---@field no_reason boolean the client cannot receive the reason for a rejection
+---@field saves boolean the client writes the buffer's text to the file
 ---@field files mcp-tools.Proposal[]
----@field ready boolean the texts are known
+---@field ready boolean the texts are loaded
 ---@field ended mcp-tools.ReviewState?
----@field stops (fun())[] run at its end
+---@field stops (fun())[] called at its end
 ---@field on_finish fun(review: mcp-tools.Review, outcome: mcp-tools.ReviewOutcome)
 ---@field on_touched fun(review: mcp-tools.Review)
 local Review = {}
 Review.__index = Review
 
---- Makes one whose texts are not known yet.
+--- Creates a review whose texts are not loaded yet.
 ---@param fields table
 ---@return mcp-tools.Review
 function M.new(fields)
   return setmetatable(vim.tbl_extend('error', fields, { files = {}, ready = false, stops = {} }), Review)
 end
 
---- How many hunks wait for the person.
+--- Returns the number of undecided hunks.
 ---@return integer
 function Review:undecided()
   local count = 0
@@ -78,7 +78,7 @@ function Review:finish(state, reason)
   self.on_finish(self, outcome)
 end
 
---- Something was said, or a text has changed: it ends when there is nothing left to decide on.
+--- Handles a verdict or a changed text: the review ends when nothing is left to decide.
 function Review:touched()
   if self.ended or not self.ready then
     return
@@ -88,7 +88,7 @@ function Review:touched()
   self.on_touched(self)
 end
 
---- Says of a hunk that it is to be.
+--- Accepts a hunk.
 ---@param file integer
 ---@param hunk integer
 ---@return boolean ok
@@ -102,7 +102,7 @@ function Review:accept(file, hunk)
   return ok, why
 end
 
---- Says of a hunk that it is not to be.
+--- Rejects a hunk.
 ---@param file integer
 ---@param hunk integer
 ---@param reason string?
@@ -117,7 +117,7 @@ function Review:reject(file, hunk, reason)
   return ok, why
 end
 
---- Takes back what was said of a hunk.
+--- Removes the verdict on a hunk.
 ---@param file integer
 ---@param hunk integer
 function Review:reopen(file, hunk)
@@ -125,7 +125,7 @@ function Review:reopen(file, hunk)
   self:touched()
 end
 
---- The person writes other lines into a hunk.
+--- Replaces the proposed lines of a hunk.
 ---@param file integer
 ---@param hunk integer
 ---@param lines string[]
@@ -137,7 +137,7 @@ function Review:edit(file, hunk, lines)
   return ok, why
 end
 
---- The person has changed the proposed text of a file.
+--- Replaces the proposed text of a file.
 ---@param file integer
 ---@param lines string[]
 ---@return boolean ok
@@ -145,12 +145,12 @@ end
 function Review:rewrite(file, lines)
   local ok, why = self.files[file]:rewrite(lines)
   if not self.ended then
-    self.on_touched(self) -- whoever is typing is not done, though nothing may be left of what was proposed
+    self.on_touched(self) -- the user is still typing, so it does not end even if no hunk is left
   end
   return ok, why
 end
 
---- Says the same of all that nothing was said of.
+--- Decides all undecided hunks.
 ---@param verdict 'accepted'|'rejected'
 ---@param reason string?
 ---@return boolean ok
@@ -171,7 +171,7 @@ function Review:decide_rest(verdict, reason)
   return true
 end
 
---- Could nothing of it be applied any more, whatever the person has said?
+--- Returns whether nothing could be applied any more, whatever the user decided.
 ---@param proposals mcp-tools.Proposal[]
 ---@return boolean
 function M.are_stale(proposals)
@@ -187,7 +187,7 @@ end
 --- Ends it undecided.
 ---@param reason string?
 function Review:close(reason)
-  self:finish('closed', reason or 'it was closed')
+  self:finish('closed', reason or 'the review was closed')
 end
 
 return M

@@ -1,4 +1,4 @@
---- The texts that a review is about: found when it begins, and followed until it ends.
+--- Loads the texts of a review and follows their changes until it ends.
 
 local Proposal = require('mcp-tools.editor.review.proposal')
 local buffers = require('mcp-tools.editor.buffer')
@@ -13,17 +13,17 @@ local api = vim.api
 
 local M = {}
 
---- After so many ms without a key what is shown follows the text.
-local SETTLED_MS = 100
+--- Delay after the last change until the review follows the text, in ms.
+local DEBOUNCE_MS = 100
 
 local group = api.nvim_create_augroup('mcp-tools.review', {})
 
---- Bytes; of shorter ones a proposal is made at once.
+--- Texts of at least this size, in bytes, are compared in a thread.
 local LONG = 128 * 1024
 
---- Makes a proposal. Long texts are compared beside the main loop.
+--- Creates a proposal. Long texts are compared in a thread.
 ---@param fields mcp-tools.ProposalFields
----@param cb fun(proposal: mcp-tools.Proposal?) at once where nothing is long; nil: its buffer was closed meanwhile
+---@param cb fun(proposal: mcp-tools.Proposal?) called at once if no text is long; nil: the buffer was closed
 function M.prepare(fields, cb)
   local bufnr = fields.bufnr
   local size = math.max(#fields.text, fields.base and #fields.base or 0, bufnr and buffers.size(bufnr) or 0)
@@ -31,7 +31,7 @@ function M.prepare(fields, cb)
     return cb(Proposal.new(fields))
   end
   local known = {} ---@type mcp-tools.ProposalKnown
-  if bufnr and not fields.base then -- as it is now: what is typed from now on was not proposed to go
+  if bufnr and not fields.base then -- now: text typed later is not part of the proposal
     known.base, known.tick = api.nvim_buf_get_lines(bufnr, 0, -1, false), api.nvim_buf_get_changedtick(bufnr)
   end
   time_slice.run(function(pause)
@@ -47,12 +47,12 @@ function M.prepare(fields, cb)
   end)
 end
 
---- Finds the text of a file, so that what is shown is what the person has.
+--- Creates the proposal for a file from its buffer, which is loaded if necessary.
 ---@param file mcp-tools.ReviewFile
----@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` is called when it is over
+---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` must be called at its end
 function M.find(file, cb)
   local function with(bufnr, is_new, new)
-    -- Another review of it, or the call that has loaded it, may end before this one does.
+    -- Another review of the buffer or the call that loaded it may end first.
     local release = bufnr and open.hold(bufnr)
     local function drop()
       if new then
@@ -99,17 +99,17 @@ function M.find(file, cb)
   end)
 end
 
---- Follows the text of a file, and its end.
+--- Follows changes and the closing of a file's buffer.
 ---@param file mcp-tools.Proposal
----@param changed fun() the text is another, or it is gone
+---@param changed fun() called when the text has changed or the buffer is gone
 ---@return fun() stop
 function M.follow(file, changed)
-  local bufnr, settling = file.bufnr, nil ---@type integer?, mcp-tools.Timer?
+  local bufnr, debounce = file.bufnr, nil ---@type integer?, mcp-tools.Timer?
   if not bufnr then
     return function() end
   end
   local over, attached = false, false
-  -- With 'nohidden' it would be closed as soon as another one takes its window, be that the next of the review.
+  -- With 'nohidden', Neovim would unload it as soon as its window shows another buffer.
   local kept = not vim.o.hidden and vim.bo[bufnr].bufhidden == ''
   if kept then
     vim.bo[bufnr].bufhidden = 'hide'
@@ -118,10 +118,10 @@ function M.follow(file, changed)
     if over then
       return true -- detaches
     end
-    if settling then
-      settling:stop()
+    if debounce then
+      debounce:stop()
     end
-    settling = timer.after(SETTLED_MS, function()
+    debounce = timer.after(DEBOUNCE_MS, function()
       if file:sync() then
         changed()
       end
@@ -157,7 +157,7 @@ function M.follow(file, changed)
       group = group,
       buffer = bufnr,
       callback = function()
-        vim.schedule(function() -- `:edit` unloads, too, and loads again
+        vim.schedule(function() -- `:edit` unloads and reloads
           if not over and not api.nvim_buf_is_loaded(bufnr) then
             leave('its buffer was closed')()
           end
@@ -167,7 +167,7 @@ function M.follow(file, changed)
     api.nvim_create_autocmd('BufFilePost', {
       group = group,
       buffer = bufnr,
-      callback = leave('its buffer has another name now'),
+      callback = leave('its buffer was renamed'),
     }),
   }
   return function()
@@ -175,8 +175,8 @@ function M.follow(file, changed)
     if kept and api.nvim_buf_is_valid(bufnr) and vim.bo[bufnr].bufhidden == 'hide' then
       vim.bo[bufnr].bufhidden = ''
     end
-    if settling then
-      settling:stop()
+    if debounce then
+      debounce:stop()
     end
     for _, id in ipairs(ids) do
       pcall(api.nvim_del_autocmd, id)

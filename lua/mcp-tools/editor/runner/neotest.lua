@@ -1,23 +1,22 @@
---- neotest, the test runner of many languages: the only file that knows its module.
+--- Runs tests with neotest. The only file that uses its module.
 ---
---- neotest hands its client to consumers that are named when it is set up. Ours is not, so that nobody has to
---- configure it; the client is taken from the consumer `run`, which has it from neotest. What counts of neotest is
---- little, so that tests can bring a second one: `neotest.run.get_tree_from_args`, a closure over `client`; of that
---- `get_adapters`, `get_position`, `get_nearest`, `run_tree`, `get_results`, `stop`; of a tree `iter` and `data`; and
---- `nio.run`.
+--- neotest passes its client only to consumers listed in its setup. To need no configuration, the client is taken from
+--- the upvalues of the consumer `run`. Used API, which tests replace: `neotest.run.get_tree_from_args`, a closure over
+--- `client`; the client's `get_adapters`, `get_position`, `get_nearest`, `run_tree`, `get_results`, `stop`; a tree's
+--- `iter` and `data`; `nio.run`.
 
 local optional = require('mcp-tools.util.optional')
 local paths = require('mcp-tools.files.paths')
 
 local M = {}
 
---- The fault when there is nothing to be run.
-local UNKNOWN = 'neotest knows no test there; give runner=pytest, npm:<script> or make:<target>'
+--- Error if there is nothing to run.
+local UNKNOWN = 'neotest finds no test there; give runner=pytest, npm:<script> or make:<target>'
 
---- No closure has more.
+--- Lua's maximum number of upvalues.
 local MAX_UPVALUES = 60
 
---- The client of neotest; nil when it is not installed, or not set up.
+--- Returns neotest's client, or nil if neotest is not installed or not set up.
 ---@return table?
 function M.client()
   local neotest = optional.load('neotest')
@@ -35,7 +34,7 @@ end
 ---@field data fun(self): table
 ---@field iter fun(self): fun(): integer, table
 
---- The trees of what is wanted. In a task of nio.
+--- Returns the trees of a target. Runs in a nio task.
 ---@param client table
 ---@param target mcp-tools.runner.Target
 ---@return { tree: mcp-tools.neotest.Tree, adapter: string }[]
@@ -53,7 +52,7 @@ local function trees(client, target)
   elseif target.path then
     local _, adapter = client:get_position(target.path, {})
     if adapter and type(client._update_positions) == 'function' then
-      client:_update_positions(target.path, { adapter = adapter }) -- it may have been changed on the disk
+      client:_update_positions(target.path, { adapter = adapter }) -- it may have changed on disk
     end
     if target.scope == 'nearest' then
       add(client:get_nearest(target.path, (target.line or 1) - 1, {}))
@@ -86,7 +85,7 @@ end
 
 local COUNTS = { passed = 'passed', failed = 'failed', skipped = 'skipped' }
 
---- What became of the tests of a tree.
+--- Adds the results of a tree's tests.
 ---@param results mcp-tools.runner.Results
 ---@param tree mcp-tools.neotest.Tree
 ---@param of table<string, table> by id
@@ -126,13 +125,13 @@ function M.run(client, target, cb)
     if #list == 0 then
       fault = UNKNOWN
     end
-    for _, each in ipairs(list) do
+    for _, entry in ipairs(list) do
       if stopped then
         break
       end
-      current = each
-      client:run_tree(each.tree, { adapter = each.adapter, extra_args = #target.extra > 0 and target.extra or nil })
-      collect(results, each.tree, client:get_results(each.adapter))
+      current = entry
+      client:run_tree(entry.tree, { adapter = entry.adapter, extra_args = #target.extra > 0 and target.extra or nil })
+      collect(results, entry.tree, client:get_results(entry.adapter))
     end
     current = nil
   end, function(ok, err)

@@ -1,4 +1,4 @@
---- What a run of tests printed, read for failures, and made ready for an answer: plain text, without secrets.
+--- Finds failures in the output of a test run and prepares the output for a result: plain text without secrets.
 
 local paths = require('mcp-tools.files.paths')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
@@ -9,13 +9,13 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Of what was printed, the end.
+--- Maximum number of bytes of output kept, from its end.
 local MAX_OUTPUT = 64 * 1024
---- The end that is read for places.
+--- Maximum number of bytes searched for failures, from the end.
 local MAX_READ = 256 * 1024
 local MAX_MESSAGE, MAX_DETAIL = 1000, 4000
 
---- Takes results over, with texts as they may be given. In a coroutine.
+--- Stores results with redacted texts. Runs in a coroutine.
 ---@param ctx mcp-tools.Task
 ---@param run mcp-tools.runner.Run
 ---@param results mcp-tools.runner.Results
@@ -31,7 +31,7 @@ function M.finish(ctx, run, results)
   run.results = results
 end
 
---- The file that a program names, if it is one of the project.
+--- Returns a function that resolves a printed path if it is a file of the project.
 ---@param run mcp-tools.runner.Run
 ---@return fun(path: string): string?
 local function finder(run)
@@ -44,10 +44,10 @@ local function finder(run)
   end
 end
 
---- Lines from the end that are looked at, and places that are taken.
+--- Maximum number of lines searched, from the end, and of failures found.
 local MAX_LINES, MAX_PLACES = 5000, 100
 
-local FORMS = {
+local LOCATION_PATTERNS = {
   '^%s*File "([^"]+)", line (%d+)()',
   '^%s*at .*%(([^()]+):(%d+):%d+%)()',
   '^%s*at ([^()%s]+):(%d+):%d+()',
@@ -58,8 +58,8 @@ local FORMS = {
 ---@param line string
 ---@return string? path, string? number, string text
 local function place_of(line)
-  for _, form in ipairs(FORMS) do
-    local path, number, after = line:match(form)
+  for _, pattern in ipairs(LOCATION_PATTERNS) do
+    local path, number, after = line:match(pattern)
     if path then
       return path, number, line:sub(after)
     end
@@ -67,26 +67,26 @@ local function place_of(line)
   return nil, nil, ''
 end
 
---- Failures by their places.
+--- Finds failures by their locations.
 ---@param text string
----@param find fun(path: string): string? the file of the project that it names
+---@param find fun(path: string): string? resolves a printed path
 ---@param pause fun()
 ---@return mcp-tools.runner.Failure[]
 local function failures_in(text, find, pause)
-  local lines, list, seen, known = vim.split(text, '\n', { plain = true }), {}, {}, {}
+  local lines, list, seen, resolved = vim.split(text, '\n', { plain = true }), {}, {}, {}
   for i = math.max(1, #lines - MAX_LINES), #lines do
     local path, number, message = place_of(lines[i])
     if path and #path <= 4096 then
-      if known[path] == nil then
-        known[path] = find((path:gsub('^file://', ''))) or false
+      if resolved[path] == nil then
+        resolved[path] = find((path:gsub('^file://', ''))) or false
       end
       local key = ('%s:%s'):format(path, number)
-      if known[path] and not seen[key] then
+      if resolved[path] and not seen[key] then
         seen[key] = true
         table.insert(list, {
           id = key,
           kind = 'error',
-          path = known[path],
+          path = resolved[path],
           line = tonumber(number),
           message = message:find('%S') and message or trim(lines[i]),
         })
@@ -100,10 +100,10 @@ local function failures_in(text, find, pause)
   return list
 end
 
---- Reads what was printed. In a coroutine.
+--- Reads the output of a run. Runs in a coroutine.
 ---@param ctx mcp-tools.Task
 ---@param run mcp-tools.runner.Run
----@param results mcp-tools.runner.Results? as the runner has told them otherwise
+---@param results mcp-tools.runner.Results? if the runner reported them separately
 ---@param done mcp-tools.process.Result
 function M.read(ctx, run, results, done)
   local pause, find = time_slice.of(ctx), finder(run)
@@ -120,11 +120,11 @@ function M.read(ctx, run, results, done)
   else
     printed_secrets.learn(ctx, run.root)
   end
-  local said = done.stdout:sub(-MAX_OUTPUT)
+  local text = done.stdout:sub(-MAX_OUTPUT)
   if done.stderr ~= '' then
-    said = said .. (said ~= '' and not said:find('\n$') and '\n' or '') .. done.stderr:sub(-MAX_OUTPUT)
+    text = text .. (text ~= '' and not text:find('\n$') and '\n' or '') .. done.stderr:sub(-MAX_OUTPUT)
   end
-  run.output = redacted_text.output(ctx, said)
+  run.output = redacted_text.output(ctx, text)
 end
 
 return M

@@ -1,6 +1,6 @@
---- Which tests are to be run, and by what: decided without running anything.
+--- Decides which tests run and with which command, without running anything.
 ---
---- What a file of the project names to be run (a script, a target) is only run when the user trusts that file.
+--- Commands that a file of the project defines (scripts, make targets) only run if the user trusts that file.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -10,13 +10,13 @@ local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
 local pytest = require('mcp-tools.editor.runner.pytest')
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Of a file whose tests are looked for.
+--- Maximum size of a file that is searched for tests, in bytes.
 local MAX_FILE = 2 * 1024 * 1024
 
 ---@class mcp-tools.runner.Target
@@ -29,15 +29,15 @@ local MAX_FILE = 2 * 1024 * 1024
 
 ---@class mcp-tools.runner.Plan
 ---@field runner string
----@field command mcp-tools.shell.Command? nil: neotest decides
+---@field command mcp-tools.shell.Command? nil: neotest builds the command
 ---@field target mcp-tools.runner.Target
 
---- Why an id cannot be given to a runner. Ids are no paths to approval, so none may name a file outside the project.
+--- Returns why an id cannot be passed to a runner. Approval does not check ids, so they must be in the project.
 ---@param test string
 ---@param root string resolved
 ---@return mcp-tools.Error?
 local function id_refusal(test, root)
-  if test:find('^[-@]') then -- `@file` is a file of options
+  if test:find('^[-@]') then -- `@file` reads options from a file
     return errors.new('validation_error', ('tests: %s is an option, not a test'):format(test))
   end
   local file = test:match('^(.-)::') or test
@@ -58,7 +58,7 @@ local function target_of(args, root)
     if not found then
       return nil, err
     elseif not found.path or found.path == '' then
-      return nil, errors.new('not_found', 'bufnr: it has no file that could be tested')
+      return nil, errors.new('not_found', 'bufnr: the buffer has no file')
     end
     target.path, target.bufnr = paths.resolve(found.path), found.bufnr
   end
@@ -68,11 +68,11 @@ local function target_of(args, root)
   elseif target.scope == 'all' and target.path then
     return nil, errors.new('validation_error', 'scope: all runs every test; leave out path and bufnr')
   elseif target.scope ~= 'all' and not target.path then
-    local text = ('scope: %s needs path or bufnr (bufnr 0 is what the person looks at)'):format(target.scope)
+    local text = ('scope: %s needs path or bufnr (bufnr 0 is the current buffer)'):format(target.scope)
     return nil, errors.new('validation_error', text)
   elseif target.path and not vim.uv.fs_stat(target.path) then
     local name = access.shown(target.path, project.root())
-    return nil, errors.new('not_found', ('there is no file %s; unsaved ones cannot be run'):format(name))
+    return nil, errors.new('not_found', ('there is no file %s; unsaved files cannot be tested'):format(name))
   end
   for _, test in ipairs(args.tests or {}) do
     local refused = id_refusal(test, root)
@@ -83,7 +83,7 @@ local function target_of(args, root)
   return target
 end
 
---- The line of the cursor, where the person looks at the file.
+--- Returns the cursor line if the buffer is in a window.
 ---@param bufnr integer?
 ---@return integer?
 local function cursor_line(bufnr)
@@ -91,20 +91,20 @@ local function cursor_line(bufnr)
   return window > 0 and vim.api.nvim_win_get_cursor(window)[1] or nil
 end
 
---- The test that the line of a target is in.
+--- Returns the test at or above the target's line.
 ---@param target mcp-tools.runner.Target
 ---@return string? name
 ---@return mcp-tools.Error? err
 local function nearest(target)
   local line = target.line or cursor_line(target.bufnr)
   if not line then
-    return nil, errors.new('validation_error', 'line: needed, as the file is in no window')
+    return nil, errors.new('validation_error', 'line: required, because the file is in no window')
   end
   local lines
   if target.bufnr then
     lines = vim.api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
   else
-    lines = vim.split(read_now(target.path, MAX_FILE) or '', '\n', { plain = true })
+    lines = vim.split(read_sync(target.path, MAX_FILE) or '', '\n', { plain = true })
   end
   local name
   for _, test in ipairs(pytest.tests(lines)) do
@@ -113,13 +113,13 @@ local function nearest(target)
   return name, not name and errors.new('not_found', ('line: no test begins at or above line %d'):format(line)) or nil
 end
 
---- A path as an argument: none that a program takes for an option, or for a file of options.
+--- Returns a path as an argument that cannot be mistaken for an option.
 ---@param path string
----@param folder string
+---@param directory string
 ---@return string
-local function below(path, folder)
-  folder = paths.real_root(folder)
-  local relative = vim.startswith(path, folder .. '/') and path:sub(#folder + 2) or path
+local function argument_of(path, directory)
+  directory = paths.real_root(directory)
+  local relative = vim.startswith(path, directory .. '/') and path:sub(#directory + 2) or path
   return relative:find('^[-@]') and './' .. relative or relative
 end
 
@@ -130,7 +130,7 @@ end
 local function by_pytest(target, root)
   local tests = target.tests or {}
   if target.path then
-    tests = { below(target.path, root) }
+    tests = { argument_of(target.path, root) }
   end
   if target.scope == 'nearest' then
     local name, err = nearest(target)
@@ -153,34 +153,34 @@ local function by_script(target, root, script)
   if not found then
     return nil, err
   elseif target.tests then
-    return nil, errors.new('validation_error', 'tests: are for pytest and neotest; give path, or args')
+    return nil, errors.new('validation_error', 'tests: only pytest and neotest take tests; give path or args')
   elseif target.scope == 'nearest' then
-    local text = 'scope: a script runs no single test; give scope=file, and args that select the test'
+    local text = 'scope: a script cannot run a single test; give scope=file, and args that select the test'
     return nil, errors.new('validation_error', text)
   end
-  local file = target.path ~= found.folder and target.path and below(target.path, found.folder) or nil
+  local file = target.path ~= found.directory and target.path and argument_of(target.path, found.directory) or nil
   return scripts.command(found, script, file, target.extra)
 end
 
 ---@param target mcp-tools.runner.Target
 ---@param root string
----@param name string of a target
+---@param name string name of a target
 ---@return mcp-tools.shell.Command?
 ---@return mcp-tools.Error?
 local function by_make(target, root, name)
   if target.path or target.tests then
-    return nil, errors.new('validation_error', 'runner: make runs whole targets; leave out path, bufnr and tests')
+    return nil, errors.new('validation_error', 'runner: make only runs whole targets; leave out path, bufnr and tests')
   end
   return scripts.make(root, name, target.extra)
 end
 
---- Extensions of JavaScript and TypeScript.
+--- File extensions of JavaScript and TypeScript.
 local IS_SCRIPT = {}
 for extension in ('js mjs cjs jsx ts mts cts tsx'):gmatch('%S+') do
   IS_SCRIPT[extension] = true
 end
 
---- The first that fits of what runs tests here, when the call does not say what.
+--- Chooses a runner if the call does not name one.
 ---@param target mcp-tools.runner.Target
 ---@param root string
 ---@return string? runner
@@ -197,7 +197,7 @@ local function choose(target, root)
   elseif IS_SCRIPT[extension] then
     return 'npm:test'
   elseif target.path and extension then
-    local text = 'path: it is not known what tests a .%s file; give runner (runner_discover lists them)'
+    local text = 'path: no runner for .%s files is known; give runner (runner_discover lists them)'
     return nil, errors.new('not_found', text:format(extension))
   elseif pytest.used_in(root) then
     return 'pytest'
@@ -206,11 +206,11 @@ local function choose(target, root)
   if other then
     return other.id
   end
-  local text = 'nothing that runs tests is known here: no pytest, no script "test" in package.json, no target "test"'
-  return nil, errors.new('not_found', text .. ' of make. Give runner, or use another tool')
+  local text = 'no test runner was found: no pytest, no script "test" in package.json, no make target "test"'
+  return nil, errors.new('not_found', text .. '; give runner')
 end
 
---- The plan for a runner.
+--- Returns the plan for a runner.
 ---@param target mcp-tools.runner.Target
 ---@param runner string
 ---@param root string
@@ -218,25 +218,25 @@ end
 ---@return mcp-tools.Error? err
 local function by(target, runner, root)
   local kind, name = runner:match('^(%w+):?(.*)$')
-  local what, err
+  local planned, err
   if runner == 'neotest' then
     if not neotest.client() then
       return nil, errors.new('not_found', 'runner: neotest is not set up in this editor')
     end
     return { runner = runner, target = target }
   elseif runner == 'pytest' then
-    what, err = by_pytest(target, root)
+    planned, err = by_pytest(target, root)
   elseif kind == 'npm' then
-    what, err = by_script(target, root, name ~= '' and name or 'test')
+    planned, err = by_script(target, root, name ~= '' and name or 'test')
   elseif kind == 'make' then
-    what, err = by_make(target, root, name ~= '' and name or 'test')
+    planned, err = by_make(target, root, name ~= '' and name or 'test')
   else
     err = errors.new('validation_error', 'runner: one of neotest, pytest, npm:<script>, make:<target>')
   end
-  return what and { runner = runner, command = what, target = target }, err
+  return planned and { runner = runner, command = planned, target = target }, err
 end
 
---- Decides.
+--- Returns the plan for a call's arguments.
 ---@param args { scope: string?, path: string?, bufnr: integer?, line: integer?, tests: string[]?, runner: string?,
 ---  args: string[]? }
 ---@param root string
@@ -258,7 +258,7 @@ function M.of(args, root)
   return by(target, runner, root)
 end
 
---- What is going to be run, for who has to agree.
+--- Describes the plan for the approval question.
 ---@param args table
 ---@param root string
 ---@return string?
@@ -272,7 +272,7 @@ function M.preview(args, root)
   end
   local target = plan.target
   local what = target.tests and table.concat(target.tests, '\n') or target.path or 'all tests of ' .. root
-  return ('neotest, whose adapter makes the command:\n%s of %s'):format(target.scope, what)
+  return ('neotest, whose adapter builds the command:\n%s of %s'):format(target.scope, what)
 end
 
 return M

@@ -1,13 +1,13 @@
---- pytest: its command, its tests by the text of their files, and what they came to.
+--- pytest: its command, the tests in a file's text, and its results.
 
 local paths = require('mcp-tools.files.paths')
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 
 local M = {}
 
 local PLUGIN = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)) or '') .. '/pytest'
 
---- Files in the root that say that it is used; with the text that must stand in them.
+--- Files in the root that show that pytest is used, with the text that they must contain.
 local MARKERS = {
   { 'pytest.ini' },
   { '.pytest.ini' },
@@ -17,19 +17,19 @@ local MARKERS = {
   { 'tox.ini', '[pytest]' },
 }
 local MAX_MARKER = 256 * 1024
---- Folders that tests are looked for in, and so many entries of each.
-local FOLDERS, ENTRIES = { '', '/tests', '/test' }, 2000
+--- Directories searched for tests, and the maximum number of entries of each.
+local DIRECTORIES, MAX_ENTRIES = { '', '/tests', '/test' }, 2000
 
---- Is it a file that pytest takes for tests?
----@param name string last part of a path
+--- Returns whether pytest collects tests from a file.
+---@param name string file name
 ---@return boolean
 function M.is_test_file(name)
   return name:find('^test_.*%.py$') ~= nil or name:find('_test%.py$') ~= nil
 end
 
---- Does the project use it?
+--- Returns whether the project uses pytest.
 ---@param root string
----@return string? why the file that says so
+---@return string? why the file that shows it
 function M.used_in(root)
   for _, marker in ipairs(MARKERS) do
     local path = root .. '/' .. marker[1]
@@ -37,18 +37,18 @@ function M.used_in(root)
     if
       stat
       and stat.type == 'file'
-      and (not marker[2] or (read_now(path, MAX_MARKER) or ''):find(marker[2], 1, true))
+      and (not marker[2] or (read_sync(path, MAX_MARKER) or ''):find(marker[2], 1, true))
     then
       return marker[1]
     end
   end
-  for _, folder in ipairs(FOLDERS) do
+  for _, directory in ipairs(DIRECTORIES) do
     local seen = 0
-    for name in vim.fs.dir(root .. folder) do
+    for name in vim.fs.dir(root .. directory) do
       seen = seen + 1
       if M.is_test_file(name) then
-        return (folder .. '/' .. name):sub(2)
-      elseif seen >= ENTRIES then
+        return (directory .. '/' .. name):sub(2)
+      elseif seen >= MAX_ENTRIES then
         break
       end
     end
@@ -58,9 +58,9 @@ end
 ---@class mcp-tools.runner.Test
 ---@field name string classes and function, with "::" between
 ---@field line integer
----@field is_group boolean a class
+---@field is_group boolean whether it is a class
 
---- Tests and classes in the order of the lines, without running anything.
+--- Returns tests and classes by line, without running anything.
 ---@param lines string[]
 ---@param pause? fun()
 ---@return mcp-tools.runner.Test[]
@@ -93,26 +93,26 @@ function M.tests(lines, pause)
   return found
 end
 
---- The Python that the project uses: of the environment that is active, of one that lies in it, or any.
+--- Returns the project's Python: of the active environment, of one in the project, or any.
 ---@param root string
 ---@return string
 function M.python(root)
   local active = vim.env.VIRTUAL_ENV
-  for _, folder in ipairs({ active or '', root .. '/.venv', root .. '/venv' }) do
-    local program = folder .. '/bin/python'
-    if folder ~= '' and vim.uv.fs_stat(program) then
+  for _, directory in ipairs({ active or '', root .. '/.venv', root .. '/venv' }) do
+    local program = directory .. '/bin/python'
+    if directory ~= '' and vim.uv.fs_stat(program) then
       return program
     end
   end
   return vim.fn.executable('python3') == 1 and 'python3' or 'python'
 end
 
---- The command, and what its environment must have.
+--- Returns the command and its environment.
 ---@param root string
 ---@param tests string[] ids or paths
 ---@param extra string[]
 ---@return string[] argv
----@return table<string, string> env without the name of the file
+---@return table<string, string> env without `EVENTS`
 function M.command(root, tests, extra)
   local argv = { M.python(root), '-m', 'pytest', '-p', 'mcp_tools_pytest', '-v', '--color=no', '--tb=short' }
   vim.list_extend(argv, extra)
@@ -121,11 +121,11 @@ function M.command(root, tests, extra)
   return argv, { PYTHONPATH = path and path ~= '' and PLUGIN .. ':' .. path or PLUGIN }
 end
 
---- The variable that names the file for its results.
+--- Environment variable with the path of the results file.
 M.EVENTS = 'MCP_TOOLS_TEST_EVENTS'
 
 ---@class mcp-tools.runner.Failure
----@field id string as the runner knows it
+---@field id string the runner's id
 ---@field kind 'failed'|'error'
 ---@field path string? absolute
 ---@field line integer?
@@ -141,13 +141,13 @@ M.EVENTS = 'MCP_TOOLS_TEST_EVENTS'
 ---@field failures mcp-tools.runner.Failure[]
 
 local COUNTS = { passed = 'passed', failed = 'failed', error = 'errors', skipped = 'skipped' }
---- Failures that are kept.
+--- Maximum number of failures kept.
 local MAX_FAILURES = 500
 
---- What the plugin has written.
+--- Parses the results that our pytest plugin has written.
 ---@param text string
 ---@param pause fun()
----@return mcp-tools.runner.Results? nil: it has written nothing
+---@return mcp-tools.runner.Results? nil: no results
 function M.results(text, pause)
   local results, any = { passed = 0, failed = 0, errors = 0, skipped = 0, failures = {} }, false
   for line in text:gmatch('[^\n]+') do

@@ -1,17 +1,17 @@
---- Report of a run of tests that fits: failures with details, else without, else counts per file.
+--- Result of a test run: failures with details; if that is too long, without details, or counts per file.
 
 local access = require('mcp-tools.privacy.access')
 local result = require('mcp-tools.editor.result')
 
 local M = {}
 
---- Arguments of tools that answer with a run.
+--- Arguments of tools that return a run.
 M.ARGS = {
   limit = { type = 'integer', description = 'At most so many failures', default = 20, minimum = 0, maximum = 500 },
   offset = { type = 'integer', description = 'Failures to pass over', default = 0, minimum = 0 },
 }
 
---- Bytes of failures, and of output where nothing else is known.
+--- Maximum number of bytes of failures, and of output if no failures are known.
 local MAX_FAILURES, MAX_OUTPUT = 32 * 1024, 8 * 1024
 
 ---@param failures table[]
@@ -69,7 +69,7 @@ local function add_failures(answer, run, args, root)
   answer.next_offset = last < #all and last > args.offset and last or nil
 end
 
---- The fields of the answer.
+--- Returns the fields of the result.
 ---@param run mcp-tools.runner.Run
 ---@param args { limit: integer, offset: integer }
 ---@return table
@@ -95,9 +95,9 @@ function M.of(run, args)
   if run.state ~= 'running' then
     local bad = (results and #results.failures or 0) > 0
     answer.ok = run.state == 'done' and not run.fault and not bad and (run.exit_code or 0) == 0
-    -- Single tests tell it all, where they are known.
-    local is_told = results and not run.from_output and (bad or answer.ok)
-    if not is_told and run.output and run.output ~= '' then
+    -- Output is only needed if the results of single tests do not explain the outcome.
+    local is_explained = results and not run.from_output and (bad or answer.ok)
+    if not is_explained and run.output and run.output ~= '' then
       local output, is_cut = result.tail(run.output, MAX_OUTPUT)
       answer.output, answer.output_cut = output, is_cut or nil
     end

@@ -1,5 +1,4 @@
---- Runs of tests: started, waited for, ended early, kept for a while. A run outlives the call that has started it,
---- unless that ends it.
+--- Test runs: starts, cancels and keeps them. A run outlives the call that started it unless that call cancels it.
 
 local background = require('mcp-tools.editor.process.background')
 local log = require('mcp-tools.log')
@@ -16,9 +15,9 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- Of what a run prints, its end.
+--- Maximum number of bytes of output kept, from its end.
 local MAX_OUTPUT = 1024 * 1024
---- Of the events of pytest: some hundred thousand tests.
+--- Maximum size of pytest's results in bytes, enough for 100,000 tests.
 local MAX_EVENTS = 64 * 1024 * 1024
 --- Title and kind of our quickfix list.
 local QUICKFIX = 'mcp-tools: tests'
@@ -30,29 +29,29 @@ local QUICKFIX = 'mcp-tools: tests'
 ---@field started_at integer ns
 ---@field duration_ms integer?
 ---@field exit_code integer?
----@field results mcp-tools.runner.Results? nil: nothing is known of single tests
----@field output string? what it printed, ready to be given
----@field fault string? why it could not be run
----@field quickfix integer? entries that it wrote
+---@field results mcp-tools.runner.Results? nil: results of single tests are unknown
+---@field output string? redacted output
+---@field fault string? why it could not run
+---@field quickfix integer? number of quickfix entries
 ---@field private stop fun()?
 ---@field private ended_by string?
 
---- Those that have ended can still be asked about.
+--- Finished runs can still be read.
 local runs = background.new({
   prefix = 'run',
   max_running = 4,
   max_ended = 20,
-  busy = '%d runs go on already; wait for them, or end one (cancel)',
+  busy = '%d runs are already in progress; wait for one or cancel one',
 })
 
---- Why no run can be started now.
+--- Returns why no run can be started now.
 M.refusal = runs.refusal
 
---- What pytest has told.
+--- Reads and deletes pytest's results.
 ---@param ctx mcp-tools.Task
 ---@param path string
 ---@return mcp-tools.runner.Results?
-local function told_by_pytest(ctx, path)
+local function read_results(ctx, path)
   local text = ctx:await(function(done)
     read.read(path, MAX_EVENTS, done, function()
       return true
@@ -90,7 +89,7 @@ local function run_command(ctx, run, opts)
   if done.ended_by == 'timeout' then
     run.ended_by = 'timed_out'
   end
-  local results = events and told_by_pytest(ctx, events)
+  local results = events and read_results(ctx, events)
   output.read(ctx, run, results, done)
 end
 
@@ -100,7 +99,7 @@ end
 local function run_neotest(ctx, run, opts)
   local client = neotest.client()
   if not client then
-    run.fault = 'neotest is not there any more'
+    run.fault = 'neotest is no longer available'
     return
   end
   local limit
@@ -108,8 +107,8 @@ local function run_neotest(ctx, run, opts)
     local stop = neotest.run(client, run.plan.target, done)
     local function end_early()
       stop()
-      timer.after(2000, function() -- an adapter that has nothing to stop does not answer
-        done(nil, 'neotest did not end the run in time')
+      timer.after(2000, function() -- an adapter without a process does not respond
+        done(nil, 'neotest did not stop the run in time')
       end)
     end
     run.stop = end_early
@@ -126,9 +125,9 @@ local function run_neotest(ctx, run, opts)
   output.finish(ctx, run, results)
 end
 
---- Fills the quickfix list with the failures of a run, and does not open it.
+--- Fills the quickfix list with the failures of a run without opening it.
 ---@param run mcp-tools.runner.Run
----@return integer? entries nil: it was left as it is
+---@return integer? entries nil: the list was not changed
 local function fill_quickfix(run)
   local items = {}
   for _, failure in ipairs(run.results.failures) do
@@ -178,8 +177,8 @@ function M.start(plan, opts)
     end
   end, function(ok, thrown)
     if not ok then
-      log.error('a run of tests failed: %s', thrown)
-      run.fault = run.fault or 'what it came to cannot be read (:McpTools log)'
+      log.error('a test run failed: %s', thrown)
+      run.fault = run.fault or 'its result cannot be read (:McpTools log)'
     end
     run.state = run.ended_by or 'done'
     run.stop = nil
@@ -189,7 +188,7 @@ function M.start(plan, opts)
   return run
 end
 
---- A run of this client in its project; when none is named, the last one of its session.
+--- Returns a run that a call may see; without an id, the last one of its session.
 ---@param call table a call or its ctx
 ---@param id string?
 ---@return mcp-tools.runner.Run?
@@ -202,7 +201,7 @@ function M.get(call, id)
   end)
 end
 
---- Ends it early.
+--- Cancels a run.
 ---@param run mcp-tools.runner.Run
 function M.cancel(run)
   if not run.is_over then

@@ -1,19 +1,19 @@
---- Scripts of package.json and targets of a Makefile. Only those of files that the user trusts become commands.
+--- Scripts of package.json and targets of a Makefile. Only files that the user trusts provide commands.
 
 local access = require('mcp-tools.privacy.access')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
-local read_now = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.files.read_sync')
 local trim = require('mcp-tools.util.trim')
 local trusted = require('mcp-tools.privacy.trusted')
 
 local M = {}
 
 local MAX_FILE = 1024 * 1024
---- Maximum number of scripts, and of targets, that are named.
+--- Maximum number of scripts, and of targets, listed.
 local MAX_RUNNERS = 50
 
---- Lock files → the program that runs scripts, and what stands between a script and its arguments.
+--- Lock file, the command that runs scripts, and the separator before a script's arguments.
 local MANAGERS = {
   { 'pnpm-lock.yaml', { 'pnpm', 'run' } },
   { 'yarn.lock', { 'yarn', 'run' } },
@@ -22,16 +22,16 @@ local MANAGERS = {
   { 'package-lock.json', { 'npm', 'run' }, '--' },
 }
 
---- What npm itself writes into a new package.json.
+--- Part of the script "test" that npm writes into a new package.json.
 local NO_TESTS = 'no test specified'
 
---- In the order in which make looks for them.
+--- In make's order of precedence.
 M.MAKEFILES = { 'GNUmakefile', 'makefile', 'Makefile' }
 
 --- Maximum number of targets of a Makefile.
 local MAX_TARGETS = 500
 
---- What is said of a target behind `##`.
+--- Returns the description of a target after `##`.
 ---@param rest string
 ---@return string?
 local function description_of(rest)
@@ -39,8 +39,8 @@ local function description_of(rest)
   return text and trim(text)
 end
 
---- Targets, in the order in which they stand; without patterns, files with a path and names with variables.
----@param text string of a Makefile
+--- Returns targets in file order, without patterns, paths and names with variables.
+---@param text string text of a Makefile
 ---@return { name: string, description: string? }[]
 function M.targets(text)
   local list, seen = {}, {}
@@ -58,9 +58,9 @@ function M.targets(text)
   return list
 end
 
---- Scripts by name.
----@param text string of a package.json
----@return table<string, string>? scripts nil when it is no such file
+--- Returns scripts by name.
+---@param text string text of a package.json
+---@return table<string, string>? scripts nil: not valid JSON
 function M.scripts(text)
   local ok, value = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
   if not ok or type(value) ~= 'table' then
@@ -76,11 +76,11 @@ function M.scripts(text)
 end
 
 ---@class mcp-tools.runner.Package
----@field folder string
+---@field directory string
 ---@field path string
 ---@field scripts table<string, string>
 
---- The text of a file of the project, wherever its links lead: else only of one that the person has trusted.
+--- Returns the text of a readable file of the project or of a trusted file.
 ---@param path string
 ---@param root string
 ---@return string?
@@ -88,45 +88,45 @@ local function text_of(path, root)
   if not access.path(path, root) and not trusted.read(path) then
     return nil
   end
-  return (read_now(path, MAX_FILE))
+  return (read_sync(path, MAX_FILE))
 end
 
---- The package that a file is of: the nearest package.json up to the root.
----@param from string resolved file or folder
+--- Returns the package of a file: the nearest package.json up to the root.
+---@param from string resolved file or directory
 ---@param root string
 ---@return mcp-tools.runner.Package?
 ---@return mcp-tools.Error?
 function M.package(from, root)
   local stat = vim.uv.fs_stat(from)
-  local folder = stat and stat.type == 'directory' and from or vim.fs.dirname(from)
-  while vim.startswith(folder .. '/', root .. '/') do
-    local path = folder .. '/package.json'
+  local directory = stat and stat.type == 'directory' and from or vim.fs.dirname(from)
+  while vim.startswith(directory .. '/', root .. '/') do
+    local path = directory .. '/package.json'
     local text = text_of(path, root)
     if text then
       local scripts = M.scripts(text)
       if not scripts then
-        return nil, errors.new('tool_error', ('%s cannot be read: it is not JSON'):format(path))
+        return nil, errors.new('tool_error', ('%s is not valid JSON'):format(path))
       end
-      return { folder = folder, path = path, scripts = scripts }
+      return { directory = directory, path = path, scripts = scripts }
     end
-    folder = vim.fs.dirname(folder)
+    directory = vim.fs.dirname(directory)
   end
-  return nil, errors.new('not_found', 'runner: there is no package.json up to the root of the project')
+  return nil, errors.new('not_found', 'runner: there is no package.json between the file and the project root')
 end
 
---- May what this file names be run?
+--- Returns an error if the user does not trust a file.
 ---@param path string
 ---@return mcp-tools.Error? err
 local function distrusted(path)
   local text, why = trusted.read(path)
   if not text then
-    return errors.new('access_denied', ('%s names what is to be run, and %s'):format(path, why))
+    return errors.new('access_denied', ('cannot run commands of %s: %s'):format(path, why))
   end
 end
 
---- A script with what it is to test.
+--- Returns the command that runs a script.
 ---@param package mcp-tools.runner.Package
----@param name string of the script
+---@param name string name of the script
 ---@param file string? relative to the package
 ---@param extra string[]
 ---@return mcp-tools.shell.Command?
@@ -135,7 +135,7 @@ function M.command(package, name, file, extra)
   if not package.scripts[name] then
     local known = vim.tbl_keys(package.scripts)
     table.sort(known)
-    local text = 'runner: %s has no script "%s" (there are: %s)'
+    local text = 'runner: %s has no script "%s" (scripts: %s)'
     local shown = table.concat(known, ', ', 1, math.min(#known, MAX_RUNNERS))
     return nil,
       errors.new('not_found', text:format(package.path, name, shown .. (#known > MAX_RUNNERS and ', …' or '')))
@@ -146,7 +146,7 @@ function M.command(package, name, file, extra)
   end
   local argv, separator = { 'npm', 'run' }, '--'
   for _, manager in ipairs(MANAGERS) do
-    if vim.uv.fs_stat(package.folder .. '/' .. manager[1]) then
+    if vim.uv.fs_stat(package.directory .. '/' .. manager[1]) then
       argv, separator = vim.list_slice(manager[2]), manager[3]
       break
     end
@@ -156,10 +156,10 @@ function M.command(package, name, file, extra)
   if #options > 0 then
     vim.list_extend(vim.list_extend(argv, { separator }), options)
   end
-  return { argv = argv, cwd = package.folder, shown = command.line(argv) }
+  return { argv = argv, cwd = package.directory, shown = command.line(argv) }
 end
 
---- The Makefile of the project.
+--- Returns the project's Makefile.
 ---@param root string
 ---@return string? path
 ---@return string? text
@@ -172,23 +172,23 @@ local function makefile(root)
   end
 end
 
---- Options that have make read another file than the one that the person trusts, abbreviated too.
-local ELSEWHERE = { '^%-%a*[fCIE]', '^%-%-f', '^%-%-mak', '^%-%-dir', '^%-%-inc', '^%-%-ev', '^MAKEFILES=' }
+--- Options, also abbreviated, that make `make` read other files than the trusted Makefile.
+local FILE_OPTIONS = { '^%-%a*[fCIE]', '^%-%-f', '^%-%-mak', '^%-%-dir', '^%-%-inc', '^%-%-ev', '^MAKEFILES=' }
 
 ---@param extra string[]
 ---@return mcp-tools.Error?
-local function strays(extra)
+local function option_refusal(extra)
   for _, argument in ipairs(extra) do
-    for _, pattern in ipairs(ELSEWHERE) do
+    for _, pattern in ipairs(FILE_OPTIONS) do
       if argument:find(pattern) then
-        local text = 'args: %s would have make read something else than the Makefile of the project'
+        local text = 'args: %s is not allowed: make would read other files than the project Makefile'
         return errors.new('validation_error', text:format(argument))
       end
     end
   end
 end
 
---- A target of make.
+--- Returns the command that runs a make target.
 ---@param root string
 ---@param name string
 ---@param extra string[]
@@ -197,15 +197,15 @@ end
 function M.make(root, name, extra)
   local path, text = makefile(root)
   if not path then
-    return nil, errors.new('not_found', 'runner: there is no Makefile in the root of the project')
+    return nil, errors.new('not_found', 'runner: there is no Makefile in the project root')
   end
   local is_known = vim.iter(M.targets(text --[[@as string]])):any(function(target)
     return target.name == name
   end)
   if not is_known then
-    return nil, errors.new('not_found', ('runner: %s has no target "%s"; workflow_list names them'):format(path, name))
+    return nil, errors.new('not_found', ('runner: %s has no target "%s"; workflow_list lists them'):format(path, name))
   end
-  local err = strays(extra) or distrusted(path)
+  local err = option_refusal(extra) or distrusted(path)
   if err then
     return nil, err
   end
@@ -215,11 +215,11 @@ end
 
 ---@class mcp-tools.runner.Runner
 ---@field id string
----@field from string the file that names it
+---@field from string the file that defines it
 ---@field command string?
 ---@field not_trusted boolean?
 
---- Scripts and targets of the root that are called tests, the likeliest first.
+--- Returns scripts and targets of the root that are named like tests, the most likely first.
 ---@param root string
 ---@return mcp-tools.runner.Runner[]
 function M.runners(root)
@@ -227,7 +227,7 @@ function M.runners(root)
   local package = M.package(root, root)
   local found = package and vim.tbl_keys(package.scripts) or {}
   table.sort(found)
-  -- The whole file is read and hashed for it.
+  -- Once per file: the check reads and hashes it.
   local not_trusted = package and trusted.read(package.path) == nil or nil
   for _, name in ipairs(found) do
     local script = package.scripts[name]

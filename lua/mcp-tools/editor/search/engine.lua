@@ -1,7 +1,7 @@
---- Regular expressions by a program: ripgrep, else `git grep -P`.
+--- Regular expression searches with ripgrep, or else with `git grep -P`.
 ---
---- The same program says which files on the disk may match and where a text matches. It gets texts as the editor has
---- them, so its results are right for unsaved text, other encodings and CRLF files. A pattern that takes too long ends
+--- The same program finds candidate files on disk and the matches in a text. It is given texts as the editor has them,
+--- so results are correct for unsaved text, other encodings and CRLF files. A pattern that takes too long is stopped
 --- with its process.
 
 local errors = require('mcp-tools.errors')
@@ -21,11 +21,11 @@ local MAX_PATTERN = 4096
 --- Maximum size of the output for one text, and of all names, in bytes.
 local MAX_OUTPUT, MAX_NAMES = 32 * 1024 * 1024, 16 * 1024 * 1024
 local TIMEOUT = 30000
---- Maximum number of tracked files that .gitignore names: each is looked at by every search.
+--- Maximum number of tracked files that .gitignore names: every search reads them.
 local MAX_TRACKED = 5000
 
 local RG = { 'rg', '--no-config', '--color=never' }
---- How ripgrep lists files. What it ignores is what git ignores, so results do not depend on what is installed.
+--- Options to list files. ripgrep ignores what git ignores, so results do not depend on what is installed.
 local RG_FILES = {
   '--files-with-matches',
   '--null',
@@ -34,9 +34,9 @@ local RG_FILES = {
   '--no-ignore-dot',
   '--no-messages',
 }
---- How it looks through a text on stdin.
+--- Options to search a text on stdin.
 local RG_TEXT = { '--no-filename', '--no-heading', '--text', '--encoding=none', '--engine=auto', '--line-number' }
---- How git does. Its columns are wrong but for the first match of a line, so matches are found by their color.
+--- The same for git. Its columns are wrong except for the first match of a line, so matches are found by their color.
 --- `--no-index` needs no repository.
 local GIT_TEXT = vim
   .iter({
@@ -48,7 +48,7 @@ local GIT_TEXT = vim
   :totable()
 local GIT_MATCH, GIT_END = '\27[38;2;18;52;87m', '\27[m'
 
---- Bytes that are not valid UTF-8, so that the editor shows them as other text. For matching by bytes.
+--- Matches bytes that are not valid UTF-8, which the editor shows as other text.
 local NOT_UTF8 = table.concat({
   '[\\xC0\\xC1\\xF5-\\xFF]',
   '(?:^|[\\x00-\\x7F])[\\x80-\\xBF]',
@@ -81,12 +81,12 @@ local function rg(ctx, args, opts)
   )
 end
 
---- Names of files, each with a NUL after it. The last one of an output that was cut is not whole.
+--- Returns the names of files, each followed by NUL. The last one of truncated output is incomplete and left out.
 ---@param done mcp-tools.process.Result
----@return (fun(): string?)? names nil when the search failed
+---@return (fun(): string?)? names nil if the search failed
 ---@return boolean? cut
 local function names_of(done)
-  -- ripgrep ends with 2 where it could not read some of the files.
+  -- ripgrep exits with 2 if it could not read some files.
   local is_usable = done.ok or done.quiet or done.stdout ~= '' and done.code == 2 and trim(done.stderr) == ''
   if not is_usable and not (done.code == 1 and done.stdout == '') then
     return nil
@@ -94,7 +94,7 @@ local function names_of(done)
   return strings.each_ended(done.stdout, '\0'), done.cut
 end
 
---- Runs several functions that await at the same time.
+--- Runs several functions at the same time and waits for all.
 ---@param ctx mcp-tools.Ctx
 ---@param list (fun(done: fun(result: mcp-tools.process.Result)))[]
 ---@return mcp-tools.process.Result[]
@@ -117,22 +117,22 @@ end
 ---@field is_regex boolean
 ---@field flags string[] `-i`
 
---- Does the editor show some files as other text than what this query would be matched with?
+--- Whether the editor may show some files as other text than the program would search.
 ---@param query mcp-tools.search.FileQuery
 local function depends_on_encoding(query)
   return query.is_regex or query.pattern:find('[\128-\255]') ~= nil
 end
 
---- The files that several searches have found together.
+--- Runs several searches and returns the files that they find.
 ---@param ctx mcp-tools.Ctx
 ---@param place mcp-tools.search.Place
 ---@param searches (fun(done: fun(result: mcp-tools.process.Result)))[]
----@param base string what the names of their output begin with in a path
----@return string[]? paths nil when one of them has failed
+---@param base string prefix that makes the names of their output paths
+---@return string[]? paths nil if one of them failed
 ---@return boolean? cut
 local function collect(ctx, place, searches, base)
   local count, starts = #searches, vim.list_slice(searches)
-  -- Tracked files that .gitignore names: neither program searches them.
+  -- Tracked files that .gitignore names are searched by neither program.
   table.insert(starts, function(done)
     local args = { 'ls-files', '-z', '--cached', '--ignored', '--exclude-standard' }
     git.run(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT }, done)
@@ -164,7 +164,7 @@ end
 ---@return boolean? cut
 local function files_by_rg(ctx, place, query)
   if process.is_missing(RG[1], process.search_path()) then
-    return nil -- so that nothing else is started in vain
+    return nil -- so that the other processes are not started
   end
   local function start(args)
     return function(done)
@@ -181,7 +181,7 @@ local function files_by_rg(ctx, place, query)
   local how = query.is_regex and { '--engine=auto', '--crlf' } or { '--fixed-strings' }
   local list = { start(vim.iter({ how, query.flags, '--regexp=' .. query.pattern }):flatten():totable()) }
   if depends_on_encoding(query) then
-    -- Also files with a CR that ends no line: `--crlf` takes it for a line break.
+    -- Also files with a CR inside a line, which `--crlf` takes for a line break.
     table.insert(list, start({ '--regexp=(?-u)\\r[^\\n]|' .. NOT_UTF8 }))
   end
   return collect(ctx, place, list, '')
@@ -202,19 +202,19 @@ local function files_by_git(ctx, place, query)
   local how = query.is_regex and '-P' or '-F'
   local list = { start(vim.iter({ how, query.flags, '-e', query.pattern }):flatten():totable()) }
   if depends_on_encoding(query) then
-    -- git takes a CR and a byte order mark for text. Single bytes match only where text has no encoding.
+    -- git treats a CR and a byte order mark as text. Single bytes match only in a locale without encoding.
     local pattern = query.is_regex and '\\r|^\\xEF\\xBB\\xBF|' .. NOT_UTF8 or NOT_UTF8
     table.insert(list, start({ '-P', '-e', pattern }, { LC_ALL = 'C' }))
   end
   return collect(ctx, place, list, place.path .. '/')
 end
 
---- Files on the disk that may match. Which of them may be read was not checked.
+--- Finds files on disk that may match. Access to them was not checked.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param place mcp-tools.search.Place a directory
 ---@param query mcp-tools.search.FileQuery
 ---@param engine? mcp-tools.search.Engine the only one to use
----@return string[]? paths absolute, in no order, some twice; nil when no program can tell
+---@return string[]? paths absolute, in any order, with duplicates; nil if no program is available
 ---@return boolean? cut there are more
 function M.files(ctx, place, query, engine)
   local paths, cut
@@ -227,7 +227,7 @@ function M.files(ctx, place, query, engine)
   return paths, cut
 end
 
---- The same for its pattern.
+--- Finds files on disk that may match the pattern.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param place mcp-tools.search.Place
 ---@return string[]? paths
@@ -236,8 +236,8 @@ function Engine:files(ctx, place)
   return M.files(ctx, place, { pattern = self.pattern, is_regex = true, flags = self.flags }, self)
 end
 
---- The environment of a git that sees neither a repository nor settings.
----@param directory string that it runs in
+--- Returns an environment in which git finds neither a repository nor settings.
+---@param directory string its working directory
 ---@return table<string, string|false>
 local function bare_environment(directory)
   local env = {}
@@ -253,8 +253,8 @@ local function bare_environment(directory)
   return env
 end
 
---- Runs `git grep` on a text, which needs a file: one in the editor's private temporary directory, which is deleted
---- even if the call ends meanwhile.
+--- Runs `git grep` on a text, in a file in the editor's private temporary directory, which is deleted even if the call
+--- ends first.
 ---@param ctx mcp-tools.Ctx
 ---@param args string[]
 ---@param text string
@@ -272,18 +272,18 @@ local function git_grep(ctx, args, text)
   end
   ctx.call:on_end(clean)
   local function step(fn, ...)
-    local given = { ... }
+    local sent_args = { ... }
     return ctx:await(function(done)
       table.insert(
-        given,
+        sent_args,
         vim.schedule_wrap(function(err, value)
           if is_clean then
-            clean() -- what was made after the end
+            clean() -- deletes what was created after the end
           end
           done(not err and (value or true) or nil, err)
         end)
       )
-      fn(unpack(given))
+      fn(unpack(sent_args))
     end)
   end
   local ok, err = step(uv.fs_mkdir, directory, 448) -- 0700
@@ -305,7 +305,7 @@ local function git_grep(ctx, args, text)
   return done
 end
 
---- Why a program did not look through a text.
+--- Returns the error of a program that did not search a text.
 ---@param done mcp-tools.process.Result
 ---@return mcp-tools.Error
 local function error_of(done)
@@ -314,7 +314,7 @@ local function error_of(done)
   elseif not done.code or done.signal ~= 0 or done.stderr:find('--engine', 1, true) then -- ripgrep before 12
     return errors.new('tool_error', done.fault)
   end
-  -- The reason is at the end; git puts it behind the pattern.
+  -- The reason is at the end; git prints it after the pattern.
   local why = strings.last_line(trim(done.stderr)):gsub("^fatal: .*': ", ''):gsub('^error: ', '')
   local text = ('query: this regular expression cannot be used: %s'):format((utf8.repair(why)))
   return errors.new('validation_error', text)
@@ -344,12 +344,12 @@ function Engine:run(ctx, text, args, pause)
   return nil, error_of(done)
 end
 
---- Matches in a line that git has colored.
+--- Reads the matches of a line that git has colored.
 ---@param output string
----@param at integer beginning of the text of the line
+---@param at integer start of the text of the line
 ---@param stop integer end of the line
 ---@param first integer? the next match
----@param add fun(col: integer, end_col: integer): boolean returns whether there are enough
+---@param add fun(col: integer, end_col: integer): boolean returns true for enough matches
 ---@return integer? first the next match after the line
 local function colored(output, at, stop, first, add)
   local col = 0
@@ -357,7 +357,7 @@ local function colored(output, at, stop, first, add)
     local from = first + #GIT_MATCH
     local to = output:find(GIT_END, from, true)
     if not to or to > stop then
-      return nil -- the output was cut here
+      return nil -- the output was truncated here
     end
     col = col + first - at
     local end_col = col + to - from
@@ -370,11 +370,11 @@ local function colored(output, at, stop, first, add)
   return first
 end
 
---- The places where a text matches; lines are matched one by one, without a CR at their end.
+--- Finds the matches in a text, line by line, without the CR at the end of lines.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param text string its lines end with "\n"
 ---@param max integer maximum number of places
----@return mcp-tools.search.Spot[]? in order
+---@return mcp-tools.search.Spot[]? spots in order
 ---@return mcp-tools.Error? err
 ---@return boolean? cut there are more
 function Engine:matches(ctx, text, max)
@@ -392,7 +392,7 @@ function Engine:matches(ctx, text, max)
     pause()
     return #spots >= max
   end
-  -- By position: to make strings of millions of lines with empty matches takes seconds.
+  -- By position, since creating strings for millions of lines with empty matches takes seconds.
   local next_match = self.name == 'git' and output:find(GIT_MATCH, 1, true) or nil
   while at <= #output and #spots < max and (next_match or self.name == 'rg') do
     local stop = output:find('\n', at, true)
@@ -413,7 +413,7 @@ function Engine:matches(ctx, text, max)
   return spots, nil, cut
 end
 
---- What the groups of each match are, `$0` to `$9`.
+--- Returns the groups of each match, `$0` to `$9`.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param text string its lines end with "\n"
 ---@return table<string, string>[]? in the order of `matches`
@@ -435,7 +435,7 @@ function Engine:groups(ctx, text)
   local pause = time_slice.of(ctx)
   local output, err, cut = self:run(ctx, text, { '--only-matching', '--replace=' .. table.concat(parts) }, pause)
   if not output or cut then
-    return nil, err or errors.new('too_large', 'query: what it matches is too large; narrow it with path')
+    return nil, err or errors.new('too_large', 'query: its matches are too large; narrow it with path')
   end
   local list = {}
   for entry in strings.each_ended(output, '\n') do
@@ -452,7 +452,7 @@ function Engine:groups(ctx, text)
   return list
 end
 
---- Finds the program for a pattern, and checks the pattern with it.
+--- Finds the program for a pattern and checks the pattern with it.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param query mcp-tools.search.Query
 ---@return mcp-tools.search.Engine?
@@ -462,14 +462,14 @@ function M.open(ctx, query)
   if #pattern > MAX_PATTERN then
     return nil, errors.new('validation_error', ('query: maximum length of a pattern is %d bytes'):format(MAX_PATTERN))
   elseif pattern:find('\n', 1, true) or pattern:gsub('\\\\', ''):find('\\n', 1, true) then
-    local text = 'query: a regular expression is matched line by line; look for text of several lines without regex'
+    local text = 'query: a regular expression is matched line by line; search for several lines without regex'
     return nil, errors.new('validation_error', text)
   elseif query.word then
     pattern = ('\\b(?:%s)\\b'):format(pattern)
   end
   local flags = query.ignore_case and { '-i' } or {}
   for _, name in ipairs({ 'rg', 'git' }) do
-    -- PCRE of git knows only ASCII words and digits unless it is told.
+    -- Without UCP, PCRE knows only ASCII words and digits.
     local engine = { name = name, pattern = name == 'git' and '(*UCP)' .. pattern or pattern, flags = flags }
     setmetatable(engine, Engine)
     local _, err = engine:matches(ctx, '', 1)

@@ -1,4 +1,4 @@
---- Files of a place that globs take, and which of them may be read.
+--- Files of a search: the directory or file to search, globs, and access to each file.
 
 local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
@@ -11,17 +11,17 @@ local uv = vim.uv
 
 local M = {}
 
---- Beyond it a search takes longer than anybody waits.
+--- Maximum number of files in one search.
 M.MAX_FILES = 100000
---- Globs of one call, and bytes of all: each byte is looked at for each byte of a path.
+--- Maximum number of globs, and of their bytes: matching takes time proportional to both lengths.
 local MAX_GLOBS, MAX_GLOB_BYTES = 50, 2000
 
 ---@class mcp-tools.search.Place
 ---@field path string resolved
----@field folder boolean
----@field allowed boolean outside of the project, and the person allowed it
+---@field is_directory boolean
+---@field allowed boolean outside the project, and the user allowed it
 
---- What a `path` argument means; without one the project.
+--- Resolves a `path` argument; default: the project.
 ---@param ctx mcp-tools.Ctx
 ---@param path string?
 ---@return mcp-tools.search.Place?
@@ -36,30 +36,30 @@ function M.place(ctx, path)
   end
   local stat = not bad and uv.fs_stat(resolved)
   if not stat then
-    return nil, errors.new('not_found', ('path: there is no %s'):format(path or resolved))
+    return nil, errors.new('not_found', ('path: no such file or directory: %s'):format(path or resolved))
   elseif stat.type ~= 'file' and stat.type ~= 'directory' then
     return nil, errors.new('validation_error', ('path: %s is a %s'):format(path, stat.type))
   end
   local inside = paths.inside(resolved, ctx.root)
   if not inside and not ctx:covers(resolved) then
-    local text = 'path: %s is outside the project; name a folder of it'
+    local text = 'path: %s is outside the project; use a directory of the project'
     return nil, errors.new('access_denied', text:format(resolved))
   end
-  return { path = resolved, folder = stat.type == 'directory', allowed = not inside }
+  return { path = resolved, is_directory = stat.type == 'directory', allowed = not inside }
 end
 
---- A function that says whether globs take a path. Those without `/` are of names, the others of paths below the
---- place; those that begin with `!` leave out.
+--- Compiles globs to one function. Globs without `/` match names, others match relative paths; those that begin with
+--- `!` exclude.
 ---@param globs string[]?
 ---@return (fun(relative: string): boolean)?
 ---@return mcp-tools.Error? err
 function M.matcher(globs)
   if globs and #globs > MAX_GLOBS then
-    return nil, errors.new('validation_error', ('globs: at most %d'):format(MAX_GLOBS))
+    return nil, errors.new('validation_error', ('globs: the maximum is %d'):format(MAX_GLOBS))
   elseif #table.concat(globs or {}) > MAX_GLOB_BYTES then
-    return nil, errors.new('validation_error', ('globs: at most %d bytes in all'):format(MAX_GLOB_BYTES))
+    return nil, errors.new('validation_error', ('globs: the maximum is %d bytes in total'):format(MAX_GLOB_BYTES))
   end
-  local takes, leaves = {}, {}
+  local included, excluded = {}, {}
   for _, each in ipairs(globs or {}) do
     local out, pattern = each:match('^(!?)(.*)$')
     pattern = pattern:gsub('^%./', ''):gsub('^/', '')
@@ -68,7 +68,7 @@ function M.matcher(globs)
     elseif pattern:sub(-1) == '/' then
       pattern = pattern .. '**'
     end
-    table.insert(out == '!' and leaves or takes, glob.compile(pattern))
+    table.insert(out == '!' and excluded or included, glob.compile(pattern))
   end
   local function any(list, relative)
     for _, fits in ipairs(list) do
@@ -79,16 +79,16 @@ function M.matcher(globs)
     return false
   end
   return function(relative)
-    return (#takes == 0 or any(takes, relative)) and not any(leaves, relative)
+    return (#included == 0 or any(included, relative)) and not any(excluded, relative)
   end
 end
 
---- Judges paths one after the other, and tells why some are withheld.
+--- Returns a function that checks access to paths, and the list of those that it withholds.
 ---@param ctx mcp-tools.Ctx
 ---@param place mcp-tools.search.Place
----@return fun(path: string): string? resolved path of one that may be read
+---@return fun(path: string): string? resolved path if clients may read it
 ---@return { path: string, why: string }[] withheld
-function M.judge(ctx, place)
+function M.access_filter(ctx, place)
   local withheld, readable = {}, access.files(place.allowed and place.path or ctx.root)
   return function(path)
     local resolved, why = readable(path)
@@ -100,35 +100,35 @@ function M.judge(ctx, place)
     withheld
 end
 
---- Names of files below a place that globs take. Nobody has judged them yet.
+--- Lists the files of a place that match globs. Access to them was not checked.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param place mcp-tools.search.Place
 ---@param globs? string[]
 ---@return string[]? absolute, sorted
 ---@return mcp-tools.Error|boolean? err_or_cut
 function M.list(ctx, place, globs)
-  if not place.folder then
+  if not place.is_directory then
     return { place.path }
   end
-  local takes, err = M.matcher(globs)
-  if not takes then
+  local matches, err = M.matcher(globs)
+  if not matches then
     return nil, err
   end
   local names, _, cut = file_names.list(ctx, place.path, {})
   local found, pause = {}, time_slice.of(ctx)
   for _, name in ipairs(names) do
-    if takes(name) then
+    if matches(name) then
       table.insert(found, place.path .. '/' .. name)
     end
     pause()
   end
-  return found, cut -- sorted as the names are
+  return found, cut -- sorted, as the names are
 end
 
---- What was withheld, in a line.
+--- Returns withheld files as one line of text.
 ---@param withheld { path: string, why: string }[]
 ---@return string?
-function M.told(withheld)
+function M.withheld_text(withheld)
   if #withheld == 0 then
     return nil
   end

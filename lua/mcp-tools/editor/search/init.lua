@@ -1,4 +1,4 @@
---- A search in the text of the project, as the editor has it: unsaved changes count, what the disk has does not.
+--- Searches the text of the project as the editor has it, unsaved changes included.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
@@ -16,10 +16,10 @@ local api = vim.api
 
 local M = {}
 
---- Places of one search that are counted one by one.
+--- Maximum number of matches in one search.
 M.MAX_MATCHES = 100000
 
---- Bytes of texts that are handed to a program together.
+--- Size of texts that are sent to a program together, in bytes.
 local MAX_BATCH = 4 * 1024 * 1024
 
 ---@class mcp-tools.search.File
@@ -34,13 +34,13 @@ local MAX_BATCH = 4 * 1024 * 1024
 ---@class mcp-tools.search.Found
 ---@field files mcp-tools.search.File[] by path
 ---@field total integer places
----@field passed integer files that are too large
----@field cut boolean there is more
+---@field skipped integer number of files that are too large
+---@field cut boolean there are more matches
 ---@field place mcp-tools.search.Place
 ---@field engine mcp-tools.search.Engine? of a regular expression
----@field max integer places
+---@field max integer matches
 
---- The longest line of a plain query: programs look at lines.
+--- Returns the longest line of a plain query, since programs search by line.
 ---@param text string
 ---@return string
 local function longest_line(text)
@@ -51,19 +51,19 @@ local function longest_line(text)
   return best
 end
 
---- Files that may match. Which of them may be read was not checked.
+--- Finds files that may match. Access to them was not checked.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param place mcp-tools.search.Place
 ---@param query mcp-tools.search.Query
 ---@param opts { globs: string[]?, engine: mcp-tools.search.Engine? } `engine` of a regular expression
----@return string[]? absolute, sorted, some twice
+---@return string[]? paths absolute, sorted, with duplicates
 ---@return mcp-tools.Error|boolean? err_or_cut
 local function find_candidates(ctx, place, query, opts)
-  if not place.folder then
+  if not place.is_directory then
     return { place.path }
   end
-  local takes, err = files.matcher(opts.globs)
-  if not takes then
+  local matches, err = files.matcher(opts.globs)
+  if not matches then
     return nil, err
   end
   local found, cut
@@ -81,7 +81,7 @@ local function find_candidates(ctx, place, query, opts)
   end
   local pause, kept = time_slice.of(ctx), {}
   for _, path in ipairs(found) do
-    if vim.startswith(path, place.path .. '/') and takes(path:sub(#place.path + 2)) then
+    if vim.startswith(path, place.path .. '/') and matches(path:sub(#place.path + 2)) then
       table.insert(kept, path)
     end
     pause()
@@ -92,17 +92,17 @@ local function find_candidates(ctx, place, query, opts)
   return kept, cut or #found >= files.MAX_FILES
 end
 
---- Buffers below a place whose text is not what the disk has.
+--- Returns the paths of modified buffers below a place.
 ---@param place mcp-tools.search.Place
----@param takes fun(relative: string): boolean
+---@param matches fun(relative: string): boolean
 ---@return string[] resolved paths
-local function unsaved(place, takes)
+local function unsaved(place, matches)
   local list = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified and buffer_kind.is_text(bufnr) then
       local name = api.nvim_buf_get_name(bufnr)
       local path = name ~= '' and paths.resolve(name)
-      local below = path and vim.startswith(path, place.path .. '/') and takes(path:sub(#place.path + 2))
+      local below = path and vim.startswith(path, place.path .. '/') and matches(path:sub(#place.path + 2))
       if path and (below or path == place.path) then
         table.insert(list, path)
       end
@@ -111,7 +111,7 @@ local function unsaved(place, takes)
   return list
 end
 
---- Adds the places of one file.
+--- Adds the matches of one file.
 ---@param found mcp-tools.search.Found
 ---@param file mcp-tools.search.File
 ---@param each fun(add: fun(match: mcp-tools.search.Match): boolean)
@@ -126,7 +126,7 @@ local function add(found, file, each)
   end
 end
 
---- Hands texts to a program together, as starting one costs more than a short text does.
+--- Sends texts to a program together, since a process costs more than a short text.
 ---@param ctx mcp-tools.Ctx
 ---@param found mcp-tools.search.Found
 ---@param batch mcp-tools.search.File[]
@@ -158,18 +158,18 @@ local function add_by_engine(ctx, found, batch)
   end
 end
 
---- Which of the candidates may be read, and from where. The others are not told: that they are candidates says what is
---- in them.
+--- Returns the candidates that clients may read. The others are not reported: being a candidate reveals something about
+--- their contents.
 ---@param ctx mcp-tools.Ctx
 ---@param found mcp-tools.search.Found
 ---@param list string[]
----@param takes fun(relative: string): boolean
+---@param matches fun(relative: string): boolean
 ---@return string[] resolved
-local function judged(ctx, found, list, takes)
-  local judge = files.judge(ctx, found.place)
+local function readable(ctx, found, list, matches)
+  local filter = files.access_filter(ctx, found.place)
   local out, seen, pause = {}, {}, time_slice.of(ctx)
-  for _, path in ipairs(vim.list_extend(list, unsaved(found.place, takes))) do
-    local resolved = not seen[path] and judge(path) or nil
+  for _, path in ipairs(vim.list_extend(list, unsaved(found.place, matches))) do
+    local resolved = not seen[path] and filter(path) or nil
     seen[path] = true
     if resolved and (resolved == path or not seen[resolved]) then
       seen[resolved] = true
@@ -182,40 +182,40 @@ local function judged(ctx, found, list, takes)
   end, pause)
 end
 
---- Searches.
+--- Searches the project.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param query mcp-tools.search.Query
----@param opts { path: string?, globs: string[]?, max: integer? } `max`: places, then it ends
+---@param opts { path: string?, globs: string[]?, max: integer? } `max`: matches, after which the search ends
 ---@return mcp-tools.search.Found?
 ---@return mcp-tools.Error? err
 function M.find(ctx, query, opts)
   local err = matcher.refusal(query)
-  local place, takes, engine, list
+  local place, matches, engine, list
   if not err then
     place, err = files.place(ctx, opts.path)
   end
   if place then
-    takes, err = files.matcher(opts.globs)
+    matches, err = files.matcher(opts.globs)
   end
-  if takes and query.regex then
+  if matches and query.regex then
     engine, err = engines.open(ctx, query)
   end
-  if takes and not err then
+  if matches and not err then
     list, err = find_candidates(ctx, place, query, { globs = opts.globs, engine = engine })
   end
-  if not (place and takes and list) then
+  if not (place and matches and list) then
     return nil, err --[[@as mcp-tools.Error]]
   end
   local found = {
     files = {},
     total = 0,
-    passed = 0,
+    skipped = 0,
     cut = err == true,
     place = place,
     engine = engine,
     max = opts.max or M.MAX_MATCHES,
   }
-  list = judged(ctx, found, list, takes)
+  list = readable(ctx, found, list, matches)
   local plain = not engine and matcher.new(query)
   local pause, of_path = time_slice.of(ctx), buffers.of_paths()
   local batch, size = {}, 0
@@ -242,7 +242,7 @@ function M.find(ctx, query, opts)
         table.insert(batch, file)
         size = size + #file.text
       elseif text == false then
-        found.passed = found.passed + 1
+        found.skipped = found.skipped + 1
       end
     end
     if engine and (size > MAX_BATCH or first + contents.AT_ONCE > #list) then

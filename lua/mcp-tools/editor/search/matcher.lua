@@ -1,4 +1,4 @@
---- Plain text, found in texts. Regular expressions: editor/search/engine.lua.
+--- Searches for plain text. Regular expressions: engine.lua.
 
 local errors = require('mcp-tools.errors')
 local substring = require('mcp-tools.util.substring')
@@ -9,7 +9,7 @@ local M = {}
 ---@field query string
 ---@field regex boolean?
 ---@field ignore_case boolean?
----@field word boolean? whole words alone
+---@field word boolean? only whole words
 
 ---@class mcp-tools.search.Match
 ---@field row integer from 0
@@ -20,9 +20,9 @@ local M = {}
 ---@class mcp-tools.search.Matcher
 ---@field query mcp-tools.search.Query
 ---@field needle string
----@field is_lower boolean? texts are made lower case first
----@field breaks integer lines that end in it
----@field tail integer bytes of its last line
+---@field is_lower boolean? texts are converted to lower case first
+---@field breaks integer number of line breaks in it
+---@field tail integer length of its last line, in bytes
 ---@field find fun(text: string, from: integer, pause: fun()): integer?, integer?
 local Matcher = {}
 Matcher.__index = Matcher
@@ -32,21 +32,21 @@ local function is_word(byte)
   return byte ~= nil and (byte >= 128 or string.char(byte):find('[%w_]') ~= nil)
 end
 
---- Why a query cannot be looked for.
+--- Returns why a query is invalid.
 ---@param query mcp-tools.search.Query
 ---@return mcp-tools.Error?
 function M.refusal(query)
   if query.query == '' then
-    return errors.new('validation_error', 'query: it is empty')
+    return errors.new('validation_error', 'query: must not be empty')
   elseif query.query:find('%z') then
-    return errors.new('validation_error', 'query: it holds a NUL byte')
+    return errors.new('validation_error', 'query: must not contain NUL')
   end
 end
 
---- Bytes of a text that Vim looks at in one go.
+--- Number of bytes that Vim searches at once.
 local WINDOW = 16384
 
---- Finds plain text beyond ASCII in any case. Vim folds case; a literal pattern costs it one look at each character.
+--- Finds text with other than ASCII characters in any case. Vim folds case; a literal pattern takes linear time.
 ---@param needle string one line
 ---@return fun(text: string, from: integer, pause: fun()): integer?, integer?
 local function folding_finder(needle)
@@ -67,7 +67,7 @@ local function folding_finder(needle)
   end
 end
 
---- Makes a matcher of a query that is not a regular expression and was not refused.
+--- Returns a matcher for a query that is not a regular expression.
 ---@param query mcp-tools.search.Query
 ---@return mcp-tools.search.Matcher
 function M.new(query)
@@ -84,7 +84,7 @@ function M.new(query)
   return made
 end
 
---- Calls `found` for each place, in order, until it returns true.
+--- Calls `found` for each match, in order, until it returns true.
 ---@param text string lines end with "\n"
 ---@param found fun(match: mcp-tools.search.Match): boolean?
 ---@param pause? fun() called between pieces of work
@@ -93,7 +93,7 @@ function Matcher:each(text, found, pause)
   local haystack = self.is_lower and text:lower() or text
   local needle = self.needle
   local row, line_at, at = 0, 1, 1
-  local stop = text:find('\n', 1, true) -- the end of this line
+  local stop = text:find('\n', 1, true) -- end of the current line
   while true do
     local first, last = self.find(haystack, at, pause)
     if not first then

@@ -1,4 +1,4 @@
---- Matches of a search as text: the path of a file once, then `line:column: text` for each place.
+--- Matches as text: each file once, then `line:column: text` for each match.
 
 local result = require('mcp-tools.editor.result')
 local position = require('mcp-tools.editor.position')
@@ -7,12 +7,12 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Maximum characters of a line that are shown, and of them before a match.
+--- Maximum number of characters of a line, and of them before the match.
 local MAX_LINE, BEFORE = 200, 80
---- Bytes of a longer line that are looked at: enough for the characters that are shown.
+--- Bytes of a longer line that are read: enough for the characters that are shown.
 local WINDOW, WINDOW_BEFORE = 4 * (MAX_LINE + BEFORE), 4 * BEFORE
 
---- Lines of a text by number, found as they are asked for.
+--- Returns a reader of the lines of a text, which finds them on demand.
 ---@param text string
 ---@return fun(row: integer): string? from 0
 function M.rows(text)
@@ -37,7 +37,7 @@ function M.rows(text)
   end
 end
 
---- Counts columns, from the last place on where it is in the same line.
+--- Returns a function that converts bytes to columns, and continues from the previous one on the same line.
 ---@return fun(line: string, col: integer): integer column from 1, of a byte from 0
 function M.columns()
   local last_line, last_col, characters
@@ -53,7 +53,7 @@ end
 
 ---@param line string
 ---@param byte integer from 0
----@return integer byte the beginning of the character that it is in
+---@return integer byte start of the character that contains it
 local function character_start(line, byte)
   for at = byte, math.max(0, byte - 3), -1 do
     local b = line:byte(at + 1)
@@ -64,7 +64,7 @@ local function character_start(line, byte)
   return byte
 end
 
---- A line as it is shown: cut where it is long, so that the match can be seen.
+--- Returns a line for display, shortened around the match.
 ---@param line string
 ---@param col? integer bytes from 0
 ---@return string
@@ -91,7 +91,7 @@ end
 
 ---@param file mcp-tools.search.File
 ---@param from integer
----@param to integer of its matches
+---@param to integer first and last index of its matches
 ---@param context integer
 ---@param out string[]
 ---@param pause fun()
@@ -120,7 +120,7 @@ local function add(file, from, to, context, out, pause)
   end
 end
 
---- The text of some of the places.
+--- Returns the text of one page of matches.
 ---@param found mcp-tools.search.Found
 ---@param opts { limit: integer, offset: integer }
 ---@param context integer
@@ -150,13 +150,13 @@ local function head(found, opts)
     text = ('%s; %d-%d shown'):format(text, math.min(opts.offset + 1, last), last)
     text = text .. (last < found.total and (', offset=%d goes on'):format(last) or '')
   end
-  if found.passed > 0 then
-    text = ('%s; %d files are too large to be searched'):format(text, found.passed)
+  if found.skipped > 0 then
+    text = ('%s; %d files are too large to be searched'):format(text, found.skipped)
   end
   return text
 end
 
---- The answer to a search.
+--- Returns the answer to a search.
 ---@param found mcp-tools.search.Found
 ---@param opts { limit: integer, offset: integer, context: integer }
 ---@param pause fun() called between pieces of work

@@ -1,8 +1,7 @@
---- Names of the files in a folder, without those that git ignores.
+--- Names of the files in a directory, without those that git ignores.
 ---
---- git tells them where it can, else ripgrep, which reads no configuration then, else the folders are walked through;
---- that knows of nothing that is ignored but `.git`. Repositories below the folder are left out, whatever they are
---- called.
+--- They come from git, or else from ripgrep without configuration, or else from walking the directory tree, where only
+--- `.git` is ignored. Repositories inside the directory are left out, whatever their name.
 
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
@@ -14,12 +13,12 @@ local uv = vim.uv
 
 local M = {}
 
---- Bytes of names that are taken.
+--- Maximum size of all names, in bytes.
 local MAX_BYTES = 64 * 1024 * 1024
 local TIMEOUT = 30000
---- Files that are walked through.
+--- Maximum number of files found by walking.
 local MAX_WALKED = 200000
---- Entries of a folder at a time.
+--- Number of directory entries read at a time.
 local BATCH = 200
 
 ---@param text string names, each with a NUL after it
@@ -37,7 +36,7 @@ local function names_of(text, pause)
   return list
 end
 
---- Sorts names by their bytes; equal names come once.
+--- Sorts names by bytes and removes duplicates.
 ---@param list string[]
 ---@param pause fun()
 ---@return string[]
@@ -56,14 +55,14 @@ local function sorted(list, pause)
   return out
 end
 
---- Deleted files are still in git's index.
+--- Lists files with git. Its index still has deleted files, which are removed here.
 ---@param ctx mcp-tools.Ctx
----@param folder string
+---@param directory string
 ---@param pause fun()
 ---@return string[]?
-local function by_git(ctx, folder, pause)
-  local opts = { ctx = ctx, cwd = folder, limit = MAX_BYTES, timeout = TIMEOUT }
-  -- With a letter before each name: a deleted file is there twice, once with "R".
+local function by_git(ctx, directory, pause)
+  local opts = { ctx = ctx, cwd = directory, limit = MAX_BYTES, timeout = TIMEOUT }
+  -- With a letter before each name: a deleted file is listed twice, once with "R".
   local done = git.await({ 'ls-files', '-z', '-t', '--cached', '--deleted', '--others', '--exclude-standard' }, opts)
   if not done.ok or done.cut then
     return nil
@@ -89,13 +88,13 @@ local function by_git(ctx, folder, pause)
 end
 
 ---@param ctx mcp-tools.Ctx
----@param folder string
+---@param directory string
 ---@param pause fun()
 ---@return string[]?
-local function by_rg(ctx, folder, pause)
+local function by_rg(ctx, directory, pause)
   local done = process.await(
     { 'rg', '--no-config', '--files', '--null', '--hidden', '--glob=!.git', '--no-ignore-dot', '--', '.' },
-    { ctx = ctx, cwd = folder, limit = MAX_BYTES, timeout = TIMEOUT, env = { PATH = process.search_path() } }
+    { ctx = ctx, cwd = directory, limit = MAX_BYTES, timeout = TIMEOUT, env = { PATH = process.search_path() } }
   )
   if done.cut or not (done.ok or done.quiet) then
     return nil
@@ -107,15 +106,15 @@ local function by_rg(ctx, folder, pause)
   return list
 end
 
---- Entries of a folder; links are not followed.
+--- Returns the entries of a directory; links are not followed.
 ---@param ctx mcp-tools.Ctx
----@param folder string
+---@param directory string
 ---@return { name: string, type: string }[]
-local function entries_of(ctx, folder)
+local function entries_of(ctx, directory)
   local list = {}
   local dir = ctx:await(function(done)
     uv.fs_opendir(
-      folder,
+      directory,
       vim.schedule_wrap(function(_, dir)
         done(dir)
       end),
@@ -141,17 +140,17 @@ local function entries_of(ctx, folder)
 end
 
 ---@param ctx mcp-tools.Ctx
----@param folder string
+---@param directory string
 ---@param pause fun()
 ---@return string[] list
 ---@return boolean cut
-local function by_walk(ctx, folder, pause)
+local function by_walk(ctx, directory, pause)
   local list, todo = {}, { '' }
   while #todo > 0 do
     local below = table.remove(todo)
-    for _, entry in ipairs(entries_of(ctx, folder .. '/' .. below)) do
+    for _, entry in ipairs(entries_of(ctx, directory .. '/' .. below)) do
       if entry.type == 'directory' then
-        if entry.name ~= '.git' and not repository.is(folder .. '/' .. below .. entry.name) then
+        if entry.name ~= '.git' and not repository.is(directory .. '/' .. below .. entry.name) then
           table.insert(todo, below .. entry.name .. '/')
         end
       elseif #list >= MAX_WALKED then
@@ -165,16 +164,16 @@ local function by_walk(ctx, folder, pause)
   return sorted(list, pause), false
 end
 
---- Leaves out what lies in repositories that have another name than `.git`.
+--- Removes files in repositories that are not called `.git`.
 ---@param list string[]
----@param folder string
+---@param directory string
 ---@param pause fun()
 ---@return string[]
-local function without_repositories(list, folder, pause)
+local function without_repositories(list, directory, pause)
   local repositories = {}
   for i, name in ipairs(list) do
     local place = name:sub(-5) == '/HEAD' and name:sub(1, -6)
-    if place and repository.is(folder .. '/' .. place) then
+    if place and repository.is(directory .. '/' .. place) then
       repositories[place] = true
     end
     if i % 500 == 0 then
@@ -198,26 +197,26 @@ local function without_repositories(list, folder, pause)
   return kept
 end
 
---- The names of the files. In a coroutine.
+--- Returns the names of the files. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
----@param folder string resolved
----@param opts { ignored: boolean? } also those that git ignores
----@return string[] names relative to the folder, sorted by their bytes
+---@param directory string resolved
+---@param opts { ignored: boolean? } `ignored`: include files that git ignores
+---@return string[] names relative to the directory, sorted by bytes
 ---@return 'git'|'rg'|'walk' source
 ---@return boolean cut there are more
-function M.list(ctx, folder, opts)
+function M.list(ctx, directory, opts)
   local pause = time_slice.of(ctx)
   if not opts.ignored then
-    local list = by_git(ctx, folder, pause)
+    local list = by_git(ctx, directory, pause)
     if list then
-      return without_repositories(sorted(list, pause), folder, pause), 'git', false
+      return without_repositories(sorted(list, pause), directory, pause), 'git', false
     end
-    list = by_rg(ctx, folder, pause)
+    list = by_rg(ctx, directory, pause)
     if list then
-      return without_repositories(sorted(list, pause), folder, pause), 'rg', false
+      return without_repositories(sorted(list, pause), directory, pause), 'rg', false
     end
   end
-  local list, cut = by_walk(ctx, folder, pause)
+  local list, cut = by_walk(ctx, directory, pause)
   return list, 'walk', cut
 end
 

@@ -1,6 +1,6 @@
---- Text replaced in many files: listed first, then all of what was meant, or nothing.
+--- Replaces text in many files: matches are listed first, then the chosen ones are replaced atomically.
 ---
---- An id stands for a text at a place; where that has changed the id no longer exists.
+--- The id of a match depends on the text around it, so it becomes invalid when that changes.
 
 local api = vim.api
 local background = require('mcp-tools.editor.background')
@@ -19,15 +19,15 @@ local text_diff = require('mcp-tools.editor.text.diff')
 
 local M = {}
 
---- Files and places of one call: more than a person looks through.
+--- Maximum number of files and matches in one call.
 M.MAX_FILES, M.MAX_PLACES = 500, 10000
---- Bytes that places of one call become.
+--- Maximum size of all replacements in one call, bytes.
 local MAX_NEW = 4 * 1024 * 1024
---- Bytes on each side of a match that its id depends on.
+--- Number of bytes on each side of a match that its id depends on.
 local AROUND = 100
---- Occurrences in one line that are replaced one by one, so that marks between them stay.
+--- Up to this number of matches in one line are replaced separately, so that extmarks between them stay.
 local MAX_IN_LINE = 20
---- How long a preview that was computed for a question is kept, in ns: the question shows it at once.
+--- How long a preview that was computed for approval is kept, ns: it is shown at once.
 local FRESH = 5e9
 
 ---@class mcp-tools.Occurrence
@@ -45,7 +45,7 @@ local FRESH = 5e9
 ---@class mcp-tools.ReplacePlan
 ---@field files mcp-tools.ReplaceFile[]
 ---@field total integer
----@field passed integer
+---@field skipped integer
 
 ---@class mcp-tools.ReplaceArgs: mcp-tools.search.Query
 ---@field replacement string
@@ -59,11 +59,11 @@ local FRESH = 5e9
 local function id_of(file, match, line)
   local to = match.end_row == match.row and match.end_col or #line
   local near = line:sub(math.max(1, match.col + 1 - AROUND), to + AROUND)
-  local text = ('%s\n%d\n%d\n'):format(file.path, match.row, match.col) .. near:gsub('%z', '\n') -- which takes no NUL
+  local text = ('%s\n%d\n%d\n'):format(file.path, match.row, match.col) .. near:gsub('%z', '\n') -- sha256 takes no NUL
   return vim.fn.sha256(text):sub(1, 12)
 end
 
---- The line of each match, and its groups where a replacement has some.
+--- Returns the line of each match, and its groups if the replacement refers to some.
 ---@param ctx mcp-tools.Ctx
 ---@param found mcp-tools.search.Found
 ---@param replacement string
@@ -97,7 +97,7 @@ local function places_of(ctx, found, replacement)
     for _, place in ipairs(list) do
       at = at + 1
       if not all[at] or all[at]['0'] ~= place.groups['0'] then
-        return nil, errors.new('tool_error', 'replacement: the groups of the matches cannot be told')
+        return nil, errors.new('tool_error', 'replacement: the groups of the matches cannot be determined')
       end
       place.groups = vim.tbl_extend('force', place.groups, all[at])
     end
@@ -106,11 +106,12 @@ local function places_of(ctx, found, replacement)
   return places
 end
 
---- What a place becomes: `$1` and `$0` of a regular expression are what its groups matched, `$$` is a dollar.
+--- Returns the replacement of a match: `$0` and `$1` are the match and a group of a regular expression, `$$` is a
+--- dollar.
 ---@param replacement string
 ---@param groups table<string, string>?
 ---@param room integer
----@return string? nil: there would be more than `room` bytes, which are not made
+---@return string? text nil if it would be longer than `room` bytes
 local function replaced(replacement, groups, room)
   if not groups then
     return #replacement <= room and replacement or nil
@@ -122,7 +123,7 @@ local function replaced(replacement, groups, room)
   return size <= room and (replacement:gsub('%$([%d$])', groups)) or nil
 end
 
---- Every occurrence, with what it would become.
+--- Finds all matches and their replacements.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args mcp-tools.ReplaceArgs
 ---@return mcp-tools.ReplacePlan?
@@ -132,7 +133,7 @@ function M.plan(ctx, args)
   if not found then
     return nil, err
   elseif found.cut or #found.files > M.MAX_FILES or found.total > M.MAX_PLACES then
-    local text = '%d occurrences in %d files; at most %d in %d are replaced at once: narrow it with path or globs'
+    local text = '%d occurrences in %d files; the maximum is %d in %d: narrow it with path or globs'
     return nil, errors.new('too_large', text:format(found.total, #found.files, M.MAX_PLACES, M.MAX_FILES))
   end
   local places
@@ -140,7 +141,7 @@ function M.plan(ctx, args)
   if not places then
     return nil, err
   end
-  local plan, pause = { files = {}, total = found.total, passed = found.passed }, time_slice.of(ctx)
+  local plan, pause = { files = {}, total = found.total, skipped = found.skipped }, time_slice.of(ctx)
   local room = MAX_NEW
   for i, file in ipairs(found.files) do
     local list = {}
@@ -148,8 +149,7 @@ function M.plan(ctx, args)
       local place = places[i][k]
       local new = replaced(args.replacement, place.groups, room)
       if not new then
-        local text =
-          'replacement: it would make more than %d MiB of all places; make it shorter, or narrow it with path'
+        local text = 'replacement: all replacements would be more than %d MiB; make it shorter, or narrow it with path'
         return nil, errors.new('too_large', text:format(MAX_NEW / 1024 / 1024))
       end
       room = room - #new
@@ -169,7 +169,7 @@ function M.plan(ctx, args)
   return plan
 end
 
---- Those that ids name.
+--- Selects the matches with the given ids.
 ---@param plan mcp-tools.ReplacePlan
 ---@param ids string[]?
 ---@return mcp-tools.ReplacePlan? plan
@@ -183,7 +183,7 @@ function M.chosen(plan, ids)
     left = left + (wanted[id] and 0 or 1)
     wanted[id] = true
   end
-  local out = { files = {}, total = 0, passed = plan.passed }
+  local out = { files = {}, total = 0, skipped = plan.skipped }
   for _, each in ipairs(plan.files) do
     local list = vim.tbl_filter(function(occurrence)
       return wanted[occurrence.id] == true
@@ -194,14 +194,13 @@ function M.chosen(plan, ids)
     end
   end
   if out.total ~= left then
-    local text =
-      'ids: %d of %d are not there any more, the text has changed; nothing was replaced, make a dry run again'
+    local text = 'ids: %d of %d no longer exist, the text has changed; nothing was replaced, make a dry run again'
     return nil, errors.new('stale', text:format(left - out.total, left))
   end
   return out
 end
 
---- Edits of a file. Many in one line become one: each would copy the line.
+--- Returns the edits of a file. Many in one line become one edit, since each would copy the line.
 ---@param each mcp-tools.ReplaceFile
 ---@return mcp-tools.Edit[]
 local function edits_of(each)
@@ -236,7 +235,7 @@ local function edits_of(each)
   return edits
 end
 
---- The buffer of a file, whose text is still the one that was searched.
+--- Returns the buffer of a file if its text is still the one that was searched.
 ---@param ctx mcp-tools.Ctx
 ---@param file mcp-tools.search.File
 ---@return mcp-tools.FileEdits?
@@ -256,7 +255,7 @@ local function ready(ctx, file)
   end)
   local text = api.nvim_buf_is_loaded(bufnr) and table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') or ''
   if text ~= file.text:gsub('\n$', '') then
-    local fault = '%s has changed while it was looked at; nothing was replaced, make a dry run again'
+    local fault = '%s has changed since it was searched; nothing was replaced, make a dry run again'
     return nil, errors.new('stale', fault:format(file.shown))
   end
   return {
@@ -267,7 +266,7 @@ local function ready(ctx, file)
   }
 end
 
---- Replaces what was chosen: all of it, or nothing.
+--- Applies a plan atomically.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param plan mcp-tools.ReplacePlan
 ---@return mcp-tools.FileEdited[]? in the order of the plan
@@ -288,7 +287,7 @@ function M.apply(ctx, plan)
   end)
 end
 
---- Does a call only list? `expected_count` alone is enough to replace.
+--- Whether a call only lists matches. `expected_count` alone is enough to replace.
 ---@param args { dry_run: boolean?, expected_count: integer? }
 ---@return boolean
 function M.is_dry_run(args)
@@ -298,17 +297,17 @@ function M.is_dry_run(args)
   return args.dry_run
 end
 
---- Whatever is replaced must be counted.
+--- Returns an error if a replacement has no expected count.
 ---@param args { dry_run: boolean?, expected_count: integer? }
 ---@return mcp-tools.Error?
 function M.uncounted(args)
   if not M.is_dry_run(args) and not args.expected_count then
-    local text = 'expected_count: say how many are to be replaced; a dry run counts them'
+    local text = 'expected_count: required to replace; a dry run counts the matches'
     return errors.new('validation_error', text)
   end
 end
 
---- What a call replaces.
+--- Returns the plan of a replacement after checking its count.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer }
 ---@return mcp-tools.ReplacePlan?
@@ -325,7 +324,7 @@ function M.counted(ctx, args)
   return plan, err
 end
 
--- The preview ---------------------------------------------------------------------------------------------------------
+-- Preview -------------------------------------------------------------------------------------------------------------
 
 ---@type table<string, { diff: string, at: integer }> by arguments
 local computed = {}
@@ -347,9 +346,9 @@ local function diff_of(ctx, plan)
   return table.concat(parts)
 end
 
---- What a call would change: first in words, then, once the files were searched, the difference.
+--- Returns the approval text: a sentence at first, the diff when the files have been searched.
 ---@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer? }
----@param again? fun(err: mcp-tools.Error?) called when there is more to say
+---@param again? fun(err: mcp-tools.Error?) called when the diff is known
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, again)
@@ -376,7 +375,7 @@ function M.preview(args, again)
     end)
   end
   local text =
-    'replaces %d occurrences of "%s" with "%s" in %s\n(the difference is shown here once the files were searched)'
+    'replaces %d occurrences of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'
   return text:format(args.expected_count or 0, args.query, args.replacement, args.path or 'the project')
 end
 

@@ -1,4 +1,5 @@
---- A command as a tool is given it: a line for the shell, or a program with its arguments; where, and with what.
+--- A command from a tool's arguments: a shell command line or an executable with arguments, its directory and
+--- environment.
 
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
@@ -22,11 +23,11 @@ M.ARGS = {
 ---@field argv string[]
 ---@field cwd string
 ---@field env table<string, string>?
----@field shown string the line, or the arguments quoted as a shell would need them
+---@field shown string the command line, or the arguments quoted for a shell
 
 local ESCAPES = { ['\n'] = '\\n', ['\t'] = '\\t', ['\r'] = '\\r', ['\\'] = '\\\\', ["'"] = "\\'" }
 
---- An argument as a person reads it: in one line, so that none looks like two, or like a line of ours.
+--- Quotes an argument in one line, so that it cannot look like two arguments or a line of the question.
 ---@param text string
 ---@return string
 function M.quoted(text)
@@ -43,7 +44,7 @@ function M.quoted(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
---- A list of arguments as one line.
+--- Returns a list of arguments as a command line.
 ---@param argv string[]
 ---@return string
 function M.line(argv)
@@ -59,25 +60,25 @@ local function shell(line)
   return { 'sh', '-c', line }
 end
 
---- What no program can be given.
+--- Returns why no process can be started with these arguments.
 ---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
 ---@return string? fault
 local function unusable(args)
   for name, value in pairs(args.env or {}) do
     if name == '' or name:find('[=%z]') then
-      return ('env: %q is no name of a variable'):format(name)
+      return ('env: %q is not a valid variable name'):format(name)
     elseif value:find('%z') then
-      return ('env: %s has a NUL byte'):format(name)
+      return ('env: %s contains a NUL byte'):format(name)
     end
   end
   for name, value in pairs({ command = args.command, argv = table.concat(args.argv or {}), cwd = args.cwd }) do
     if value:find('%z') then
-      return name .. ': has a NUL byte'
+      return name .. ': contains a NUL byte'
     end
   end
 end
 
---- What is to be run.
+--- Returns the command of a call's arguments.
 ---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
 ---@param root string
 ---@return mcp-tools.shell.Command?
@@ -98,13 +99,13 @@ function M.of(args, root)
   end
   local stat = not bad and vim.uv.fs_stat(cwd)
   if not stat or stat.type ~= 'directory' then
-    return nil, errors.new('not_found', ('cwd: there is no folder %s'):format(cwd))
+    return nil, errors.new('not_found', ('cwd: there is no directory %s'):format(cwd))
   end
   local program = args.argv and args.argv[1]
   if program and not (args.env or {}).PATH then
     local found = program:find('/', 1, true) and vim.fs.joinpath(program:sub(1, 1) == '/' and '' or cwd, program)
     if vim.fn.executable(found or program) ~= 1 then
-      return nil, errors.new('not_found', ('argv: there is no program %s'):format(program))
+      return nil, errors.new('not_found', ('argv: there is no executable %s'):format(program))
     end
   end
   return {
@@ -115,7 +116,7 @@ function M.of(args, root)
   }
 end
 
---- What is to be run, for who has to agree.
+--- Describes a command for the approval question.
 ---@param command mcp-tools.shell.Command
 ---@return string
 function M.preview(command)
@@ -129,7 +130,7 @@ function M.preview(command)
   return table.concat(lines, '\n')
 end
 
---- The same from the arguments of a tool.
+--- The same for a tool's arguments.
 ---@param args table
 ---@param root string
 ---@return string?

@@ -1,4 +1,4 @@
---- Jobs: commands that go on when the call that started them has ended, until they are stopped or the editor ends.
+--- Jobs: commands that outlive the call that started them, until they are stopped or Neovim exits.
 
 local background = require('mcp-tools.editor.process.background')
 local output = require('mcp-tools.editor.process.output')
@@ -6,27 +6,27 @@ local process = require('mcp-tools.editor.process')
 
 local M = {}
 
---- Of each job so many bytes are kept, its last.
+--- Maximum number of bytes of output kept per job, from its end.
 local MAX_OUTPUT = 1024 * 1024
---- Jobs have no time limit; a program needs one: 30 days.
+--- Jobs have no time limit, but a process needs one: 30 days in ms.
 local FOREVER = 30 * 24 * 3600 * 1000
 
 ---@class mcp-tools.shell.Job: mcp-tools.process.Work
 ---@field command mcp-tools.shell.Command
----@field started_at integer s
----@field bytes integer of output so far
----@field result mcp-tools.process.Result? when it has ended
+---@field started_at integer seconds since the epoch
+---@field bytes integer number of bytes of output so far
+---@field result mcp-tools.process.Result? nil: still running
 ---@field private kept mcp-tools.process.Output
 ---@field private handle { kill: fun(self) }
 local Job = {}
 Job.__index = Job
 
---- Of all clients together. Those that have ended can still be read.
+--- Shared by all clients. Finished jobs can still be read.
 local jobs = background.new({
   prefix = 'job',
   max_running = 16,
   max_ended = 32,
-  busy = '%d jobs run already; stop one (action stop), or have the user stop one (:McpTools jobs)',
+  busy = '%d jobs are already running; stop one (action stop) or ask the user to (:McpTools jobs)',
 })
 
 M.refusal, M.all, M.of, M.get = jobs.refusal, jobs.all, jobs.of, jobs.get
@@ -59,7 +59,7 @@ function M.start(command, owner)
       background.notify(job)
     end,
   }, function(result)
-    result.stdout, result.stderr = '', '' -- both are kept, in the order in which they came
+    result.stdout, result.stderr = '', '' -- `kept` has both in order
     job.result = result
     jobs.finish(job)
   end)
@@ -67,19 +67,19 @@ function M.start(command, owner)
 end
 
 ---@class mcp-tools.shell.Piece
----@field text string whole lines, as far as there are any
----@field partial string? the beginning of a line that is still being written
----@field offset integer of the text
+---@field text string whole lines if possible
+---@field partial string? unfinished last line
+---@field offset integer byte offset of `text`
 ---@field next_offset integer
----@field skipped integer? bytes before it that are not kept any more
+---@field skipped integer? number of bytes before `text` that are no longer kept
 
---- Output from an offset on; the last of it when there is none.
----@param since integer? bytes
+--- Returns output from an offset, by default its end.
+---@param since integer? byte offset
 ---@param max integer bytes
 ---@return mcp-tools.shell.Piece
 function Job:read(since, max)
   local text = self.kept:text()
-  local first = self.bytes - #text -- the offset of what is kept
+  local first = self.bytes - #text -- offset of the kept text
   local offset = math.min(math.max(since or self.bytes - max, first), self.bytes)
   local piece = text:sub(offset - first + 1, offset - first + max)
   local rest
@@ -105,7 +105,7 @@ function Job:read(since, max)
   }
 end
 
---- Ends it with all that it started; the end is told as news.
+--- Kills the process group; listeners are notified when it has exited.
 function Job:stop()
   self.handle:kill()
 end

@@ -1,4 +1,4 @@
---- The output of a program as it comes, told as the progress of its call.
+--- Reports the output of a process as progress of its call.
 
 local redact = require('mcp-tools.privacy.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')
@@ -8,14 +8,14 @@ local utf8 = require('mcp-tools.util.utf8')
 local M = {}
 
 local MAX_LINE = 200
---- Of one piece of output, its end is looked at.
-local LOOKED_AT = 4096
+--- Maximum number of bytes searched per piece of output, from its end.
+local MAX_SEARCHED = 4096
 
---- The last line that says something.
+--- Returns the last line that is not blank.
 ---@param text string
 ---@return string?
 local function last_line(text)
-  local plain = terminal_text.plain(text:sub(-LOOKED_AT))
+  local plain = terminal_text.plain(text:sub(-MAX_SEARCHED))
   for line in vim.gsplit(plain:reverse(), '\n', { plain = true }) do
     if line:find('%S') then
       return utf8.cut(redact.line((utf8.repair(trim(line:reverse())))), MAX_LINE)
@@ -23,7 +23,7 @@ local function last_line(text)
   end
 end
 
---- What `process.run` is to call with output.
+--- Returns an `on_output` function for `process.run`.
 ---@param ctx mcp-tools.Ctx
 ---@return fun(stream: string, text: string)
 function M.teller(ctx)

@@ -1,4 +1,4 @@
---- Symbols of a buffer by its language server (`textDocument/documentSymbol`).
+--- Symbols of a buffer from its language server (`textDocument/documentSymbol`).
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local kinds = require('mcp-tools.editor.lsp.kinds')
@@ -9,12 +9,12 @@ local time_slice = require('mcp-tools.util.time_slice')
 local M = {}
 
 local METHOD = 'textDocument/documentSymbol'
---- A server that is starting answers `initialize` by then, ms.
+--- Maximum wait for the answer to `initialize`, ms.
 local STARTS_MS = 10000
---- The first answer may wait until the server has read the project; one that takes longer later on is busy, ms.
+--- Maximum wait for the first answer, which may come after the server has read the project, and for later ones, ms.
 local FIRST_MS, ANSWERS_MS = 20000, 5000
 
---- Servers that have answered once.
+--- Servers that have answered before.
 ---@type table<integer, true>
 local answered = {}
 
@@ -59,7 +59,7 @@ local function tree_of(items, encoding, pause)
   return flat and nodes.nest(list, pause) or list
 end
 
---- Names the servers of a buffer.
+--- Identifies the servers of a buffer.
 ---@param bufnr integer
 ---@return string key changes with the servers of the buffer
 function M.servers(bufnr)
@@ -72,8 +72,8 @@ end
 
 --- Asks the first server that can answer. `cb` is called on the main loop, perhaps before this returns.
 ---@param bufnr integer loaded
----@param fresh boolean the buffer was loaded just now: its server may be about to start
----@param cb fun(tree: mcp-tools.SymbolNode[]?, server: string?, why: string?) no server: neither
+---@param fresh boolean the buffer was just loaded, so its server may not have started
+---@param cb fun(tree: mcp-tools.SymbolNode[]?, server: string?, why: string?) without a server all are nil
 ---@param within? integer ms for the answer
 ---@return fun() cancel
 function M.ask(bufnr, fresh, cb, within)

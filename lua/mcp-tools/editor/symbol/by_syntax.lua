@@ -1,7 +1,7 @@
---- Symbols of a text by its syntax tree.
+--- Symbols of a text from its syntax tree.
 ---
---- Grammars name alike what defines something: `function_declaration`, `class_definition`, `struct_item`. So a query
---- is made of the types that a grammar has; what it says otherwise stands in `MORE`.
+--- Grammars use similar names for definitions: `function_declaration`, `class_definition`, `struct_item`. The query for
+--- a grammar is made from those that it has; exceptions are in `MORE`.
 
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -36,7 +36,7 @@ local WORDS = {
 }
 local ENDS = { 'declaration', 'definition', 'item', 'specifier', 'def', 'spec' }
 
---- Words that are called otherwise in answers.
+--- Words with another name in answers.
 local KINDS = {
   mod = 'module',
   type_alias = 'type',
@@ -55,7 +55,7 @@ for _, word in ipairs(WORDS) do
 end
 
 local FUNCTION_VALUE = '(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)])'
---- What the name of a type does not tell.
+--- Definitions that node types alone do not show.
 local MORE = {
   lua = {
     '(assignment_statement (variable_list name: (_) @name) (expression_list value: (function_definition))) @function',
@@ -81,7 +81,8 @@ local function parse(lang, sources)
   return ok and query or false
 end
 
---- Symbols that a grammar has: lists of {name, named} up to 0.10, later names with whether they are named.
+--- Returns the node types of a grammar that define something. `symbols` is a list of {name, named} in Neovim 0.10, and
+--- later maps names to whether they are named.
 ---@param lang string
 ---@return string[]
 local function types_of(lang)
@@ -108,7 +109,7 @@ local function query_of(lang)
       table.insert(sources, ('(%s) @%s'):format(name, TYPES[name]))
     end
     for _, source in ipairs(MORE[lang] or {}) do
-      if parse(lang, { source }) then -- grammars change
+      if parse(lang, { source }) then -- grammars change between versions
         table.insert(sources, source)
       end
     end
@@ -119,7 +120,7 @@ end
 
 local field = treesitter.field
 
---- Of C's declarators the innermost is the name.
+--- Returns the node of a name. In C it is the innermost declarator.
 ---@param node TSNode
 ---@return TSNode?
 local function name_of(node)
@@ -138,7 +139,7 @@ local function one_line(text)
   return trim((text:gsub('%s+', ' '))):sub(1, 120)
 end
 
---- A heading without what decorates it.
+--- Removes decoration from a heading.
 ---@param text string
 ---@return string
 local function title(text)
@@ -155,13 +156,13 @@ end
 ---@return mcp-tools.SymbolNode?
 local function symbol_of(node, kind, name, source)
   if node:type():find('_specifier$') and not field(node, 'body') then
-    return nil -- `struct name` where a type is used
+    return nil -- `struct name` as a type
   end
   name = name or name_of(node)
   local whole = node
   local parent = node:parent()
   if parent and parent:type() == 'function_definition' and node:type() == 'function_declaration' then
-    whole = parent -- Vim's has the head alone
+    whole = parent -- in Vim script it is only the first line
   end
   if not name and kind == 'section' then
     name = node
@@ -186,7 +187,7 @@ local function symbol_of(node, kind, name, source)
   }
 end
 
---- Headings without a text of their own reach to the next one.
+--- Extends headings to the next one, for grammars in which they end with their own line.
 ---@param list mcp-tools.SymbolNode[]
 ---@param last integer
 local function spread(list, last)
@@ -248,16 +249,16 @@ end
 ---@param source integer|string a loaded buffer, or text
 ---@param filetype string
 ---@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
----@param now? boolean in one go, before this returns
+---@param now? boolean all at once, before this returns
 function M.ask(source, filetype, cb, now)
   local lang, why = treesitter.language(filetype)
   local query = lang and query_of(lang)
   if not lang or not query then
-    return cb(nil, nil, why or ('what defines something in %s is not known'):format(lang))
+    return cb(nil, nil, why or ('the definitions of %s are not known'):format(lang))
   end
   treesitter.parse(source, lang, function(root, fault)
     if not root or type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
-      return cb(nil, nil, fault or 'the buffer is gone')
+      return cb(nil, nil, fault or 'the buffer was closed')
     end
     treesitter.is_wide(root, function(is_wide)
       if is_wide then

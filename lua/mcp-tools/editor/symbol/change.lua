@@ -1,4 +1,4 @@
---- A change of one symbol: found, shown before approval, edited in one undo block, written unless the file is open.
+--- Changes of one symbol: found, previewed for approval, applied in one undo block, written unless the file is open.
 
 local access = require('mcp-tools.privacy.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
@@ -25,24 +25,24 @@ local api = vim.api
 
 local M = {}
 
---- Words before a name that the new definition must have, too: without a parser the name alone says little.
+--- Keywords before a name that a new definition must have, too: without a parser the name alone proves little.
 local KEYWORDS = {}
 for word in ('def class function func fn struct interface enum trait type module sub proc'):gmatch('%l+') do
   KEYWORDS[word] = true
 end
 
---- Errors that another try may not have.
-local PASSING = { busy = true, timeout = true, cancelled = true }
---- Where the symbol is not known yet.
-local SEARCHING = 'The difference is shown here once the symbol has been found.'
+--- Errors that may not occur at the next attempt.
+local TRANSIENT = { busy = true, timeout = true, cancelled = true }
+--- Approval text before the symbol has been found.
+local SEARCHING = 'The diff appears here when the symbol has been found.'
 
 --- Maximum length of a new text, in characters.
 M.MAX_TEXT = 500000
 
---- Makes the edits, or says why not.
+--- Returns the edits, or why there are none.
 ---@alias mcp-tools.SymbolEdits fun(lines: string[], place: mcp-tools.SymbolPlace): mcp-tools.Edit[]?, string?
 
---- Arguments that all changes of symbols share.
+--- Returns the arguments that all changes of symbols share.
 ---@param more table
 ---@return table
 function M.args(more)
@@ -71,7 +71,7 @@ end
 local function range_of(lines, node)
   local row, col, end_row, end_col = unpack(node.range)
   end_row = math.min(end_row, #lines - 1)
-  if end_col == 0 and end_row > row then -- it ends with the line before
+  if end_col == 0 and end_row > row then -- it ends with the previous line
     end_row, end_col = end_row - 1, math.huge
   end
   return {
@@ -97,7 +97,7 @@ local function place_of(lines, file, node, filetype, root)
   return symbol_edits.extent(lines, range_of(lines, node), opts)
 end
 
---- Parses a text for the extent of a definition in it.
+--- Parses a text, to find the extent of a definition in it.
 ---@param text string
 ---@param filetype string
 ---@param cb fun(root: TSNode?)
@@ -141,9 +141,9 @@ function M.find(ctx, args)
   return found
 end
 
---- What the user was shown is what runs, as long as the text is the same: { text, edits }.
-local shown = lru(32)
---- Where symbols without a path are that a question has shown.
+--- Edits that were shown for approval and run if the text is unchanged: { text, edits }.
+local previewed = lru(32)
+--- Files of symbols that were shown for approval without a path.
 local places = lru(32)
 
 ---@param target mcp-tools.Target
@@ -159,7 +159,7 @@ local function key_of(target, args)
   }, '\0')
 end
 
---- Reports whether a text has a word, and behind it the keyword that the old definition has before its name.
+--- Whether a text has a word, after the keyword that the old definition has before its name.
 ---@param text string
 ---@param word string
 ---@param keyword string?
@@ -204,7 +204,7 @@ local function defines(lines, node, place, body, list, filetype, cb)
     end)
   end
   holds(lines, place.whole.row, place.whole.end_row, function(known)
-    if not known then -- the server alone knows it
+    if not known then -- only the server finds it
       return cb(true)
     end
     local replacements = text_edits.ordered(vim.deepcopy(list), #lines, function(row)
@@ -218,30 +218,30 @@ end
 ---@param path string
 ---@return mcp-tools.Error
 local function undefined(path)
-  local text = 'body: it does not define %s; give the whole definition, signature included (lsp_rename renames)'
+  local text = 'body: it does not define %s; give the whole definition, including its signature (lsp_rename renames)'
   return errors.new('validation_error', text:format(path))
 end
 
---- Returns the edits of a symbol's file.
+--- Returns the edits for a symbol.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param found mcp-tools.PickedSymbol
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
 ---@return mcp-tools.Edit[]?
 ---@return mcp-tools.Error? err
----@return string? text that they are for
+---@return string? text to which they apply
 function M.edits(ctx, found, args, make)
   local bufnr = found.source.bufnr
   local lines, filetype = api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   local text = table.concat(lines, '\n') .. '\n'
-  local before = shown:get(key_of(found.source, args))
+  local before = previewed:get(key_of(found.source, args))
   if before and before.text == text then
     return before.edits, nil, text
   end
   local known = not args.path and not args.bufnr and places:get(args.symbol)
   places:set(args.symbol, nil)
   if known and known ~= found.source.path then
-    return nil, errors.new('stale', ('symbol: %s is in another file than was shown; call again'):format(found.path))
+    return nil, errors.new('stale', ('symbol: %s is in another file than the one shown; call again'):format(found.path))
   end
   local root = ctx:await(function(done)
     parse(text, filetype, done)
@@ -293,7 +293,7 @@ function M.apply(ctx, found, edits, args)
   }, bufnr)
 end
 
---- Works out a change beside a question, then asks for the preview again.
+--- Computes a change while it waits for approval, then asks for the preview again.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
 ---@param again fun(err: mcp-tools.Error?)
@@ -307,19 +307,19 @@ local function prepare(args, make, again)
     local edits, text
     edits, err, text = M.edits(ctx, found, args, make)
     if edits then
-      shown:set(key_of(found.source, args), { text = text, edits = edits })
+      previewed:set(key_of(found.source, args), { text = text, edits = edits })
       places:set(args.symbol, not args.path and not args.bufnr and found.source.path or nil)
     end
     find.close(found.source)
     return err
   end, function(err)
-    if not (err and PASSING[err.code]) then
+    if not (err and TRANSIENT[err.code]) then
       again(err)
     end
   end)
 end
 
---- Returns the lines of a file, if they are known without waiting.
+--- Returns the lines of a file if they are known without waiting.
 ---@param target mcp-tools.Target
 ---@param record { text: string }
 ---@return string[]?
@@ -331,10 +331,10 @@ local function lines_of(target, record)
   return lines or code == ahead.READING and vim.split(record.text:sub(1, -2), '\n', { plain = true }) or nil
 end
 
---- Returns the difference that a change makes. What it shows is what runs, as long as the text is the same.
+--- Returns the diff of a change. The same edits run later if the text is unchanged.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
----@param again? fun(err: mcp-tools.Error?) called when more is known
+---@param again? fun(err: mcp-tools.Error?) called when the diff is known
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, make, again)
@@ -356,7 +356,7 @@ function M.preview(args, make, again)
       return nil, err
     end
   end
-  local record = target and shown:get(key_of(target, args))
+  local record = target and previewed:get(key_of(target, args))
   local lines = record and lines_of(target, record)
   if not record or not lines or record.text ~= table.concat(lines, '\n') .. '\n' then
     if again then

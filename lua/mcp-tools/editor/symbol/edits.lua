@@ -1,7 +1,7 @@
 --- The extent of a definition in a text, and edits that replace, insert beside or delete it.
 ---
 --- Decorators, `export`, `template` and comments come from the syntax tree. Without a tree only line comments are
---- recognized; any other line directly above is a doubt, and the edit is refused instead of guessed.
+--- recognized; if another line directly above may belong to the definition, the edit is refused.
 
 local strings = require('mcp-tools.util.strings')
 
@@ -14,21 +14,21 @@ local M = {}
 ---@field end_col integer
 
 ---@class mcp-tools.SymbolPlace
----@field levels mcp-tools.TextRange[] the definition, then what holds it alone: a statement, decorators, `export`
----@field statement integer the level of its statement: `const f = …` holds `f = …`
+---@field levels mcp-tools.TextRange[] the definition, then what wraps only it: a statement, decorators, `export`
+---@field statement integer level of its statement: `const f = …` contains `f = …`
 ---@field whole mcp-tools.TextRange the last level
----@field top integer first row with the comments above
+---@field top integer first row, comments above included
 ---@field name_row integer row of the name
 ---@field doubt integer? row above that may belong to it
 
---- Nodes that hold one definition and what modifies it, with the field that holds the definition.
+--- Nodes that wrap one definition and its modifiers, with the field of the definition.
 local WRAPPERS = {
   decorated_definition = 'definition',
   export_statement = 'declaration',
   template_declaration = false,
   ambient_declaration = false,
 }
---- Nodes that are a part of a definition when they hold one alone.
+--- Nodes that are part of a definition if they contain only one.
 local STATEMENTS = {
   lexical_declaration = true,
   variable_declaration = true,
@@ -39,7 +39,7 @@ local STATEMENTS = {
 }
 --- Siblings directly above a definition that belong to it.
 local ATTACHED = { 'comment', 'decorator', 'annotation', '^attribute' }
---- How a line comment begins, by filetype.
+--- Beginning of a line comment, by filetype.
 ---@type table<string, string>
 local LINE_COMMENTS = {}
 for comment, filetypes in pairs({
@@ -55,7 +55,7 @@ for comment, filetypes in pairs({
     LINE_COMMENTS[filetype] = comment
   end
 end
---- A comment at the top of a file with these is about the file.
+--- A comment at the top of a file that contains one of these is about the file.
 local HEADERS = { '^#!', 'copyright', 'licen[cs]e', 'spdx' }
 
 ---@param line string?
@@ -97,7 +97,7 @@ local function range_of(lines, node)
   return { row = row, col = col, end_row = end_row, end_col = math.min(end_col, #(lines[end_row + 1] or '')) }
 end
 
---- Returns the node of a definition: it begins where the definition does, and ends on the same row.
+--- Returns the node of a definition: it begins at the same position and ends on the same row.
 ---@param lines string[]
 ---@param root TSNode
 ---@param at mcp-tools.TextRange
@@ -115,7 +115,7 @@ local function node_at(lines, root, at)
   return begins and node or nil
 end
 
---- Returns the definition that a wrapper or a statement holds alone.
+--- Returns the definition inside wrappers and statements.
 ---@param node TSNode
 ---@return TSNode
 local function inner_of(node)
@@ -134,10 +134,10 @@ local function inner_of(node)
   end
 end
 
---- Returns a definition and the nodes that hold it alone, from the inside.
+--- Returns a definition and the nodes that wrap only it, from the inside.
 ---@param node TSNode
 ---@return TSNode[]
----@return integer statement the last of them that is no wrapper
+---@return integer statement index of the last one that is not a wrapper
 local function levels_of(node)
   local list, statement, parent = { node }, 1, node:parent()
   while parent do
@@ -153,7 +153,7 @@ local function levels_of(node)
   return list, statement
 end
 
---- Returns the sibling before a node, or before what begins with it.
+--- Returns the sibling before a node, or before the ancestors that begin with it.
 ---@param node TSNode
 ---@return TSNode?
 local function before(node)
@@ -195,7 +195,7 @@ local function top_of(lines, node)
   return top
 end
 
---- A comment about the file stays where it is.
+--- Excludes a comment about the file.
 ---@param lines string[]
 ---@param top integer
 ---@param row integer of the definition
@@ -211,7 +211,7 @@ local function below_header(lines, top, row)
   return top
 end
 
---- Returns the row on which the block comment begins that ends on a row, if it has lines of its own.
+--- Returns the row on which a block comment begins that ends on a row, if it has lines of its own.
 ---@param lines string[]
 ---@param last integer from 0
 ---@param indent string
@@ -230,7 +230,7 @@ local function block_start(lines, last, indent)
   elseif text:find('*/', 1, true) ~= #text:match('^.*%S') - 1 then
     return nil
   end
-  -- One that is open further up reaches down to here.
+  -- A comment that is still open further up would include this one.
   for above = row, 1, -1 do
     local opened, closed = lines[above]:match('^.*()/%*'), lines[above]:match('^.*()%*/')
     if opened or closed then
@@ -240,7 +240,7 @@ local function block_start(lines, last, indent)
   return row
 end
 
---- Without a tree: comments, up to a row that cannot belong to the definition.
+--- Without a tree: finds comments above, up to a row that cannot belong to the definition.
 ---@param lines string[]
 ---@param at mcp-tools.TextRange
 ---@param filetype string
@@ -272,7 +272,7 @@ end
 
 --- Returns the extent of a definition.
 ---@param lines string[]
----@param at mcp-tools.TextRange the range as the server or the syntax tree has it
+---@param at mcp-tools.TextRange the range from the server or the syntax tree
 ---@param opts { root: TSNode?, filetype: string, name_row: integer, ends: table<integer, true> }
 ---@return mcp-tools.SymbolPlace
 function M.extent(lines, at, opts)
@@ -300,7 +300,7 @@ local function split(text)
   return vim.split(strings.trim_end(text:gsub('\r\n', '\n'):gsub('^\n+', '')), '\n', { plain = true })
 end
 
---- The least indent of lines after the first.
+--- Returns the smallest indent of lines after the first.
 ---@param lines string[]
 ---@return integer?
 local function rest_indent(lines)
@@ -313,10 +313,10 @@ local function rest_indent(lines)
   return least
 end
 
---- Lines as they stand at an indent. They may come with it, without it, or without it in the first line alone.
+--- Indents lines. They may have the indent already, in all lines or in all but the first.
 ---@param lines string[]
 ---@param indent string
----@param rest integer? the least indent of lines after the first, where they have theirs
+---@param rest integer? smallest indent of lines after the first that are indented already
 ---@return string[]
 local function indented(lines, indent, rest)
   local own, out = indent_of(lines[1]), {}
@@ -357,8 +357,8 @@ local function first_token(text)
   return text:match('^%s*([%w_$]+)') or text:match('^%s*(%S?)')
 end
 
---- The range that a new definition replaces: that level of the old one that begins alike, such as `export` or `@`;
---- else decorators and the like stay.
+--- Returns the range that a new definition replaces: the level of the old one that begins with the same token, such as
+--- `export` or `@`; otherwise decorators and the like are kept.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param new string[]
@@ -378,7 +378,7 @@ local function replaced(lines, place, new)
   return at
 end
 
---- Puts another definition in the place of a symbol.
+--- Replaces a definition.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param text string
@@ -401,12 +401,12 @@ local function doubt_of(row)
   return ('without a syntax tree it is not known whether line %d belongs to it'):format(row + 1)
 end
 
---- Blank lines from a row on.
+--- Counts blank lines from a row on.
 ---@param lines string[]
 ---@param row integer from 0
 ---@param step integer
 ---@return integer count
----@return boolean at_edge nothing comes behind them
+---@return boolean at_edge they reach the beginning or end of the text
 local function blanks(lines, row, step)
   local count = 0
   while lines[row + 1] and is_blank(lines[row + 1]) do
@@ -415,9 +415,9 @@ local function blanks(lines, row, step)
   return count, lines[row + 1] == nil
 end
 
---- Blank lines up to what is beside a symbol, in its parent or behind it.
+--- Counts blank lines up to the neighbor of a symbol.
 ---@param lines string[]
----@param row integer from 0, the first one that is not of the symbol
+---@param row integer from 0, the first one outside the symbol
 ---@param step integer
 ---@param indent string of the symbol
 ---@return integer count
@@ -427,7 +427,7 @@ local function distance(lines, row, step, indent)
   return count, not at_edge and #indent_of(lines[row + step * count + 1]) >= #indent
 end
 
---- Writes text before or after a symbol, as far from it as its siblings are.
+--- Inserts text before or after a symbol, as far from it as its siblings are.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param text string
@@ -459,7 +459,7 @@ function M.insert(lines, place, text, where)
   return edit(at.end_row, last, at.end_row, last, '\n' .. space .. table.concat(new, '\n'))
 end
 
---- Deletes a symbol, with what belongs to it above and the blank lines that would be left over.
+--- Deletes a symbol, with comments and modifiers, and superfluous blank lines.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@return mcp-tools.Edit[]?

@@ -1,4 +1,4 @@
---- Finding symbols by name: in a file, in a directory, or the one of the project that a call's arguments mean.
+--- Finds symbols by name: in a file, in a directory, or the single match in the project.
 
 local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
@@ -18,19 +18,19 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local M = {}
 
 local METHOD = 'workspace/symbol'
---- Files of one call; a name that is in more of them says little.
+--- Maximum number of files in one search.
 local MAX_FILES = 100
---- Files without a running server that are loaded, so that theirs starts; of more of them the text is looked at.
+--- Maximum number of files without a running server that are loaded to start it; in more files only the text is used.
 local MAX_LOADED = 20
 
 ---@class mcp-tools.SymbolSource: mcp-tools.Target
 ---@field bufnr integer
 ---@field file mcp-tools.SymbolFile
 
---- Loads a file where nobody sees it, if it is not open, and finds its symbols.
+--- Opens a file without showing it, if it is not open, and finds its symbols.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer? } neither: the current file
----@param serverless? table<string, true> filetypes without a server, for calls that open many files; it is added to
+---@param serverless? table<string, true> collects filetypes without a server, for calls that open many files
 ---@return mcp-tools.SymbolSource?
 ---@return mcp-tools.Error? err
 function M.open(ctx, args, serverless)
@@ -51,10 +51,10 @@ function M.open(ctx, args, serverless)
   return vim.tbl_extend('force', source, { file = file })
 end
 
---- Unloads what was loaded for a call alone.
+--- Unloads a file that was loaded for a call.
 M.close = target.drop
 
---- Reads lines of a buffer.
+--- Returns a reader of the lines of a buffer.
 ---@param bufnr integer
 ---@return mcp-tools.LinesOf
 function M.lines_of(bufnr)
@@ -63,9 +63,9 @@ function M.lines_of(bufnr)
   end
 end
 
----@class mcp-tools.Hits symbols of one file
+---@class mcp-tools.Hits matching symbols of one file
 ---@field shown string
----@field bufnr integer? nil: of a file that is not loaded
+---@field bufnr integer? nil: the file is not loaded
 ---@field lines_of mcp-tools.LinesOf
 ---@field filetype string
 ---@field file mcp-tools.SymbolFile
@@ -75,13 +75,13 @@ end
 ---@class mcp-tools.ProjectSymbols
 ---@field hits mcp-tools.Hits[]
 ---@field total integer
----@field incomplete string? a server is not ready
----@field passed integer files that were not looked at
+---@field incomplete string? reason: a server is not ready
+---@field skipped integer number of files that were not searched
 ---@field word string?
----@field files integer? that were looked at
----@field by table<string, true>? what knew their symbols
----@field unknown table<string, integer>? files whose symbols nothing knows, by filetype
----@field near string? in a file where nothing is meant: what comes near
+---@field files integer? number of searched files
+---@field by table<string, true>? sources of their symbols
+---@field unknown table<string, integer>? number of files without a source, by filetype
+---@field near string? similar names in a file without a match
 
 ---@param place mcp-tools.search.Place
 ---@param path string
@@ -91,9 +91,9 @@ end
 
 ---@class mcp-tools.AskedServer
 ---@field client vim.lsp.Client
----@field answer fun(): any waits for it
+---@field answer fun(): any waits for the answer
 
---- Asks the servers that run, as soon as they know what the disk has.
+--- Asks the running servers, after they were notified of changes on disk.
 ---@param ctx mcp-tools.Ctx
 ---@param word string
 ---@return mcp-tools.AskedServer[]
@@ -102,24 +102,24 @@ local function ask_servers(ctx, word)
   local asked, incomplete = {}, nil
   local list = clients.of(nil, METHOD)
   if #list > 0 then
-    watched_files.tell(ctx)
+    watched_files.notify_servers(ctx)
   end
   for _, client in ipairs(list) do
     local bufnr = next(client.attached_buffers)
     if bufnr and vim.api.nvim_buf_is_loaded(bufnr) then
-      incomplete = lsp.settle(ctx, client, bufnr, METHOD) or incomplete
+      incomplete = lsp.wait_until_ready(ctx, client, bufnr, METHOD) or incomplete
       table.insert(asked, { client = client, answer = request.begin(ctx, client, METHOD, { query = word }, bufnr) })
     end
   end
   return asked, incomplete
 end
 
---- What they say.
+--- Waits for the answers of servers.
 ---@param ctx mcp-tools.Ctx
 ---@param asked mcp-tools.AskedServer[]
 ---@param word string
 ---@return table<string, true> found resolved paths
----@return table<string, true> filetypes that a server has answered for
+---@return table<string, true> filetypes that servers have answered for
 local function named_by(ctx, asked, word)
   local found, filetypes, wanted = {}, {}, word:lower()
   local seen, pause = {}, time_slice.of(ctx)
@@ -153,7 +153,7 @@ local function filetype_of(file)
   return file_type.of(file.path)
 end
 
---- The symbols of a file that is not loaded, by its text.
+--- Returns the symbols of a file that is not loaded, from its text.
 ---@param ctx mcp-tools.Ctx
 ---@param file mcp-tools.search.File
 ---@return mcp-tools.Hits
@@ -192,7 +192,7 @@ local function matching(file, path, opts)
   end, name_path.all(file.tree, path, opts.substring))
 end
 
---- Finds symbols of one file. It stays loaded.
+--- Finds symbols of one file. The file stays loaded.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param path mcp-tools.NamePath
 ---@param args { path: string?, bufnr: integer?, substring: boolean?, kinds: string[]? }
@@ -208,7 +208,7 @@ function M.in_file(ctx, path, args)
   local hits = of_source(source)
   hits.nodes, hits.source = matching(source.file, path, args), nil
   local near = #hits.nodes == 0 and name_path.near(source.file.tree, path)
-  return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, passed = 0, near = near or nil }
+  return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, skipped = 0, near = near or nil }
 end
 
 ---@param name string
@@ -217,10 +217,10 @@ local function word_of(name)
   return name:match('[%w_$\128-\255]+') or name
 end
 
---- What stands in something is in the same file.
+--- Whether a text contains all names of a path: parents are in the same file.
 ---@param text string
 ---@param path mcp-tools.NamePath
-local function holds_all(text, path)
+local function contains_all(text, path)
   for i = 1, #path.parts - 1 do
     if not text:find(word_of(path.parts[i].name), 1, true) then
       return false
@@ -229,7 +229,7 @@ local function holds_all(text, path)
   return true
 end
 
---- Finds symbols below a directory. What was loaded for it stays until `close_all`.
+--- Finds symbols below a directory. Files that were loaded for it stay loaded until `close_all`.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param path mcp-tools.NamePath
 ---@param place mcp-tools.search.Place
@@ -251,13 +251,13 @@ function M.in_directory(ctx, path, place, opts)
   local holding, texts, pause, serverless = {}, {}, time_slice.of(ctx), {}
   for _, file in ipairs(text.files) do
     pause()
-    if holds_all(file.text, path) then
+    if contains_all(file.text, path) then
       table.insert(holding, file)
     else
       named[file.path] = nil
     end
   end
-  -- Servers look for the beginnings of words, each in its way.
+  -- Servers match beginnings of words in different ways.
   local all = opts.substring or next(named) == nil
   for _, file in ipairs(holding) do
     pause()
@@ -265,10 +265,10 @@ function M.in_directory(ctx, path, place, opts)
       texts[file.path] = file
     end
   end
-  local judge, list = search_files.judge(ctx, place), {}
+  local access_filter, list = search_files.access_filter(ctx, place), {}
   for each in pairs(named) do
     pause()
-    if is_below(place, each) and judge(each) then
+    if is_below(place, each) and access_filter(each) then
       table.insert(list, each)
     end
   end
@@ -283,7 +283,7 @@ function M.in_directory(ctx, path, place, opts)
     hits = {},
     total = 0,
     incomplete = incomplete,
-    passed = math.max(0, #list - MAX_FILES),
+    skipped = math.max(0, #list - MAX_FILES),
     word = word,
     files = math.min(#list, MAX_FILES),
     by = {},
@@ -318,7 +318,7 @@ function M.in_directory(ctx, path, place, opts)
   return made
 end
 
---- Unloads what was loaded for a search.
+--- Unloads the files that were loaded for a search.
 ---@param found mcp-tools.ProjectSymbols
 function M.close_all(found)
   for _, hits in ipairs(found.hits) do
@@ -326,10 +326,10 @@ function M.close_all(found)
   end
 end
 
---- Says where a symbol was looked for.
+--- Describes where a symbol was searched for.
 ---@param found mcp-tools.ProjectSymbols
 ---@return string
-function M.looked(found)
+function M.searched_text(found)
   local by, unknown, count = vim.tbl_keys(found.by), {}, 0
   table.sort(by)
   for filetype, files in vim.spairs(found.unknown) do
@@ -337,7 +337,7 @@ function M.looked(found)
     table.insert(unknown, filetype == '' and 'no filetype' or filetype)
   end
   local known = #by > 0 and (' (by %s)'):format(table.concat(by, ', ')) or ''
-  local text = ('looked in %d files with the word %q%s'):format(found.files - count, found.word, known)
+  local text = ('searched %d files with the word %q%s'):format(found.files - count, found.word, known)
   if count > 0 then
     local rest = '%s; %d more have neither a language server nor a treesitter parser (%s)'
     text = rest:format(text, count, table.concat(unknown, ', '))
@@ -345,7 +345,7 @@ function M.looked(found)
   return text
 end
 
---- Lists symbols for an error.
+--- Lists symbols for an error message.
 ---@param ctx mcp-tools.Ctx
 ---@param found mcp-tools.ProjectSymbols
 ---@return string
@@ -371,7 +371,7 @@ end
 
 ---@param ctx mcp-tools.Ctx
 ---@param path mcp-tools.NamePath
----@return mcp-tools.SymbolSource? source the file of the only symbol of the project that is meant
+---@return mcp-tools.SymbolSource? source the file of the only match in the project
 ---@return mcp-tools.Error? err
 local function only_source(ctx, path)
   local place, err = search_files.place(ctx, nil)
@@ -393,17 +393,17 @@ local function only_source(ctx, path)
     return nil, errors.new('busy', ('symbol: %q was not found, but %s; try again'):format(path.given, found.incomplete))
   elseif found.total == 0 then
     local text = 'symbol: there is no %q in the project; %s; symbol_find with substring finds parts of names'
-    return nil, errors.new('not_found', text:format(path.given, M.looked(found)))
+    return nil, errors.new('not_found', text:format(path.given, M.searched_text(found)))
   end
-  local text = 'symbol: %q means %d symbols: %s; give path, and the whole name path of one'
+  local text = 'symbol: %q matches %d symbols: %s; give path, and the whole name path of one'
   return nil, errors.new('validation_error', text:format(path.given, found.total, listed(ctx, found)))
 end
 
---- Finds the one symbol that arguments mean, in a file or wherever in the project it is. Its file stays loaded.
+--- Finds the one symbol that arguments mean, in a file or in the project. Its file stays loaded.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { symbol: string, path: string?, bufnr: integer? }
 ---@return mcp-tools.PickedSymbol?
----@return mcp-tools.Error? err it lists what comes near
+---@return mcp-tools.Error? err lists similar symbols
 function M.one(ctx, args)
   local path, err = name_path.parse(args.symbol, 'symbol')
   if not path then

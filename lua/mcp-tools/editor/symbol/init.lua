@@ -1,4 +1,4 @@
---- Symbols of files: by the language server, else the syntax tree; the answer says which.
+--- Symbols of files, from the language server or else the syntax tree; the result says which.
 ---
 ---   symbol.find(bufnr, 'Ledger/post_entry', function(node, err) … end)      -- node.line, node.end_line
 ---   local file = symbol.await(ctx, bufnr)                                   -- file.tree, file.by, file.changedtick
@@ -21,23 +21,24 @@ local M = {}
 ---@field tree mcp-tools.SymbolNode[]
 ---@field by 'server'|'treesitter'|'nothing'
 ---@field name string? of the server or the language
----@field why string? why the server, or nothing, knows its symbols
+---@field why string? why there is no result from the server, or none at all
 ---@field changedtick integer? of the buffer that it was read from
 ---@field servers string?
 ---@field failed boolean? the server did not answer
 
---- Somebody types on while the server is asked: asked again so many times.
+--- Number of attempts while the user types.
 local TRIES = 3
---- Where a person waits; a server that takes longer is busy with something else, ms.
-M.PERSON_MS = 2000
---- Symbols of buffers by their number, and of texts that are in no buffer by filetype and text.
+--- Maximum wait for a server where a user waits for the answer, ms.
+M.INTERACTIVE_MS = 2000
+--- Symbols of buffers by number, and of texts without a buffer by filetype and text.
 local buffer_cache, text_cache = lru(64), lru(64)
---- Maximum length of a text whose symbols are kept, in bytes.
+--- Maximum length of a text whose symbols are cached, in bytes.
 local MAX_KEPT_TEXT = 256 * 1024
 
+--- Returns the cached symbols of a buffer, if they are current.
 ---@param bufnr integer
 ---@return mcp-tools.SymbolFile?
-local function known(bufnr)
+local function cached(bufnr)
   local file = buffer_cache:get(bufnr)
   local is_current = file
     and file.changedtick == api.nvim_buf_get_changedtick(bufnr)
@@ -45,11 +46,11 @@ local function known(bufnr)
   return is_current and file or nil
 end
 
---- Symbols by the syntax tree. `cb` is called on the main loop, perhaps before this returns.
+--- Finds symbols by the syntax tree. `cb` is called on the main loop, perhaps before this returns.
 ---@param source integer|string
 ---@param filetype string
 ---@param cb fun(file: mcp-tools.SymbolFile)
----@param now? boolean in one go, before this returns, for small texts
+---@param now? boolean all at once, before this returns, for small texts
 local function ask_syntax(source, filetype, cb, now)
   by_syntax.ask(source, filetype, function(tree, lang, why)
     if tree then
@@ -61,11 +62,11 @@ local function ask_syntax(source, filetype, cb, now)
   end, now)
 end
 
---- Symbols of a text that is in no buffer. `cb` is called on the main loop, perhaps before this returns.
+--- Finds symbols of a text without a buffer. `cb` is called on the main loop, perhaps before this returns.
 ---@param lines string[]
 ---@param filetype string
 ---@param cb fun(file: mcp-tools.SymbolFile)
----@param now? boolean in one go, before this returns, for small texts
+---@param now? boolean all at once, before this returns, for small texts
 function M.of_text(lines, filetype, cb, now)
   local text, lang = table.concat(lines, '\n') .. '\n', treesitter.language(filetype)
   local key = #text <= MAX_KEPT_TEXT and table.concat({ filetype, lang or '', text }, '\0')
@@ -74,16 +75,16 @@ function M.of_text(lines, filetype, cb, now)
     return cb(before)
   end
   ask_syntax(text, filetype, function(file)
-    if key and (file.by == 'treesitter' or not lang) then -- else the parser has failed, this time
+    if key and (file.by == 'treesitter' or not lang) then -- otherwise the parser has failed, and may not the next time
       text_cache:set(key, file)
     end
     cb(file)
   end, now)
 end
 
---- Returns what knows the symbols of a file.
+--- Returns the source of the symbols of a file.
 ---@param file mcp-tools.SymbolFile
----@return string? name nil when nothing does
+---@return string? name nil if there is none
 function M.by(file)
   if file.by == 'server' then
     return file.name --[[@as string]]
@@ -91,10 +92,10 @@ function M.by(file)
   return file.by == 'treesitter' and 'treesitter' or nil
 end
 
---- Returns the one symbol of a file that a name path means.
+--- Returns the one symbol of a file that a name path matches.
 ---@param file mcp-tools.SymbolFile
 ---@param path mcp-tools.NamePath
----@param argument string its name, for the error
+---@param argument string name of the argument, for the error
 ---@param where string the file, for the error
 ---@return mcp-tools.SymbolNode?
 ---@return mcp-tools.Error? err
@@ -105,17 +106,17 @@ function M.one(file, path, argument, where)
   return name_path.one(file.tree, path, argument, where)
 end
 
---- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.
+--- Finds symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.
 ---@param bufnr integer loaded
 ---@param cb fun(file: mcp-tools.SymbolFile?, err: mcp-tools.Error?)
----@param opts? { fresh: boolean?, within: integer? } `fresh`: the buffer was loaded just now; `within`: ms for the
----  server's answer
+---@param opts? { fresh: boolean?, within: integer? } `fresh`: the buffer was just loaded; `within`: maximum wait for
+---  the server's answer, ms
 ---@param try? integer
 ---@return fun() cancel
 function M.of_buffer(bufnr, cb, opts, try)
   opts = opts or {}
   bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
-  local file = known(bufnr)
+  local file = cached(bufnr)
   if file then
     cb(file)
     return function() end
@@ -126,7 +127,7 @@ function M.of_buffer(bufnr, cb, opts, try)
       return cb(nil, buffers.gone(bufnr))
     elseif api.nvim_buf_get_changedtick(bufnr) ~= tick then
       if (try or 1) >= TRIES then
-        return cb(nil, errors.new('busy', 'the text changes while it is looked at; try again'))
+        return cb(nil, errors.new('busy', 'the text keeps changing; try again'))
       end
       cancel = M.of_buffer(bufnr, cb, { within = opts.within }, (try or 1) + 1)
       return
@@ -163,7 +164,7 @@ function M.of_buffer(bufnr, cb, opts, try)
   end
 end
 
---- The same for coroutines of `run` handlers; it ends with the call.
+--- Like `of_buffer`, for coroutines of `run` handlers; ends with the call.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer loaded
 ---@param opts? { fresh: boolean?, within: integer? }
@@ -176,21 +177,22 @@ function M.await(ctx, bufnr, opts)
   end)
 end
 
---- Symbols of a text as prompts have it: of its buffer where it is open, else of its lines.
+--- Returns symbols of a text for prompts: from its buffer if it is open, otherwise from its lines.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param source mcp-tools.TextSource
 ---@return mcp-tools.SymbolFile?
 ---@return mcp-tools.Error? err
 function M.of_source(ctx, source)
   if source.bufnr then
-    return M.await(ctx, source.bufnr, { within = M.PERSON_MS })
+    return M.await(ctx, source.bufnr, { within = M.INTERACTIVE_MS })
   end
   return ctx:await(function(done)
     M.of_text(source.lines, source.filetype or '', done)
   end)
 end
 
---- The one symbol of a buffer that a name means. `cb` is called on the main loop, perhaps before this returns.
+--- Finds the one symbol of a buffer that a name path matches. `cb` is called on the main loop, perhaps before this
+--- returns.
 ---@param bufnr integer loaded
 ---@param name string `name`, `Class/method`, `/Class`, `name[2]`
 ---@param cb fun(node: mcp-tools.SymbolNode?, err: mcp-tools.Error?)

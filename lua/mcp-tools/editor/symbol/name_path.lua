@@ -1,11 +1,11 @@
---- Names of symbols with what they stand in: `Class/method`.
+--- Name paths of symbols: `Class/method`.
 ---
----   method          any symbol of that name
----   Class/method    one that stands in a `Class`, wherever that is
----   /Class          one at the top of the file
----   name[2]         the second of that name in the same place
+---   method          any symbol with that name
+---   Class/method    a symbol inside any `Class`
+---   /Class          a symbol at the top level of the file
+---   name[2]         the second symbol with that name in the same parent
 ---
---- Where nothing is called just so, `Class.method` and `Class:method` mean the same as `Class/method`.
+--- If there is no exact match, `Class.method` and `Class:method` mean `Class/method`.
 
 local errors = require('mcp-tools.errors')
 local nodes = require('mcp-tools.editor.symbol.nodes')
@@ -18,16 +18,16 @@ local M = {}
 ---@field parts { name: string, nth: integer?, lower: string? }[]
 ---@field given string
 
---- Bytes.
+--- Maximum length, bytes.
 local MAX = 500
---- Symbols that are named where none or several fit.
-local MAX_TOLD = 12
---- And that are compared with a name that none has.
+--- Maximum number of symbols in an error message.
+local MAX_LISTED = 12
+--- Maximum number of symbols that are compared with an unknown name.
 local MAX_COMPARED = 2000
 
 --- Reads a name path.
 ---@param text string
----@param argument string its name, for the error
+---@param argument string name of the argument, for the error
 ---@return mcp-tools.NamePath?
 ---@return mcp-tools.Error? err
 function M.parse(text, argument)
@@ -41,7 +41,7 @@ function M.parse(text, argument)
     table.insert(parts, { name = name or part, nth = tonumber(nth) })
   end
   if #parts == 0 then
-    local fault = '%s: %q is no name; write `name`, `Class/method`, `/Class` (top level) or `name[2]` (the second)'
+    local fault = '%s: %q is not a name path: use `name`, `Class/method`, `/Class` (top level) or `name[2]`'
     return nil, errors.new('validation_error', fault:format(argument, text:sub(1, 100)))
   end
   return { absolute = text:sub(1, 1) == '/', parts = parts, given = text }
@@ -62,7 +62,7 @@ function M.word(name)
   return name:match('^.*[^%w_$\128-\255]([%w_$\128-\255]+)$') or name:match('^[%w_$\128-\255]+$')
 end
 
---- `M.open` and `M:open` are `open` as well, `open(int)` too.
+--- Returns the last part of a qualified name: `open` for `M.open`, `M:open` and `open(int)`.
 ---@param name string
 ---@return string
 local function plain(name)
@@ -81,7 +81,7 @@ local function has_name(node, part, substring)
   return node.name == part.name or node.name:find(part.name, 1, true) ~= nil and plain(node.name) == part.name
 end
 
---- Which of its name is it, where it stands?
+--- Returns which of the siblings with the same name a symbol is.
 ---@param node mcp-tools.SymbolNode
 ---@param siblings mcp-tools.SymbolNode[]
 ---@return integer nth, integer count
@@ -113,17 +113,17 @@ local function fits(node, path, top, substring)
   return not (path.absolute and node)
 end
 
---- Names with what joins them made one: `M.sub:run` and `M/sub/run` are the same.
+--- Normalizes separators: `M.sub:run` and `M/sub/run` are the same.
 ---@param text string
-local function joined(text)
+local function normalized(text)
   return '/' .. text:gsub('[.:/]+', '/')
 end
 
---- Those whose names are joined otherwise, by what they stand in or in the name itself.
+--- Returns symbols whose path matches with other separators.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
 ---@return mcp-tools.SymbolNode[]
-local function joined_otherwise(top, path)
+local function with_other_separators(top, path)
   local names, found = {}, {} ---@type string[], mcp-tools.SymbolNode[]
   for i, part in ipairs(path.parts) do
     if part.nth then
@@ -131,7 +131,7 @@ local function joined_otherwise(top, path)
     end
     names[i] = part.name
   end
-  local wanted = joined(table.concat(names, '/'))
+  local wanted = normalized(table.concat(names, '/'))
   local last = wanted:match('^.*/(.*)$')
   if not wanted:find('/', 2, true) then
     return {}
@@ -140,7 +140,7 @@ local function joined_otherwise(top, path)
     if node.name:find(last, 1, true) then
       local whole, at = '', node ---@type string, mcp-tools.SymbolNode?
       while at and #whole <= #wanted do
-        whole, at = joined(without_parameters(at.name)) .. whole, at.parent
+        whole, at = normalized(without_parameters(at.name)) .. whole, at.parent
       end
       if whole == wanted and not (path.absolute and at) or not path.absolute and vim.endswith(whole, wanted) then
         table.insert(found, node)
@@ -150,7 +150,7 @@ local function joined_otherwise(top, path)
   return found
 end
 
---- All symbols that are meant.
+--- Returns all symbols that a name path matches.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
 ---@param substring? boolean
@@ -167,12 +167,12 @@ function M.all(top, path, substring)
     end
   end)
   if #found == 0 and not substring then
-    return joined_otherwise(top, path)
+    return with_other_separators(top, path)
   end
   return #exact > 0 and not substring and exact or found
 end
 
---- The path of a symbol, by which it alone is meant.
+--- Returns the shortest unique name path of a symbol.
 ---@param node mcp-tools.SymbolNode
 ---@param top mcp-tools.SymbolNode[]
 ---@return string
@@ -190,18 +190,18 @@ end
 ---@param list mcp-tools.SymbolNode[]
 ---@param top mcp-tools.SymbolNode[]
 ---@return string
-local function told(list, top)
+local function listed(list, top)
   local names = {}
-  for i = 1, math.min(#list, MAX_TOLD) do
+  for i = 1, math.min(#list, MAX_LISTED) do
     names[i] = ('%s (line %d)'):format(M.of(list[i], top), list[i].line)
   end
-  return table.concat(names, ', ') .. (#list > MAX_TOLD and (' and %d more'):format(#list - MAX_TOLD) or '')
+  return table.concat(names, ', ') .. (#list > MAX_LISTED and (' and %d more'):format(#list - MAX_LISTED) or '')
 end
 
---- What comes near a name that nothing has: it holds it, or differs by a slip; else what stands at the top.
+--- Lists symbols similar to an unknown name: those that contain it, or a likely typo; otherwise the top level.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
----@return string? told nil: nothing is there
+---@return string? text nil if there are no symbols
 function M.near(top, path)
   local last = path.parts[#path.parts].name
   local near = M.all(top, { absolute = false, parts = { { name = last } }, given = '' }, true)
@@ -214,23 +214,23 @@ function M.near(top, path)
     local slip = suggest(plain(last), names)
     near = slip and M.all(top, { absolute = false, parts = { { name = slip } }, given = '' }) or top
   end
-  return #near > 0 and told(near, top) or nil
+  return #near > 0 and listed(near, top) or nil
 end
 
---- The one symbol that is meant.
+--- Returns the one symbol that a name path matches.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
----@param argument string its name, for the error
+---@param argument string name of the argument, for the error
 ---@param where string the file, for the error
 ---@return mcp-tools.SymbolNode?
----@return mcp-tools.Error? err it names those that come near
+---@return mcp-tools.Error? err lists similar symbols
 function M.one(top, path, argument, where)
   local found = M.all(top, path)
   if #found == 1 then
     return found[1]
   elseif #found > 1 then
-    local text = '%s: %q means %d symbols of %s: %s; give the whole path of one'
-    return nil, errors.new('validation_error', text:format(argument, path.given, #found, where, told(found, top)))
+    local text = '%s: %q matches %d symbols of %s: %s; give the whole path of one'
+    return nil, errors.new('validation_error', text:format(argument, path.given, #found, where, listed(found, top)))
   end
   local text = ('%s: there is no %q in %s'):format(argument, path.given, where)
   local near = M.near(top, path)

@@ -1,4 +1,4 @@
---- Symbols of a file as a tree.
+--- Trees of the symbols of a file.
 
 local sort = require('mcp-tools.util.sort')
 
@@ -10,12 +10,12 @@ local M = {}
 ---@field line integer from 1
 ---@field end_line integer
 ---@field range { [1]: integer, [2]: integer, [3]: integer, [4]: integer } rows and columns from 0; columns in `units`
----@field at { [1]: integer, [2]: integer } where its name stands
----@field units mcp-tools.lsp.Encoding what columns count
+---@field at { [1]: integer, [2]: integer } row and column of the name
+---@field units mcp-tools.lsp.Encoding of columns
 ---@field children mcp-tools.SymbolNode[]
 ---@field parent mcp-tools.SymbolNode?
 
---- Kinds that syntax trees have beside those of the protocol.
+--- Kinds of syntax trees that the language server protocol does not have.
 M.MORE_KINDS = { 'impl', 'macro', 'protocol', 'record', 'section', 'trait', 'type', 'union' }
 
 ---@param list string[]
@@ -28,15 +28,15 @@ local function set(list)
   return out
 end
 
---- What stands in these is theirs alone, but for what may be called or made.
+--- Their contents are local, except for definitions of functions and types.
 local CODE = set({ 'function', 'method', 'constructor', 'operator' })
 local KEPT_IN_CODE = set({ 'function', 'method', 'constructor', 'class', 'interface', 'enum', 'struct' })
---- Functions that stand in these are methods.
+--- Functions inside these are methods.
 local TYPES = set({ 'class', 'struct', 'interface', 'trait', 'impl', 'protocol', 'enum', 'object' })
 
---- Callbacks, and what has no name: servers make one up.
+--- Callbacks and nameless symbols, for which servers invent a name.
 ---@param name string
-local function is_made_up(name)
+local function is_invented(name)
   return name == '' or name:find('^<') ~= nil or name:find(' callback$') ~= nil
 end
 
@@ -58,7 +58,7 @@ end
 
 local function no_pause() end
 
---- Leaves out parameters, locals and what has no name; tells methods from functions.
+--- Removes parameters, local variables and nameless symbols; marks functions inside types as methods.
 ---@param list mcp-tools.SymbolNode[]
 ---@param pause? fun() called between pieces of work
 ---@param parent? mcp-tools.SymbolNode
@@ -69,7 +69,7 @@ function M.prune(list, pause, parent)
   list = sort(list, before, pause) -- some servers sort by name
   for _, node in ipairs(list) do
     local inner = parent and CODE[parent.kind]
-    if node.kind ~= 'type_parameter' and not is_made_up(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
+    if node.kind ~= 'type_parameter' and not is_invented(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
       node.parent = parent
       if node.kind == 'function' and parent and TYPES[parent.kind] then
         node.kind = 'method'
@@ -89,7 +89,7 @@ local function holds(outer, inner)
   return a[3] > b[3] or a[3] == b[3] and a[4] >= b[4]
 end
 
---- A tree of what is in a list, by what stands in what.
+--- Makes a tree of a flat list, by their ranges.
 ---@param list mcp-tools.SymbolNode[] without children
 ---@param pause? fun() called between pieces of work
 ---@return mcp-tools.SymbolNode[]
@@ -108,7 +108,7 @@ function M.nest(list, pause)
   return top
 end
 
---- Calls `fn` for each symbol, in the order of the tree, until it returns something true.
+--- Calls `fn` for each symbol, in the order of the tree, until it returns a true value.
 ---@param list mcp-tools.SymbolNode[]
 ---@param fn fun(node: mcp-tools.SymbolNode): any
 ---@return any
@@ -121,7 +121,7 @@ function M.each(list, fn)
   end
 end
 
---- The innermost symbol around a line.
+--- Returns the innermost symbol around a line.
 ---@param list mcp-tools.SymbolNode[]
 ---@param line integer from 1
 ---@return mcp-tools.SymbolNode?

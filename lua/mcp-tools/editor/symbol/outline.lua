@@ -1,5 +1,5 @@
---- Outlines: the symbols of a file as text, nested by indent: `Ledger [class] 25-67`, and for what can be called
---- its source line: `  post 33: def post(self, account):`.
+--- Outlines: the symbols of a file as text, nested by indent: `Ledger [class] 25-67`, and for functions the source
+--- line: `  post 33: def post(self, account):`.
 
 local result = require('mcp-tools.editor.result')
 local trim = require('mcp-tools.util.trim')
@@ -7,9 +7,9 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- These have their source line instead of their kind.
+--- Kinds that are listed with their source line instead of their kind.
 local CALLED = { ['function'] = true, method = true, constructor = true }
---- What has nothing in it; several in a row share a line.
+--- Kinds without contents; several in a row share a line.
 local SMALL = {
   variable = true,
   constant = true,
@@ -24,14 +24,14 @@ local SMALL = {
   event = true,
   key = true,
 }
---- Lines and bytes of the source of one definition.
+--- Maximum number of lines, and bytes, of the source of one definition.
 local MAX_LINES, MAX_SOURCE = 10, 160
---- Bytes of a row, and of a name.
+--- Maximum length of a row, and of a name, in bytes.
 local MAX_ROW, MAX_NAME = 160, 100
 
 ---@alias mcp-tools.LinesOf fun(first: integer, last: integer): string[] from 1
 
---- Returns a copy of `lines_of` that reads a line once, however many symbols are on it.
+--- Returns a reader that fetches a line once, however many symbols are on it.
 ---@param lines_of mcp-tools.LinesOf
 ---@return fun(number: integer): string?
 function M.line_reader(lines_of)
@@ -44,7 +44,7 @@ function M.line_reader(lines_of)
   end
 end
 
---- Reports whether a text ends within parentheses.
+--- Whether a text ends within parentheses.
 ---@param text string
 local function is_open(text)
   local _, opened = text:gsub('[%(%[]', '')
@@ -59,7 +59,7 @@ end
 function M.signature(node, line_of)
   local number = node.at[1] + 1
   local line = line_of(number) or ''
-  if #line > MAX_SOURCE then -- others may be on it
+  if #line > MAX_SOURCE then -- other definitions may be on it
     local first = math.max(node.at[2] - MAX_SOURCE / 4, 0)
     line = utf8.repair(line:sub(first + 1, first + 2 * MAX_SOURCE))
   end
@@ -79,7 +79,7 @@ function M.is_called(node)
   return CALLED[node.kind] == true
 end
 
---- Its lines: `25-67`.
+--- Returns the lines of a symbol: `25-67`.
 ---@param node mcp-tools.SymbolNode
 ---@return string
 function M.lines(node)
@@ -93,11 +93,11 @@ local function clean(text)
 end
 
 ---@class mcp-tools.OutlineOpts
----@field depth integer? levels; all when left out
+---@field depth integer? levels; default: all
 ---@field small boolean? false: without variables, fields and the like
 ---@field signatures boolean? false: without the source line of functions
 
---- One symbol in one line.
+--- Returns one symbol as one line.
 ---@param node mcp-tools.SymbolNode
 ---@param line_of fun(number: integer): string?
 ---@param opts mcp-tools.OutlineOpts
@@ -129,7 +129,7 @@ local function add(list, line_of, opts, out, level)
   end
   for _, node in ipairs(list) do
     if out.bytes > result.MAX_BYTES then
-      break -- it is going to be told in a shorter way
+      break -- a shorter variant will be used
     elseif SMALL[node.kind] and #node.children == 0 then
       if node.kind ~= kind or #table.concat(run, ', ') > MAX_ROW then
         flush()
@@ -151,7 +151,7 @@ local function add(list, line_of, opts, out, level)
   flush()
 end
 
---- The outline of a file, as far as an answer can hold it and a little more.
+--- Returns the outline of a file, with little more than an answer can hold.
 ---@param tree mcp-tools.SymbolNode[]
 ---@param lines_of mcp-tools.LinesOf
 ---@param opts mcp-tools.OutlineOpts
@@ -162,9 +162,9 @@ function M.rows(tree, lines_of, opts)
   return out
 end
 
---- Returns what all symbols of an answer were found by, so that it is told once.
+--- Returns the source that all symbols of an answer have in common, so that it is named once.
 ---@param list { by: string? }[]
----@return string? by nil: not the same for all
+---@return string? by nil: different ones
 function M.common_by(list)
   local by
   for _, each in ipairs(list) do

@@ -1,4 +1,4 @@
---- Overviews: outlines of one file, several, or a directory, as one answer that stays within bounds.
+--- Overviews: outlines of one file, several files, or a directory, as one answer of limited size.
 
 local access = require('mcp-tools.privacy.access')
 local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
@@ -26,12 +26,12 @@ local WAYS = {
 ---@class mcp-tools.Overview
 ---@field shown string
 ---@field by string?
----@field why string? there is none
----@field unknown string? the filetype, when nothing knows its symbols
+---@field why string? why there is no outline
+---@field unknown string? the filetype, if its symbols are not known
 ---@field count integer
 ---@field rows string[][] for each of `WAYS`
 
---- Outlines a loaded file as its text is now: it may be unloaded before the answer is put together.
+--- Outlines a loaded file at once: it may be unloaded before the answer is assembled.
 ---@param each mcp-tools.SymbolSource
 ---@param pause fun() called between pieces of work
 ---@return mcp-tools.Overview
@@ -45,7 +45,7 @@ local function overview_of(each, pause)
     rows[i] = outline.rows(each.file.tree, find.lines_of(bufnr), way.opts)
     pause()
     if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
-      return { shown = each.shown, why = 'it changes while it is looked at', count = 0, rows = {} }
+      return { shown = each.shown, why = 'it keeps changing', count = 0, rows = {} }
     end
   end
   return {
@@ -92,7 +92,7 @@ end
 
 ---@param each mcp-tools.SymbolSource
 ---@param ctx mcp-tools.Ctx
----@param by string? told in the first line
+---@param by string? named in the first line
 ---@return string?
 ---@return mcp-tools.Error? err
 local function answer_of_one(ctx, each, by)
@@ -118,7 +118,7 @@ local function answer_of_one(ctx, each, by)
   return each.file.why and ('%s\n(%s)'):format(text, each.file.why) or text
 end
 
---- The overview of one buffer or file.
+--- Returns the overview of one buffer or file.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer? }
 ---@return string?
@@ -131,7 +131,7 @@ function M.of_one(ctx, args)
   return answer_of_one(ctx, each, symbol.by(each.file))
 end
 
---- The same by the syntax tree alone.
+--- Returns the overview of one buffer or file from its syntax tree.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer? }
 ---@return string?
@@ -145,15 +145,15 @@ function M.by_syntax(ctx, args)
     by_syntax.ask(each.bufnr, vim.bo[each.bufnr].filetype, done)
   end)
   if not tree or not vim.api.nvim_buf_is_loaded(each.bufnr) then
-    return nil, errors.new('not_found', ('%s: %s'):format(each.shown, why or 'gone'))
+    return nil, errors.new('not_found', ('%s: %s'):format(each.shown, why or 'closed'))
   end
   local file = { tree = nodes.prune(tree, time_slice.of(ctx)), by = 'treesitter' }
   return answer_of_one(ctx, vim.tbl_extend('force', each, { file = file }))
 end
 
 ---@param list mcp-tools.Overview[]
----@param way integer? nil: counts alone
----@param by string? said above already
+---@param way integer? nil: only counts
+---@param by string? named in the first line already
 ---@return string
 local function text_of(list, way, by)
   local out = {}
@@ -201,9 +201,9 @@ local function answer_of_many(list, head)
   }, 'narrow it with path, globs or limit')
 end
 
---- The overview of a folder or of several files.
+--- Returns the overview of a directory or several files.
 ---@param ctx mcp-tools.Ctx in a coroutine
----@param list string[] as given
+---@param list string[] paths as given
 ---@param opts { globs: string[]?, limit: integer, offset: integer }
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -218,10 +218,10 @@ function M.of_many(ctx, list, opts)
     if not found then
       return nil, second --[[@as mcp-tools.Error]]
     end
-    local judge, kept_back = search_files.judge(ctx, place)
+    local access_filter, kept_back = search_files.access_filter(ctx, place)
     local pause = time_slice.of(ctx)
     for _, each in ipairs(found) do
-      local resolved = judge(each)
+      local resolved = access_filter(each)
       if resolved and not seen[resolved] then
         seen[resolved] = true
         table.insert(files, resolved)
@@ -231,8 +231,8 @@ function M.of_many(ctx, list, opts)
     vim.list_extend(withheld, kept_back)
   end
   if #files == 0 then
-    local told = search_files.told(withheld)
-    return nil, errors.new('not_found', 'no file to look at' .. (told and '; ' .. told or ''))
+    local text = search_files.withheld_text(withheld)
+    return nil, errors.new('not_found', 'there are no files to outline' .. (text and '; ' .. text or ''))
   end
   local made, last, serverless = {}, math.min(#files, opts.offset + opts.limit), {}
   local unknown, filetypes = 0, {}
@@ -257,8 +257,8 @@ function M.of_many(ctx, list, opts)
     local rest = '%s; %d of them have neither a language server nor a treesitter parser (%s)'
     head = rest:format(head, unknown, table.concat(names, ', '))
   end
-  local told = search_files.told(withheld)
-  return answer_of_many(made, head .. (told and '; ' .. told or ''))
+  local text = search_files.withheld_text(withheld)
+  return answer_of_many(made, head .. (text and '; ' .. text or ''))
 end
 
 return M

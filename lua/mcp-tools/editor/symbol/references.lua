@@ -1,4 +1,4 @@
---- Where a symbol is used, and in which other symbol: by its language server, else wherever the word is.
+--- References to a symbol, with the symbols that contain them: from its language server, otherwise by its name.
 
 local errors = require('mcp-tools.errors')
 local file_type = require('mcp-tools.files.filetype')
@@ -15,7 +15,7 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- Files that are loaded so that their server names what is around a place.
+--- Maximum number of files that are loaded so that their server names the symbol around a reference.
 local MAX_LOADED = 10
 
 ---@class mcp-tools.ReferenceRow one line
@@ -27,23 +27,23 @@ local MAX_LOADED = 10
 ---@field shown string
 ---@field count integer
 ---@field rows mcp-tools.ReferenceRow[]
----@field why string? its lines are withheld
+---@field why string? why its lines are withheld
 
 ---@class mcp-tools.References
 ---@field files mcp-tools.ReferenceFile[]
 ---@field total integer
 ---@field by string
----@field guessed boolean the word is there; nobody says that the symbol is meant
+---@field guessed boolean found by the name alone; other symbols may be meant
 ---@field incomplete string?
 
---- The place of a symbol's name.
+--- Returns the place of a symbol's name.
 ---@param picked mcp-tools.PickedSymbol
 ---@return mcp-tools.lsp.Spot
 local function spot_of(picked)
   local node, bufnr = picked.node, picked.source.bufnr
   local line = vim.api.nvim_buf_get_lines(bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
   local byte = position.byte(line, node.at[2], node.units)
-  local first = line:find(name_path.word(node.name) or node.name, byte + 1, true) -- some count the keyword to the name
+  local first = line:find(name_path.word(node.name) or node.name, byte + 1, true) -- some include the keyword
   local column = position.units(line, first and first - 1 or byte, 'utf-32') + 1
   return { bufnr = bufnr, path = picked.source.shown, line = node.at[1] + 1, column = column, text = line }
 end
@@ -55,7 +55,7 @@ end
 local function by_word(ctx, picked)
   local word = name_path.word(picked.node.name)
   if not word then
-    local text = 'symbol: %s is no word that could be looked for, and no language server is there to ask'
+    local text = 'symbol: %s is not a word that can be searched for, and there is no language server to ask'
     return nil, errors.new('not_found', text:format(picked.path))
   end
   local found, err = search.find(ctx, { query = word, word = true }, {})
@@ -76,11 +76,11 @@ local function extension_of(path)
   return path:match('%.([^./]+)$')
 end
 
---- Returns the symbols of a file that uses another one.
+--- Returns the symbols of a file with references.
 ---@param ctx mcp-tools.Ctx
 ---@param path string
 ---@param text string? nil: the file is open
----@param loads { extension: string?, left: integer } files that may be loaded for their symbols
+---@param loads { extension: string?, left: integer } number of files that may still be loaded
 ---@return mcp-tools.SymbolFile?
 local function symbols_of(ctx, path, text, loads)
   if not text then
@@ -92,16 +92,16 @@ local function symbols_of(ctx, path, text, loads)
   end)
   if file.by == 'nothing' and loads.left > 0 and loads.extension and extension_of(path) == loads.extension then
     loads.left = loads.left - 1
-    local source = find.open(ctx, { path = path }) -- leased: the next question finds it loaded
+    local source = find.open(ctx, { path = path }) -- leased: the next call finds it loaded
     return source and source.file or file
   end
   return file
 end
 
---- Finds what uses a symbol.
+--- Finds the references to a symbol.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param picked mcp-tools.PickedSymbol
----@param except? { first: integer, last: integer } lines of its own file that do not count
+---@param except? { first: integer, last: integer } lines of its own file to ignore
 ---@return mcp-tools.References?
 ---@return mcp-tools.Error? err
 function M.find(ctx, picked, except)
@@ -187,9 +187,9 @@ local function rows_of(found, opts, with_text)
   return out
 end
 
---- Puts references into words: the path of a file once, then `line around: text` for each line.
+--- Returns references as text: each file once, then `line around: text` for each line.
 ---@param found mcp-tools.References
----@param name string path of the symbol
+---@param name string name path of the symbol
 ---@param opts { limit: integer, offset: integer }
 ---@return string
 function M.text(found, name, opts)

@@ -1,26 +1,27 @@
---- Differences of two texts: as places, as a unified diff, and as the fields of a tool's answer. Long texts are
---- compared in a thread, where the caller can wait for it.
+--- Differences between two texts: as line spans, as a unified diff, and as the fields of a tool result. Long texts are
+--- compared in a thread if the caller can wait.
 
 local errors = require('mcp-tools.errors')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- It has moved in Neovim 0.12.
+--- It moved in Neovim 0.12.
 local diff = vim.text and vim.text.diff or vim.diff
 
---- Maximum size of a diff in an answer, in bytes, and maximum number of its places when it is larger.
+--- Maximum size of a diff in a result, in bytes; maximum number of hunks listed instead of a larger one.
 local MAX_BYTES, MAX_HUNKS = 64 * 1024, 500
---- Lines of both texts that are compared on the main thread without a noticeable pause.
+--- Number of lines, of both texts, that the main thread compares without a noticeable pause.
 local SHORT = 2000
---- Lines of one text that are compared on the main thread at all, where nobody can wait; more are one difference.
+--- Maximum number of lines of one text that the main thread compares when the caller cannot wait. Longer texts are
+--- reported as one difference.
 local MAX = 150000
 
---- Where texts differ: of the old one, `[2]` lines from line `[1]` on (from 1); of the new one, `[4]` lines from
---- line `[3]` on. Where a count is 0, its line is the one that follows.
+--- One difference: `[2]` lines from the 1-based line `[1]` of the old text became `[4]` lines from line `[3]` of the
+--- new one. If a count is 0, its line is the one that follows.
 ---@alias mcp-tools.LineSpan integer[]
 
---- How many lines two texts have in common at the beginning, and how many of the others at the end.
+--- Counts the equal lines at the beginning of two texts and, among the remaining ones, at the end.
 ---@param old string[]
 ---@param new string[]
 ---@return integer first
@@ -36,23 +37,23 @@ function M.same_lines(old, new)
   return first, last
 end
 
----@class mcp-tools.DiffMiddle what is between the lines that are the same
+---@class mcp-tools.DiffMiddle the part between the equal lines at both ends
 ---@field old string
 ---@field new string
 ---@field first integer lines before it
 ---@field old_count integer
 ---@field new_count integer
 
---- What has to be compared of two texts.
+--- Returns the part of two texts that has to be compared.
 ---@param old string[]
 ---@param new string[]
----@return mcp-tools.DiffMiddle? nil: they are the same
+---@return mcp-tools.DiffMiddle? nil: they are equal
 local function middle_of(old, new)
   local first, last = M.same_lines(old, new)
   if first == #old and first == #new then
     return nil
   end
-  -- A line of both sides, so that the same differences are found as in the whole.
+  -- One equal line on each side makes the result the same as for the whole texts.
   first, last = math.max(first - 1, 0), math.max(last - 1, 0)
   local function text_of(lines)
     return table.concat(lines, '\n', first + 1, #lines - last) .. (#lines - last > first and '\n' or '')
@@ -66,8 +67,8 @@ local function middle_of(old, new)
   }
 end
 
---- Differences of the middle, by the lines of the whole texts.
----@param found integer[][] as `vim.diff` gives them; changed
+--- Converts differences of the middle part to lines of the whole texts.
+---@param found integer[][] as returned by `vim.diff`; modified in place
 ---@param first integer
 ---@return mcp-tools.LineSpan[]
 local function placed(found, first)
@@ -78,8 +79,8 @@ local function placed(found, first)
   return found
 end
 
---- Where two texts differ. It does not wait: of very long texts that have little in common, all between the first and
---- the last difference is one.
+--- Returns the differences between two texts without waiting. For very long texts, everything between the first and
+--- the last difference is one span.
 ---@param old string[]
 ---@param new string[]
 ---@return mcp-tools.LineSpan[]
@@ -94,7 +95,7 @@ function M.spans(old, new)
   return placed(diff(middle.old, middle.new, { result_type = 'indices' }) --[[@as integer[][] ]], middle.first)
 end
 
---- Are texts so long that they should be compared beside the main loop?
+--- Returns whether texts are so long that they should be compared in a thread.
 ---@param old_count integer lines
 ---@param new_count integer lines
 ---@return boolean
@@ -102,16 +103,16 @@ function M.is_long(old_count, new_count)
   return old_count + new_count > SHORT
 end
 
---- Runs in a thread: it knows nothing of this file.
+--- Runs in a thread, so it cannot use upvalues.
 local function compare(old, new)
   return vim.mpack.encode((vim.text and vim.text.diff or vim.diff)(old, new, { result_type = 'indices' }))
 end
 
---- Where two texts differ, found beside the main loop where they are long.
+--- Compares two texts, in a thread if they are long.
 ---@param old string[]
 ---@param new string[]
----@param cb fun(spans: mcp-tools.LineSpan[]) on the main loop, at once where the texts are short
-function M.later(old, new, cb)
+---@param cb fun(spans: mcp-tools.LineSpan[]) on the main loop; at once if the texts are short
+function M.spans_async(old, new, cb)
   local middle = middle_of(old, new)
   if not middle or not M.is_long(middle.old_count, middle.new_count) then
     return cb(M.spans(old, new))
@@ -125,7 +126,7 @@ function M.later(old, new, cb)
   thread:queue(middle.old, middle.new)
 end
 
---- How many lines of a text a hunk has, and where, as the head of a hunk gives it.
+--- Formats a line range for the header of a hunk.
 ---@param first integer
 ---@param count integer
 ---@return string
@@ -137,11 +138,11 @@ local function range(first, count)
 end
 
 ---@class mcp-tools.UnifiedOpts
----@field old string? its name, `a/…`; `/dev/null` for a text that is new
----@field new string?
----@field context integer? lines around each change, 3 when left out
+---@field old string? name of the old text, `a/…`; `/dev/null` for a new file
+---@field new string? name of the new text, `b/…`
+---@field context integer? number of lines around each change; default: 3
 
---- The difference as `diff -u` writes it; '' where there is none. `vim.diff` takes seconds to write it for many lines.
+--- Returns a unified diff, '' if the texts are equal. `vim.diff` itself takes seconds to format many lines.
 ---@param old string[]
 ---@param new string[]
 ---@param opts? mcp-tools.UnifiedOpts
@@ -181,8 +182,8 @@ function M.unified(old, new, opts)
   return #spans > 0 and table.concat(out, '\n') .. '\n' or '', count
 end
 
---- Runs in a thread: it knows nothing of this file. A diff that is too large becomes less instead of failing: without
---- context, then places, then counts.
+--- Runs in a thread, so it cannot use upvalues. A diff that is too large is reduced: first the context is left out,
+--- then only hunks are listed, then only counts.
 local function describe(old, new, context, max, max_hunks)
   local diff_of = vim.text and vim.text.diff or vim.diff
   local text = diff_of(old, new, { ctxlen = context })
@@ -204,19 +205,19 @@ local function describe(old, new, context, max, max_hunks)
   return vim.mpack.encode(found)
 end
 
---- A text as it is compared.
+--- Joins lines to the text that is compared.
 ---@param lines string[]
 ---@return string
 function M.text(lines)
   return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
 end
 
---- The fields of an answer, of which a large diff leaves out some. In a coroutine.
+--- Compares two texts and adds the result's fields to `about`; a large diff leaves some out. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param old string
 ---@param new string
 ---@param opts { old: string, new: string, context: integer }
----@param about table what else is said; it is added to
+---@param about table other fields of the result; modified in place
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.await(ctx, old, new, opts, about)

@@ -1,14 +1,14 @@
---- Edits of text as lists of places and new texts: checked, ordered, and cut down to what differs.
+--- Text edits as lists of ranges and new texts: checks them, orders them, and reduces them to what differs.
 
 local errors = require('mcp-tools.errors')
 local text_diff = require('mcp-tools.editor.text.diff')
 
 local M = {}
 
----@class mcp-tools.Edit positions from 0, columns in bytes; the end is exclusive
+---@class mcp-tools.Edit 0-based lines, columns in bytes; the end is exclusive
 ---@field start_line integer
 ---@field start_col integer
----@field end_line integer the line behind the last one, with column 0, is the end of the text
+---@field end_line integer the end of the text is the line after the last one, column 0
 ---@field end_col integer
 ---@field text string lines end with "\n"
 
@@ -19,8 +19,8 @@ local M = {}
 ---@field end_col integer
 ---@field lines string[]
 
---- Lines that are replaced one by one, and places at which a text is replaced; beyond them neighbors are replaced
---- together, with what is between them. Each place takes the editor and its plugins time.
+--- Maximum number of lines replaced one by one, and of ranges replaced; beyond that, neighboring ranges are merged.
+--- Each replacement costs time in Neovim and in plugins.
 local MAX_SINGLE, MAX_PLACES = 2000, 1000
 
 ---@param place string
@@ -43,7 +43,7 @@ local function split(text)
   return lines
 end
 
---- Edits whose line breaks are those of their text: CR LF is a line break unless some lines of the text end with CR.
+--- Returns edits with the line breaks of the text: CR LF is a line break unless some line of the text ends with CR.
 ---@param edits mcp-tools.Edit[]
 ---@param count integer lines of the text
 ---@param line_of fun(row: integer): string
@@ -65,8 +65,8 @@ local function with_line_breaks(edits, count, line_of)
   end, edits)
 end
 
---- Merges the edits that reach the line behind the last one into one that ends within the text. What is left must not
---- end with a line break, so where all of the end is deleted, the line break before it goes as well.
+--- Merges the edits that reach the line after the last one into one that ends inside the text. The remaining text must
+--- not end with a line break, so if the end is deleted, the line break before it is deleted too.
 ---@param list mcp-tools.Edit[] ordered, without overlaps; the merged ones are removed
 ---@param count integer
 ---@param line_of fun(row: integer): string
@@ -119,12 +119,12 @@ local function fault_of(edit, count, line_of)
   end
 end
 
---- Checks edits and puts them in the order of the text. Insertions at one place keep their order, and come before what
---- is replaced from there on.
+--- Checks edits and sorts them by position. Insertions at one position keep their order and come before a replacement
+--- that starts there.
 ---@param edits mcp-tools.Edit[]
 ---@param count integer lines of the text, at least one
 ---@param line_of fun(row: integer): string
----@param is_exact? boolean a CR is part of the new text, whatever line breaks the text has
+---@param is_exact? boolean a CR is always part of the new text, never of a line break
 ---@return mcp-tools.Replacement[]?
 ---@return mcp-tools.Error? err
 function M.ordered(edits, count, line_of, is_exact)
@@ -175,7 +175,7 @@ function M.ordered(edits, count, line_of, is_exact)
   return out
 end
 
---- The text that replacements make of lines, which stay as they are.
+--- Returns the lines after the replacements; `lines` is not modified.
 ---@param lines string[]
 ---@param list mcp-tools.Replacement[] ordered
 ---@return string[]
@@ -207,7 +207,7 @@ local function is_inside_character(byte)
   return byte ~= nil and byte >= 0x80 and byte < 0xC0
 end
 
---- What differs of two lines: bytes at the beginning and at the end that are the same, in whole characters.
+--- Counts the equal bytes at the beginning and at the end of two lines, in whole characters.
 ---@param old string
 ---@param new string
 ---@return integer first
@@ -249,7 +249,7 @@ local function add_line(out, row, col, old, new)
   end
 end
 
---- Differences, of which neighbors are one where there are too many.
+--- Merges neighboring differences if there are too many.
 ---@param spans mcp-tools.LineSpan[]
 ---@return mcp-tools.LineSpan[]
 local function merged(spans)
@@ -267,8 +267,8 @@ end
 
 --- Splits a replacement into minimal ones, so that unchanged text keeps its marks.
 ---@param at mcp-tools.Replacement
----@param old string[] the text that it replaces
----@param spans? mcp-tools.LineSpan[] where old and new lines differ, if that is known
+---@param old string[] the replaced text
+---@param spans? mcp-tools.LineSpan[] differences between the old and new lines, if already computed
 ---@return mcp-tools.Replacement[] ordered
 function M.parts(at, old, spans)
   local new, out = at.lines, {}

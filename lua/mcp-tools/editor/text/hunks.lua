@@ -1,20 +1,20 @@
---- Differences of two texts, hunk by hunk, and where they are when one of the texts changes.
+--- Hunks: differences between two texts, moved along when one of the texts changes.
 
 local text_diff = require('mcp-tools.editor.text.diff')
 
 local M = {}
 
 ---@class mcp-tools.Hunk
----@field start integer first line of the text as it is that goes, from 1; where none goes, the line behind the new ones
----@field count integer lines there that go; more or less than in `old` when somebody has changed them since
+---@field start integer 1-based first line to remove; for a pure insertion, the line it goes before
+---@field count integer number of lines to remove; differs from `#old` if they have changed since
 ---@field old string[]
 ---@field new string[]
----@field changed boolean? others have changed its lines since: it cannot be applied
----@field is_there boolean? the text has its new lines already, whoever wrote them
+---@field changed boolean? its lines have changed since, so it cannot be applied
+---@field is_there boolean? the text already contains the new lines
 ---@field verdict 'accepted'|'rejected'|nil
 ---@field reason string? of a rejection
----@field edited boolean? the person has changed what is proposed
----@field form string? its lines stay: what else becomes of the file
+---@field edited boolean? the user has changed the proposed lines
+---@field form string? set if only line breaks or the encoding change; describes the change
 
 ---@param old string[]
 ---@param new string[]
@@ -33,7 +33,7 @@ local function made_of(old, new, list)
   return hunks
 end
 
---- The hunks that make one text of another.
+--- Returns the hunks that turn one text into another.
 ---@param old string[]
 ---@param new string[]
 ---@return mcp-tools.Hunk[] in order
@@ -41,17 +41,17 @@ function M.between(old, new)
   return made_of(old, new, text_diff.spans(old, new))
 end
 
---- The same, compared beside the main loop where the texts are long.
+--- The same as `between`, in a thread if the texts are long.
 ---@param old string[]
 ---@param new string[]
 ---@param cb fun(hunks: mcp-tools.Hunk[]) on the main loop
 function M.compare(old, new, cb)
-  text_diff.later(old, new, function(spans)
+  text_diff.spans_async(old, new, function(spans)
     cb(made_of(old, new, spans))
   end)
 end
 
---- Does a text have these lines, and no others, where a hunk is?
+--- Returns whether the lines at a hunk are exactly these.
 ---@param lines string[]
 ---@param hunk mcp-tools.Hunk
 ---@param wanted string[]
@@ -75,29 +75,30 @@ local function fits(lines, hunk)
   return are_at(lines, hunk, hunk.old)
 end
 
---- Has a change touched the lines of a hunk? Beside them it has not; two that add at one place touch each other.
+--- Returns whether a change overlaps the lines of a hunk. Two insertions at one position overlap; adjacent changes do
+--- not.
 ---@param hunk mcp-tools.Hunk
 ---@param first integer
----@param behind integer
+---@param after integer
 ---@return boolean
-local function is_touched(hunk, first, behind)
-  local hunk_behind = hunk.start + hunk.count
-  if hunk.count == 0 and first == behind then
+local function overlaps(hunk, first, after)
+  local hunk_after = hunk.start + hunk.count
+  if hunk.count == 0 and first == after then
     return first == hunk.start
   end
-  return first < hunk_behind and behind > hunk.start
+  return first < hunk_after and after > hunk.start
 end
 
---- Where a hunk is after changes of its text.
+--- Returns where a hunk is after its text has changed.
 ---@param hunk mcp-tools.Hunk
 ---@param list integer[][] the changes, in order
 ---@return integer start
 ---@return integer count
 local function moved(hunk, list)
-  local behind, shift, grown = hunk.start + hunk.count, 0, 0
+  local after, shift, grown = hunk.start + hunk.count, 0, 0
   local first, last
   for _, span in ipairs(list) do
-    if is_touched(hunk, span[1], span[1] + span[2]) then
+    if overlaps(hunk, span[1], span[1] + span[2]) then
       grown = grown + span[4] - span[2]
       first, last = first or span[3], span[3] + span[4]
     elseif span[1] + span[2] <= hunk.start then
@@ -107,11 +108,11 @@ local function moved(hunk, list)
     end
   end
   local start = math.min(hunk.start + shift, first or math.huge)
-  return start, math.max(behind + shift + grown, last or 0) - start
+  return start, math.max(after + shift + grown, last or 0) - start
 end
 
---- Moves hunks to where their lines are in a text that has changed. Those whose lines are others now are marked; when
---- the lines come back, they are not any more.
+--- Moves hunks to the new position of their lines in a changed text. A hunk whose lines have changed is marked until
+--- they are restored.
 ---@param hunks mcp-tools.Hunk[] of `before`
 ---@param before string[]
 ---@param now string[]
@@ -127,10 +128,10 @@ function M.follow(hunks, before, now)
   end
 end
 
---- The text that hunks make.
+--- Returns the text after the selected hunks are applied.
 ---@param lines string[]
 ---@param hunks mcp-tools.Hunk[] of these lines
----@param wanted fun(hunk: mcp-tools.Hunk): boolean those that count
+---@param wanted fun(hunk: mcp-tools.Hunk): boolean selects the hunks to apply
 ---@return string[]
 function M.applied(lines, hunks, wanted)
   local out, row = {}, 1
@@ -144,7 +145,7 @@ function M.applied(lines, hunks, wanted)
   return vim.list_extend(out, lines, row, #lines)
 end
 
---- Hunks as edits of their text, for editor/edit.
+--- Returns hunks as edits of their text.
 ---@param hunks mcp-tools.Hunk[]
 ---@return mcp-tools.Edit[]
 function M.edits(hunks)

@@ -1,4 +1,4 @@
---- Makes edits as models write them (a text to find, or a range of lines, and what replaces it) into edits by position.
+--- Converts edits as models write them (a text to find or a range of lines, and its replacement) to positions.
 
 local errors = require('mcp-tools.errors')
 local substring = require('mcp-tools.util.substring')
@@ -7,24 +7,24 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Places that are told.
+--- Maximum number of matches reported.
 local MAX_PLACES = 10
---- Bytes of the text of each near place that are told.
+--- Maximum number of bytes quoted from each similar place.
 local MAX_QUOTED = 600
---- Near places that are reported, and those of which all lines are compared, the best first.
+--- Maximum number of similar places reported, and of candidates compared line by line, best first.
 local MAX_NEAR, MAX_TRIED = 3, 40
---- Lines that are looked for, and bytes of each line that are compared.
+--- Maximum number of searched lines compared, and of bytes of each line.
 local MAX_WANTED, MAX_LINE = 60, 200
---- Less than this is no likeness.
-local ENOUGH = 0.5
---- Lines that are searched between two pauses, and bytes of a long line.
+--- Minimum similarity of a similar place.
+local MIN_SIMILARITY = 0.5
+--- Number of lines, and of bytes of a long line, searched between two pauses.
 local AT_ONCE, PIECE = 5000, 256 * 1024
---- Bytes, times searches, that take some milliseconds; a line takes as long as so many bytes.
+--- Number of bytes times searches that takes a few milliseconds. A line costs as much as `LINE_COST` bytes.
 local QUICK, LINE_COST = 64 * 1024 * 1024, 64
 
 ---@class mcp-tools.SearchEdit
 ---@field search string?
----@field start_line integer? from 1
+---@field start_line integer? 1-based
 ---@field end_line integer?
 ---@field replace string
 
@@ -38,7 +38,7 @@ local function fault(i, code, text)
   return errors.new(code, message, { { field = field, message = text } })
 end
 
---- A place in a list of lines, from 0, columns in bytes; the end is exclusive.
+--- A range in a list of lines: 0-based, columns in bytes, end exclusive.
 ---@class mcp-tools.SearchPlace
 ---@field row integer
 ---@field col integer
@@ -47,7 +47,7 @@ end
 
 ---@alias mcp-tools.FoundPlace fun(row: integer, col: integer, end_row: integer, end_col: integer): boolean? is_enough
 
---- Finds a text without line breaks. Long lines are searched piece by piece.
+--- Finds a text without line breaks. Long lines are searched in pieces.
 ---@param lines string[]
 ---@param search string
 ---@param found mcp-tools.FoundPlace
@@ -76,7 +76,7 @@ local function within_lines(lines, search, found, pause)
   end
 end
 
---- Of each beginning of a list: how long an end of it is a beginning as well (Knuth, Morris and Pratt).
+--- Returns the failure function of Knuth, Morris and Pratt for a list of lines.
 ---@param list string[]
 ---@return integer[]
 local function borders_of(list)
@@ -91,8 +91,8 @@ local function borders_of(list)
   return borders
 end
 
---- Finds a text of several lines: the end of one, whole ones, the beginning of one. The time grows with the number of
---- lines alone, since equal strings are one object.
+--- Finds a text of several lines: the end of one, whole lines, the start of one. Linear in the number of lines, since
+--- Lua compares interned strings by pointer.
 ---@param lines string[]
 ---@param parts string[] at least two
 ---@param found mcp-tools.FoundPlace
@@ -100,7 +100,7 @@ end
 local function across_lines(lines, parts, found, pause)
   local head, tail, whole = parts[1], parts[#parts], vim.list_slice(parts, 2, #parts - 1)
   local borders, matched, count = borders_of(whole), 0, #lines
-  -- `row` is the line of the last whole one; where there is none, that of the head.
+  -- `row` is the last whole line or, without one, the line of the head.
   for row = 1, count do
     if #whole > 0 then
       local line = lines[row]
@@ -127,11 +127,11 @@ local function across_lines(lines, parts, found, pause)
   end
 end
 
---- Where a text is.
+--- Finds the occurrences of a text.
 ---@param lines string[]
 ---@param search string
 ---@param pause fun()
----@return mcp-tools.SearchPlace[] places at most one more than is reported
+---@return mcp-tools.SearchPlace[] places at most one more than are reported
 local function places(lines, search, pause)
   local list = {}
   local function found(row, col, end_row, end_col)
@@ -147,7 +147,7 @@ local function places(lines, search, pause)
   return list
 end
 
---- Does a line of the text end with a CR, as those of files with mixed line breaks do?
+--- Returns whether a line ends with CR, as in files with mixed line breaks.
 ---@param lines string[]
 ---@return boolean
 local function has_cr(lines)
@@ -159,7 +159,7 @@ local function has_cr(lines)
   return false
 end
 
---- Does it take only milliseconds to make edits, so that no pause is needed?
+--- Returns whether converting the edits takes only milliseconds, so that no pause is needed.
 ---@param lines string[]
 ---@param list mcp-tools.SearchEdit[]
 ---@return boolean
@@ -175,7 +175,7 @@ function M.is_quick(lines, list)
 end
 
 ---@param line string
----@return table<integer, integer> pairs count of each pair of bytes
+---@return table<integer, integer> pairs number of occurrences of each pair of bytes
 ---@return integer total
 local function pairs_of(line)
   local counts, before = {}, line:byte(1)
@@ -189,15 +189,15 @@ local function pairs_of(line)
 end
 
 ---@class mcp-tools.WantedLine
----@field text string without white space around it
+---@field text string without surrounding white space
 ---@field counts table<integer, integer>
 ---@field total integer
 
---- How much two lines are alike, by the pairs of bytes that they share.
+--- Returns the similarity of two lines: the share of byte pairs that they have in common.
 ---@param wanted mcp-tools.WantedLine
 ---@param text string
----@return number from 0 to 1
-local function likeness(wanted, text)
+---@return number similarity from 0 to 1
+local function similarity_of(wanted, text)
   if wanted.text == text then
     return 1
   end
@@ -212,7 +212,7 @@ end
 ---@class mcp-tools.Nearest
 ---@field first integer
 ---@field last integer
----@field likeness number from 0 to 1
+---@field similarity number from 0 to 1
 ---@field spaces boolean only white space differs
 
 ---@param lines string[]
@@ -223,13 +223,13 @@ local function compare(lines, wanted, first)
   local sum, same = 0, true
   for i, one in ipairs(wanted) do
     local text = trim(lines[first + i - 1] or '')
-    sum = sum + likeness(one, text)
+    sum = sum + similarity_of(one, text)
     same = same and (text == one.text or text:gsub('%s+', '') == one.text:gsub('%s+', ''))
   end
-  return { first = first, last = math.min(first + #wanted - 1, #lines), likeness = sum / #wanted, spaces = same }
+  return { first = first, last = math.min(first + #wanted - 1, #lines), similarity = sum / #wanted, spaces = same }
 end
 
---- Keeps the best of all, best first; of equal ones the first.
+--- Inserts an item into a list of the best, best first; among equal ones the first comes first.
 ---@param best table[]
 ---@param item table
 ---@param score string name of the field
@@ -245,7 +245,7 @@ local function keep_best(best, item, score, max)
   end
 end
 
---- The places that look most like lines which are not there, found by the longest of these.
+--- Finds the places most similar to lines that do not occur. The longest of these lines selects the candidates.
 ---@param lines string[]
 ---@param search string[]
 ---@param pause fun()
@@ -260,8 +260,8 @@ local function nearest(lines, search, pause)
   end
   local tried, found = {}, {}
   for row, line in ipairs(lines) do
-    local score = likeness(wanted[anchor], trim(line))
-    if score >= ENOUGH and row >= anchor then
+    local score = similarity_of(wanted[anchor], trim(line))
+    if score >= MIN_SIMILARITY and row >= anchor then
       keep_best(tried, { row = row, score = score }, 'score', MAX_TRIED)
     end
     if row % 50 == 0 then
@@ -270,8 +270,8 @@ local function nearest(lines, search, pause)
   end
   for _, one in ipairs(tried) do
     local place = compare(lines, wanted, one.row - anchor + 1)
-    if place.likeness >= ENOUGH then
-      keep_best(found, place, 'likeness', MAX_NEAR)
+    if place.similarity >= MIN_SIMILARITY then
+      keep_best(found, place, 'similarity', MAX_NEAR)
     end
     pause()
   end
@@ -287,14 +287,14 @@ local function advice(lines, search, pause)
   local parts = {}
   for _, near in ipairs(nearest(lines, wanted, pause)) do
     local quoted = table.concat(lines, '\n', near.first, near.last)
-    local how = near.spaces and 'only white space differs' or ('%d %% alike'):format(near.likeness * 100)
+    local how = near.spaces and 'only white space differs' or ('%d %% similar'):format(near.similarity * 100)
     local head = ('lines %d-%d (%s):'):format(near.first, near.last, how)
     table.insert(parts, head .. '\n' .. utf8.cut((utf8.repair(quoted)), MAX_QUOTED))
   end
   if #parts == 0 then
-    return 'nothing here looks like it; read the text again'
+    return 'nothing similar was found; read the text again'
   end
-  return 'the nearest are\n' .. table.concat(parts, '\n')
+  return 'the most similar are\n' .. table.concat(parts, '\n')
 end
 
 ---@param row integer
@@ -309,7 +309,7 @@ end
 
 ---@param lines string[]
 ---@param one mcp-tools.SearchEdit
----@param alone boolean it is the only edit
+---@param alone boolean there is no other edit
 ---@return mcp-tools.Edit?
 ---@return string? fault
 local function by_lines(lines, one, alone)
@@ -317,10 +317,10 @@ local function by_lines(lines, one, alone)
   if first > #lines + 1 or last > #lines then
     return nil, ('lines %d-%d are not in the text (%d lines)'):format(first, last, #lines)
   elseif last < first - 1 then
-    return nil, 'end_line: must not be before start_line; one less inserts before it'
+    return nil, 'end_line: must be at least start_line - 1, which inserts before start_line'
   end
   if alone and #lines == 1 and lines[1] == '' then
-    first, last = 1, 1 -- the line that an empty text has in Neovim would stay beside the new ones
+    first, last = 1, 1 -- replace the one line of an empty buffer
   end
   local text = one.replace
   if text ~= '' and text:sub(-1) ~= '\n' then
@@ -329,10 +329,10 @@ local function by_lines(lines, one, alone)
   return edit(first - 1, 0, last, 0, text)
 end
 
---- Makes the edits.
+--- Converts edits to positions.
 ---@param lines string[] at least one
 ---@param list mcp-tools.SearchEdit[]
----@param opts? { pause: fun()?, brief: boolean? } brief: without the nearest places
+---@param opts? { pause: fun()?, brief: boolean? } brief: leaves out similar places in errors
 ---@return mcp-tools.Edit[]?
 ---@return mcp-tools.Error? err
 function M.edits(lines, list, opts)
@@ -340,7 +340,7 @@ function M.edits(lines, list, opts)
   local pause, out, is_mixed = opts.pause or function() end, {}, nil
   for i, one in ipairs(list) do
     if (one.search == nil) == (one.start_line == nil) then
-      return nil, fault(i, 'validation_error', 'give search, or start_line and end_line, one of the two')
+      return nil, fault(i, 'validation_error', 'give either search, or start_line and end_line')
     elseif one.start_line then
       local made, problem = by_lines(lines, one, #list == 1)
       if not made then
@@ -358,14 +358,14 @@ function M.edits(lines, list, opts)
       local found = places(lines, search, pause)
       if #found == 0 then
         local more = opts.brief and 'read the text again' or advice(lines, search, pause)
-        return nil, fault(i, 'not_found', 'search: this text is not there; ' .. more)
+        return nil, fault(i, 'not_found', 'search: this text was not found; ' .. more)
       elseif #found > 1 then
         local rows = {}
         for k = 1, math.min(#found, MAX_PLACES) do
           rows[k] = found[k].row + 1
         end
         local many = #found > MAX_PLACES and ('more than %d'):format(MAX_PLACES) or tostring(#found)
-        local where = ('search: this text is there %s times, in lines %s; take lines around it into search'):format(
+        local where = ('search: this text occurs %s times, in lines %s; add surrounding lines to search'):format(
           many,
           table.concat(rows, ', ')
         )

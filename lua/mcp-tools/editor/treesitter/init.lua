@@ -1,20 +1,20 @@
---- Syntax trees by treesitter, parsed in slices, so that large files do not block the main thread.
+--- Syntax trees by tree-sitter, parsed in time slices, so that large files do not block the main thread.
 
 local M = {}
 
 local NEW = vim.fn.has('nvim-0.11') == 1
---- Neovim parses strings in one go, even when it is asked to do so in slices. Buffers are parsed in slices.
+--- Neovim parses strings all at once, even if asked for slices. Buffers are parsed in slices.
 local STRING_AT_ONCE = vim.fn.has('nvim-0.12') == 1
---- Bytes that take a few ms.
+--- Number of bytes that are parsed in a few ms.
 local MAX_AT_ONCE = 16 * 1024
---- Work in one go, µs, where Neovim itself does not parse in slices.
+--- Length of a slice, µs, where Neovim itself does not parse in slices.
 local SLICE_US = 4000
---- A parser that does not get on with a text is left alone, slices.
+--- Number of slices after which a parser is given up.
 local MAX_SLICES = 2000
---- Work in one go, ns.
+--- Time of work between two turns of the main loop, ns.
 local TURN = 4e6
---- Children of one node. The time to list those of an ERROR node grows with the square of their number, in one step
---- that nothing stops.
+--- Maximum number of children of a node. Listing those of an ERROR node takes quadratic time, in one step that cannot
+--- be interrupted.
 M.MAX_CHILDREN = 2000
 
 --- The runtime path is searched again for a missing parser after this time, ns.
@@ -22,7 +22,7 @@ local MISSING = 10e9
 ---@type table<string, integer> language without a parser → ns
 local missing = {}
 
---- The language of a filetype, where a parser is installed.
+--- Returns the language of a filetype if a parser is installed.
 ---@param filetype string
 ---@return string? lang
 ---@return string? why there is none
@@ -40,10 +40,10 @@ function M.language(filetype)
   return lang
 end
 
---- Nested blocks of one line. At about 250 an assertion in the Markdown parser aborts Neovim.
+--- Maximum number of nested blocks in one line. At about 250 an assertion in the Markdown parser aborts Neovim.
 local MAX_BLOCKS = 200
 
---- Counts the blocks that a line of Markdown may be nested in.
+--- Counts the possible nested blocks of a line of Markdown.
 ---@param line string
 ---@return number
 local function blocks_of(line)
@@ -62,7 +62,7 @@ end
 function M.refusal(lines, lang)
   for _, line in ipairs(lang == 'markdown' and lines or {}) do
     if #line > MAX_BLOCKS / 2 and blocks_of(line) > MAX_BLOCKS then
-      return ('a line of it has more than %d nested blocks'):format(MAX_BLOCKS)
+      return ('one of its lines has more than %d nested blocks'):format(MAX_BLOCKS)
     end
   end
 end
@@ -71,13 +71,13 @@ end
 ---@param source integer|string
 ---@param cb fun(root: TSNode?, why: string?)
 local function in_slices(lang, source, cb)
-  local parser = vim._create_ts_parser(lang) -- it is the only one that stops after a time on 0.10
+  local parser = vim._create_ts_parser(lang) -- in 0.10 only this one has a timeout
   parser:set_timeout(SLICE_US)
   local count = 0
   local function step()
     count = count + 1
     if type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
-      return cb(nil, 'the buffer is gone')
+      return cb(nil, 'the buffer was closed')
     end
     local ok, tree = pcall(parser.parse, parser, nil, source, false)
     if ok and tree then
@@ -107,11 +107,11 @@ local function in_buffer(lang, source, cb)
   )
 end
 
---- Parses. `cb` is called on the main loop, perhaps before this returns.
+--- Parses a text. `cb` is called on the main loop, perhaps before this returns.
 ---@param source integer|string a loaded buffer, or text
----@param lang string as `language` gave it
+---@param lang string a result of `language`
 ---@param cb fun(root: TSNode?, why: string?)
----@param now? boolean in one go, before this returns
+---@param now? boolean all at once, before this returns
 function M.parse(source, lang, cb, now)
   if lang == 'markdown' then
     local is_text = type(source) == 'string'
@@ -132,24 +132,24 @@ function M.parse(source, lang, cb, now)
   if not ok or not parser then
     return cb(nil, ('the treesitter parser for %s cannot be used'):format(lang))
   end
-  local function take(err, trees)
+  local function on_parsed(err, trees)
     local tree = not err and trees and (trees[1] or select(2, next(trees)))
     cb(tree and tree:root() or nil, not tree and ('treesitter: %s'):format(err or 'no tree') or nil)
   end
   if now then
-    return take(nil, parser:parse())
+    return on_parsed(nil, parser:parse())
   end
-  parser:parse(nil, take)
+  parser:parse(nil, on_parsed)
 end
 
---- Goes through an iterator in slices.
+--- Runs an iterator in slices.
 ---@param next_one fun(): boolean takes one step; false at the end
 ---@param done fun(ok: boolean, thrown: any)
----@param now? boolean in one go, before this returns
+---@param now? boolean all at once, before this returns
 function M.walk(next_one, done, now)
   local function slice()
     local over = now and math.huge or vim.uv.hrtime() + TURN
-    while vim.uv.hrtime() < over do -- after each step: one may take long
+    while vim.uv.hrtime() < over do -- checked after each step, which may take long
       local ok, more = pcall(next_one)
       if not ok or not more then
         return done(ok, more)
@@ -160,7 +160,7 @@ function M.walk(next_one, done, now)
   slice()
 end
 
---- Returns a child of a node by its field.
+--- Returns the child of a node in a field.
 ---@param node TSNode
 ---@param name string
 ---@return TSNode? child nil for a node with too many children to search
@@ -168,11 +168,11 @@ function M.field(node, name)
   return node:child_count() <= M.MAX_CHILDREN and node:field(name)[1] or nil
 end
 
---- Reports whether a syntax error has left a node with too many children to search the tree. Below that many bytes no
---- node has as many children, and a subtree without errors has no ERROR node.
+--- Reports whether a syntax error has left a node with too many children to search the tree. Nodes with fewer bytes
+--- cannot have as many children, and a subtree without errors has no ERROR node.
 ---@param root TSNode
 ---@param done fun(is_wide: boolean)
----@param now? boolean in one go, before this returns
+---@param now? boolean all at once, before this returns
 function M.is_wide(root, done, now)
   local wide, open = false, {}
   local function enter(node)

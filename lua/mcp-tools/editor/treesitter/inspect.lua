@@ -1,4 +1,4 @@
---- Inspection of syntax trees: what is around a place, what a query captures. Queries that would block the main thread
+--- Inspects syntax trees: nodes around a position, and captures of a query. Queries that would block the main thread
 --- are refused.
 
 local errors = require('mcp-tools.errors')
@@ -14,9 +14,9 @@ local api = vim.api
 
 local M = {}
 
---- Bytes of a node's text that are shown.
+--- Maximum length of a node's text, bytes.
 local MAX_TEXT = 120
---- Captures that are counted; beyond it there are "more".
+--- Maximum number of captures that are counted.
 local MAX_COUNTED = 100000
 
 ---@param bufnr integer
@@ -25,7 +25,7 @@ local function changed(bufnr, tick)
   return not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick
 end
 
---- The file that arguments name, with its tree.
+--- Returns a file with its syntax tree.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@return mcp-tools.Target?
@@ -48,13 +48,13 @@ local function tree_of(ctx, args)
   if not root then
     return nil, errors.new('tool_error', ('%s: %s'):format(file.shown, why))
   elseif not api.nvim_buf_is_loaded(file.bufnr) then
-    return nil, errors.new('not_found', ('there is no %s any more'):format(file.shown))
+    return nil, errors.new('not_found', ('%s was closed'):format(file.shown))
   end
   return file, root, lang
 end
 
---- Counts characters of lines up to a byte. Of one after the other only what lies between is read: lines may have
---- megabytes, and nodes around each other begin and end close together.
+--- Returns a function that counts characters of a line up to a byte. It continues from the previous byte of the line:
+--- lines may have megabytes, and nested nodes begin and end close together.
 ---@param bufnr integer
 ---@return fun(row: integer, byte: integer): integer
 local function counter(bufnr)
@@ -69,7 +69,7 @@ local function counter(bufnr)
   end
 end
 
---- Makes what shows the nodes of a buffer, as long as its text stays.
+--- Returns a function that formats nodes of a buffer while its text does not change.
 ---@param bufnr integer
 ---@return fun(node: TSNode): string
 local function shower(bufnr)
@@ -79,7 +79,7 @@ local function shower(bufnr)
   end
   return function(node)
     local row, col, end_row, end_col = node:range()
-    if row >= count then -- nothing, behind the last line
+    if row >= count then -- an empty node after the last line
       row, col = count - 1, length(count - 1)
     end
     if end_row >= count or end_col == 0 and end_row > row then
@@ -87,18 +87,18 @@ local function shower(bufnr)
       end_col = length(end_row)
     end
     local stop = row == end_row and end_col or length(row)
-    -- More than is shown: that there is more is told by `…`.
+    -- More than is shown, so that `…` is added.
     local text = api.nvim_buf_get_text(bufnr, row, col, row, math.min(stop, col + 2 * MAX_TEXT), {})[1]
     text = row == end_row and text or text .. ' …'
     text = redact.quoted((utf8.repair(utf8.cut(text:gsub('%c', ' '), MAX_TEXT))))
     local column = before(row, col) + 1
-    -- The end is the last character of it.
+    -- The end is its last character.
     local last = math.max(up_to(end_row, end_col), row == end_row and column or 1)
     return ('%d:%d-%d:%d %s'):format(row + 1, column, end_row + 1, last, text)
   end
 end
 
---- The nodes around a place.
+--- Returns the nodes around a position.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer?, line: integer, column: integer?, limit: integer }
 ---@return string?
@@ -126,7 +126,7 @@ function M.scope(ctx, args)
   while node and #rows < args.limit do
     pause()
     if changed(file.bufnr, tick) then
-      return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+      return nil, errors.new('busy', ('%s has changed; try again'):format(file.shown))
     end
     local name = treesitter.field(node, 'name')
     local label = name and (' %s'):format(utf8.cut(vim.treesitter.get_node_text(name, file.bufnr), 80)) or ''
@@ -134,22 +134,22 @@ function M.scope(ctx, args)
     node = node:parent()
   end
   if #rows == 0 then
-    rows = { 'no node is there' }
+    rows = { 'there is no node' }
   end
   return file.shown .. '\n' .. table.concat(rows, '\n')
 end
 
---- Two quantifiers beside or in each other are tried in every way, in one go that nothing stops. A few `?` alone do no
---- harm.
+--- Adjacent or nested quantifiers are tried in all combinations, in one step that cannot be interrupted. A few `?` are
+--- harmless.
 local MAX_REPEATED, MAX_OPTIONAL = 1, 10
---- Levels of a tree; nodes of a query, and those in each other. One step that nothing stops tries all of them with each
---- other: at 20000 levels, or 100 nodes, that takes seconds. No code of people is as deep.
+--- Maximum number of nodes and nested nodes in a query, and of levels of a tree. One step that cannot be interrupted
+--- tries all combinations: with 20000 levels, or 100 nodes, it takes seconds. Code written by hand is less deep.
 local MAX_NODES, MAX_NESTED = 30, 8
 local MAX_DEPTH = 1000
---- Bytes of a node that is looked into: no language has ten nodes for each byte, and most nodes are small.
+--- Nodes with fewer bytes are skipped: no language has ten levels for each byte.
 local MIN_BYTES = MAX_DEPTH / 10
 
---- Why a query may take for ever.
+--- Returns why a query may take too long.
 ---@param query string
 ---@return string?
 local function excess_of(query)
@@ -157,9 +157,9 @@ local function excess_of(query)
   local _, repeated = bare:gsub('[*+]', '')
   local _, optional = bare:gsub('%?', '')
   if repeated > MAX_REPEATED or repeated > 0 and optional > 0 then
-    return 'more than one *, + or ? takes for ever on long lists of nodes'
+    return 'more than one *, + or ? takes too long on long lists of nodes'
   elseif optional > MAX_OPTIONAL then
-    return ('more than %d ? take for ever on long lists of nodes'):format(MAX_OPTIONAL)
+    return ('more than %d ? take too long on long lists of nodes'):format(MAX_OPTIONAL)
   end
   local count, nested, most = 0, 0, 0
   bare = bare:gsub('%(%s*_', '(')
@@ -171,12 +171,12 @@ local function excess_of(query)
     count, most = count + (sign == ')' and 0 or 1), math.max(most, nested)
   end
   if count > MAX_NODES or most > MAX_NESTED then
-    return ('more than %d nodes, or %d in each other, take too long'):format(MAX_NODES, MAX_NESTED)
+    return ('more than %d nodes, or %d nested ones, take too long'):format(MAX_NODES, MAX_NESTED)
   end
 end
 
 --- Predicates that take time proportional to the text of a node. Others run patterns or code of plugins, in one step
---- that nothing stops.
+--- that cannot be interrupted.
 local PREDICATES = { 'eq', 'any-of', 'contains', 'has-parent', 'has-ancestor' }
 
 --- Returns the first predicate or directive of a query that is not allowed.
@@ -195,10 +195,10 @@ local function forbidden_in(query)
   end
 end
 
---- Has a tree more levels than a query can be run on?
+--- Whether a tree has too many levels for a query.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param root TSNode
----@param is_old fun(): boolean has the text changed? Then nothing more is looked at
+---@param is_old fun(): boolean whether the text has changed, which ends the check
 ---@return boolean
 local function is_too_deep(ctx, root, is_old)
   local levels = { root:iter_children() }
@@ -219,7 +219,7 @@ local function is_too_deep(ctx, root, is_old)
   return #levels > MAX_DEPTH
 end
 
---- What a query captures.
+--- Returns the captures of a query.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { query: string, path: string?, bufnr: integer?, start_line: integer, end_line: integer?, limit: integer,
 ---  offset: integer }
@@ -232,12 +232,12 @@ function M.query(ctx, args)
   end
   local excess = excess_of(args.query)
   if excess then
-    return nil, errors.new('validation_error', ('query: %s; ask for the parts one by one'):format(excess))
+    return nil, errors.new('validation_error', ('query: %s; split it into smaller queries'):format(excess))
   end
   local ok, query = pcall(vim.treesitter.query.parse, lang, args.query)
   if not ok then
     local why = tostring(query):gsub('^.-:%d+: ', '')
-    return nil, errors.new('validation_error', ('query: it does not fit the grammar of %s: %s'):format(lang, why))
+    return nil, errors.new('validation_error', ('query: invalid for the grammar of %s: %s'):format(lang, why))
   end
   local forbidden = forbidden_in(query)
   if forbidden then
@@ -253,13 +253,13 @@ function M.query(ctx, args)
     treesitter.is_wide(root, done)
   end)
   if is_wide then
-    local text = '%s: a syntax error makes its tree too wide to search; treesitter_scope shows what is around a place'
+    local text = '%s: a syntax error makes its tree too wide to search; treesitter_scope shows nodes around a position'
     return nil, errors.new('tool_error', text:format(file.shown))
   elseif is_too_deep(ctx, root, is_old) then
-    local text = '%s: its tree has more than %d levels; treesitter_scope shows what is around a place'
+    local text = '%s: its tree has more than %d levels; treesitter_scope shows nodes around a position'
     return nil, errors.new('tool_error', text:format(file.shown, MAX_DEPTH))
   elseif is_old() then
-    return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+    return nil, errors.new('busy', ('%s has changed; try again'):format(file.shown))
   end
   local rows, count, shown = {}, 0, shower(file.bufnr)
   local captures = query:iter_captures(root, file.bufnr, args.start_line - 1, args.end_line or -1)
@@ -268,7 +268,7 @@ function M.query(ctx, args)
       if ctx:cancelled() or is_old() then
         return false
       end
-      -- Beyond this line it comes back from a match that does not fit, instead of going on to one that does.
+      -- With a limit it would return after a match that does not fit, instead of continuing to one that does.
       local id, node = captures(-1)
       if node and not id then
         return true
@@ -286,9 +286,9 @@ function M.query(ctx, args)
     end, done)
   end)
   if not fine then
-    return nil, errors.new('tool_error', ('query: it failed: %s'):format(tostring(thrown)))
+    return nil, errors.new('tool_error', ('query failed: %s'):format(tostring(thrown)))
   elseif is_old() then
-    return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+    return nil, errors.new('busy', ('%s has changed; try again'):format(file.shown))
   end
   local head = ('%s: %d%s captures'):format(file.shown, count, count >= MAX_COUNTED and ' or more' or '')
   local last = math.min(args.offset + args.limit, count)

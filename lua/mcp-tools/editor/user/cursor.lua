@@ -1,4 +1,4 @@
---- Cursor: the file that the person looks at, where in it they are, and what of it is on screen.
+--- The user's current file, cursor position and visible lines.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -9,10 +9,10 @@ local api = vim.api
 
 local M = {}
 
---- Of the line; what is longer was not written by hand.
+--- Maximum number of bytes of the line's text.
 local MAX_LINE = 2000
 
---- The window in which the person looks at a buffer.
+--- Returns the current, previous or any other window of a buffer.
 ---@param bufnr integer
 ---@return integer? window
 function M.window(bufnr)
@@ -32,12 +32,12 @@ end
 ---@field bufnr integer
 ---@field line integer
 ---@field column integer in characters
----@field text string? of the line
+---@field text string? text of the line
 ---@field withheld mcp-tools.Unreadable?
 ---@field first_visible_line integer?
 ---@field last_visible_line integer?
 
---- Where the person is.
+--- Returns the cursor in the current buffer.
 ---@param root string
 ---@return mcp-tools.Cursor?
 function M.get(root)

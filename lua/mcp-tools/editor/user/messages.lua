@@ -1,34 +1,34 @@
---- Messages: what the editor has said (`:messages`), without what looks like a secret.
+--- The message history (`:messages`), with secrets redacted.
 
 local redact = require('mcp-tools.privacy.redact')
 
 local M = {}
 
---- The end of a longer history is given.
+--- Maximum size of the returned history in bytes, from its end.
 local MAX_BYTES = 64 * 1024
---- Messages that are asked for at first, and at most.
-local FIRST, MOST = 10, 100000
+--- Number of messages requested first, and at most.
+local FIRST_COUNT, MAX_COUNT = 10, 100000
 
---- As many of the last ones as are needed: thousands of long ones take long to be put together. Nothing is shown:
---- output that is caught never stops at a "more" prompt.
+--- Returns at least `MAX_BYTES` of the newest messages if there are as many. Requesting all of them would be slow. The
+--- captured output never causes a "more" prompt.
 ---@param pause? fun() called between pieces of work
 ---@return string
 function M.newest(pause)
-  local count, text, before = FIRST
+  local count, text, before = FIRST_COUNT
   repeat
     text, before = vim.api.nvim_exec2(('%dmessages'):format(count), { output = true }).output, text
     count = 2 * count
     if pause then
       pause()
     end
-  until #text > MAX_BYTES or text == before or count > MOST
+  until #text > MAX_BYTES or text == before or count > MAX_COUNT
   return text
 end
 
---- The end of the history, as it may be given.
+--- Returns the redacted end of the history.
 ---@param pause fun()
 ---@return string text
----@return boolean cut the beginning is left out
+---@return boolean cut whether older messages are left out
 function M.text(pause)
   local text = M.newest(pause)
   local cut = #text > MAX_BYTES

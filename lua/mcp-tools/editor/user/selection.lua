@@ -1,4 +1,4 @@
---- What the person has selected, or selected last, in the file they look at.
+--- The user's current or last selection in the current file.
 
 local buffers = require('mcp-tools.editor.buffer')
 local position = require('mcp-tools.editor.position')
@@ -8,8 +8,8 @@ local api = vim.api
 
 local M = {}
 
---- Bytes of the selected lines; nobody means more, and copying it holds up the editor.
-local MAX = 4 * 1024 * 1024
+--- Maximum size of the selected lines in bytes; copying more would block the main thread.
+local MAX_BYTES = 4 * 1024 * 1024
 
 local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
 
@@ -18,16 +18,16 @@ local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
 ---@field bufnr integer
 ---@field filetype string?
 ---@field mode 'characters'|'lines'|'block'
----@field active boolean it is selected right now
+---@field active boolean whether visual mode is active
 ---@field start_line integer
 ---@field start_column integer
 ---@field end_line integer
 ---@field end_column integer of the last selected character
----@field text string? nil when it is withheld
+---@field text string? nil: withheld
 ---@field withheld (mcp-tools.Unreadable|'too large')?
 
---- What is selected right now: both ends as getpos() has them, the earlier one first.
----@return integer[]? from nil outside of visual mode
+--- Returns both ends of the visual selection in the form of getpos(), the earlier one first.
+---@return integer[]? from nil: not in visual mode
 ---@return integer[]? to
 ---@return string? mode
 function M.visual()
@@ -42,9 +42,9 @@ function M.visual()
   return from, to, mode
 end
 
---- The text between two places.
+--- Returns the text between two positions.
 ---@param bufnr integer loaded
----@param from integer[] as getpos() has it
+---@param from integer[] in the form of getpos()
 ---@param to integer[]
 ---@param mode string
 ---@return string
@@ -57,13 +57,13 @@ function M.text(bufnr, from, to, mode)
   end)
   return table.concat(
     vim.tbl_map(function(piece)
-      return (piece:gsub('\n', '\0')) -- as Vim's own functions write a NUL
+      return (piece:gsub('\n', '\0')) -- Vim's functions represent NUL as a line break
     end, pieces),
     '\n'
   )
 end
 
---- Both ends as getpos() has them, the earlier one first, and how it was selected.
+--- Returns both ends of the current or last selection in the form of getpos(), the earlier one first.
 ---@param bufnr integer
 ---@return integer[]? from, integer[]? to, string? mode, boolean? active
 local function ends(bufnr)
@@ -81,8 +81,7 @@ local function ends(bufnr)
   return from, to, kind, false
 end
 
---- A place as getpos() has it, at the first byte of a character that the line has by now: marks stay at their bytes,
---- whatever becomes of the line.
+--- Moves a position to the first byte of an existing character: marks keep their byte when the line changes.
 ---@param place integer[]
 ---@param line string
 ---@return integer[]
@@ -97,7 +96,7 @@ local function within(place, line)
   return { place[1], place[2], byte, off }
 end
 
---- The selection.
+--- Returns the selection.
 ---@param root string
 ---@return mcp-tools.Selection?
 function M.get(root)
@@ -110,7 +109,7 @@ function M.get(root)
     return nil
   end
   local first, last = from[2], to[2]
-  local is_large = api.nvim_buf_get_offset(bufnr, last) - api.nvim_buf_get_offset(bufnr, first - 1) > MAX
+  local is_large = api.nvim_buf_get_offset(bufnr, last) - api.nvim_buf_get_offset(bufnr, first - 1) > MAX_BYTES
   local first_text = api.nvim_buf_get_lines(bufnr, first - 1, first, false)[1]
   local last_text = api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1]
   from, to = within(from, first_text), within(to, last_text)

@@ -1,7 +1,6 @@
---- A file shown to the person: in a window that may show it, and never in one that they type in.
+--- Shows a file to the user, never in a window in which they are typing.
 ---
---- The cursor of the person stays in the window it is in. A terminal, a float, a window that holds its buffer, and text
---- that is being typed are left as they are.
+--- The user's cursor stays in its window. Terminals, floats and windows with 'winfixbuf' are not used.
 
 local errors = require('mcp-tools.errors')
 
@@ -11,7 +10,7 @@ local M = {}
 
 M.WHERE = { 'here', 'split', 'vsplit', 'tab' }
 
---- Can a window show another file?
+--- Returns whether a window may show another file.
 ---@param window integer
 ---@return boolean
 local function is_free(window)
@@ -23,7 +22,7 @@ local function is_free(window)
     and not vim.wo[window].previewwindow
 end
 
---- Would its text be lost to 'nohidden'?
+--- Returns whether switching the buffer would fail because of unsaved changes and 'nohidden'.
 ---@param window integer
 ---@return boolean
 local function holds_changes(window)
@@ -31,13 +30,13 @@ local function holds_changes(window)
   return vim.bo[bufnr].modified and not vim.o.hidden and vim.bo[bufnr].bufhidden == '' and #fn.win_findbuf(bufnr) == 1
 end
 
---- Does the person do something that is not to be taken from under their hands?
+--- Returns whether the user is in a mode or window that must not change.
 ---@return boolean
 local function is_busy()
   return api.nvim_get_mode().mode ~= 'n' or not is_free(api.nvim_get_current_win())
 end
 
---- The window of this tab page to show it in: one that shows it, the person's own, the one before, any other.
+--- Returns the window of this tab page to use: one that shows the buffer, the current, the previous, any other one.
 ---@param bufnr integer
 ---@return integer?
 local function window_for(bufnr)
@@ -56,10 +55,10 @@ local function window_for(bufnr)
   end
 end
 
---- Maximum number of tab pages, and of splits in a tab page, that are opened here.
+--- Maximum number of tab pages, and of splits per tab page, opened here.
 local MAX_OPENED = 5
 
---- The window to use again when enough were opened: the last one of its kind.
+--- Returns the last window opened here if the maximum is reached.
 ---@param kind 'tab'|'split'
 ---@param windows integer[]
 ---@return integer?
@@ -74,9 +73,9 @@ end
 ---@param bufnr integer
 ---@return integer window
 local function open_tab(bufnr)
-  local known = reusable('tab', api.nvim_list_wins())
-  if known then
-    api.nvim_set_current_win(known)
+  local reused = reusable('tab', api.nvim_list_wins())
+  if reused then
+    api.nvim_set_current_win(reused)
   else
     vim.cmd('tab split')
     vim.w.mcp_tools_opened = 'tab'
@@ -85,18 +84,18 @@ local function open_tab(bufnr)
   return api.nvim_get_current_win()
 end
 
---- A new window, which is not entered unless it is of a tab page of its own.
+--- Opens a new window. It is only entered if it is in a new tab page.
 ---@param bufnr integer
 ---@param where string
 ---@return integer window
 local function open(bufnr, where)
-  if where == 'tab' and not is_busy() then -- it can only be entered
+  if where == 'tab' and not is_busy() then -- a new tab page is always entered
     return open_tab(bufnr)
   end
-  local known = reusable('split', api.nvim_tabpage_list_wins(0))
-  if known and not (known == api.nvim_get_current_win() and is_busy()) then
-    api.nvim_win_set_buf(known, bufnr)
-    return known
+  local reused = reusable('split', api.nvim_tabpage_list_wins(0))
+  if reused and not (reused == api.nvim_get_current_win() and is_busy()) then
+    api.nvim_win_set_buf(reused, bufnr)
+    return reused
   end
   local beside = api.nvim_get_current_win()
   if api.nvim_win_get_config(beside).relative ~= '' then
@@ -111,7 +110,7 @@ end
 
 ---@param window integer
 ---@param line integer
----@param byte integer from 0
+---@param byte integer 0-based
 local function go_to(window, line, byte)
   local height = api.nvim_win_get_height(window)
   api.nvim_win_set_cursor(window, { line, byte })
@@ -124,11 +123,11 @@ local function go_to(window, line, byte)
   end)
 end
 
---- Why nothing can be shown now.
+--- Returns why nothing can be shown now.
 ---@return mcp-tools.Error?
 local function refusal()
   if fn.getcmdwintype() ~= '' then
-    return errors.new('busy', 'the command-line window is open, in which no file can be shown; try again later')
+    return errors.new('busy', 'the command-line window is open; try again later')
   end
 end
 
@@ -141,7 +140,7 @@ local function show(bufnr, place, where)
   if window and api.nvim_win_get_buf(window) ~= bufnr then
     if not is_busy() then
       api.nvim_win_call(window, function()
-        vim.cmd("normal! m'") -- the way back
+        vim.cmd("normal! m'") -- for CTRL-O
       end)
     end
     api.nvim_win_set_buf(window, bufnr)
@@ -152,9 +151,9 @@ local function show(bufnr, place, where)
   return window
 end
 
---- Shows it.
+--- Shows a buffer.
 ---@param bufnr integer loaded
----@param place { line: integer, byte: integer } from 1, and from 0
+---@param place { line: integer, byte: integer } 1-based line, 0-based byte
 ---@param where 'here'|'split'|'vsplit'|'tab'
 ---@return integer? window
 ---@return mcp-tools.Error? err
@@ -163,14 +162,14 @@ function M.show(bufnr, place, where)
   if err then
     return nil, err
   end
-  -- The swap file of a buffer is made when it is first seen; that another editor has one is no question here.
+  -- The swap file is created now; do not ask about one of another Neovim.
   local shortmess = vim.o.shortmess
   vim.cmd('noautocmd set shortmess+=AF')
   local ok, window = pcall(show, bufnr, place, where)
   vim.cmd('noautocmd let &shortmess = ' .. fn.string(shortmess))
   if not ok then
     local why = tostring(window):match('E%d+:.*') or tostring(window)
-    return nil, errors.new('busy', ('it cannot be shown now (%s); try again later'):format(why))
+    return nil, errors.new('busy', ('the file cannot be shown now (%s); try again later'):format(why))
   end
   return window
 end

@@ -1,4 +1,4 @@
---- The short form of arguments → JSON Schema.
+--- Converts the short form of arguments to JSON Schema.
 
 local keywords = require('mcp-tools.schema.keywords')
 local value = require('mcp-tools.schema.value')
@@ -7,7 +7,7 @@ local M = {}
 
 local convert
 
---- Properties with their flags → the names that are required. One with a default is never missing.
+--- Collects the `required` flags of properties. A property with a default is never required.
 local function required_of(properties, listed)
   local required, seen = {}, {}
   local function add(name)
@@ -42,7 +42,7 @@ local function convert_each(v, closed)
   return copy
 end
 
---- One schema of the short form. What is not a table is left for the check of the whole to name.
+--- Converts one schema. Values that are not tables are left for the later check.
 convert = function(spec, closed)
   if type(spec) ~= 'table' then
     return spec
@@ -58,7 +58,7 @@ convert = function(spec, closed)
       copy[keyword] = v
     end
   end
-  -- A flag belongs to the object around; a list to this one.
+  -- A boolean is for the surrounding object, a list for this one.
   if type(copy.required) == 'boolean' then
     copy.required = nil
   end
@@ -74,10 +74,10 @@ convert = function(spec, closed)
   return copy
 end
 
---- The schema of a tool's arguments.
----@param args table<string, table> a tree: it has been looked at for tables within themselves
----@param closed? boolean objects that name their properties take no others, unless they say so
----@return table schema shares no table with `args` that is changed
+--- Returns the schema of a tool's arguments.
+---@param args table<string, table> without cycles
+---@param closed? boolean objects with `properties` accept no others by default
+---@return table schema
 function M.to_schema(args, closed)
   local properties = convert_each(args, closed)
   local schema = {

@@ -1,4 +1,4 @@
---- What definitions of tools, resources and prompts have in common: how their fields are looked at.
+--- Checks that definitions of tools, resources and prompts share.
 
 local schema_faults = require('mcp-tools.schema.faults')
 local utf8 = require('mcp-tools.util.utf8')
@@ -6,7 +6,7 @@ local value = require('mcp-tools.schema.value')
 
 local M = {}
 
---- Some clients cut descriptions here.
+--- Some clients cut longer descriptions. Bytes.
 local MAX_DESCRIPTION = 4096
 
 ---@class mcp-tools.Findings
@@ -26,7 +26,7 @@ function M.note(list, field, message)
   list[#list + 1] = { field = field, message = message }
 end
 
--- Rules: each says why a value is wrong, or nothing ----------------------------------------------------------------
+-- Rules: each returns why a value is invalid, or nil ---------------------------------------------------------------
 
 function M.text(v)
   if type(v) ~= 'string' then
@@ -61,14 +61,14 @@ function M.texts(v)
   end
 end
 
---- What goes by a name: programs match it, and people must see which it is.
+--- A name: it must look different from other names, so characters must be visible.
 function M.name(v)
   local fault = M.filled_text(v)
   if fault or v:find('^[%w_-]+$') then
     return fault
   end
-  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: of odd names alone
-  return sanitize.line(v) ~= v and 'must not have characters that cannot be seen' or nil
+  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: only for unusual names
+  return sanitize.line(v) ~= v and 'must not have invisible characters' or nil
 end
 
 function M.milliseconds(v)
@@ -79,7 +79,7 @@ end
 
 -- Parts of definitions ---------------------------------------------------------------------------------------------
 
---- Fields that are not given at all; null is not given.
+--- Returns the fields of a definition without those that are `vim.NIL`.
 ---@param def table
 ---@return table
 function M.given(def)
@@ -94,19 +94,19 @@ end
 
 --- Notes an unknown name. One close to a known name is a typo: `need_approval` must not be ignored silently.
 ---@param out mcp-tools.Findings
----@param field string its place
+---@param field string path of the field
 ---@param name any
 ---@param candidates string[]
 function M.unknown(out, field, name, candidates)
   name = tostring(name)
-  local near, edits = require('mcp-tools.util.suggest')(name, candidates) -- start-up cost: of mistakes alone
+  local near, edits = require('mcp-tools.util.suggest')(name, candidates) -- start-up cost: only for mistakes
   if near and #name > 2 and edits <= (#name < 5 and 1 or 2) then
     return M.note(out.typos, field, ('did you mean %s?'):format(near))
   end
   M.note(out.lint, field, 'unknown field')
 end
 
---- Looks at every field by its rule.
+--- Checks every field with its rule.
 ---@param def table
 ---@param rules table<string, fun(v: any): string?>
 ---@param required string[]
@@ -133,19 +133,19 @@ function M.check_fields(def, rules, required, out)
   end
 end
 
---- Exactly one of the handler `callback` and `run`.
+--- Checks that exactly one of the fields `callback` and `run` is set.
 ---@param def table
 ---@param callback 'execute'|'read'|'get'
 ---@param out mcp-tools.Findings
 function M.check_handler(def, callback, out)
   if def[callback] ~= nil and def.run ~= nil then
-    M.note(out.faults, 'run', ('stands beside %s; give one of the two'):format(callback))
+    M.note(out.faults, 'run', ('cannot be used together with %s'):format(callback))
   elseif def[callback] == nil and def.run == nil then
     M.note(out.faults, callback, 'is required (or run)')
   end
 end
 
---- Extras for clients: `hosts.mcp.meta` and `hosts.mcp.icons`.
+--- Checks additional fields for clients, `hosts.mcp.meta` and `hosts.mcp.icons`.
 ---@param hosts any
 ---@param out mcp-tools.Findings
 function M.check_hosts(hosts, out)
@@ -179,15 +179,15 @@ function M.lines(list)
   return out
 end
 
---- Every fault in one text, a line each: `resource 'nvim://x': mime_type: …`; then the slips, since what is missing may
---- be there under a name with a slip in it.
+--- Formats all faults, one per line: `resource 'nvim://x': mime_type: …`. Typos follow, because a missing field may
+--- be misspelled.
 ---@param what string
 ---@param name any
 ---@param out { faults: mcp-tools.Fault[], typos: mcp-tools.Fault[] }
 ---@return string
 function M.report(what, name, out)
   local texts = vim.list_extend(M.lines(out.faults), M.lines(out.typos))
-  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: of faults alone
+  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: only for faults
   local shown = type(name) == 'string' and sanitize.line(name) or '?'
   for i, line in ipairs(texts) do
     texts[i] = ("%s '%s': %s"):format(what, shown, line)
@@ -195,7 +195,7 @@ function M.report(what, name, out)
   return table.concat(texts, '\n')
 end
 
---- Icons and metadata as clients get them.
+--- Returns icons and metadata for clients.
 ---@param def table normalised
 ---@return table? icons, table? meta
 function M.extras(def)

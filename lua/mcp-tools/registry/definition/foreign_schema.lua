@@ -1,6 +1,6 @@
---- Schemas of mounted servers: published as they came, because the server validates its arguments itself.
+--- Schemas of mounted servers: published unchanged, because the server validates the arguments.
 ---
---- Only what every client requires of a tool is checked: an object at the top, whose properties are a map.
+--- Checks only what every client requires of a tool: a top-level object, whose properties are a map.
 
 local common = require('mcp-tools.registry.definition.common')
 local schema_faults = require('mcp-tools.schema.faults')
@@ -22,11 +22,11 @@ local function is_map_of_schemas(properties)
   return true
 end
 
---- Takes in a schema.
----@param given table|string|nil the schema, or its JSON text
+--- Checks a schema.
+---@param given table|string|nil the schema or its JSON text
 ---@return table? published
 ---@return mcp-tools.Fault?
----@return string? text what is published, where that is the text that was given
+---@return string? text the JSON text, if it can be published unchanged
 function M.take(given)
   local schema, text = given or {}, nil
   if type(given) == 'string' then
@@ -49,7 +49,7 @@ function M.take(given)
   local published = vim.tbl_extend('force', schema, { type = 'object' })
   local is_list = schema.properties and next(schema.properties) == nil and vim.islist(schema.properties)
   if is_list then
-    published.properties = vim.empty_dict() -- some servers write an empty map as a list
+    published.properties = vim.empty_dict() -- some servers encode an empty map as an array
   end
   return published, nil, schema.type and not is_list and text or nil
 end
@@ -65,8 +65,8 @@ local function shaped_list(list, schema)
   return out
 end
 
---- Makes empty tables of a value from Lua objects where the schema directly says `type: object`.
----@param v any never changed
+--- Marks empty tables of a value from Lua as objects where the schema has `type: object`.
+---@param v any not changed
 ---@param schema any
 ---@return any
 function M.shaped(v, schema)

@@ -1,4 +1,4 @@
---- Prompt definitions: taken in, checked as a whole, made ready for use and for clients.
+--- Checks and normalizes prompt definitions, and converts them for clients.
 
 local common = require('mcp-tools.registry.definition.common')
 local value = require('mcp-tools.schema.value')
@@ -8,7 +8,7 @@ local M = {}
 --- Clients make commands of names, such as `/mcp__nvim-tools__<name>`.
 local MAX_NAME = 40
 
----@class mcp-tools.PromptDefinition a normalised prompt
+---@class mcp-tools.PromptDefinition a normalized prompt
 ---@field key string its name
 ---@field name string
 ---@field title string?
@@ -55,7 +55,7 @@ local ARG_RULES = {
 ---@return mcp-tools.PromptArgument?
 local function take_arg(name, arg, field, out)
   if type(name) ~= 'string' or not name:find('%S') then
-    common.note(out.faults, field .. '.name', 'must be a string with something in it')
+    common.note(out.faults, field .. '.name', 'must be a non-empty string')
     return nil
   elseif type(arg) ~= 'table' then
     common.note(out.faults, field, 'must be a table such as { description = "…" }')
@@ -79,7 +79,7 @@ local function take_arg(name, arg, field, out)
   }
 end
 
---- Arguments in order: as listed; of a map, those that are required first, then by name.
+--- Returns the arguments in order: as listed; for a map, required ones first, then by name.
 ---@param args table
 ---@param out mcp-tools.Findings
 ---@return mcp-tools.PromptArgument[]
@@ -91,7 +91,7 @@ local function take_args(args, out)
       local field = ('args[%d]'):format(i)
       list[#list + 1] = take_arg(name, arg, field, out)
       if name ~= nil and seen[name] then
-        common.note(out.faults, field .. '.name', 'stands there twice')
+        common.note(out.faults, field .. '.name', 'is a duplicate')
       end
       seen[name or false] = true
     end
@@ -109,10 +109,10 @@ local function take_args(args, out)
   return list
 end
 
---- Takes in a definition.
+--- Checks and normalizes a definition.
 ---@param def mcp-tools.Prompt
 ---@return mcp-tools.PromptDefinition?
----@return string? err every fault, a line each: `prompt 'x': args.topic.required: …`
+---@return string? err all faults, one per line: `prompt 'x': args.topic.required: …`
 function M.normalise(def)
   if type(def) ~= 'table' then
     return nil, 'prompt: must be a table, got ' .. type(def)
@@ -150,7 +150,7 @@ function M.normalise(def)
   }
 end
 
---- A definition as clients get it in `prompts/list`.
+--- Converts a definition to an MCP `Prompt`.
 ---@param def mcp-tools.PromptDefinition
 ---@return table prompt
 function M.published(def)

@@ -1,4 +1,4 @@
---- The published form of a schema: what clients read in `inputSchema` and `outputSchema`, and what is compiled.
+--- Converts a schema to the form that is published in `inputSchema` and `outputSchema`, and compiled.
 
 local keywords = require('mcp-tools.schema.keywords')
 local value = require('mcp-tools.schema.value')
@@ -8,17 +8,17 @@ local join = keywords.join
 
 local prepare
 
---- What is collected on the way.
+--- State of the conversion.
 ---@class mcp-tools.Publishing
 ---@field repairs mcp-tools.Fault[]
----@field ambiguous { holder: table, key: any, schema: table }[] values with an empty table whose form is to be found
+---@field ambiguous { holder: table, key: any, schema: table }[] with an empty table, array or object
 
---- Whether something is an empty table that would be written as `[]`.
+--- Returns whether a value is an empty table that would be encoded as `[]`.
 local function written_as_list(v)
   return type(v) == 'table' and next(v) == nil and getmetatable(v) ~= EMPTY_DICT
 end
 
---- Copies a value that the schema it stands in is about: a default, a named value, an example.
+--- Copies a value that the schema describes: a default, an enum value, an example.
 local function put_value(notes, holder, key, v, schema)
   holder[key] = value.copy(v)
   if value.is_ambiguous(v) then
@@ -92,22 +92,22 @@ prepare = function(schema, path, notes)
   return next(copy) and copy or vim.empty_dict()
 end
 
---- Gives empty tables within values the form that the finished schema says.
+--- Marks empty tables in values as arrays or objects, as the finished schema requires.
 ---@param copy table
 ---@param notes mcp-tools.Publishing
 local function shape_values(copy, notes)
-  -- A validator for this alone: the schema is changed under it.
-  -- Required here as start-up cost: most schemas hold no such value.
+  -- This validator is not reused, because the schema changes after it was compiled.
+  -- Start-up cost: most schemas have no such value.
   local validator = #notes.ambiguous > 0 and require('mcp-tools.schema').compile_sound(copy)
   for _, place in ipairs(validator and notes.ambiguous or {}) do
     place.holder[place.key] = validator:shape(place.holder[place.key], place.schema)
   end
 end
 
---- A copy of a schema that can be published.
+--- Returns a copy of a schema that can be published.
 ---@param schema table
 ---@return table copy
----@return mcp-tools.Fault[] repairs paths begin at the schema
+---@return mcp-tools.Fault[] repairs paths are relative to the schema
 return function(schema)
   local notes = { repairs = {}, ambiguous = {} }
   local copy = prepare(schema, '', notes)

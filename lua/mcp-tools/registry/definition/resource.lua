@@ -1,4 +1,4 @@
---- Resource definitions: taken in, checked as a whole, made ready for reads and for clients.
+--- Checks and normalizes resource definitions, and converts them for clients.
 
 local common = require('mcp-tools.registry.definition.common')
 local uri_template = require('mcp-tools.util.uri_template')
@@ -6,8 +6,8 @@ local value = require('mcp-tools.schema.value')
 
 local M = {}
 
----@class mcp-tools.ResourceDefinition a normalised resource
----@field key string the URI, or the template's text
+---@class mcp-tools.ResourceDefinition a normalized resource
+---@field key string the URI or URI template
 ---@field name string
 ---@field uri string?
 ---@field template mcp-tools.UriTemplate?
@@ -74,7 +74,7 @@ local function check_annotations(annotations, out)
   end
 end
 
---- The scheme of a URI. One in capitals is none: nobody would find it.
+--- Returns the scheme of a URI, which must be in lower case: URIs are matched case-sensitively.
 ---@param uri string
 ---@return string?
 local function scheme_of(uri)
@@ -84,9 +84,9 @@ end
 ---@param def table
 ---@param out mcp-tools.Findings
 ---@return mcp-tools.UriTemplate?
-local function check_place(def, out)
+local function check_uri(def, out)
   if def.uri ~= nil and def.uri_template ~= nil then
-    common.note(out.faults, 'uri_template', 'stands beside uri; give one of the two')
+    common.note(out.faults, 'uri_template', 'cannot be used together with uri')
   elseif def.uri == nil and def.uri_template == nil then
     common.note(out.faults, 'uri', 'is required (or uri_template)')
   end
@@ -109,32 +109,32 @@ local function check_place(def, out)
   end
 end
 
---- `complete` and `paths` are about variables that there are.
+--- Checks that `complete` and `paths` name variables of the template.
 ---@param def table
 ---@param template mcp-tools.UriTemplate?
 ---@param out mcp-tools.Findings
 local function check_variables(def, template, out)
   local names = template and template.names or {}
-  local judged = template ~= nil or def.uri_template == nil
+  local names_known = template ~= nil or def.uri_template == nil
   for _, name in ipairs(type(def.complete) == 'table' and value.names(def.complete) or {}) do
     local field = 'complete.' .. tostring(name)
     if type(def.complete[name]) ~= 'function' then
       common.note(out.faults, field, 'must be a function')
-    elseif judged and not vim.list_contains(names, name) then
+    elseif names_known and not vim.list_contains(names, name) then
       common.note(out.faults, field, 'is not a variable of the uri_template')
     end
   end
   for _, name in ipairs(value.is_array(def.paths) and def.paths or {}) do
-    if judged and not vim.list_contains(names, name) then
+    if names_known and not vim.list_contains(names, name) then
       common.note(out.faults, 'paths', ("'%s' is not a variable of the uri_template"):format(tostring(name)))
     end
   end
 end
 
---- Takes in a definition.
+--- Checks and normalizes a definition.
 ---@param def mcp-tools.Resource
 ---@return mcp-tools.ResourceDefinition?
----@return string? err every fault, a line each: `resource 'nvim://x': mime_type: …`
+---@return string? err all faults, one per line: `resource 'nvim://x': mime_type: …`
 function M.normalise(def)
   if type(def) ~= 'table' then
     return nil, 'resource: must be a table, got ' .. type(def)
@@ -142,7 +142,7 @@ function M.normalise(def)
   def = common.given(def)
   local out = common.findings()
   common.check_fields(def, RULES, { 'name' }, out)
-  local template = check_place(def, out)
+  local template = check_uri(def, out)
   check_variables(def, template, out)
   common.check_handler(def, 'read', out)
   common.check_hosts(def.hosts, out)
@@ -184,7 +184,7 @@ function M.normalise(def)
   }
 end
 
---- A definition as clients get it in `resources/list` or `resources/templates/list`.
+--- Converts a definition to an MCP `Resource` or `ResourceTemplate`.
 ---@param def mcp-tools.ResourceDefinition
 ---@return table resource
 function M.published(def)

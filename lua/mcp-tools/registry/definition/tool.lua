@@ -1,5 +1,6 @@
---- Tool definitions: taken in, checked as a whole, made ready for calls and for clients.
---- A definition is never changed. Nothing is logged here: `typos`, `lint` and `repairs` are for the caller.
+--- Checks and normalizes tool definitions, and converts them for clients.
+---
+--- The original definition is never changed. The caller logs `typos`, `lint` and `repairs`.
 
 local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
@@ -15,10 +16,10 @@ local M = {}
 ---@field name string
 ---@field title string?
 ---@field description string
----@field args table<string, mcp-tools.Arg>? a copy of the short form, when that was given
+---@field args table<string, mcp-tools.Arg>? a copy of the short form, if the definition has it
 ---@field input_schema table ready to be encoded
 ---@field output_schema table? ready to be encoded
----@field schema_texts table<string, string>? JSON text to publish in place of schemas, by their names in MCP
+---@field schema_texts table<string, string>? JSON text to publish instead of the schemas, by MCP field name
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout number? ms
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
@@ -32,23 +33,23 @@ local M = {}
 ---@field reviewed boolean?
 ---@field style 'execute'|'run'
 ---@field handler function
----@field check mcp-tools.Validator? of the arguments; nil when a mounted server checks them
+---@field check mcp-tools.Validator? of the arguments; nil if a mounted server checks them
 ---@field check_output mcp-tools.Validator?
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
----@field typos string[] what is not what was meant
+---@field typos string[] unknown names that are similar to a known one
 ---@field repairs string[] what was changed before publishing
----@field companion string? whose agent alone may call it
----@field source mcp-tools.Source? where it comes from; the registry says so when it takes it in
----@field noted table? arguments of clients that it does not have, as a list and a set (calls/arguments.lua)
----@field fingerprint string? made when somebody asks for it (util/canonical_json.lua)
+---@field companion string? name of the only agent that may call it
+---@field source mcp-tools.Source? set by the registry
+---@field noted table? unknown arguments that were logged, as a list and a set (calls/arguments.lua)
+---@field fingerprint string? set on first use (util/canonical_json.lua)
 
 -- Fields -----------------------------------------------------------------------------------------------------------
 
---- Names beyond these are cut, renamed or dropped by some clients.
+--- Some clients cut, rename or drop other names.
 local MAX_NAME = 40
 
---- Our names of the hints → MCP's.
+--- Our names of annotations → MCP's.
 local HINTS = {
   read_only = 'readOnlyHint',
   destructive = 'destructiveHint',
@@ -56,7 +57,7 @@ local HINTS = {
   open_world = 'openWorldHint',
 }
 
---- What each field must be: a function that says why a value is wrong.
+--- The rule of each field; returns why a value is invalid.
 ---@type table<string, fun(v: any): string?>
 local RULES = {
   name = common.name,
@@ -121,8 +122,8 @@ local function check_annotations(annotations, out)
   end
 end
 
---- Looks at every field of a definition.
----@param def table its fields; those that are `vim.NIL` have been taken out
+--- Checks every field of a definition.
+---@param def table without fields that are `vim.NIL`
 ---@param mounted? boolean its schemas may be JSON text
 ---@return mcp-tools.Findings
 local function check_fields(def, mounted)
@@ -130,7 +131,7 @@ local function check_fields(def, mounted)
   common.check_fields(def, mounted and MOUNTED_RULES or RULES, { 'name', 'description' }, out)
   check_name(def.name, out)
   if def.args ~= nil and def.input_schema ~= nil then
-    common.note(out.faults, 'input_schema', 'stands beside args; give one of the two')
+    common.note(out.faults, 'input_schema', 'cannot be used together with args')
   end
   common.check_handler(def, 'execute', out)
   check_annotations(def.annotations, out)
@@ -140,7 +141,7 @@ end
 
 -- Schemas ----------------------------------------------------------------------------------------------------------
 
---- A path below another.
+--- Joins two paths.
 local function below(base, path)
   if path == '(root)' or path == '' then
     return base
@@ -148,10 +149,10 @@ local function below(base, path)
   return path:sub(1, 1) == '[' and base .. path or base .. '.' .. path
 end
 
---- A path within a schema, as seen from the definition.
-local function place(field, path)
+--- Converts a path in a schema to a path in the definition.
+local function definition_path(field, path)
   if field == 'args' and path:find('^properties') then
-    -- The short form leaves `properties` of the top out.
+    -- The short form has no top-level `properties`.
     return 'args' .. path:sub(#'properties' + 1)
   end
   return below(field, path)
@@ -162,7 +163,7 @@ end
 ---@param found mcp-tools.Fault[]
 local function add_all(list, field, found)
   for _, fault in ipairs(found) do
-    list[#list + 1] = { field = place(field, fault.field), message = fault.message }
+    list[#list + 1] = { field = definition_path(field, fault.field), message = fault.message }
   end
 end
 
@@ -177,7 +178,7 @@ end
 ---@param intake mcp-tools.Intake
 ---@param field 'args'|'input_schema'|'output_schema'
 ---@param raw table
----@param is_bundled boolean? a spec has looked for what only its author can correct
+---@param is_bundled boolean? skips checks that a spec has made
 ---@return table? published
 ---@return mcp-tools.Validator?
 local function take_schema(intake, field, raw, is_bundled)
@@ -196,17 +197,17 @@ local function take_schema(intake, field, raw, is_bundled)
     add_all(intake.lint, field, validator:misfits())
   end
   for _, gap in ipairs(validator.unchecked) do
-    table.insert(intake.unchecked, { path = place(field, gap.path), keyword = gap.keyword, why = gap.why })
+    table.insert(intake.unchecked, { path = definition_path(field, gap.path), keyword = gap.keyword, why = gap.why })
   end
   return published, validator
 end
 
---- Takes in the schemas of a mounted server's tool.
+--- Checks the schemas of a mounted server's tool.
 ---@param intake mcp-tools.Intake
 ---@param def table
 ---@return table? input
 ---@return table? output
----@return table<string, string> texts of those that are published as text, by their names in MCP
+---@return table<string, string> texts JSON text of the schemas, by MCP field name
 local function take_foreign(intake, def)
   local foreign_schema = require('mcp-tools.registry.definition.foreign_schema') -- start-up cost
   local input, fault, text = foreign_schema.take(def.input_schema)
@@ -224,7 +225,7 @@ local function take_foreign(intake, def)
   return input, output, texts
 end
 
---- The schema of the arguments, from either form.
+--- Checks and compiles the schema of the arguments, from either form.
 ---@param intake mcp-tools.Intake
 ---@param def table
 ---@param closed boolean?
@@ -264,12 +265,12 @@ local function take_arguments(intake, def, closed)
   return take_schema(intake, 'args', args_form.to_schema(args, closed), closed)
 end
 
---- Takes in a definition.
+--- Checks and normalizes a definition.
 ---@param def mcp-tools.Tool
----@param closed? boolean arguments that `args` does not name are refused
----@param mounted? boolean another server runs and checks it
+---@param closed? boolean refuse arguments that `args` does not have
+---@param mounted? boolean it belongs to a mounted server, which checks the arguments
 ---@return mcp-tools.Definition?
----@return string? err every fault, a line each: `tool 'x': args.n.type: …`
+---@return string? err all faults, one per line: `tool 'x': args.n.type: …`
 function M.normalise(def, closed, mounted)
   if type(def) ~= 'table' then
     return nil, 'tool: must be a table, got ' .. type(def)
@@ -320,7 +321,7 @@ function M.normalise(def, closed, mounted)
   }
 end
 
---- The hints in MCP's names; nil when there are none.
+--- Returns the annotations with MCP's names, or nil.
 local function published_annotations(annotations)
   local out = { title = annotations.title }
   for ours, theirs in pairs(HINTS) do
@@ -329,7 +330,7 @@ local function published_annotations(annotations)
   return next(out) and out or nil
 end
 
---- The name under which clients see a tool; that of a mounted one begins with its mount's.
+--- Returns the name of a tool for clients. A mounted tool's name already has its mount's name as prefix.
 ---@param def mcp-tools.Definition
 ---@param prefix string of the options
 ---@return string
@@ -337,11 +338,11 @@ function M.published_name(def, prefix)
   return (def.source and def.source.origin == 'mounted' and '' or prefix) .. def.name
 end
 
---- A definition as clients get it in `tools/list`: nothing null, nothing empty that need not be there, and empty
---- tables in the form that JSON needs.
+--- Converts a definition to an MCP `Tool`, without null and unnecessary empty values; empty tables are marked as
+--- objects or arrays.
 ---@param def mcp-tools.Definition
 ---@param prefix string
----@return table tool shares its schemas with the definition; not to be changed
+---@return table tool must not be changed: it shares its schemas with the definition
 function M.published(def, prefix)
   local icons, meta = common.extras(def)
   return {

@@ -4,7 +4,7 @@ local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
-local gate = require('mcp-tools.editor.edit.gate')
+local edit_review = require('mcp-tools.editor.edit.edit_review')
 local preview = require('mcp-tools.editor.edit.preview')
 local search_edits = require('mcp-tools.editor.text.search_replace')
 local target = require('mcp-tools.editor.buffer.target')
@@ -66,7 +66,7 @@ local function attempt(ctx, args, found, write)
   local files, refused = ctx:await(function(done)
     edit.apply_all({ { bufnr = bufnr, edits = edits, changedtick = tick } }, { ctx = ctx, write = write }, done)
   end)
-  local is_free = not args.changedtick and not is_counted(args) and not gate.asks(ctx)
+  local is_free = not args.changedtick and not is_counted(args) and not edit_review.is_needed(ctx)
   return files, refused, refused and is_free and refused.code == 'stale' and edit.refusal(bufnr, tick) ~= nil
 end
 

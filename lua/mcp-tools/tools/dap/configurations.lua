@@ -29,7 +29,7 @@ return {
     end
     for i = args.offset + 1, math.min(args.offset + args.limit, #all) do
       local config = all[i].config
-      local asks = launch.asks(config)
+      local asks = launch.interactive_fields(config)
       table.insert(list, {
         name = text(config.name),
         type = text(config.type),

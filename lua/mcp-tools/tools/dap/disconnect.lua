@@ -29,6 +29,6 @@ return {
     if not ok then
       return ctx(nil, fault)
     end
-    return vim.tbl_extend('force', { success = true }, stop.tell(ctx, entry))
+    return vim.tbl_extend('force', { success = true }, stop.describe(ctx, entry))
   end,
 }

@@ -34,6 +34,6 @@ return {
       end
       return control.wait(ctx, entry, args.wait_timeout_ms)
     end
-    return stop.tell(ctx, entry)
+    return stop.describe(ctx, entry)
   end,
 }

@@ -51,7 +51,7 @@ return {
       table.insert(list, args.include_metadata and { seq = last, category = found[i].category, text = text } or text)
       pause()
     end
-    entry.output.told = math.max(entry.output.told, last or 0)
+    entry.output.reported = math.max(entry.output.reported, last or 0)
     return {
       category = args.category,
       line_count = #list,

@@ -13,7 +13,7 @@ return {
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it ends the program under the debugger and runs it again',
   preview = sessions.preview(sessions.any, function(_, entry)
-    return vim.inspect(launch.again(entry))
+    return vim.inspect(launch.config_of(entry))
   end),
   run = function(ctx, args)
     local entry, err = sessions.any(args)

@@ -47,7 +47,7 @@ end
 local function freshen_all(ctx, ms)
   local over, waited = vim.uv.hrtime() + ms * 1e6, 0
   local paths = { yes = {}, assumed = {}, no = {} }
-  watched_files.tell(ctx)
+  watched_files.notify_servers(ctx)
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     local served = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
     if #served > 0 then
@@ -86,7 +86,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 local function run(ctx, args)
-  server_state.ensure()
+  server_state.ensure_listening()
   local session = marks_of(ctx)
   local before = args.since and session.marks[args.since]
   if args.since and not before then

@@ -55,8 +55,8 @@ local function list_text(plan, args, pause)
     head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
     head = head .. (last < plan.total and (', offset=%d goes on'):format(last) or '')
   end
-  if plan.passed > 0 then
-    head = ('%s; %d files are too large to be searched'):format(head, plan.passed)
+  if plan.skipped > 0 then
+    head = ('%s; %d files are too large to be searched'):format(head, plan.skipped)
   end
   local function variant(with, without)
     return {

@@ -9,7 +9,7 @@ local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
-local gate = require('mcp-tools.editor.edit.gate')
+local edit_review = require('mcp-tools.editor.edit.edit_review')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
 local read = require('mcp-tools.privacy.read')
@@ -318,9 +318,9 @@ return {
     end
     local text, note = sent(args), {}
     text = select(2, sent(args)).crlf and text:gsub('\n', '\r\n') or text
-    if gate.asks(ctx) then
+    if edit_review.is_needed(ctx) then
       text, err, note = ctx:await(function(done)
-        gate.before_new(ctx, found.path, text, done)
+        edit_review.before_new(ctx, found.path, text, done)
       end)
     end
     err = err or create(ctx, found.path, text)
@@ -328,7 +328,7 @@ return {
       return ctx(nil, err)
     end
     disk.tell_servers(found.path, CREATED)
-    edit.made(found.path, text == '' and {} or file_text.lines_of(text), ctx)
+    edit.record_created(found.path, text == '' and {} or file_text.lines_of(text), ctx)
     return after_edit.add(ctx, args, {
       path = (utf8.repair(found.shown)),
       created = true,

@@ -137,7 +137,7 @@ return {
           errors.new('validation_error', ('start_line: %d is beyond the end; it %s'):format(args.start_line, short))
         )
       end
-      return ctx(nil, revision.failed(fault))
+      return ctx(nil, revision.error_of(fault))
     end
     local reached = runs[#runs] and runs[#runs].end_line or 0
     local has_more = is_cut or reached == last and (not args.end_line or args.end_line > last)

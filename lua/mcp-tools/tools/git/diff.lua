@@ -62,7 +62,7 @@ return {
     end
     local fields, fault = diff.answer(ctx, command, args, place.path)
     if not fields then
-      return ctx(nil, revision.failed(fault --[[@as string]]))
+      return ctx(nil, revision.error_of(fault --[[@as string]]))
     end
     if not args.target and not args.staged then
       fields.unsaved = buffers.unsaved(ctx.root, place.path)

@@ -64,7 +64,7 @@ return {
     end
     local commits, fault, cut = log.find(ctx, list, place.path, args.files)
     if not commits then
-      return ctx(nil, revision.failed(fault --[[@as string]]))
+      return ctx(nil, revision.error_of(fault --[[@as string]]))
     end
     local more = #commits > args.limit
     if more then

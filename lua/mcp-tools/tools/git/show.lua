@@ -126,7 +126,7 @@ return {
       fields, fault = changes(ctx, args, commit, place.path)
     end
     if not fields then
-      return ctx(nil, type(fault) == 'table' and fault or revision.failed(fault --[[@as string]]))
+      return ctx(nil, type(fault) == 'table' and fault or revision.error_of(fault --[[@as string]]))
     end
     return fields
   end,

@@ -149,7 +149,7 @@ return {
     end
     local found, fault = status_of(ctx, args.untracked, place.path)
     if not found then
-      return ctx(nil, revision.failed(fault --[[@as string]]))
+      return ctx(nil, revision.error_of(fault --[[@as string]]))
     end
     local files, answer = found.files, found
     answer.files = nil

@@ -40,7 +40,7 @@ local function nested(tree, items, depth)
         name = server_text.text(item.name),
         kind = vim.lsp.protocol.SymbolKind[item.kind] or 'Unknown',
         range = { start = point(tree, range.start), ['end'] = point(tree, range['end']) },
-        detail = server_text.some(item.detail),
+        detail = server_text.text_or_nil(item.detail),
       }
       tree.bytes = tree.bytes + #vim.json.encode(symbol) + 1
       tree.pause()

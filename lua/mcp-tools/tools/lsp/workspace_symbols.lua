@@ -44,7 +44,7 @@ end
 ---@param symbol table
 ---@return string
 local function label(symbol)
-  local inside = server_text.some(symbol.containerName)
+  local inside = server_text.text_or_nil(symbol.containerName)
   return ('%s %s%s'):format(
     vim.lsp.protocol.SymbolKind[symbol.kind] or 'Unknown',
     server_text.text(symbol.name),

@@ -1,7 +1,7 @@
 --- One plugin: where it is, what it brings along.
 
 local access = require('mcp-tools.privacy.access')
-local folder = require('mcp-tools.editor.plugins.folder')
+local directory = require('mcp-tools.editor.plugins.directory')
 local result = require('mcp-tools.editor.result')
 local time_slice = require('mcp-tools.util.time_slice')
 local plugins = require('mcp-tools.editor.plugins.list')
@@ -28,7 +28,7 @@ return {
     if not plugin then
       return ctx(nil, err)
     end
-    local modules, cut = folder.modules(plugin.path, time_slice.of(ctx))
+    local modules, cut = directory.modules(plugin.path, time_slice.of(ctx))
     local items, about = result.page(modules, args)
     local loaded = vim.tbl_filter(function(name)
       return package.loaded[name] ~= nil
@@ -40,8 +40,8 @@ return {
       modules_cut = cut or nil,
       next_offset = about.next_offset,
       loaded_modules = loaded,
-      help = folder.help(plugin.path),
-      readme = folder.readme(plugin.path),
+      help = directory.help(plugin.path),
+      readme = directory.readme(plugin.path),
     }))
   end,
 }

@@ -1,7 +1,7 @@
 --- A plugin's readme.
 
 local errors = require('mcp-tools.errors')
-local folder = require('mcp-tools.editor.plugins.folder')
+local directory = require('mcp-tools.editor.plugins.directory')
 local plugins = require('mcp-tools.editor.plugins.list')
 local result_lines = require('mcp-tools.editor.result.lines')
 local utf8 = require('mcp-tools.util.utf8')
@@ -28,14 +28,14 @@ return {
     if not plugin then
       return ctx(nil, err)
     end
-    local name = folder.readme(plugin.path)
+    local name = directory.readme(plugin.path)
     if not name then
       return ctx(
         nil,
         errors.new('not_found', ('name: %s has no readme; plugin_info names its help'):format(plugin.name))
       )
     end
-    local text, fault = folder.text(ctx, plugin.path .. '/' .. name)
+    local text, fault = directory.text(ctx, plugin.path .. '/' .. name)
     if not text then
       return ctx(nil, fault)
     end

@@ -150,7 +150,7 @@ return {
         return ctx(nil, err)
       end
     end
-    if place and place.folder then
+    if place and place.is_directory then
       found, err = find.in_directory(ctx, path, place, args)
     else
       found, err = find.in_file(ctx, path, args)
@@ -162,11 +162,11 @@ return {
     if found.incomplete then
       table.insert(notes, found.incomplete .. ', so there may be more')
     end
-    if found.passed > 0 then
-      table.insert(notes, ('%d more files with that word were not looked at'):format(found.passed))
+    if found.skipped > 0 then
+      table.insert(notes, ('%d more files with that word were not looked at'):format(found.skipped))
     end
     if found.total == 0 and found.files then
-      table.insert(notes, find.looked(found))
+      table.insert(notes, find.searched_text(found))
     end
     if found.near then
       table.insert(notes, 'there is ' .. found.near)

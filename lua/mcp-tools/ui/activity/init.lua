@@ -1,33 +1,33 @@
---- Activity: what assistants are doing and what waits for the person, in few words, where the eyes are.
+--- Activity for the statusline: what assistants are doing and what waits for the user.
 ---
---- A call costs two counts. While there are calls, and a second after the last one, a timer looks a few times a second;
---- whatever happened meanwhile is one event. Else there is none.
+--- Events are combined: a timer compares the state five times a second while calls run and for a second after the last
+--- one. A call itself only updates two counters.
 
-local companion_sessions = require('mcp-tools.editor.agents')
+local approvals = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local kinds = require('mcp-tools.calls.kinds')
 local log = require('mcp-tools.log')
 local progress = require('mcp-tools.ui.activity.progress')
-local queue = require('mcp-tools.ui.approval.queue')
 local reviews = require('mcp-tools.editor.review')
+local terminal_agents = require('mcp-tools.editor.agents')
 local timer = require('mcp-tools.util.timer')
 
 local api, uv = vim.api, vim.uv
 
 local M = {}
 
---- How often calls are looked at (ms), and how long none may come until the work counts as done (ns).
-local LOOK, QUIET = 200, 1e9
+--- Interval of comparisons (ms), and time without calls after which the work is done (ns).
+local INTERVAL, QUIET = 200, 1e9
 
 ---@class mcp-tools.Burst calls that follow each other closely
 ---@field began_at integer ns
 ---@field last_at integer ns
----@field running integer
----@field calls integer that have ended
+---@field running integer number of running calls
+---@field calls integer number of ended calls
 ---@field failed integer
----@field last? mcp-tools.Call the one that ended last
----@field looks mcp-tools.Timer
+---@field last? mcp-tools.Call the call that ended last
+---@field timer mcp-tools.Timer
 
 local executor ---@type mcp-tools.Executor?
 local burst ---@type mcp-tools.Burst?
@@ -37,11 +37,11 @@ local scheduled = false
 ---@return string[]
 local function client_names()
   local names = {}
-  for _, client in ipairs(current.said.sessions and current.said.sessions.clients or {}) do
+  for _, client in ipairs(current.reported.sessions and current.reported.sessions.clients or {}) do
     table.insert(names, tostring(client.name or '?'))
   end
-  if #names == 0 then -- an agent of a companion may be there before the bridge has counted it
-    for _, session in ipairs(companion_sessions.sessions()) do
+  if #names == 0 then -- a terminal agent may be connected before the bridge reports it
+    for _, session in ipairs(terminal_agents.sessions()) do
       table.insert(names, session.client)
     end
   end
@@ -56,12 +56,12 @@ local function some(count, what)
 end
 
 ---@return { approvals: integer, interviews: integer, reviews: integer }
-local function what_waits()
-  local interview = package.loaded['mcp-tools.ui.interview'] -- start-up cost: nobody was asked before it is loaded
-  return { approvals = queue.count(), interviews = interview and interview.count() or 0, reviews = reviews.count() }
+local function waiting_counts()
+  local interview = package.loaded['mcp-tools.ui.interview'] -- start-up cost
+  return { approvals = approvals.count(), interviews = interview and interview.count() or 0, reviews = reviews.count() }
 end
 
---- Calls of tools that have not ended, oldest first.
+--- Returns tool calls that have not ended, oldest first.
 ---@return mcp-tools.Call[]
 local function calls_now()
   if not burst or burst.running == 0 or not executor then
@@ -97,11 +97,11 @@ local function text_of(activity)
   return activity.tool .. (activity.percent and (' %d%%'):format(activity.percent) or '') .. more
 end
 
---- What is going on now.
+--- Returns the current activity.
 ---@return mcp-tools.Activity
 function M.get()
   local calls = calls_now()
-  local first, waiting = calls[1], what_waits()
+  local first, waiting = calls[1], waiting_counts()
   local activity = {
     clients = client_names(),
     calls = #calls,
@@ -119,15 +119,15 @@ function M.get()
   return activity
 end
 
---- The line for a statusline, which is drawn often.
+--- Returns the text for a statusline; cheap, because it is drawn often.
 ---@return string
 function M.text()
-  local waiting = what_waits()
+  local waiting = waiting_counts()
   local idle = not burst and waiting.approvals + waiting.interviews + waiting.reviews == 0
   return idle and '' or M.get().text
 end
 
---- Draws statuslines again that name us; others draw themselves, at the event.
+--- Redraws statuslines that use the variable; plugins redraw at the event.
 local function redraw()
   if vim.o.statusline:find('mcp_tools', 1, true) or vim.o.winbar:find('mcp_tools', 1, true) then
     vim.cmd('redrawstatus!')
@@ -137,7 +137,7 @@ local function redraw()
 end
 
 ---@param activity mcp-tools.Activity
-local function tell(activity)
+local function publish(activity)
   vim.g.mcp_tools_status = activity.text
   local opts = { pattern = 'McpToolsStatus', modeline = false, data = activity }
   local ok, err = pcall(api.nvim_exec_autocmds, 'User', opts)
@@ -147,8 +147,8 @@ local function tell(activity)
   redraw()
 end
 
---- Tells what is another than the last time.
-local function look()
+--- Publishes the activity if it has changed.
+local function compare()
   local now, before = M.get(), last
   last = now
   if
@@ -159,16 +159,16 @@ local function look()
   then
     return
   end
-  tell(vim.deepcopy(now))
+  publish(vim.deepcopy(now))
 end
 
---- Looks soon: what changes until then is one event.
-local function look_soon()
+--- Compares later, so that several changes become one event.
+local function compare_soon()
   if not scheduled then
     scheduled = true
     vim.schedule(function()
       scheduled = false
-      look()
+      compare()
     end)
   end
 end
@@ -176,35 +176,35 @@ end
 ---@param ended mcp-tools.Burst
 local function work_done(ended)
   burst = nil
-  ended.looks:stop()
+  ended.timer:stop()
   local now = M.get()
   last = now
-  local told = vim.deepcopy(now)
-  told.state = now.state == 'waiting' and 'waiting' or 'done'
-  told.done = {
+  local published = vim.deepcopy(now)
+  published.state = now.state == 'waiting' and 'waiting' or 'done'
+  published.done = {
     calls = ended.calls,
     failed = ended.failed,
     tool = ended.last and ended.last.name,
     client = ended.last and (ended.last.client.name or ended.last.host),
     ms = math.floor((ended.last_at - ended.began_at) / 1e6),
   }
-  tell(told)
+  publish(published)
 end
 
-local function look_at_calls()
+local function update()
   local now = burst
   if now and now.running == 0 and uv.hrtime() - now.last_at > QUIET then
     return work_done(now)
   end
-  look()
+  compare()
   if config.get().ui.progress then
     progress.show(calls_now(), percent_of)
   end
 end
 
---- A call has come in, or has ended. Called for every one of them.
+--- Counts a call that was received or has ended. Called for every call.
 ---@param call mcp-tools.Call
-local function note(call)
+local function count(call)
   if call.kind ~= kinds.tool then
     return
   elseif not call.outcome then
@@ -216,7 +216,7 @@ local function note(call)
         running = 0,
         calls = 0,
         failed = 0,
-        looks = timer.every(LOOK, look_at_calls),
+        timer = timer.every(INTERVAL, update),
       }
     burst.running = burst.running + 1
   elseif burst then
@@ -227,19 +227,19 @@ local function note(call)
   end
 end
 
---- Begins to tell of the calls of an executor, and of what waits.
+--- Publishes the activity of an executor from now on.
 ---@param one mcp-tools.Executor
 function M.follow(one)
   executor = one
-  executor:watch(note)
-  current.on_change(look_soon)
+  executor:watch(count)
+  current.on_change(compare_soon)
   api.nvim_create_autocmd('User', {
     group = api.nvim_create_augroup('mcp-tools.activity', {}),
     pattern = { 'McpToolsApproval', 'McpToolsReview', 'McpToolsInterview' },
-    desc = 'mcp-tools: what waits for the person is another',
-    callback = look_soon,
+    desc = 'mcp-tools: update the activity',
+    callback = compare_soon,
   })
-  look_soon()
+  compare_soon()
 end
 
 return M

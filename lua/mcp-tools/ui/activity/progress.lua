@@ -1,4 +1,4 @@
---- Progress of calls that take long, as messages that replace each other.
+--- Shows the progress of long calls as messages that replace each other.
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
@@ -8,17 +8,17 @@ local api, uv = vim.api, vim.uv
 
 local M = {}
 
---- A call that ends sooner says nothing (ns).
-local LATE = 1e9
+--- Shorter calls are not shown, ns.
+local MIN_TIME = 1e9
 local TITLE = 'mcp-tools'
 
 ---@class mcp-tools.ShownCall
----@field key string what is on the screen
+---@field key string text and percentage on the screen
 ---@field text string
----@field record any what the notification plugin knows it by
+---@field record any the notification plugin's handle
 
-local shown = {} ---@type table<string, mcp-tools.ShownCall> by the ids of calls
-local native ---@type boolean? has Neovim progress messages?
+local shown = {} ---@type table<string, mcp-tools.ShownCall> by call id
+local native ---@type boolean? whether Neovim has progress messages
 
 ---@type table<mcp-tools.CallState, string>
 local STATUS = { done = 'success', failed = 'failed', timed_out = 'failed', cancelled = 'cancel' }
@@ -32,9 +32,9 @@ local function is_native()
   return native
 end
 
---- May a message be shown now? In the command line, at a prompt, or without a line of its own it would be in the way.
+--- Returns whether a message can be shown without covering the command line or a prompt, or causing one.
 ---@return boolean
-local function has_place()
+local function can_show()
   return #api.nvim_list_uis() > 0
     and not api.nvim_get_mode().mode:find('^[rc]')
     and (is_native() and (vim.o.cmdheight > 0 or notify.has_room()) or not notify.is_builtin())
@@ -47,7 +47,7 @@ end
 local function put(call, item, status, percent)
   local id = 'mcp-tools call ' .. call.id
   if is_native() then
-    local line = notify.fitting(item.text, vim.v.echospace - #TITLE - 8) -- the title and a percentage stand before it
+    local line = notify.fitting(item.text, vim.v.echospace - #TITLE - 8) -- minus the title and a percentage
     local opts = { id = id, kind = 'progress', source = TITLE, title = TITLE, status = status, percent = percent }
     opts.data = { id = call.id, tool = call.name, client = call.client.name }
     api.nvim_echo({ { line } }, false, opts)
@@ -57,20 +57,20 @@ local function put(call, item, status, percent)
   local text = percent and ('%s (%d%%)'):format(item.text, percent) or item.text
   local opts = { title = TITLE, id = id, replace = item.record, hide_from_history = running }
   if running then
-    opts.timeout = false -- it stays until it is replaced
+    opts.timeout = false -- until it is replaced
   end
   item.record = vim.notify(text, vim.log.levels[status == 'failed' and 'WARN' or 'INFO'], opts)
 end
 
---- Shows the calls that run long enough.
+--- Shows the progress of long calls.
 ---@param calls mcp-tools.Call[]
 ---@param percent_of fun(call: mcp-tools.Call): integer?
 function M.show(calls, percent_of)
   local now = uv.hrtime()
   for _, call in ipairs(calls) do
-    if call.state == 'running' and now - call.started_at > LATE and has_place() then
-      local percent, said = percent_of(call), call.latest and call.latest.message
-      local text = call.name .. (said and ': ' .. sanitize.line((said:gsub('%s+', ' '))) or ' is running')
+    if call.state == 'running' and now - call.started_at > MIN_TIME and can_show() then
+      local percent, message = percent_of(call), call.latest and call.latest.message
+      local text = call.name .. (message and ': ' .. sanitize.line((message:gsub('%s+', ' '))) or ' is running')
       local key = ('%s %s'):format(text, percent or '')
       local item = shown[call.id] or {}
       if item.key ~= key then
@@ -82,7 +82,7 @@ function M.show(calls, percent_of)
   end
 end
 
---- A call has ended: what was shown of it says so.
+--- Shows the end of a call if its progress was shown.
 ---@param call mcp-tools.Call
 function M.ended(call)
   local item = shown[call.id]
@@ -90,8 +90,8 @@ function M.ended(call)
     return
   end
   shown[call.id] = nil
-  vim.schedule(function() -- the answer goes first
-    if has_place() then
+  vim.schedule(function() -- after the result was sent
+    if can_show() then
       local seconds = (call.ended_at - call.started_at) / 1e9
       item.text = ('%s: %s, %.1f s'):format(call.name, WORDS[call.state], seconds)
       log.guard('progress of a call', put, call, item, STATUS[call.state], call.state == 'done' and 100 or nil)

@@ -1,24 +1,24 @@
---- The arguments of a call as lines: each is there, none hides another, none looks like two.
+--- Formats the arguments of a call for a question. No argument can hide another or imitate other lines.
 
 local json = require('mcp-tools.util.json')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local M = {}
 
--- Of all: more is not read by anyone, and costs time to lay out.
+--- Maximum for all arguments together; layout takes time.
 M.MAX_BYTES = 64 * 1024
---- Stands above arguments that are all whole.
+--- Heading if no argument was cut.
 M.HEADING = 'arguments'
---- Stands below an argument that is not whole.
+--- Last line of an argument that was cut.
 M.CUT = '    … CUT'
--- Each argument has its share, so that a long one hides no other; this is the least.
+--- Minimum of bytes for each argument, so that a long one cannot hide others.
 local MIN_SHARE = 256
 local MAX_DEPTH = 100
--- A line takes as much room as so many bytes: thousands of empty ones are not read either.
+--- A line counts as at least this many bytes, which limits the number of empty lines.
 local MIN_LINE = 32
--- Cells of a list that stands in one line.
+--- Maximum width of a list in one line.
 local MAX_ROW = 60
--- Lines of a text that are counted.
+--- Maximum number of lines that are counted.
 local MAX_COUNTED = 10000
 
 ---@class mcp-tools.ApprovalLines
@@ -29,7 +29,7 @@ local MAX_COUNTED = 10000
 
 ---@param out mcp-tools.ApprovalLines
 ---@param line string
----@return boolean room
+---@return boolean added false if the limit is reached
 local function add(out, line)
   if out.bytes > out.max then
     out.cut = true
@@ -44,7 +44,7 @@ local function add(out, line)
   return true
 end
 
---- Adds text of several lines, each behind a bar, so that none looks like a line of ours.
+--- Adds the lines of a text behind a bar, so that they cannot imitate other lines.
 ---@param out mcp-tools.ApprovalLines
 ---@param text string
 ---@param margin string
@@ -57,7 +57,7 @@ local function add_block(out, text, margin)
   out.cut = out.cut or #text > out.max
 end
 
---- The lines of a text, each behind a bar.
+--- Returns the lines of a text behind a bar.
 ---@param text string
 ---@param max integer bytes
 ---@return string[] lines
@@ -79,7 +79,7 @@ local function sorted_keys(value)
   return keys
 end
 
---- What is neither a text nor a table, to the last digit.
+--- Formats a value that is neither a string nor a table, with all digits.
 ---@param value any
 ---@return string
 local function plain(value)
@@ -89,7 +89,7 @@ local function plain(value)
   return type(value) == 'number' and json.number(value) or sanitize.line(tostring(value))
 end
 
---- A name as it may stand before a colon.
+--- Formats a name, quoted if it is not a plain word.
 ---@param key any
 ---@return string
 function M.label(key)
@@ -97,10 +97,10 @@ function M.label(key)
   return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('["\\]', '\\%0') .. '"'
 end
 
---- How many lines a text has.
+--- Counts the lines of a text.
 ---@param text string
 ---@return integer count
----@return boolean more
+---@return boolean more there are more than MAX_COUNTED
 local function lines_of(text)
   local count, at = 1, text:find('\n', 1, true)
   while at and count < MAX_COUNTED do
@@ -109,17 +109,16 @@ local function lines_of(text)
   return count, at ~= nil
 end
 
---- A short text in quotes; nothing in it can end them.
 ---@param text string
 ---@return string
 local function quoted(text)
   return ('"%s"'):format((text:gsub('["\\]', '\\%0')))
 end
 
---- A short list of plain values in one line, such as the words of a command.
+--- Formats a short list of plain values in one line, such as the words of a command.
 ---@param value table
 ---@param room integer cells
----@return string? row nil when it takes more, or holds other values
+---@return string? row nil if it does not fit or contains other values
 local function row_of(value, room)
   if not vim.islist(value) then
     return nil
@@ -149,7 +148,7 @@ local function add_value(out, label, value, margin, depth)
       return add_block(out, value, margin .. '  ')
     end
     local cut = #value > out.max
-    local line = sanitize.line(value:sub(1, out.max)):sub(1, out.max + 1) -- marks are longer than what they stand for
+    local line = sanitize.line(value:sub(1, out.max)):sub(1, out.max + 1) -- `sanitize` makes it longer
     add(out, start .. quoted(line))
     out.cut = out.cut or cut
   elseif type(value) == 'table' and next(value) == nil then
@@ -174,12 +173,14 @@ local function add_value(out, label, value, margin, depth)
 end
 
 ---@class mcp-tools.ApprovalArgument
+---@field key any
+---@field place integer in the order of the keys
 ---@field lines string[]
----@field label_bytes integer of the first line, its margin and colon included
+---@field label_bytes integer label in the first line, including margin and colon
 ---@field bytes integer
 ---@field is_row boolean it fits into one row
 
----@param known table<string, any> arguments that the tool has
+---@param known table<string, any> arguments that the tool declares
 ---@return fun(a: mcp-tools.ApprovalArgument, b: mcp-tools.ApprovalArgument): boolean
 local function by_length(known)
   return function(a, b)
@@ -194,13 +195,13 @@ local function by_length(known)
   end
 end
 
---- The arguments in the order in which they are to be read.
+--- Formats arguments: first those that fit into one row, then by length; declared ones before others.
 ---@param args table
----@param known table<string, any> arguments that the tool has
+---@param known table<string, any> arguments that the tool declares
 ---@param width integer of a row
 ---@return mcp-tools.ApprovalArgument[] list
----@return string heading that says what was cut
----@return integer left out of the list, for lack of room
+---@return string heading says how many were cut
+---@return integer left number of arguments that are not in the list
 function M.read(args, known, width)
   local keys = sorted_keys(args)
   local share = math.max(MIN_SHARE, math.floor(M.MAX_BYTES / math.max(1, #keys)))
@@ -229,7 +230,7 @@ function M.read(args, known, width)
   table.sort(list, by_length(known))
   local heading = M.HEADING
   if cut > 0 then
-    heading = ('arguments, CUT: %d of %d are too long to be shown whole'):format(cut, #keys)
+    heading = ('arguments, CUT: %d of %d are too long to show completely'):format(cut, #keys)
   end
   return list, heading, left
 end

@@ -1,8 +1,7 @@
---- Approval asked of the client, by elicitation.
+--- Approval by elicitation: the client asks its user.
 ---
---- What a client says may be said by nobody: it is offered no answer that outlives its session.
+--- A client may answer without asking anyone, so it gets no choice that outlives its session.
 
-local choices_of = require('mcp-tools.ui.approval.choices')
 local is_from_client = require('mcp-tools.approval.choices').is_from_client
 local inputs = require('mcp-tools.calls.inputs')
 local text = require('mcp-tools.ui.approval.text')
@@ -23,25 +22,25 @@ local function form(message, choices)
   end
   local answer = { type = 'string', title = 'Answer', enum = names, enumNames = titles, default = 'deny' }
   local schema = { type = 'object', properties = { answer = answer }, required = { 'answer' } }
-  -- The key cannot be known before the question was seen, so that none is answered in advance.
+  -- The key is random, so that a client cannot answer before it has the question.
   local key = 'approval_' .. vim.text.hexencode(assert(vim.uv.random(16)))
   return { [key] = { method = 'elicitation/create', params = { message = message, requestedSchema = schema } } }, key
 end
 
---- Why the client of a call cannot be asked.
+--- Returns why the client of a call cannot be asked.
 ---@param call mcp-tools.Call
 ---@return string?
 function M.missing(call)
   local err = inputs.missing(call, (form('', {})))
-  return err and 'its client cannot ask a person (it offers no elicitation)' or nil
+  return err and 'its client cannot ask its user (it does not support elicitation)' or nil
 end
 
 ---@param question mcp-tools.Question
 function M.show(question)
   local choices = vim.tbl_filter(function(choice)
     return is_from_client(question.call, choice.name)
-  end, choices_of(question))
-  local message = 'May this run in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
+  end, question:offered())
+  local message = 'Allow this call in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
   local requests, key = form(message, choices)
   asked[question] = requests
   inputs.ask(question.call, requests, function(results, err)

@@ -1,13 +1,113 @@
---- Approval in a floating window.
+--- Approval in a floating window: the text of a question, the keys to answer it, and how much of it was on the screen.
 
-local Window = require('mcp-tools.ui.approval.window')
-local choices_of = require('mcp-tools.ui.approval.choices')
 local config = require('mcp-tools.config')
-local keepers = require('mcp-tools.ui.window.float.keeper')
+local float = require('mcp-tools.ui.window.float')
+local keepers = require('mcp-tools.ui.window.keeper')
 local notify = require('mcp-tools.notify')
+local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
+local text = require('mcp-tools.ui.approval.text')
+
+local api = vim.api
 
 local M = { serial = true }
+
+--- Returns the ways to answer from outside the window, the quickest first.
+---@param window integer
+---@return { [1]: string, [2]: string }[] keys and their descriptions
+local function ways(window)
+  local lead, map_mode = float.command_keys()
+  local list = {}
+  for _, answer in ipairs({ { 'approve', 'yes' }, { 'deny', 'no' } }) do
+    local lhs = float.mapped_key(map_mode, answer[1])
+    table.insert(list, lhs and { lhs, answer[2] } or nil)
+  end
+  table.insert(list, { lead .. ':McpTools approve', 'or deny' })
+  local go = float.is_next(window) and 'CTRL-W w' or ':McpTools approve look'
+  table.insert(list, { lead .. go, 'then y, n, ?' })
+  return list
+end
+
+--- Returns the footer: the keys of the window while it has the cursor, else the ways to answer.
+---@param question mcp-tools.Question
+---@param window integer
+---@param width integer
+---@return table[] chunks
+local function footer_of(question, window, width)
+  local list
+  if api.nvim_get_current_win() == window then
+    list = vim.tbl_map(function(choice)
+      return { choice.key, choice.text }
+    end, question:offered())
+    table.insert(list, { '?', 'keys' })
+  else
+    list = ways(window)
+  end
+  return render.keys(list, width)
+end
+
+---@param question mcp-tools.Question
+---@param below integer rows that were not on the screen yet
+---@return table[] chunks
+local function title_of(question, below)
+  local why_not = question.why_not
+  local chunks = { render.chunk((' %s '):format(why_not or 'Allow this call?'), why_not and 'Warn' or 'Title') }
+  if question.open > 1 then
+    table.insert(chunks, render.chunk(('1 of %d '):format(question.open), 'Title'))
+  end
+  return render.with_more(chunks, below)
+end
+
+---@class mcp-tools.ApprovalWindow: mcp-tools.Float
+---@field question mcp-tools.Question
+---@field rows integer number of rows of the text
+local Window = float.kind({ zindex = 60, max_width = 100 })
+
+---@param question mcp-tools.Question
+---@param keys mcp-tools.FloatKeys
+---@param opened integer? window to keep visible
+---@return mcp-tools.ApprovalWindow
+local function open_window(question, keys, opened)
+  local self = setmetatable({ question = question }, Window)
+  local page = text.page(question, self:width())
+  self.rows = #page.list
+  self.buffers = { float.buffer('mcp_tools_approval', question.id, keys) }
+  render.update(self.buffers[1], page.list)
+  self:open({ { wrap = false, scrolloff = 0 } }, opened)
+  self:show_hidden(self.windows[1])
+  return self
+end
+
+---@param opened integer? window to keep visible
+---@param now integer? current row
+---@return { row: integer, height: integer }[]
+function Window:layout(opened, now)
+  return { float.place(self.rows, opened, now) }
+end
+
+--- Returns the number of rows that were not on the screen yet. Reaching the end counts as read.
+---@return integer
+function Window:unread()
+  local below = self.question.read and 0 or self:below(1, self.rows)
+  self.question.read = below == 0
+  return below
+end
+
+--- Scrolls down by one page.
+function Window:scroll()
+  local window = self.windows[1]
+  api.nvim_win_call(window, function()
+    local height = api.nvim_win_get_height(window)
+    local top = math.max(1, math.min(vim.fn.line('w$') + 1, self.rows - height + 1))
+    vim.fn.winrestview({ topline = top, lnum = top, col = 0 })
+  end)
+end
+
+---@return table[]
+function Window:frames()
+  local title = title_of(self.question, self:unread())
+  return { { title = title, footer = footer_of(self.question, self.windows[1], self:width()) } }
+end
 
 ---@type mcp-tools.FloatKeeper
 local keeper
@@ -28,7 +128,7 @@ end
 ---@return mcp-tools.FloatKeys
 local function keys_of(question)
   local keys = {}
-  for _, choice in ipairs(choices_of(question)) do
+  for _, choice in ipairs(question:offered()) do
     keys[choice.key] = { 'n', keeper:key(answer, choice.name), choice.long }
   end
   for _, key in ipairs({ 'q', '<Esc>' }) do
@@ -37,7 +137,7 @@ local function keys_of(question)
       keeper:key(function()
         keeper:leave()
       end),
-      'later: the question stays open',
+      'answer later: the question stays open',
     }
   end
   return keys
@@ -46,7 +146,7 @@ end
 keeper = keepers.new({
   name = 'approval',
   open = function(question, opened)
-    return Window.open(question, keys_of(question), opened)
+    return open_window(question, keys_of(question), opened)
   end,
   may_enter = function()
     return config.get().ui.approval_focus
@@ -72,7 +172,7 @@ function M.update()
   keeper:sync_later()
 end
 
---- Shows it anew; who is in its window stays there.
+--- Recreates the window; the cursor stays in it.
 ---@param question mcp-tools.Question
 function M.renew(question)
   if keeper:on_screen(question) then
@@ -80,9 +180,9 @@ function M.renew(question)
   end
 end
 
---- Shows more of a question that was not on the screen whole.
+--- Scrolls down if not all of the question was on the screen.
 ---@param question mcp-tools.Question
----@return boolean more false when all of it was
+---@return boolean more false if all of it was
 function M.reveal(question)
   local shown = keeper:on_screen(question) --[[@as mcp-tools.ApprovalWindow?]]
   if not shown then
@@ -95,15 +195,15 @@ function M.reveal(question)
   return true
 end
 
---- Says in the frame why the answer was not taken.
+--- Shows in the title why an answer was refused.
 ---@param question mcp-tools.Question
----@return boolean said
+---@return boolean shown
 function M.refuse(question)
   keeper:sync_later()
   return keeper:on_screen(question) ~= nil
 end
 
---- Enters the window, when there is one.
+--- Enters the window if there is one, else notifies the user.
 function M.focus()
   keeper:focus()
 end

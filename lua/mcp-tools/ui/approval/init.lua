@@ -1,43 +1,43 @@
---- Asking for approval: by whom a question is put to the person, and how others answer it.
+--- Asks the user for approval: chooses the askers, and holds the queue of open questions.
 
 local Question = require('mcp-tools.ui.approval.question')
 local config = require('mcp-tools.config')
-local errors = require('mcp-tools.errors')
 local denial = require('mcp-tools.approval.denial')
-local queue = require('mcp-tools.ui.approval.queue')
+local errors = require('mcp-tools.errors')
+local timer = require('mcp-tools.util.timer')
+
+local uv = vim.uv
 
 local M = {}
 
---- Questions that may be open at a time, the one on the screen included.
+--- Maximum number of open questions.
 M.MAX_OPEN = 8
 
-M.list, M.count, M.current = queue.list, queue.count, queue.current
-
---- Who asks in the editor, by the names of the option `ui.approval`. A module is loaded when it is first needed.
+--- Askers in the editor by the value of the option `ui.approval`.
 ---@type table<string, fun(): mcp-tools.Asker>
 local EDITOR = {
   float = function()
-    -- Start-up cost: most editors ask in one way, and not before a client is there.
+    -- Start-up cost: not needed before the first question.
     return require('mcp-tools.ui.approval.float')
   end,
   select = function()
-    -- Start-up cost, likewise.
+    -- Start-up cost: not needed before the first question.
     return require('mcp-tools.ui.approval.select')
   end,
-  event = function() -- somebody else shows it, by `User McpToolsApproval`
+  event = function() -- a plugin shows the question on `User McpToolsApproval`
     return { serial = true, show = function() end, hide = function() end }
   end,
 }
 
---- Who can ask now. Calls that no MCP client has made are asked for in the editor, whatever the option says.
+--- Returns the askers for a call. Calls from inside Neovim are always asked for in the editor.
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Asker[] askers
----@return string why_not for when there is none
+---@return string why_not why the list is empty
 local function askers_of(call)
   local where = call.host == 'mcp' and config.get().approval.ask_in or 'editor'
   local list, faults = {}, {}
   if where ~= 'editor' then
-    -- Start-up cost, likewise.
+    -- Start-up cost: not needed before the first question.
     local client = require('mcp-tools.ui.approval.client')
     local fault = client.missing(call)
     table.insert(fault and faults or list, fault or client)
@@ -52,7 +52,107 @@ local function askers_of(call)
   return list, table.concat(faults, ', and ')
 end
 
---- Asks. Denies at once where nobody can be asked.
+---@type mcp-tools.Question[] the first serial one is on the screen
+local open = {}
+local last_closed_at = 0
+
+---@return mcp-tools.Question?
+local function first()
+  for _, question in ipairs(open) do
+    if question.serial then
+      return question
+    end
+  end
+end
+
+--- Returns the number of open questions in the editor.
+---@return integer
+function M.count()
+  local count = 0
+  for _, question in ipairs(open) do
+    count = count + (question.serial and 1 or 0)
+  end
+  return count
+end
+
+--- Shows the first question, or updates the number of open questions in it.
+local function advance()
+  local question = first()
+  if not question then
+    return
+  elseif question.shown_at then
+    return question:set_open(M.count())
+  end
+  question.open = M.count()
+  -- Later: the call came in a request, which must be answered before a prompt blocks the main thread.
+  vim.schedule(function()
+    if not question.closed and not question.shown_at then
+      question:show(Question.is_close(last_closed_at))
+    end
+  end)
+end
+
+---@param question mcp-tools.Question
+local function leave(question)
+  local on_screen = first() == question
+  open = vim.tbl_filter(function(other)
+    return other ~= question
+  end, open)
+  if on_screen then
+    last_closed_at = uv.hrtime()
+  end
+end
+
+--- Closes a question when nobody answers in time.
+---@param question mcp-tools.Question
+---@param ms integer
+---@return mcp-tools.Timer
+local function expire_later(question, ms)
+  question.call.answer_by = uv.hrtime() + ms * 1e6
+  return timer.after(ms, function()
+    local why = ('nobody answered within %g s'):format(ms / 1000)
+    Question.tell_missed(question.call, why)
+    question:close('unanswered', nil, denial.error(question.call, why, 'unanswered'), 'timeout')
+  end)
+end
+
+--- Adds a question to the queue and asks it, now or when it is first.
+---@param question mcp-tools.Question
+---@param ms integer timeout
+function M.add(question, ms)
+  local expiry = expire_later(question, ms)
+  local tell = question.tell
+  question.on_close = function()
+    expiry:stop()
+    leave(question)
+  end
+  question.tell = function(...)
+    tell(...)
+    advance()
+  end
+  table.insert(open, question)
+  question:announce('asked')
+  question.call:on_end(function()
+    question:close('ended', nil, nil, question.call.state)
+  end)
+  question:ask(false)
+  advance()
+end
+
+--- Returns the question on the screen.
+---@return mcp-tools.Question?
+function M.current()
+  local question = first()
+  return question and question.shown_at and question or nil
+end
+
+--- Returns all open questions, oldest first.
+---@return mcp-tools.Question[]
+function M.list()
+  return vim.list_slice(open)
+end
+
+--- Asks for approval. Denies at once if nobody can be asked.
 ---@param asked mcp-tools.Asked
 ---@param answer mcp-tools.Answer
 function M.ask(asked, answer)
@@ -63,24 +163,24 @@ function M.ask(asked, answer)
     Question.tell_missed(call, why)
     return answer(nil, denial.error(call, why, 'unanswered'), 'nobody to ask')
   end
-  local count = #queue.list()
+  local count = #M.list()
   if count >= M.MAX_OPEN then
     local text = ('%d questions for approval are open; try again later'):format(count)
     return answer(nil, errors.new('busy', text), 'busy')
   end
   call:move('ask')
-  queue.add(Question.new(asked, askers, answer), options.approval.timeout)
+  M.add(Question.new(asked, askers, answer), options.approval.timeout)
 end
 
---- Answers one question, whichever is on screen.
----@param id string the call's, as `User McpToolsApproval` names it
+--- Answers a question, whether or not it is on the screen.
+---@param id string the call's, as in `User McpToolsApproval`
 ---@param choice mcp-tools.Choice
----@param by? 'person'|'client' who says so (default: the user at the editor)
+---@param by? 'person'|'client' default: 'person'
 ---@param reason? string why it is denied, for the assistant
 ---@return boolean answered
 ---@return string? why_not
 function M.answer(id, choice, by, reason)
-  for _, question in ipairs(queue.list()) do
+  for _, question in ipairs(M.list()) do
     if question.id == id then
       return question:answer(choice, by, reason)
     end
@@ -88,20 +188,20 @@ function M.answer(id, choice, by, reason)
   return false, 'this question is no longer open'
 end
 
---- Answers the question on screen, for commands. Refuses when the person may have meant another one.
+--- Answers the question on the screen, for commands. Refuses answers that may be meant for another question.
 ---@param choice mcp-tools.Choice
 ---@param reason? string why it is denied, for the assistant
 ---@return boolean answered
----@return string? why_not unless it is said beside the question
+---@return string? why_not unless it is shown with the question
 function M.answer_current(choice, reason)
-  local question = queue.current()
+  local question = M.current()
   if not question then
     return false, 'there is no open question'
   end
   return question:answer_shown(choice, reason)
 end
 
---- Moves the cursor to the question, where it is a window of ours.
+--- Moves the cursor to the floating window of the question.
 function M.focus()
   EDITOR.float().focus()
 end

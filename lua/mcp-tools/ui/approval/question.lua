@@ -1,71 +1,150 @@
---- A question for approval: who is being asked, and the one answer that counts.
+--- A question for approval: it is put to one or more askers, and the first answer ends it.
 
 local YES = require('mcp-tools.approval.choices').YES
-local announce = require('mcp-tools.ui.approval.event')
-local changes = require('mcp-tools.ui.approval.changes')
 local denial = require('mcp-tools.approval.denial')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local preview = require('mcp-tools.ui.approval.preview')
 local sanitize = require('mcp-tools.util.sanitize')
-local typing = require('mcp-tools.ui.approval.typing')
 
 local uv = vim.uv
 
 local M = {}
 
---- An answer by key or command this soon after one question took the place of another may be meant for that other.
+--- An answer this soon after one question replaced another may be meant for the other.
 local GUARD_NS = 400e6
 
 ---@alias mcp-tools.Choice
 ---| 'once'    # this call
----| 'review'  # this call, but only what the person accepts of what it changes
+---| 'review'  # this call, but only the hunks that the user accepts
 ---| 'session' # this tool in this session
 ---| 'always'  # this tool in this project
 ---| 'deny'    # not this call
 ---| 'never'   # not this tool in this project
----| 'silence' # nothing of this session that would have to be asked for
+---| 'silence' # nothing that needs approval in this session
 
----@class mcp-tools.Asked what a person is shown
+---@alias mcp-tools.ApprovalState 'asked'|'shown'|'allowed'|'denied'|'unanswered'|'ended'
+
+---@class mcp-tools.Asked
 ---@field call mcp-tools.Call
----@field args table a copy: what is shown is what runs
+---@field args table a copy: the call runs with the arguments that were shown
 ---@field reason string
 ---@field targets mcp-tools.CallTarget[]
 ---@field choices mcp-tools.Choice[]
 ---@field root string
 
---- `by` is who answered (default "person", at the editor; or "client"); without a choice, why nobody did. `reason` is
---- what the user typed to explain a denial.
+--- `by`: who answered, "person" or "client"; without a choice, why nobody did. `reason`: the user's, for a denial.
 ---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?, reason: string?)
 ---@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
 
---- Puts a question to the person somewhere. It answers with `question:answer(choice)`.
+--- Shows questions to the user and answers them with `question:answer(choice)`.
 ---@class mcp-tools.Asker
 ---@field serial boolean it shows one question at a time, on the screen of the editor
 ---@field show fun(question: mcp-tools.Question)
----@field hide fun(question: mcp-tools.Question) also when it was never shown, and when it has answered
----@field update? fun(question: mcp-tools.Question) how many questions wait behind it has changed
----@field renew? fun(question: mcp-tools.Question) what it shows is not so any more
----@field reveal? fun(question: mcp-tools.Question): boolean shows more of it; false when all was on the screen
----@field refuse? fun(question: mcp-tools.Question): boolean says `why_not` beside it; false when it is not to be seen
+---@field hide fun(question: mcp-tools.Question) also called if it was not shown, and after its own answer
+---@field update? fun(question: mcp-tools.Question) the number of open questions has changed
+---@field renew? fun(question: mcp-tools.Question) the content of the question has changed
+---@field reveal? fun(question: mcp-tools.Question): boolean scrolls down; false if the end was on the screen
+---@field refuse? fun(question: mcp-tools.Question): boolean shows `why_not`; false if the question is not visible
 
 ---@class mcp-tools.Question: mcp-tools.Asked
----@field id string the call's
----@field askers mcp-tools.Asker[] the first that answers counts
----@field serial boolean one of them is the screen
----@field open integer how many questions there are for the screen, this one included
----@field shown_at integer? ns, on the screen of the editor
----@field took_over boolean? another question was there a moment before
+---@field id string of the call
+---@field askers mcp-tools.Asker[] the first answer counts
+---@field serial boolean one of the askers is serial
+---@field open integer number of open serial questions
+---@field shown_at integer? when a serial asker showed it, ns
+---@field took_over boolean? it has just replaced another question
 ---@field read boolean? its end was on the screen
----@field entered boolean? the cursor was led to it once, or was not to be
----@field preview string|false|nil what would change, once it is known
----@field why_not string? why the last answer was not taken
+---@field entered boolean? see mcp-tools.FloatSubject
+---@field preview string|false|nil the change; false: the preview failed
+---@field why_not string? why the last answer was refused
 ---@field closed boolean?
 ---@field tell mcp-tools.Answer
 ---@field on_close fun(question: mcp-tools.Question)
 local Question = {}
 Question.__index = Question
 
---- Makes a question that nobody has been asked yet.
+---@class mcp-tools.ApprovalChoice
+---@field name mcp-tools.Choice|'reason' 'reason' asks for a reason, then denies
+---@field answer mcp-tools.Choice? default: the name
+---@field key string
+---@field text string
+---@field long string
+
+---@type mcp-tools.ApprovalChoice[]
+local ALL = {
+  { name = 'once', key = 'y', text = 'once', long = 'Allow once' },
+  { name = 'review', key = 'r', text = 'review', long = 'Review the change hunk by hunk' },
+  { name = 'deny', key = 'n', text = 'deny', long = 'Deny' },
+  { name = 'reason', answer = 'deny', key = 'N', text = 'deny, why', long = 'Deny, and tell the assistant why' },
+  { name = 'session', key = 's', text = 'session', long = 'Allow every %s in this session' },
+  { name = 'always', key = 'a', text = 'always', long = 'Always allow every %s in this project' },
+  { name = 'never', key = 'X', text = 'never', long = 'Never allow %s in this project' },
+  { name = 'silence', key = 'S', text = 'silence', long = 'Deny, and deny everything else in this session' },
+}
+
+--- Returns the texts that differ for a connection without a session, and for tools whose grants are per command.
+---@param question mcp-tools.Question
+---@return table<string, { text: string?, long: string }>
+local function special(question)
+  local call, out = question.call, {}
+  if not call.session then
+    local who = sanitize.line(call.client.name or call.host)
+    out.session = { long = ("Allow every %%s of '%s' until Neovim quits"):format((who:gsub('%%', '%%%%'))) }
+  end
+  if (call.definition or {}).always_for then
+    out.always = { text = 'always this', long = 'Always allow this exact %s in this project' }
+  end
+  return out
+end
+
+--- When the user began to type the current command line, ns.
+local since ---@type integer?
+local watched = false
+
+local function in_command_line()
+  return vim.api.nvim_get_mode().mode:sub(1, 1) == 'c'
+end
+
+local function watch_command_line()
+  if watched then
+    return
+  end
+  watched = true
+  if in_command_line() then
+    since = 0
+  end
+  local group = vim.api.nvim_create_augroup('mcp-tools.approval', {})
+  vim.api.nvim_create_autocmd('CmdlineEnter', {
+    group = group,
+    callback = function()
+      since = vim.uv.hrtime()
+    end,
+  })
+  vim.api.nvim_create_autocmd('CmdlineLeave', {
+    group = group,
+    callback = function()
+      vim.schedule(function() -- the command runs before that
+        if not in_command_line() then
+          since = nil
+        end
+      end)
+    end,
+  })
+end
+
+--- Returns whether the current command line was begun before a time.
+---@param time integer ns
+---@return boolean
+local function began_before(time)
+  return since ~= nil and since < time
+end
+
+local function forget()
+  since = nil
+end
+
+--- Creates a question that was not asked yet.
 ---@param asked mcp-tools.Asked
 ---@param askers mcp-tools.Asker[] at least one
 ---@param tell mcp-tools.Answer called once
@@ -78,7 +157,55 @@ function M.new(asked, askers, tell)
   return setmetatable(question, Question)
 end
 
---- Has an asker do something. What it runs into, a picker or a client's form, is for the log alone.
+--- Fires `User McpToolsApproval`. Its data is a copy.
+---@param state mcp-tools.ApprovalState
+---@param choice? mcp-tools.Choice
+---@param by? 'person'|'client'
+function Question:announce(state, choice, by)
+  local call = self.call
+  local files = vim.tbl_map(function(target)
+    return target.path or target.given
+  end, self.targets)
+  local data = {
+    id = self.id,
+    state = state,
+    choice = choice,
+    by = choice and by,
+    tool = call.name,
+    title = call.definition and call.definition.title,
+    host = call.host,
+    client = vim.deepcopy(call.client),
+    session = call.session,
+    reason = self.reason,
+    args = vim.deepcopy(self.args),
+    files = files,
+    choices = vim.deepcopy(self.choices),
+  }
+  -- Later: the call came in a request, which must be answered first.
+  vim.schedule(function()
+    local opts = { pattern = 'McpToolsApproval', modeline = false, data = data }
+    local ok, err = pcall(vim.api.nvim_exec_autocmds, 'User', opts)
+    if not ok then
+      log.error('an autocommand for User McpToolsApproval failed: %s', err)
+    end
+  end)
+end
+
+--- Returns the answers that can be given, in the order in which they are shown.
+---@return mcp-tools.ApprovalChoice[]
+function Question:offered()
+  local list, other, name = {}, special(self), sanitize.line(self.call.name)
+  for _, choice in ipairs(ALL) do
+    if vim.list_contains(self.choices, choice.answer or choice.name) then
+      local made = vim.tbl_extend('force', choice, other[choice.name] or {})
+      made.long = made.long:format(name)
+      table.insert(list, made)
+    end
+  end
+  return list
+end
+
+--- Calls a method of an asker and logs its errors.
 ---@param asker mcp-tools.Asker
 ---@param what 'show'|'hide'|'update'|'renew'|'reveal'|'refuse'
 ---@return boolean ok
@@ -94,26 +221,26 @@ function Question:have(asker, what)
   return ok, value
 end
 
---- Has those asked who show one question at a time, or the others.
+--- Asks the serial askers, or the others.
 ---@param serial boolean
 function Question:ask(serial)
   for _, asker in ipairs(vim.list_slice(self.askers)) do
     if asker.serial == serial and not self.closed and not self:have(asker, 'show') then
-      self:give_up(asker, 'the person could not be asked')
+      self:give_up(asker, 'the user could not be asked')
     end
   end
 end
 
---- It is the one for the screen now.
----@param took_over boolean another one was there a moment before
+--- Shows the question on the screen.
+---@param took_over boolean it has just replaced another question
 function Question:show(took_over)
-  typing.watch()
+  watch_command_line()
   self.shown_at, self.took_over = uv.hrtime(), took_over
-  announce(self, 'shown')
+  self:announce('shown')
   self:ask(true)
 end
 
---- Tells those who show it how many there are.
+--- Updates the number of open questions.
 ---@param count integer
 function Question:set_open(count)
   if self.open == count then
@@ -125,27 +252,27 @@ function Question:set_open(count)
   end
 end
 
---- Ends it. What comes later is dropped.
+--- Ends the question. Later answers are ignored.
 ---@param state mcp-tools.ApprovalState
 ---@param choice? mcp-tools.Choice
 ---@param err? mcp-tools.Error
 ---@param by? string who answered, or why nobody did
----@param reason? string the user's, for a denial
+---@param reason? string why the user denied the call
 function Question:close(state, choice, err, by, reason)
   if self.closed then
     return
   end
   self.closed = true
   self.on_close(self)
-  announce(self, state, choice, by)
-  -- Before what was asked for begins, which may have something to ask itself.
+  self:announce(state, choice, by)
+  -- Before the call runs, which may ask something itself.
   for _, asker in ipairs(self.askers) do
     self:have(asker, 'hide')
   end
   self.tell(choice, err, by, reason)
 end
 
---- What it shows is another by now, which nobody has read.
+--- The content has changed, so it must be read again.
 function Question:renew()
   self.read = nil
   for _, asker in ipairs(self.askers) do
@@ -153,34 +280,33 @@ function Question:renew()
   end
 end
 
---- Does not take an answer. Why is said beside the question, where it goes when the question goes and is seen from any
---- mode; else who answered has to be told.
+--- Refuses an answer. The reason is shown with the question, or returned if the question is not visible.
 ---@param why string
 ---@return false taken
 ---@return string? why_not
 function Question:refuse(why)
   self.why_not = why
   for _, asker in ipairs(self.askers) do
-    local _, said = self:have(asker, 'refuse')
-    if said then
+    local _, is_shown = self:have(asker, 'refuse')
+    if is_shown then
       return false
     end
   end
   return false, why
 end
 
---- Takes an answer. A yes is for what was shown: the person may have gone on writing since.
+--- Answers the question. Approval is refused if the change is no longer the one that was shown.
 ---@param choice mcp-tools.Choice
----@param by? 'person'|'client' who says so (default: the person at the editor)
+---@param by? 'person'|'client' default: 'person'
 ---@param reason? string why the call is denied, for the assistant
 ---@return boolean taken
----@return string? why_not unless it is said beside the question
+---@return string? why_not unless it is shown with the question
 function Question:answer(choice, by, reason)
   if self.closed then
     return false, 'this question is no longer open'
   elseif not vim.list_contains(self.choices, choice) then
     return false, ('this question cannot be answered by "%s"'):format(choice)
-  elseif YES[choice] and by ~= 'client' and changes.have_moved(self) then
+  elseif YES[choice] and by ~= 'client' and preview.has_changed(self) then
     self:renew()
     return self:refuse('The change is different now. Review it, then answer again.')
   end
@@ -188,20 +314,20 @@ function Question:answer(choice, by, reason)
   return true
 end
 
---- Takes an answer by key or command. Refuses it when the person may have meant another question, and a yes to what was
---- not on the screen.
+--- Answers the question on the screen, by key or command. Refuses answers that may be meant for another question, and
+--- approval before the end of the question was on the screen.
 ---@param choice mcp-tools.Choice
 ---@param reason? string see `answer`
 ---@return boolean taken
----@return string? why_not unless it is said beside the question
+---@return string? why_not unless it is shown with the question
 function Question:answer_shown(choice, reason)
   local too_soon = self.took_over and uv.hrtime() - self.shown_at < GUARD_NS
-  if too_soon or typing.began_before(self.shown_at) then
+  if too_soon or began_before(self.shown_at) then
     self.took_over = false
-    typing.forget()
+    forget()
     return self:refuse('The question has just changed. Read it, then answer again.')
   end
-  -- What is reviewed is shown again, whole.
+  -- A review shows the whole change again.
   for _, asker in ipairs(YES[choice] and choice ~= 'review' and self.askers or {}) do
     local ok, more = self:have(asker, 'reveal')
     if more or not ok then
@@ -226,7 +352,7 @@ function Question:deny_because(stays_open)
   end)
 end
 
---- Somebody who was asking cannot go on. The others can; when there are none, the answer is no.
+--- Removes an asker that cannot ask. Without any asker left, the call is denied.
 ---@param asker mcp-tools.Asker
 ---@param why string
 function Question:give_up(asker, why)
@@ -238,15 +364,15 @@ function Question:give_up(asker, why)
   end
 end
 
---- Tells the person of a call that waits for them, though its question is over.
+--- Notifies the user of a call that was denied because nobody answered.
 ---@param call mcp-tools.Call
 ---@param why string
 function M.tell_missed(call, why)
-  local text = '`:McpTools approve` lets %s run when it is tried again; it was not, for %s (:McpTools trust)'
-  notify.warn(text:format(sanitize.line(call.name), why))
+  local text = ('%s was denied: %s'):format(sanitize.line(call.name), why)
+  notify.warn(text, '`:McpTools approve` allows the next try')
 end
 
---- Was it on the screen a moment ago, so that an answer to the next one may be meant for it?
+--- Returns whether a question was closed so recently that an answer to the next one may be meant for it.
 ---@param closed_at integer ns
 ---@return boolean
 function M.is_close(closed_at)

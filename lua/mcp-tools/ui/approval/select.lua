@@ -2,22 +2,21 @@
 ---
 --- Neovim's built-in picker blocks the editor until it is answered.
 
-local choices_of = require('mcp-tools.ui.approval.choices')
 local text = require('mcp-tools.ui.approval.text')
 local sanitize = require('mcp-tools.util.sanitize')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = { serial = true }
 
---- Characters of all arguments, and the least that each one has; how many arguments a prompt can hold.
+--- Characters for all arguments, minimum for each argument, and maximum number of arguments.
 local MAX_ARGS, MIN_ARG, MAX_NAMES = 400, 30, 100
---- Bytes that are read of one argument: at least `MAX_ARGS` characters.
+--- Bytes that are read of one argument; at least `MAX_ARGS` characters.
 local MAX_READ = 4 * MAX_ARGS
 
---- A value in one line. Of its texts only the first bytes are read: a client may send millions.
+--- Formats a value in one line. Only the first bytes of strings are read, because a client may send millions.
 ---@param value any
 ---@return string
----@return integer hidden bytes of texts that were not read
+---@return integer hidden bytes that were not read
 local function inspected(value)
   local left, hidden = MAX_READ, 0
   local function process(item, path)
@@ -33,10 +32,10 @@ local function inspected(value)
   return sanitize.line(vim.inspect(value, { newline = ' ', indent = '', process = process })), hidden
 end
 
---- An argument in one line; what is not shown is counted, so that nothing hides behind the end.
+--- Formats an argument in one line, with the number of characters that are not shown.
 ---@param name string
 ---@param value any
----@param share integer characters
+---@param share integer maximum number of characters
 ---@return string
 local function argument(name, value, share)
   local whole, hidden = inspected(value)
@@ -51,9 +50,9 @@ local function argument(name, value, share)
   return ('%s = %s'):format(sanitize.line(name), whole)
 end
 
---- All arguments, each with its name. Those that the tool declares come first, so that no others push them out.
+--- Formats all arguments. Those that the tool declares come first, so that others cannot push them out.
 ---@param args table
----@param schema table of the tool
+---@param schema table input schema of the tool
 ---@return string
 local function summary(args, schema)
   local names = vim.tbl_map(tostring, vim.tbl_keys(args))
@@ -80,14 +79,14 @@ end
 function M.show(question)
   local call = question.call
   local who = call.client.name and 'A client that ' .. text.client(call, true)
-    or 'The host ' .. sanitize.line(call.host)
+    or 'The caller ' .. sanitize.line(call.host)
   local prompt = ('%s wants to run %s %s (%s)'):format(
     who,
     sanitize.line(call.name),
     summary(question.args, (call.definition or {}).input_schema or {}),
     sanitize.line(question.reason)
   )
-  local choices = choices_of(question)
+  local choices = question:offered()
   vim.ui.select(choices, {
     prompt = prompt,
     kind = 'mcp-tools-approval',
@@ -101,12 +100,12 @@ function M.show(question)
         M.show(question)
       end)
     elseif not question:answer(name) then
-      question:answer('deny') -- put away, or not one of the items, is no
+      question:answer('deny') -- the picker was closed, or returned something else
     end
   end)
 end
 
---- A picker cannot be closed from here; an answer that comes later is dropped.
+--- A picker cannot be closed from here; its answer is ignored.
 function M.hide() end
 
 return M

@@ -1,27 +1,27 @@
---- A question for approval as text: who wants to run what, and why; what it is called with; what would change.
+--- Text of a question for approval: tool, client, reason, files, arguments, and the change the call would make.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
-local changes = require('mcp-tools.ui.approval.changes')
-local diff = require('mcp-tools.ui.approval.diff')
+local diff = require('mcp-tools.ui.window.diff')
 local paths = require('mcp-tools.files.paths')
+local preview = require('mcp-tools.ui.approval.preview')
 local sanitize = require('mcp-tools.util.sanitize')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
 
---- Of a question that no window shows, but a client's form.
+--- Width of a question in a client's form.
 local FORM_WIDTH = 100
---- Cells of a row that a label takes.
+--- Width of labels.
 local MARGIN = 8
 local MAX_NAME, MAX_CLIENT, MAX_VERSION = 40, 40, 16
 local REASON_ROWS = 2
---- Files in the head; those outside the project come first. And at the end, where all should be.
+--- Maximum number of files at the beginning and at the end of the text.
 local HEAD_FILES, END_FILES = 2, 200
---- Rows of arguments that stand before the changes.
+--- Maximum number of rows of arguments before the change.
 local FIRST_ROWS = 2
---- Of a part that was cut, at the end.
+--- Maximum bytes of a part that is repeated at the end because it was cut.
 local MAX_PART = 4096
 
 ---@param text any
@@ -31,7 +31,7 @@ local function quoted(text, cells)
   return '"' .. (Rows.clip(sanitize.line(tostring(text)), cells):gsub('["\\]', '\\%0')) .. '"'
 end
 
---- Who asks, as they call themselves.
+--- Describes the client of a call. Its name is a claim of the client, so it is quoted.
 ---@param call mcp-tools.Call
 ---@param short? boolean without the version
 ---@return string
@@ -39,7 +39,7 @@ function M.client(call, short)
   local name = call.client and call.client.name
   if not name then
     return call.host == 'command' and 'you, by :McpTools call'
-      or 'the host ' .. Rows.clip(sanitize.line(call.host), MAX_CLIENT)
+      or 'the caller ' .. Rows.clip(sanitize.line(call.host), MAX_CLIENT)
   end
   local text = 'calls itself ' .. quoted(name, MAX_CLIENT)
   if call.client.version and not short then
@@ -48,13 +48,13 @@ function M.client(call, short)
   return text
 end
 
-local OUTSIDE, NO_FILE = '  OUTSIDE the project', '  NO plain FILE'
+local OUTSIDE, NO_FILE = '  OUTSIDE the project', '  NOT a regular FILE'
 
 ---@class mcp-tools.ApprovalFile
 ---@field path string
----@field mark string what speaks against it, or nothing
+---@field mark string a warning, or empty
 
---- The files, those outside the project first.
+--- Returns the files of a question, those with a warning first.
 ---@param question mcp-tools.Question
 ---@return mcp-tools.ApprovalFile[]
 local function files_of(question)
@@ -72,7 +72,7 @@ end
 ---@param page mcp-tools.Rows
 ---@param label string
 ---@param text string
----@param cells? integer that it may have; one row when left out
+---@param cells? integer maximum; default: one row
 ---@return boolean cut
 local function add_part(page, label, text, cells)
   local clipped, cut = Rows.clip(text, cells or page.width - MARGIN)
@@ -101,7 +101,7 @@ local function add_files(page, files)
   return cut
 end
 
----@class mcp-tools.ApprovalCuts what of the head was cut
+---@class mcp-tools.ApprovalCuts parts of the head that were cut
 ---@field reason boolean
 ---@field files boolean
 ---@field source boolean
@@ -114,7 +114,7 @@ local function add_head(page, question, files)
   local call = question.call
   local definition = call.definition
   local title = vim.split(definition.title or definition.description or '', '\n', { plain = true })[1]
-  -- A name with a space is quoted, so no other tool can call itself bundled.
+  -- A name with a space is quoted, so no other tool can appear as bundled.
   local bundled = (definition.source or {}).origin == 'bundled'
   local name = Rows.clip(arguments.label(call.name), MAX_NAME) .. (bundled and ' (bundled)' or '')
   add_part(page, 'tool', name .. '  ' .. sanitize.line(title))
@@ -132,7 +132,7 @@ end
 
 ---@param page mcp-tools.Rows
 ---@param list mcp-tools.ApprovalArgument[]
----@param from integer
+---@param from integer index in the list
 local function add_arguments(page, list, from)
   for i = from, #list do
     for n, line in ipairs(list[i].lines) do
@@ -142,12 +142,83 @@ local function add_arguments(page, list, from)
   end
 end
 
+--- Adds a heading; "CUT" and everything after it is a warning.
+---@param page mcp-tools.Rows
+---@param text string
+---@param hunk string? header of a hunk in the text
+local function add_heading(page, text, hunk)
+  local cut = text:find('CUT', 1, true)
+  local at = hunk and text:find(hunk, 1, true)
+  page:line(text, {
+    { 1, (at or cut or #text + 1) - 1, 'Heading' },
+    { at or 1, at and at + #hunk - 1 or 0, 'Changed' },
+    { cut or 1, cut and #text or 0, 'Warn' },
+  })
+end
+
+local BAR = #'  │ '
+
+local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
+
+--- Splits a change into heading and text. In a diff with one hunk in the file that the head shows, the file names are
+--- omitted and the hunk's header moves into the heading.
+---@param text string
+---@param file string? as a diff names it
+---@return string heading, string text, string? hunk header in the heading
+local function headed(text, file)
+  if not file then
+    return text:find('%f[^\n%z]%$ ') and not text:find('^%-%-%- ') and 'command' or 'changes', text
+  end
+  for before, heading in pairs({ ['a/' .. file] = 'changes', ['/dev/null'] = 'changes, a new file' }) do
+    local lead = ('--- %s\n+++ b/%s\n'):format(before, file)
+    local hunk, rest = nil, nil
+    if vim.startswith(text, lead) then
+      hunk, rest = text:sub(#lead + 1):match(HUNK)
+    end
+    if hunk then
+      return heading .. '  ' .. hunk, rest, hunk
+    end
+  end
+  return 'changes', text
+end
+
+--- Returns whether a text is a diff and nothing else, and is shown completely.
+---@param text string?
+---@return boolean
+local function is_whole(text)
+  if not text or not text:find('^%-%-%- [^\n]*\n%+%+%+ [^\n]*\n@@ ') or text:find('\n[^ +%-@\\\n]') then
+    return false
+  end
+  local _, cut = arguments.block(text, arguments.MAX_BYTES)
+  return not cut
+end
+
+---@param page mcp-tools.Rows
+---@param text string? the change
+---@param fault string? why it is unknown
+---@param file string? the only file, as a diff names it
+local function add_diff(page, text, fault, file)
+  if fault then
+    return page:line(fault, { { 1, #fault, 'Warn' } })
+  end
+  local heading, body, hunk = headed(text or '', file)
+  local lines, cut = arguments.block(body, arguments.MAX_BYTES)
+  add_heading(page, cut and heading .. ', CUT' or heading, hunk)
+  local texts = vim.tbl_map(function(line)
+    return line:sub(BAR + 1)
+  end, lines)
+  local spans = diff.spans(texts, { offset = BAR, hunk = hunk, path = hunk and file })
+  for i, line in ipairs(lines) do
+    page:line(line, spans[i])
+  end
+end
+
 local BELOW = ' … (below)'
 
---- The first arguments, as many in a row as there is room for; what is longer than a row stands below the changes.
+--- Adds the first arguments, several in a row. Longer ones are only named here and follow after the change.
 ---@param page mcp-tools.Rows
 ---@param list mcp-tools.ApprovalArgument[]
----@return integer first that is yet to be shown whole
+---@return integer first index of the first argument that was not shown completely
 local function add_first(page, list)
   local first, row, spans
   local rows = 0
@@ -183,7 +254,7 @@ local function add_first(page, list)
   return first or #list + 1
 end
 
---- The only file of a question, as a diff calls it; none where the head does not show it whole.
+--- Returns the only file of a question, as a diff names it, if the head shows its whole path.
 ---@param question mcp-tools.Question
 ---@param files mcp-tools.ApprovalFile[]
 ---@param cuts mcp-tools.ApprovalCuts
@@ -203,13 +274,13 @@ end
 ---@param text string
 local function add_whole(page, heading, text)
   local lines, cut = arguments.block(text, MAX_PART)
-  diff.heading(page, heading .. (cut and ', CUT' or ''))
+  add_heading(page, heading .. (cut and ', CUT' or ''))
   for _, line in ipairs(lines) do
     page:line(line)
   end
 end
 
---- What was cut of the head, whole.
+--- Adds the complete text of parts that were cut in the head.
 ---@param page mcp-tools.Rows
 ---@param question mcp-tools.Question
 ---@param files mcp-tools.ApprovalFile[]
@@ -222,7 +293,7 @@ local function add_end(page, question, files, cuts)
     add_whole(page, 'source', sanitize.line(source.describe(question.call.definition, question.root)))
   end
   if cuts.files then
-    diff.heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
+    add_heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
     for _, file in ipairs(vim.list_slice(files, 1, END_FILES)) do
       local line = ('  │ %s%s'):format(file.path, file.mark)
       page:line(line, { { #line - #file.mark + 1, #line, 'Warn' } })
@@ -231,13 +302,13 @@ local function add_end(page, question, files, cuts)
 end
 
 ---@param question mcp-tools.Question
----@return table<string, any> known arguments that the tool has
+---@return table<string, any> known arguments that the tool declares
 local function known_of(question)
   local schema = question.call.definition.input_schema
   return type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
 end
 
---- The arguments that are not what they would be without having been given. What a stranger calls a default counts not.
+--- Returns the arguments that differ from their default. Defaults declared by untrusted tools are ignored.
 ---@param question mcp-tools.Question
 ---@param known table<string, any>
 ---@return table
@@ -255,15 +326,15 @@ local function without_defaults(question, known)
   return given
 end
 
---- The arguments that are shown beside what would change: what a whole difference says is not said again.
+--- Returns the arguments to show: those that a complete diff already shows are left out.
 ---@param question mcp-tools.Question
 ---@param known table<string, any>
----@param text string? what would change
+---@param text string? the change
 ---@return table
 local function beside_changes(question, known, text)
   local given = without_defaults(question, known)
   local definition = question.call.definition
-  if definition.previewed and (definition.source or {}).origin == 'bundled' and diff.is_whole(text) then
+  if definition.previewed and (definition.source or {}).origin == 'bundled' and is_whole(text) then
     given = vim.tbl_extend('force', {}, given)
     for _, key in ipairs(definition.previewed) do
       given[key] = nil
@@ -281,7 +352,7 @@ local function page_of(question, width, with_changes)
   local cuts = add_head(page, question, files)
   local text, fault
   if with_changes then
-    text, fault = changes.of(question)
+    text, fault = preview.of(question)
   end
   local known = known_of(question)
   local list, heading, left = arguments.read(beside_changes(question, known, text), known, width)
@@ -289,13 +360,13 @@ local function page_of(question, width, with_changes)
   if #list == 0 then
     page:line(next(question.args) == nil and 'without arguments' or 'with the default arguments')
   elseif not changed or heading ~= arguments.HEADING then
-    diff.heading(page, heading)
+    add_heading(page, heading)
   end
   if changed then
     local first = add_first(page, list)
-    diff.add(page, text, fault, only_file(question, files, cuts))
+    add_diff(page, text, fault, only_file(question, files, cuts))
     if first <= #list then
-      diff.heading(page, 'arguments, continued')
+      add_heading(page, 'arguments, continued')
       add_arguments(page, list, first)
     end
   else
@@ -308,8 +379,7 @@ local function page_of(question, width, with_changes)
   return page
 end
 
---- What is asked, for a client's form. What would change is for the editor only: it may show what the client cannot
---- read.
+--- Returns the text for a client's form. It omits the change, which may show text that the client cannot read.
 ---@param question mcp-tools.Question
 ---@return string[] lines
 function M.facts(question)
@@ -318,7 +388,7 @@ function M.facts(question)
   end, page_of(question, FORM_WIDTH, false).list)
 end
 
---- The whole of a question.
+--- Returns the complete text of a question.
 ---@param question mcp-tools.Question
 ---@param width integer cells of a row
 ---@return mcp-tools.Rows

@@ -1,10 +1,10 @@
---- Section: clients that are connected, and agents that found the editor by themselves.
+--- Sections of the dashboard: connected clients, terminal agents and mounted servers.
 
 local Rows = require('mcp-tools.ui.window.rows')
-local format = require('mcp-tools.ui.dashboard._format')
+local format = require('mcp-tools.ui.dashboard.format')
 
---- Cells of a name, which clients choose themselves: what stands behind it has room.
-local NAME = 24
+--- Maximum width of a client's name.
+local MAX_NAME = 24
 
 ---@param parts mcp-tools.DashboardParts
 ---@param name string
@@ -23,7 +23,7 @@ local function connected(parts)
     table.insert(list, {
       cells = {
         { '●', 'Good' },
-        { (Rows.clip(name, NAME)), 'Name' },
+        { (Rows.clip(name, MAX_NAME)), 'Name' },
         tostring(client.version or ''),
         tostring(client.transport or ''),
         last_seen(parts, name),
@@ -36,29 +36,29 @@ end
 
 ---@param parts mcp-tools.DashboardParts
 ---@return mcp-tools.TableRow[]
-local function companions(parts)
-  local ide, list = package.loaded['mcp-tools.agents'], {} -- start-up cost: it is loaded once a companion is named
-  for _, companion in ipairs(ide and ide.status() or {}) do
-    local label = companion.label or companion.name
-    for i, session in ipairs(companion.sessions) do
+local function terminal_agents(parts)
+  local agents, list = package.loaded['mcp-tools.agents'], {} -- start-up cost
+  for _, agent in ipairs(agents and agents.status() or {}) do
+    local label = agent.label or agent.name
+    for i, session in ipairs(agent.sessions) do
       local name = session.client ~= '' and session.client or label
       table.insert(list, {
         cells = {
           { '●', 'Good' },
-          { (Rows.clip(name, NAME)), 'Name' },
+          { (Rows.clip(name, MAX_NAME)), 'Name' },
           session.version,
-          'companion',
+          'agent',
           last_seen(parts, session.client),
         },
-        item = { kind = 'client', id = ('companion %s %d'):format(companion.name, i) },
+        item = { kind = 'client', id = ('agent %s %d'):format(agent.name, i) },
       })
     end
-    if #companion.sessions == 0 then
-      local why = companion.reason or companion.state == 'on' and companion.connect
+    if #agent.sessions == 0 then
+      local why = agent.reason or agent.state == 'on' and agent.connect
       local reason = why and ': ' .. why or ''
       table.insert(list, {
-        cells = { { '○', 'Dim' }, { label, 'Dim' }, '', 'companion', { companion.state .. reason, 'Dim' } },
-        item = { kind = 'client', id = 'companion ' .. companion.name },
+        cells = { { '○', 'Dim' }, { label, 'Dim' }, '', 'agent', { agent.state .. reason, 'Dim' } },
+        item = { kind = 'client', id = 'agent ' .. agent.name },
       })
     end
   end
@@ -66,7 +66,7 @@ local function companions(parts)
 end
 
 ---@type mcp-tools.DashboardSection
-return {
+local clients = {
   title = 'Clients',
   order = 50,
   note = function(parts)
@@ -75,12 +75,12 @@ return {
     return count == 0 and 'none connected; C connects one' or ('%d connected'):format(count)
   end,
   rows = function(rows, parts)
-    rows:table(vim.list_extend(connected(parts), companions(parts)))
+    rows:table(vim.list_extend(connected(parts), terminal_agents(parts)))
   end,
   keys = {
     {
       lhs = 'C',
-      description = 'connect a client: its configuration is changed once you agree',
+      description = 'connect a client (shows the change first)',
       run = function(parts)
         parts.close()
         parts.run('connect')
@@ -88,3 +88,62 @@ return {
     },
   },
 }
+
+local MOUNT_GROUPS =
+  { ready = 'Good', connecting = 'Busy', waiting = 'Warn', wrong = 'Bad', off = 'Dim', stopped = 'Dim' }
+
+---@return mcp-tools.MountStatus[]
+local function all_mounts()
+  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost
+  return mounts and mounts.status() or {}
+end
+
+---@type mcp-tools.DashboardSection
+local mounts_section = {
+  title = 'Mounted servers',
+  order = 60,
+  hidden = function()
+    return #all_mounts() == 0
+  end,
+  rows = function(rows)
+    local list = {}
+    for _, mount in ipairs(all_mounts()) do
+      local notes = {}
+      table.insert(notes, mount.restarts > 0 and ('restarted %d×'):format(mount.restarts) or nil)
+      table.insert(notes, mount.next_ms and ('retry in %d s'):format(math.ceil(mount.next_ms / 1000)) or nil)
+      table.insert(notes, mount.error)
+      table.insert(notes, #mount.faults > 0 and ('%d definitions ignored'):format(#mount.faults) or nil)
+      local colour = MOUNT_GROUPS[mount.state] or 'Dim'
+      table.insert(list, {
+        cells = {
+          { '●', colour },
+          { mount.name, 'Name' },
+          { mount.state, colour },
+          mount.server or '',
+          { table.concat(notes, ', '), mount.error and 'Bad' or 'Dim' },
+        },
+        item = { kind = 'mount', id = 'mount ' .. mount.name, value = mount.name },
+      })
+    end
+    rows:table(list, { least = { [3] = #'connecting' } })
+  end,
+  keys = {
+    {
+      lhs = 'R',
+      description = 'reconnect the mounted server under the cursor',
+      item = { 'mount' },
+      run = function(parts, item)
+        parts.run('mounts retry ' .. item.value)
+      end,
+    },
+  },
+  details = {
+    mount = function(parts)
+      parts.close()
+      parts.run('mounts')
+    end,
+  },
+}
+
+---@type mcp-tools.DashboardSection[]
+return { clients, mounts_section }

@@ -1,22 +1,21 @@
---- Dashboard: one window that shows what this editor offers, who uses it, and what waits for the person.
+--- Dashboard: one window with the bridge, clients, calls and tools, and with what waits for the user.
 ---
---- While it is seen it is drawn after something has happened, a few times a second at most, and once a second, for
---- what tells nobody that it is another. While it is not seen nothing is done.
+--- While it is visible it is redrawn after events, at most ten times a second, and once a second for values that fire
+--- no event.
 
-local format = require('mcp-tools.ui.dashboard._format')
+local current = require('mcp-tools.bridge.current')
+local format = require('mcp-tools.ui.dashboard.format')
 local log = require('mcp-tools.log')
-local project = require('mcp-tools.instances.project')
 local report = require('mcp-tools.loading.report')
 local scratch = require('mcp-tools.ui.window.scratch')
 local timer = require('mcp-tools.util.timer')
-local current = require('mcp-tools.bridge.current')
 
 local api = vim.api
 
 local M = {}
 
---- ms from something that happened to the look of it, and between two looks without.
-local SOON, LATER = 100, 1000
+--- Delay of a redraw after an event, and interval without events, ms.
+local AFTER_EVENT, INTERVAL = 100, 1000
 
 ---@class mcp-tools.DashboardParts
 ---@field style 'float'|'split'
@@ -27,55 +26,50 @@ local SOON, LATER = 100, 1000
 ---@field bridge fun(): mcp-tools.bridge.Status
 ---@field items fun(): mcp-tools.Item[]
 ---@field run fun(text: string) runs a subcommand of `:McpTools`
----@field open? table<string, boolean> what is unfolded, by id
+---@field open? table<string, boolean> unfolded rows, by id
 ---@field close? fun() closes the dashboard
 
 ---@class mcp-tools.DashboardKey
 ---@field lhs string
 ---@field description string
----@field word? string for the frame
----@field item? string[] kinds of row that it is about; of none when left out
+---@field word? string label of the key in the frame
+---@field item? string[] kinds of row that it applies to; default: it needs no row
 ---@field run fun(parts: mcp-tools.DashboardParts, item: mcp-tools.RowItem?)
 
---- A section: what a file beside this one returns.
 ---@class mcp-tools.DashboardSection
 ---@field title string
----@field order integer sections stand in this order
----@field folded? boolean until the person unfolds it
----@field note? fun(parts: mcp-tools.DashboardParts): string? stands behind the title
----@field hidden? fun(parts: mcp-tools.DashboardParts): boolean there is nothing to say
+---@field order integer
+---@field folded? boolean folded by default
+---@field note? fun(parts: mcp-tools.DashboardParts): string? text after the title
+---@field hidden? fun(parts: mcp-tools.DashboardParts): boolean whether to omit the section
 ---@field rows fun(rows: mcp-tools.Rows, parts: mcp-tools.DashboardParts)
 ---@field keys? mcp-tools.DashboardKey[]
----@field details? table<string, fun(parts: mcp-tools.DashboardParts, item: mcp-tools.RowItem)> what `<CR>` does, by the
---- kind of the row
+---@field details? table<string, fun(parts: mcp-tools.DashboardParts, item: mcp-tools.RowItem)> actions of `<CR>`, by
+--- kind of row
 
----@class mcp-tools.DashboardFile
----@field name string
----@field section mcp-tools.DashboardSection
+--- Modules beside this one that return sections.
+local FILES = { 'bridge', 'calls', 'clients', 'tools' }
 
----@return mcp-tools.DashboardFile[]
+---@return mcp-tools.DashboardSection[]
 local function load()
   local list = {}
-  for file in vim.fs.dir(vim.fs.joinpath(project.lua_dir(), 'ui', 'dashboard')) do
-    local name = file:match('^(%l[%w_]*)%.lua$')
-    if name and name ~= 'init' then
-      table.insert(list, { name = name, section = require('mcp-tools.ui.dashboard.' .. name) }) -- by name
-    end
+  for _, name in ipairs(FILES) do
+    vim.list_extend(list, require('mcp-tools.ui.dashboard.' .. name)) -- by name
   end
   table.sort(list, function(a, b)
-    return a.section.order < b.section.order
+    return a.order < b.order
   end)
   return list
 end
 
 local shown ---@type integer? buffer
-local open = {} ---@type table<string, boolean> kept from one opening to the next
+local open = {} ---@type table<string, boolean> unfolded rows, by id; kept when the dashboard is closed
 
 ---@param rows mcp-tools.Rows
----@param file mcp-tools.DashboardFile
+---@param section mcp-tools.DashboardSection
 ---@param parts mcp-tools.DashboardParts
-local function add_section(rows, file, parts)
-  local section, id = file.section, 'section ' .. file.name
+local function add_section(rows, section, parts)
+  local id = 'section ' .. section.title
   if section.hidden and section.hidden(parts) then
     return
   end
@@ -94,20 +88,20 @@ local function add_section(rows, file, parts)
   end
 end
 
----@param files mcp-tools.DashboardFile[]
+---@param sections mcp-tools.DashboardSection[]
 ---@param parts mcp-tools.DashboardParts
 ---@return fun(rows: mcp-tools.Rows)
-local function renderer(files, parts)
-  local failed = {} ---@type table<string, true> it is drawn again and again, and said once
+local function renderer(sections, parts)
+  local failed = {} ---@type table<string, true> sections whose error was logged
   return function(rows)
-    for _, file in ipairs(files) do
-      local ok, err = xpcall(add_section, debug.traceback, rows, file, parts)
+    for _, section in ipairs(sections) do
+      local ok, err = xpcall(add_section, debug.traceback, rows, section, parts)
       if not ok then
-        if not failed[file.name] then
-          log.error('the section %s of the dashboard failed: %s', file.name, err)
+        if not failed[section.title] then
+          log.error('the section %s of the dashboard failed: %s', section.title, err)
         end
-        failed[file.name] = true
-        rows:add({ { '  this section cannot be shown; see :McpTools log', 'Bad' } })
+        failed[section.title] = true
+        rows:add({ { '  this section failed; see :McpTools log', 'Bad' } })
       end
     end
   end
@@ -119,7 +113,7 @@ local function refresh()
   end
 end
 
---- Goes to the next row that heads a section, or the one before.
+--- Moves the cursor to the next or previous section.
 ---@param step 1|-1
 local function next_section(step)
   local lnum, rows = api.nvim_win_get_cursor(0)[1] + step, scratch.rows(shown)
@@ -132,17 +126,17 @@ local function next_section(step)
   end
 end
 
----@param files mcp-tools.DashboardFile[]
+---@param sections mcp-tools.DashboardSection[]
 ---@param parts mcp-tools.DashboardParts
 ---@return mcp-tools.ScratchKey[]
-local function keys_of(files, parts)
+local function keys_of(sections, parts)
   local details, keys = {}, {}
   local function unfold(item)
     open[item.id] = not item.value
   end
-  for _, file in ipairs(files) do
-    details = vim.tbl_extend('error', details, file.section.details or {})
-    for _, key in ipairs(file.section.keys or {}) do
+  for _, section in ipairs(sections) do
+    details = vim.tbl_extend('error', details, section.details or {})
+    for _, key in ipairs(section.keys or {}) do
       table.insert(keys, {
         lhs = key.lhs,
         description = key.description,
@@ -161,7 +155,7 @@ local function keys_of(files, parts)
   end
   table.insert(keys, 1, {
     lhs = '<CR>',
-    description = 'details of what the cursor is on; fold or unfold a section',
+    description = 'show details of the row, or fold and unfold a section',
     word = 'details',
     run = function(item)
       if item and item.kind == 'section' then
@@ -169,7 +163,7 @@ local function keys_of(files, parts)
       elseif item and details[item.kind] then
         details[item.kind](parts, item)
       else
-        api.nvim_echo({ { 'there is no more to this line' } }, false, {})
+        api.nvim_echo({ { 'this row has no details' } }, false, {})
       end
       refresh()
     end,
@@ -186,12 +180,12 @@ local function keys_of(files, parts)
   return keys
 end
 
---- Follows what happens, until it is told to stop.
+--- Redraws the dashboard after events until `stop` is called.
 ---@param view integer buffer
 ---@param parts mcp-tools.DashboardParts
 ---@return fun() stop
 local function follow(view, parts)
-  local soon, beat ---@type mcp-tools.Timer?, mcp-tools.Timer?
+  local soon, interval ---@type mcp-tools.Timer?, mcp-tools.Timer?
   local group = api.nvim_create_augroup('mcp-tools-dashboard', { clear = true })
 
   local function draw()
@@ -200,37 +194,37 @@ local function follow(view, parts)
       scratch.update(view)
     end
   end
-  -- On the way of every call: one comparison while a look is due.
-  local function happened()
+  -- Called for every call, so it must be cheap.
+  local function draw_soon()
     if not soon and scratch.is_seen(view) then
-      soon = timer.after(SOON, draw)
+      soon = timer.after(AFTER_EVENT, draw)
     end
   end
-  local function keep_beat()
-    if scratch.is_seen(view) and not beat then
-      beat = timer.every(LATER, draw)
-    elseif not scratch.is_seen(view) and beat then
-      beat:stop()
-      beat = nil
+  local function set_interval()
+    if scratch.is_seen(view) and not interval then
+      interval = timer.every(INTERVAL, draw)
+    elseif not scratch.is_seen(view) and interval then
+      interval:stop()
+      interval = nil
     end
   end
 
-  local safely = vim.schedule_wrap(happened) -- others may tell of things where nothing may be drawn
-  local stops = { parts.executor:watch(happened), report.on_change(parts.registry, safely), current.on_change(safely) }
+  local safely = vim.schedule_wrap(draw_soon) -- these events may come where the API must not be called
+  local stops = { parts.executor:watch(draw_soon), report.on_change(parts.registry, safely), current.on_change(safely) }
   api.nvim_create_autocmd('User', { group = group, pattern = 'McpTools*', callback = safely })
   api.nvim_create_autocmd('TabEnter', {
     group = group,
     callback = function()
-      keep_beat()
-      happened()
+      set_interval()
+      draw_soon()
     end,
   })
-  keep_beat()
+  set_interval()
   return function()
     for _, stop in ipairs(stops) do
       stop()
     end
-    for _, each in ipairs({ soon or false, beat or false }) do
+    for _, each in ipairs({ soon or false, interval or false }) do
       if each then
         each:stop()
       end
@@ -239,7 +233,7 @@ local function follow(view, parts)
   end
 end
 
---- Opens the dashboard; where it is open already, the cursor goes there.
+--- Opens the dashboard, or moves the cursor to it if it is open.
 ---@param parts mcp-tools.DashboardParts
 function M.open(parts)
   if scratch.is_seen(shown) then
@@ -247,19 +241,19 @@ function M.open(parts)
   elseif shown then
     scratch.close(shown) -- on another tab page
   end
-  local files, stop = load(), nil
+  local sections, stop = load(), nil
   parts.open = open
   parts.close = function()
     if shown then
       scratch.close(shown)
     end
   end
-  shown = scratch.show('dashboard', renderer(files, parts), {
+  shown = scratch.show('dashboard', renderer(sections, parts), {
     title = 'MCP tools',
     filetype = 'mcp-tools',
     float = parts.style == 'float',
     rows = true,
-    keys = keys_of(files, parts),
+    keys = keys_of(sections, parts),
     on_close = function()
       shown = nil
       if stop then

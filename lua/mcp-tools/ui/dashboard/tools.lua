@@ -1,20 +1,100 @@
---- Section: tools by group: which are offered, how far they are trusted, what they cost a model.
+--- Sections of the dashboard: tools, resources and prompts.
 
 local Rows = require('mcp-tools.ui.window.rows')
-local by_hand = require('mcp-tools.ui.dashboard._by_hand')
 local config = require('mcp-tools.config')
-local format = require('mcp-tools.ui.dashboard._format')
+local form = require('mcp-tools.ui.form')
+local format = require('mcp-tools.ui.dashboard.format')
+local json = require('mcp-tools.util.json')
+local json_schema = require('mcp-tools.schema')
+local kinds = require('mcp-tools.registry.kinds')
 local level = require('mcp-tools.approval.level')
 local listing = require('mcp-tools.scope.listing')
 local sanitize = require('mcp-tools.util.sanitize')
 local trim = require('mcp-tools.util.trim')
 
---- Cells before the details of a tool.
+---@type table<string, table> tool → arguments of its last call
+local last = {}
+
+--- Returns whether a form can ask for an argument.
+---@param schema table of the argument
+---@return boolean
+local function is_plain(schema)
+  local of = type(schema) == 'table' and schema.type or nil
+  if of == 'array' then
+    return type(schema.items) == 'table' and schema.items.type == 'string'
+  end
+  return of == 'string' or of == 'number' or of == 'integer' or of == 'boolean'
+end
+
+---@param schema table of all arguments
+---@param given table arguments that become defaults
+---@return table
+local function with_defaults(schema, given)
+  local copy = vim.deepcopy(schema)
+  for name, property in pairs(copy.properties or {}) do
+    if given[name] ~= nil then
+      property.default = given[name]
+    end
+  end
+  return copy
+end
+
+---@param parts mcp-tools.DashboardParts
+---@param name string
+---@param args table
+local function run_call(parts, name, args)
+  last[name] = args
+  parts.run(('call %s %s'):format(name, json.encode(args) or '{}'))
+end
+
+--- Asks for the arguments as JSON, if no form can ask for them.
+---@param parts mcp-tools.DashboardParts
+---@param name string
+local function ask_json(parts, name)
+  local default = last[name] and json.encode(last[name]) or '{}'
+  vim.ui.input({ prompt = ('%s, arguments as JSON: '):format(name), default = default }, function(text)
+    if text then
+      local ok, args = pcall(vim.json.decode, text)
+      last[name] = ok and type(args) == 'table' and args or last[name]
+      parts.run(('call %s %s'):format(name, text))
+    end
+  end)
+end
+
+--- Asks for the arguments of a tool, and calls it.
+---@param parts mcp-tools.DashboardParts
+---@param name string
+local function call_by_hand(parts, name)
+  local tool = parts.registry:find_tool(name)
+  if not tool then
+    return parts.run('call ' .. name) -- reports why there is no such tool
+  end
+  parts.close() -- the result is shown in another window
+  local schema, plain = tool.input_schema, true
+  for _, property in pairs(schema.properties or {}) do
+    -- Schemas of mounted servers were not validated, and the form needs one that compiles.
+    plain = plain and is_plain(property) and (tool.check ~= nil or json_schema.compile(property) ~= nil)
+  end
+  if not plain then
+    return ask_json(parts, name)
+  elseif not next(schema.properties or {}) then
+    return run_call(parts, name, vim.empty_dict())
+  end
+  form.ask({ message = name, requestedSchema = with_defaults(schema, last[name] or {}) }, function(result)
+    if result.action == 'accept' then
+      run_call(parts, name, result.content)
+    end
+  end, function()
+    return true
+  end)
+end
+
+--- Indent of the details of a tool.
 local INDENT = 10
 
-local COLOURS = { trusted = 'Good', verified = 'Good', untrusted = 'Warn', denied = 'Bad' }
+local TRUST_GROUPS = { trusted = 'Good', verified = 'Good', untrusted = 'Warn', denied = 'Bad' }
 
---- Bytes of a definition in the lists of clients; definitions never change.
+--- Bytes of each definition in a client's list. Definitions never change.
 ---@type table<mcp-tools.Definition, integer>
 local sizes = setmetatable({}, { __mode = 'k' })
 
@@ -27,7 +107,7 @@ end
 
 ---@class mcp-tools.DashboardGroup
 ---@field name string
----@field on integer how many are offered
+---@field on integer number of enabled tools
 ---@field items mcp-tools.Item[]
 
 ---@param parts mcp-tools.DashboardParts
@@ -55,10 +135,10 @@ local function grouped(parts)
   return list
 end
 
---- What there is to know of a tool, below its row.
+--- Adds the description and the parameters of a tool.
 ---@param rows mcp-tools.Rows
 ---@param tool mcp-tools.Definition
----@param why string of its trust
+---@param why string reason of its trust level
 local function add_details(rows, tool, why)
   local texts, schema = { { { 'trust', 'Dim' }, why } }, tool.input_schema
   for line in vim.gsplit(trim(tostring(tool.description or '')), '\n', { plain = true }) do
@@ -103,7 +183,7 @@ local function add_tools(rows, parts, group)
       cells = {
         item.on and { '●', 'Good' } or { '○', 'Dim' },
         { item.name, item.on and 'Name' or 'Dim' },
-        { trust, COLOURS[trust] },
+        { trust, TRUST_GROUPS[trust] },
         { tokens, 'Number' },
         { title, 'Dim' },
       },
@@ -127,7 +207,7 @@ local function toggle(parts, value)
 end
 
 ---@type mcp-tools.DashboardSection
-return {
+local tools = {
   title = 'Tools',
   order = 70,
   note = function(parts)
@@ -135,7 +215,7 @@ return {
     for _, tool in ipairs(parts.registry:list('tools')) do
       count, bytes = count + 1, bytes + size_of(tool)
     end
-    return ('%d offered, %s tokens'):format(count, format.tokens(bytes))
+    return ('%d enabled, %s tokens'):format(count, format.tokens(bytes))
   end,
   rows = function(rows, parts)
     for _, group in ipairs(grouped(parts)) do
@@ -156,7 +236,7 @@ return {
   keys = {
     {
       lhs = 't',
-      description = 'offer the tool or the group under the cursor, or no longer',
+      description = 'switch the tool or group under the cursor on or off',
       word = 'toggle',
       item = { 'tool', 'group' },
       run = function(parts, item)
@@ -170,9 +250,9 @@ return {
       item = { 'tool' },
       run = function(parts, item)
         if not item.value.on then
-          return vim.api.nvim_echo({ { ('%s is off: t offers it'):format(item.value.name) } }, false, {})
+          return vim.api.nvim_echo({ { ('%s is off; t switches it on'):format(item.value.name) } }, false, {})
         end
-        by_hand(parts, item.value.name)
+        call_by_hand(parts, item.value.name)
       end,
     },
   },
@@ -185,3 +265,35 @@ return {
     end,
   },
 }
+
+---@type mcp-tools.DashboardSection
+local offers = {
+  title = 'Resources and prompts',
+  order = 80,
+  folded = true,
+  note = function(parts)
+    local notes = {}
+    for _, row in ipairs(kinds.rows) do
+      if not row.grouped then
+        table.insert(notes, ('%d %s'):format(#parts.registry:list(row.kind), row.heading))
+      end
+    end
+    return table.concat(notes, ', ')
+  end,
+  rows = function(rows, parts)
+    local list = {}
+    for _, row in ipairs(kinds.rows) do
+      for _, entry in ipairs(row.grouped and {} or parts.registry:list(row.kind)) do
+        local title = tostring(entry.title or entry.description or entry.name):match('[^\n]*')
+        table.insert(list, {
+          cells = { { row.what, 'Dim' }, { tostring(entry.key), 'Name' }, { title, 'Dim' } },
+          item = { kind = 'offer', id = ('%s %s'):format(row.kind, entry.key) },
+        })
+      end
+    end
+    rows:table(list)
+  end,
+}
+
+---@type mcp-tools.DashboardSection[]
+return { tools, offers }

@@ -1,4 +1,4 @@
---- Interview: its questions, and what is chosen and typed so far.
+--- State of an interview: its questions, and what was chosen and typed so far.
 
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
@@ -7,23 +7,23 @@ local M = {}
 
 ---@class mcp-tools.InterviewQuestion
 ---@field question string
----@field choices string[]? text of one's own is always possible beside them
----@field multiselect boolean? any number of the choices
----@field default_choice integer? chosen in the beginning, from 0
----@field default string? text that is there in the beginning
+---@field choices string[]? free text is always possible in addition
+---@field multiselect boolean? any number of choices
+---@field default_choice integer? preselected choice, 0-based
+---@field default string? initial text
 
 ---@class mcp-tools.InterviewAnswer
 ---@field question string
----@field answer string|string[] a list where several could be chosen
+---@field answer string|string[] a list for `multiselect`
 
 ---@class mcp-tools.InterviewResult
----@field completed boolean false: the person left it
+---@field completed boolean false if the user cancelled
 ---@field answers mcp-tools.InterviewAnswer[]
 
----@class mcp-tools.InterviewState what is there for one question
+---@class mcp-tools.InterviewState state of one question
 ---@field chosen table<integer, true>
 ---@field text string
----@field own boolean the text is the answer, where only one can be
+---@field own boolean the text is the answer, not a choice
 
 ---@class mcp-tools.Answers
 ---@field questions mcp-tools.InterviewQuestion[]
@@ -36,9 +36,9 @@ local function is_filled(text)
   return text:find('%S') ~= nil
 end
 
---- What is wrong with questions.
+--- Validates questions.
 ---@param questions any
----@return string?
+---@return string? fault
 function M.fault(questions)
   if type(questions) ~= 'table' or not vim.islist(questions) or #questions == 0 then
     return 'questions array is required and must not be empty'
@@ -57,14 +57,14 @@ function M.fault(questions)
     end
     local default = each.default_choice
     if default ~= nil and not (type(default) == 'number' and choices[default + 1]) then
-      local text = 'Question %d: default_choice must be the 0-based number of one of its %d choices, got %s'
+      local text = 'Question %d: default_choice must be the 0-based index of one of its %d choices, got %s'
       return text:format(i, #choices, tostring(default))
     end
   end
 end
 
---- Begins one.
----@param questions mcp-tools.InterviewQuestion[] without a fault
+--- Creates the state of an interview.
+---@param questions mcp-tools.InterviewQuestion[] valid
 ---@return mcp-tools.Answers
 function M.new(questions)
   local self = setmetatable({ questions = vim.deepcopy(questions), at = 1, states = {} }, Answers)
@@ -79,13 +79,13 @@ function M.new(questions)
   return self
 end
 
---- The question that it is at.
+--- Returns the current question.
 ---@return mcp-tools.InterviewQuestion
 function Answers:current()
   return self.questions[self.at]
 end
 
---- Chooses, in place of what was chosen before; where several can be chosen, takes back what was.
+--- Selects a choice instead of the current one; with `multiselect`, toggles it.
 ---@param choice integer
 function Answers:choose(choice)
   local state, several = self.states[self.at], self:current().multiselect
@@ -96,6 +96,7 @@ function Answers:choose(choice)
   state.chosen[choice] = not was or nil
 end
 
+--- Returns whether a choice of the current question is selected.
 ---@param choice integer
 ---@return boolean
 function Answers:is_chosen(choice)
@@ -103,13 +104,13 @@ function Answers:is_chosen(choice)
   return state.chosen[choice] == true and (self:current().multiselect == true or not state.own)
 end
 
---- The text that is there.
+--- Returns the text of the current question.
 ---@return string
 function Answers:text()
   return self.states[self.at].text
 end
 
---- Takes what is typed; it is the answer from now on, or one of them.
+--- Sets the text of the current question, which becomes its answer or one of its answers.
 ---@param text string
 function Answers:set_text(text)
   local state = self.states[self.at]
@@ -118,9 +119,9 @@ function Answers:set_text(text)
   end
 end
 
---- The answer to a question, so far.
+--- Returns the answer to a question.
 ---@param i integer
----@return string|string[]|nil answer nil: one has to be chosen
+---@return string|string[]|nil answer nil: not answered
 function Answers:answer(i)
   local question, state = self.questions[i], self.states[i]
   local text = utf8.repair(trim(state.text))
@@ -138,7 +139,7 @@ function Answers:answer(i)
   return choice and question.choices[choice]
 end
 
---- Goes on.
+--- Moves to the next question.
 ---@return 'question'|'end'|'missing'
 function Answers:next()
   if self:answer(self.at) == nil then
@@ -150,7 +151,7 @@ function Answers:next()
   return 'question'
 end
 
---- Goes back to the question before.
+--- Moves to the previous question.
 ---@return boolean moved
 function Answers:back()
   self.at = self.at - 1
@@ -161,7 +162,7 @@ function Answers:back()
   return true
 end
 
---- All answers.
+--- Returns all answers.
 ---@return mcp-tools.InterviewResult
 function Answers:result()
   local list = {}

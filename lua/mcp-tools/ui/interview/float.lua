@@ -1,15 +1,238 @@
---- Interview in floating windows.
+--- Interview in two floating windows: the question with its choices, and below it a field for text.
 
-local Window = require('mcp-tools.ui.interview.window')
+local Rows = require('mcp-tools.ui.window.rows')
 local config = require('mcp-tools.config')
-local keepers = require('mcp-tools.ui.window.float.keeper')
+local float = require('mcp-tools.ui.window.float')
+local keepers = require('mcp-tools.ui.window.keeper')
+local render = require('mcp-tools.ui.window.render')
+local sanitize = require('mcp-tools.util.sanitize')
+
+local api = vim.api
 
 local M = {}
+
+local MAX_NAME = 40
+
+---@param interview mcp-tools.Interview
+---@param below integer rows that are not on the screen
+---@return table[] chunks
+local function title_of(interview, below)
+  local answers = interview.answers
+  local count = #answers.questions
+  local from = Rows.clip(sanitize.line(interview.from or 'a tool'), MAX_NAME)
+  local chunks = { render.chunk((' %s asks '):format(from), 'Title') }
+  if interview.why_not then
+    chunks = { render.chunk((' %s '):format(interview.why_not), 'Warn') }
+  end
+  if count > 1 then
+    table.insert(chunks, render.chunk(('%d of %d '):format(answers.at, count), 'Title'))
+  end
+  if interview.waiting > 0 then
+    table.insert(chunks, render.chunk(('(%d more waiting) '):format(interview.waiting)))
+  end
+  return render.with_more(chunks, below)
+end
+
+---@param interview mcp-tools.Interview
+---@return table[] chunks
+local function field_title_of(interview)
+  local question = interview.answers:current()
+  local text = #question.choices == 0 and 'your answer' or question.multiselect and 'and also' or 'or something else'
+  return { render.chunk((' %s '):format(text), 'Title') }
+end
+
+--- Returns the footer: the keys of the window that has the cursor, else the ways to answer.
+---@param interview mcp-tools.Interview
+---@param place 'question'|'field'|nil which window has the cursor
+---@param window integer the window of the question
+---@param width integer
+---@return table[] chunks
+local function footer_of(interview, place, window, width)
+  local answers, list = interview.answers, {}
+  local several, count = answers:current().multiselect, #answers:current().choices
+  if place then
+    local typing = place == 'field' and vim.api.nvim_get_mode().mode:sub(1, 1) == 'i'
+    if place == 'question' and several then
+      table.insert(list, { '<Space>', 'choose' })
+    end
+    table.insert(list, { '<CR>', answers.at == #answers.questions and 'done' or 'next' })
+    table.insert(list, not typing and { 'i', 'type' } or nil)
+    table.insert(list, count > 0 and { '<Tab>', place == 'field' and 'to the choices' or 'down' } or nil)
+    if answers.at > 1 then
+      table.insert(list, { 'CTRL-P', 'back' })
+    end
+    table.insert(list, { typing and '<Esc><Esc>' or '<Esc>', 'cancel' })
+    if not typing then
+      table.insert(list, { 'q', 'later' })
+      table.insert(list, { '?', 'keys' })
+    end
+  else
+    local lead, map_mode = float.command_keys()
+    local lhs = float.mapped_key(map_mode, 'answer')
+    table.insert(list, lhs and { lhs, 'to answer' } or { lead .. ':McpTools answer', 'to answer' })
+    table.insert(list, float.is_next(window) and { lead .. 'CTRL-W w', 'to enter' } or nil)
+  end
+  return render.keys(list, width)
+end
+
+--- Height of the field without and with choices.
+local FIELD_ROWS, SMALL_FIELD_ROWS = 3, 1
+
+--- Indexes of the windows.
+local QUESTION, FIELD = 1, 2
+
+---@class mcp-tools.InterviewWindow: mcp-tools.Float
+---@field interview mcp-tools.Interview
+---@field rows integer rows of the question
+---@field choice_at table<integer, integer> row → choice
+local Window = float.kind({ zindex = 55, max_width = 66 })
+
+---@param answers mcp-tools.Answers
+---@param width integer
+---@return mcp-tools.Rows page
+---@return table<integer, integer> choice_at
+local function page_of(answers, width)
+  local question, choice_at = answers:current(), {}
+  local page = Rows.new(width, true)
+  for _, line in ipairs(sanitize.lines(question.question)) do
+    page:line(line, { { 1, #line, 'Title' } })
+  end
+  if #question.choices > 0 then
+    page:line('')
+  end
+  local on, off = '(•) ', '( ) '
+  if question.multiselect then
+    on, off = '[x] ', '[ ] '
+  end
+  for i, choice in ipairs(question.choices) do
+    local chosen = answers:is_chosen(i)
+    local mark, first = chosen and on or off, #page.list + 1
+    local line = mark .. sanitize.line(choice)
+    page:line(line, { { 1, #mark, 'Name' }, chosen and { #mark + 1, #line, 'Good' } or nil })
+    for row = first, #page.list do
+      choice_at[row] = i
+    end
+  end
+  return page, choice_at
+end
+
+---@class mcp-tools.InterviewKeys
+---@field question mcp-tools.FloatKeys
+---@field field mcp-tools.FloatKeys
+
+---@param interview mcp-tools.Interview
+---@param keys mcp-tools.InterviewKeys
+---@param opened integer? window to keep visible
+---@return mcp-tools.InterviewWindow
+local function open_window(interview, keys, opened)
+  local self = setmetatable({ interview = interview }, Window)
+  self.buffers = {}
+  for i, each in ipairs({ keys.question, keys.field }) do
+    self.buffers[i] = float.buffer('mcp_tools_interview', true, each)
+  end
+  self:draw()
+  self:open({ { wrap = false, scrolloff = 0, cursorline = false }, { wrap = not self:has_choices() } }, opened)
+  self:show_hidden(self.windows[QUESTION])
+  api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
+    buffer = self.buffers[FIELD],
+    callback = function()
+      self:save()
+      self:draw()
+    end,
+  })
+  self:show_question()
+  return self
+end
+
+---@return boolean
+function Window:has_choices()
+  return #self.interview.answers:current().choices > 0
+end
+
+---@param opened integer? window to keep visible
+---@param now integer? current row
+---@return { row: integer, height: integer }[]
+function Window:layout(opened, now)
+  local field_rows = self:has_choices() and SMALL_FIELD_ROWS or FIELD_ROWS
+  local at = float.place(self.rows + field_rows + float.FRAME, opened, now)
+  local height = math.max(1, at.height - field_rows - float.FRAME)
+  return { { row = at.row, height = height }, { row = at.row + height + float.FRAME, height = field_rows } }
+end
+
+--- Saves the text of the field. Keys that are typed faster than the editor draws fire no event of their own.
+function Window:save()
+  if api.nvim_buf_is_valid(self.buffers[FIELD]) then
+    local lines = api.nvim_buf_get_lines(self.buffers[FIELD], 0, -1, false)
+    self.interview.answers:set_text(table.concat(lines, '\n'))
+  end
+end
+
+--- Draws the question; the cursor does not move.
+function Window:draw()
+  local page, choice_at = page_of(self.interview.answers, self:width())
+  self.rows, self.choice_at = #page.list, choice_at
+  render.update(self.buffers[QUESTION], page.list)
+end
+
+--- Shows the current question with its previous answer.
+function Window:show_question()
+  local answers = self.interview.answers
+  self:draw()
+  api.nvim_buf_set_lines(self.buffers[FIELD], 0, -1, false, vim.split(answers:text(), '\n', { plain = true }))
+  self:move()
+  api.nvim_set_option_value('wrap', not self:has_choices(), { win = self.windows[FIELD], scope = 'local' })
+  self:go_to(1)
+  for i = 1, #answers:current().choices do
+    if answers:is_chosen(i) then
+      return self:go_to(i)
+    end
+  end
+end
+
+--- Puts the cursor of the question on a choice.
+---@param choice integer
+function Window:go_to(choice)
+  for row = 1, self.rows do
+    if self.choice_at[row] == choice then
+      return api.nvim_win_set_cursor(self.windows[QUESTION], { row, 1 })
+    end
+  end
+  api.nvim_win_set_cursor(self.windows[QUESTION], { 1, 0 })
+end
+
+--- Returns the choice at the cursor.
+---@return integer?
+function Window:choice()
+  return self.choice_at[api.nvim_win_get_cursor(self.windows[QUESTION])[1]]
+end
+
+--- Returns the window to enter first: the field if there are no choices.
+---@return integer
+function Window:first()
+  return self:has_choices() and QUESTION or FIELD
+end
+
+---@param index integer
+---@return boolean
+function Window:is_field(index)
+  return index == FIELD
+end
+
+---@return table[]
+function Window:frames()
+  local interview = self.interview
+  local at = ({ [QUESTION] = 'question', [FIELD] = 'field' })[self:cursor()]
+  local footer = footer_of(interview, at, self.windows[QUESTION], self:width())
+  return {
+    { title = title_of(interview, self:below(QUESTION, self.rows)) },
+    { title = field_title_of(interview), footer = footer },
+  }
+end
 
 ---@type mcp-tools.FloatKeeper
 local keeper
 
---- Goes on to what comes after an answer.
+--- Shows the next question, or finishes.
 ---@param shown mcp-tools.InterviewWindow
 local function advance(shown)
   local interview = shown.interview
@@ -26,7 +249,7 @@ local function advance(shown)
   keeper:sync()
 end
 
---- Chooses what the cursor is at; where only one can be chosen, that is the answer.
+--- Answers the question. If only one can be chosen, the choice at the cursor is the answer.
 ---@param shown mcp-tools.InterviewWindow
 local function confirm(shown)
   local choice, answers = shown:choice(), shown.interview.answers
@@ -38,7 +261,7 @@ local function confirm(shown)
 end
 
 ---@param shown mcp-tools.InterviewWindow
----@param choice integer? the one at the cursor
+---@param choice integer? default: the one at the cursor
 local function choose(shown, choice)
   choice = choice or shown:choice()
   if choice and shown.interview.answers:current().choices[choice] then
@@ -59,18 +282,18 @@ local function back(shown)
   end
 end
 
---- From one choice to the next, and behind the last one to the field.
+--- Moves to the next choice, or from the last one to the field.
 ---@param shown mcp-tools.InterviewWindow
 ---@param step integer
 local function tab(shown, step)
   local count, at = #shown.interview.answers:current().choices, shown:choice() or 0
-  if shown:cursor() == Window.FIELD then
+  if shown:cursor() == FIELD then
     if count > 0 then
-      shown:enter(Window.QUESTION)
+      shown:enter(QUESTION)
       shown:go_to(step > 0 and 1 or count)
     end
   elseif at + step > count or at + step < 1 then
-    shown:enter(Window.FIELD)
+    shown:enter(FIELD)
   else
     shown:go_to(at + step)
   end
@@ -79,7 +302,7 @@ end
 
 ---@param shown mcp-tools.InterviewWindow
 local function to_field(shown)
-  shown:enter(Window.FIELD)
+  shown:enter(FIELD)
 end
 
 ---@param interview mcp-tools.Interview
@@ -103,13 +326,13 @@ local function keys()
     ['<CR>'] = { 'n', key(confirm), 'answer' },
     ['<Space>'] = { 'n', key(choose), 'choose' },
     ['<Tab>'] = { 'n', key(tab, 1), 'next choice' },
-    ['<S-Tab>'] = { 'n', key(tab, -1), 'choice before' },
-    ['<C-P>'] = { 'n', key(back), 'question before' },
+    ['<S-Tab>'] = { 'n', key(tab, -1), 'previous choice' },
+    ['<C-P>'] = { 'n', key(back), 'previous question' },
     ['<Esc>'] = { 'n', key(escape), 'cancel the interview' },
-    q = { 'n', key(later), 'later: the interview stays open' },
+    q = { 'n', key(later), 'answer later: the interview stays open' },
   }
   for i = 1, 9 do
-    question[tostring(i)] = { 'n', key(choose, i), 'choose the one of that number' }
+    question[tostring(i)] = { 'n', key(choose, i), 'choose by number' }
   end
   for _, name in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
     question[name] = { 'n', key(to_field), 'type an answer' }
@@ -118,9 +341,9 @@ local function keys()
     ['<CR>'] = { both, key(advance), 'answer' },
     ['<Tab>'] = { both, key(tab, 1), 'to the choices' },
     ['<S-Tab>'] = { both, key(tab, -1), 'to the choices' },
-    ['<C-P>'] = { both, key(back), 'question before' },
+    ['<C-P>'] = { both, key(back), 'previous question' },
     ['<Esc>'] = { 'n', key(escape), 'cancel the interview' },
-    q = { 'n', key(later), 'later: the interview stays open' },
+    q = { 'n', key(later), 'answer later: the interview stays open' },
   }
   return { question = question, field = field }
 end
@@ -128,7 +351,7 @@ end
 keeper = keepers.new({
   name = 'interview',
   open = function(interview, opened)
-    return Window.open(interview, keys(), opened)
+    return open_window(interview, keys(), opened)
   end,
   may_enter = function()
     return config.get().ui.interview_focus
@@ -136,19 +359,19 @@ keeper = keepers.new({
   closed = cancel,
 })
 
---- Shows an interview, or none.
+--- Shows an interview instead of the current one, or none.
 ---@param interview mcp-tools.Interview?
 function M.show(interview)
   keeper:show(interview)
 end
 
---- Takes an interview from the screen, at once if the person is in it: what comes next begins in the text.
+--- Hides an interview. If it has the focus, the focus returns at once.
 ---@param interview mcp-tools.Interview
 function M.hide(interview)
   keeper:hide(interview)
 end
 
---- Enters the window, when there is one.
+--- Enters the window if there is one, else notifies the user.
 function M.focus()
   keeper:focus()
 end

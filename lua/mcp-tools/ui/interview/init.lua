@@ -1,4 +1,4 @@
---- Interviews: questions that somebody has for the person, one interview on the screen after the other.
+--- Interviews: series of questions to the user. One interview is on the screen, others wait.
 
 local answers = require('mcp-tools.ui.interview.answers')
 local errors = require('mcp-tools.errors')
@@ -7,15 +7,15 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
---- Interviews that may be open at a time, the one on the screen included.
+--- Maximum number of open interviews.
 local MAX_OPEN = 8
 
 ---@class mcp-tools.Interview
 ---@field answers mcp-tools.Answers
 ---@field from string? who asks
----@field waiting integer other interviews that wait behind it
----@field why_not string? why it does not go on
----@field entered boolean? the cursor was led to it once, or was not to be
+---@field waiting integer number of interviews behind it
+---@field why_not string? why the next question is not shown
+---@field entered boolean? see mcp-tools.FloatSubject
 ---@field closed boolean?
 ---@field cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
 local Interview = {}
@@ -29,13 +29,13 @@ local function advance()
     open[1].waiting = #open - 1
   end
   float.show(open[1])
-  vim.schedule(function() -- it may have come in a request, which must be answered first
+  vim.schedule(function() -- after the current request was answered
     local opts = { pattern = 'McpToolsInterview', modeline = false, data = { open = #open } }
     log.guard('an autocommand for User McpToolsInterview', vim.api.nvim_exec_autocmds, 'User', opts)
   end)
 end
 
---- Takes it out of those that are open.
+--- Closes the interview.
 ---@return boolean was_open
 function Interview:close()
   if self.closed then
@@ -50,7 +50,7 @@ function Interview:close()
   return true
 end
 
---- Ends it with what the person said.
+--- Ends the interview with a result.
 ---@param result mcp-tools.InterviewResult
 function Interview:finish(result)
   if self:close() then
@@ -58,7 +58,7 @@ function Interview:finish(result)
   end
 end
 
---- Nobody waits for it any more.
+--- Closes the interview without a result.
 ---@return boolean was_open
 function Interview:cancel()
   return self:close()
@@ -77,7 +77,7 @@ local function refusal(questions)
   end
 end
 
---- Asks. `cb` is called once, later; not at all after a cancel.
+--- Starts an interview. `cb` is called once, asynchronously; after `cancel` it is not called.
 ---@param questions mcp-tools.InterviewQuestion[]
 ---@param from string? who asks
 ---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
@@ -100,13 +100,13 @@ function M.ask(questions, from, cb)
   return interview
 end
 
---- How many are open.
+--- Returns the number of open interviews.
 ---@return integer
 function M.count()
   return #open
 end
 
---- Moves the cursor to the one on the screen.
+--- Moves the cursor to the interview on the screen.
 M.focus = float.focus
 
 return M

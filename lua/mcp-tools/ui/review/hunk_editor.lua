@@ -1,7 +1,7 @@
---- A small window in which the person writes what one hunk is to become.
+--- Small window in which the user edits the new text of a hunk.
 
-local first_text = require('mcp-tools.ui.review.first_text')
 local help = require('mcp-tools.ui.window.help')
+local inline = require('mcp-tools.ui.review.inline')
 local notify = require('mcp-tools.notify')
 local render = require('mcp-tools.ui.window.render')
 
@@ -11,49 +11,49 @@ local M = {}
 
 local MAX_HEIGHT = 15
 
---- Opens it below the current window.
+--- Opens the window below the current one.
 ---@param lines string[]
 ---@param filetype string
----@param written fun(lines: string[])
----@param closed fun() the window is gone
+---@param written fun(lines: string[]) called by `:w`
+---@param closed fun() called when the window was closed
 function M.open(lines, filetype, written, closed)
   local buffer = api.nvim_create_buf(false, true)
   vim.bo[buffer].buftype = 'acwrite'
   vim.bo[buffer].bufhidden = 'wipe'
   api.nvim_buf_set_name(buffer, ('mcp-tools://hunk/%d'):format(buffer))
-  first_text(buffer, #lines > 0 and lines or { '' })
+  inline.set_first_text(buffer, #lines > 0 and lines or { '' })
   vim.bo[buffer].filetype = filetype
   vim.bo[buffer].modified = false
   local height = math.max(3, math.min(#lines + 1, MAX_HEIGHT))
   local window = api.nvim_open_win(buffer, true, { split = 'below', win = 0, height = height })
-  vim.wo[window][0].foldenable = false -- nobody takes what they have not seen
-  vim.wo[window][0].winbar = render.winbar('what this hunk is to become', {
-    { ':wq', 'takes it' },
-    { ':q!', 'leaves it' },
+  vim.wo[window][0].foldenable = false -- show all of the hunk
+  vim.wo[window][0].winbar = render.winbar('Edit this hunk', {
+    { ':wq', 'keeps it' },
+    { ':q!', 'discards it' },
   })
   vim.keymap.set('n', 'q', function()
     if help.close() then
       return
     end
-    local ok, err = pcall(vim.cmd.close) -- what was written and not taken is not lost by one key
+    local ok, err = pcall(vim.cmd.close) -- fails if the text is unsaved
     if not ok and not vim.bo[buffer].modified then
       vim.cmd.enew() -- it was the last window
     elseif not ok then
       notify.warn(tostring(err):match('E%d+:.*') or tostring(err))
     end
-  end, { buffer = buffer, nowait = true, desc = 'leave the hunk as it is; what was typed keeps it open' })
+  end, { buffer = buffer, nowait = true, desc = 'close, unless there are unsaved edits' })
   vim.keymap.set('n', '?', function()
     help.toggle({
-      { lhs = ':w', description = 'the hunk becomes this' },
-      { lhs = ':wq', description = 'the same, and close' },
-      { lhs = ':q!', description = 'close, the hunk stays as it was' },
-      { lhs = 'q', description = 'close, unless something was typed' },
+      { lhs = ':w', description = 'use this text for the hunk' },
+      { lhs = ':wq', description = 'use this text and close' },
+      { lhs = ':q!', description = 'close without changing the hunk' },
+      { lhs = 'q', description = 'close, unless there are unsaved edits' },
       { lhs = '?', description = 'show the keys' },
     })
   end, { buffer = buffer, nowait = true, desc = 'show the keys' })
   api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buffer,
-    desc = 'mcp-tools: the hunk is what was written',
+    desc = 'mcp-tools: use the written text for the hunk',
     callback = function()
       vim.bo[buffer].modified = false
       local now = api.nvim_buf_get_lines(buffer, 0, -1, false)

@@ -1,48 +1,85 @@
---- Shows reviews where the code is, and takes what the person says of each hunk.
+--- Shows reviews in the code and takes the user's decision on each hunk.
 
 local config = require('mcp-tools.config')
-local ended = require('mcp-tools.ui.review.ended')
 local hunk_editor = require('mcp-tools.ui.review.hunk_editor')
 local inline = require('mcp-tools.ui.review.inline')
 local keys = require('mcp-tools.ui.review.keys')
 local legend = require('mcp-tools.ui.review.legend')
 local marks = require('mcp-tools.ui.review.marks')
-local new_file = require('mcp-tools.ui.review.new_file')
 local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
 local split = require('mcp-tools.ui.review.split')
 local timer = require('mcp-tools.util.timer')
-local walk = require('mcp-tools.ui.review.walk')
 
 local api, uv = vim.api, vim.uv
 
 local M = {}
 
---- A key or command this soon after one review took the place of another may be meant for that other.
+--- A key or command this soon after one review replaced another may be meant for the other.
 local GUARD_NS = 400e6
 
 ---@type mcp-tools.ReviewView?
 local view
 ---@type mcp-tools.ReviewKeys?
 local inside
----@type mcp-tools.Proposal? that was opened last
+---@type mcp-tools.Proposal? the file that was opened last
 local shown_file
----@type mcp-tools.Timer? there is more to draw
+---@type mcp-tools.Timer? draws the next batch
 local drawing
 local hidden_at, shown_at = -math.huge, 0
 
--- What is on the screen ----------------------------------------------------------------------------------------------
+--- Returns the next or previous hunk in all files, wrapping around; an undecided one if there is any.
+---@param step 1|-1
+---@param from? { [1]: integer, [2]: integer } file and hunk; default: the current ones
+---@return integer? file
+---@return integer? hunk
+local function neighbour(step, from)
+  local files, places, at = view.review.files, {}, 0
+  local file_now, hunk_now = unpack(from or { view.file, view.hunk })
+  local open_only = view.review:undecided() > 0
+  for i, file in ipairs(files) do
+    for j, hunk in ipairs(file.gone and {} or file.hunks) do
+      local is_before = i < file_now or i == file_now and (j < hunk_now or step > 0 and j == hunk_now)
+      if not open_only or not hunk.verdict then
+        table.insert(places, { i, j })
+        at = is_before and #places or at
+      end
+    end
+  end
+  if #places > 0 then
+    local found = places[(step > 0 and at or at - 1) % #places + 1]
+    return found[1], found[2]
+  end
+end
 
---- Draws what there is time for, and the rest when the editor has had its turn.
+--- Returns the hunk of the latest decision.
+---@return integer? file
+---@return integer? hunk
+local function latest()
+  while #view.decided > 0 do
+    local wanted = table.remove(view.decided)
+    for i, file in ipairs(view.review.files) do
+      for j, hunk in ipairs(file.gone and {} or file.hunks) do
+        if hunk == wanted and hunk.verdict then
+          return i, j
+        end
+      end
+    end
+  end
+end
+
+-- Drawing ------------------------------------------------------------------------------------------------------------
+
+--- Draws one batch of marks, and the next one after the main loop has run.
 local function draw_marks()
-  local stretch = marks.stretch()
+  local batch = marks.batch()
   for i, file in ipairs(view and view.review.files or {}) do
-    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file), stretch)
+    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file), batch)
   end
   if drawing then
     drawing:stop()
   end
-  drawing = stretch.cut and timer.after(1, draw_marks) or nil
+  drawing = batch.cut and timer.after(1, draw_marks) or nil
 end
 
 local function draw()
@@ -55,7 +92,7 @@ local function draw()
   legend.show(view)
 end
 
---- Long lines go on in a next row, which depends on the windows that show them.
+--- Virtual lines are wrapped at the width of the windows.
 local function follow_windows()
   api.nvim_create_autocmd({ 'BufWinEnter', 'WinResized' }, {
     group = api.nvim_create_augroup('mcp-tools.review.windows', {}),
@@ -63,7 +100,7 @@ local function follow_windows()
   })
 end
 
---- What the person is told of what they did.
+--- Shows a message in the legend, or removes it.
 ---@param text string?
 local function say(text)
   if view then
@@ -72,8 +109,7 @@ local function say(text)
   end
 end
 
---- How the review is shown: as the option says.
----@return table layout
+---@return table layout as the option `review.layout` says
 local function layout()
   return config.get().review.layout == 'split' and split or inline
 end
@@ -87,7 +123,7 @@ local function leave()
   end
 end
 
---- Takes what the person has typed into what is proposed.
+--- Updates the proposal with text that the user has typed.
 local function take_typed()
   for i, file in ipairs(view and view.review.files or {}) do
     local lines = layout().typed(file)
@@ -97,7 +133,7 @@ local function take_typed()
   end
 end
 
---- Is there a person who could review something?
+--- Returns whether a user can review anything.
 ---@return boolean
 function M.is_attended()
   return #api.nvim_list_uis() > 0
@@ -106,8 +142,8 @@ end
 ---@param review mcp-tools.Review
 function M.show(review)
   shown_at = uv.hrtime()
-  view = { review = review, file = 1, hunk = 0, said = {}, inside = false, typing = false, open = 0, entered = true }
-  local file, hunk = walk.neighbour(view, 1)
+  view = { review = review, file = 1, hunk = 0, decided = {}, inside = false, typing = false, open = 0, entered = true }
+  local file, hunk = neighbour(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
   follow_windows()
@@ -123,7 +159,7 @@ function M.update(review)
     layout().update(review.files)
     local file = review.files[view.file]
     if file.gone or not file.hunks[view.hunk] then
-      local next_file, next_hunk = walk.neighbour(view, 1, { 1, 0 })
+      local next_file, next_hunk = neighbour(1, { 1, 0 })
       view.file, view.hunk = next_file or view.file, next_hunk or 1
     end
     draw()
@@ -132,7 +168,7 @@ end
 
 ---@param review mcp-tools.Review
 function M.hide(review)
-  local text = inside and review.ended and ended(review)
+  local text = inside and review.ended and legend.summary(review)
   if text then
     notify.info(text)
   end
@@ -143,25 +179,25 @@ function M.hide(review)
     if file.bufnr then
       marks.clear(file.bufnr)
     end
-    new_file.drop(file)
+    inline.drop_new_file(file)
   end
   split.close()
   legend.show(nil)
 end
 
--- Where the person is ------------------------------------------------------------------------------------------------
+-- Navigation ---------------------------------------------------------------------------------------------------------
 
 ---@type fun(file: integer, hunk: integer)
 local go
 
---- What the keys do. Where the change is made already the agent has its answer: no reason would reach it, and there is
---- nothing proposed that could be edited.
+--- Returns the keys. If the change was already made, the agent has its result: there is no reason to give and no
+--- proposal to edit.
 ---@return table<string, { [1]: fun(), [2]: string }>
 local function actions()
   local review = view.review
   local applied = review.applied
   local common = {
-    q = { M.later, 'leave it for later' },
+    q = { M.later, 'review later' },
     [']c'] = { M.next, 'next hunk' },
     ['[c'] = { M.previous, 'previous hunk' },
   }
@@ -172,15 +208,15 @@ local function actions()
   return vim.tbl_extend('error', common, {
     y = { M.yes, applied and 'keep this hunk' or 'accept this hunk' },
     n = { M.no, applied and 'revert this hunk' or 'reject this hunk' },
-    N = not (applied or review.no_reason) and { M.no_because, 'reject this hunk, and say why' } or nil,
-    e = not applied and { M.edit, 'edit what is proposed' } or nil,
-    u = { M.undo, 'take back what you said of this hunk' },
-    A = { M.all, applied and 'keep all that is left' or 'accept all that is left' },
-    D = { M.none, applied and 'revert all that is left' or 'reject all that is left' },
+    N = not (applied or review.no_reason) and { M.no_because, 'reject this hunk and give a reason' } or nil,
+    e = not applied and { M.edit, 'edit this hunk' } or nil,
+    u = { M.undo, 'undo your decision on this hunk' },
+    A = { M.all, applied and 'keep all remaining hunks' or 'accept all remaining hunks' },
+    D = { M.none, applied and 'revert all remaining hunks' or 'reject all remaining hunks' },
   })
 end
 
---- Leads the cursor to a hunk.
+--- Moves the cursor to a hunk.
 ---@param file integer
 ---@param hunk integer
 function go(file, hunk)
@@ -195,34 +231,34 @@ function go(file, hunk)
   say(nil)
 end
 
---- Leads the person to the review; only when they ask for it.
+--- Moves the cursor to the review.
 ---@return boolean
 function M.enter()
   if not view then
-    notify.info('nothing waits for review')
+    notify.info('no review is open')
     return false
   elseif vim.fn.getcmdwintype() ~= '' then
-    notify.warn('close the command-line window first (<C-c><C-c>); the review waits')
+    notify.warn('close the command-line window first (<C-c><C-c>)')
     return false
   end
   local file, hunk = view.file, view.hunk
   local proposal = view.review.files[file]
   if proposal.gone or not proposal.hunks[hunk] or proposal.hunks[hunk].verdict then
-    file, hunk = walk.neighbour(view, 1, { 1, 0 })
+    file, hunk = neighbour(1, { 1, 0 })
   end
   go(file or 1, hunk or 1)
   return true
 end
 
--- What the person says -----------------------------------------------------------------------------------------------
+-- Decisions ----------------------------------------------------------------------------------------------------------
 
---- Selects the next hunk that is to be decided on.
+--- Selects the next undecided hunk.
 ---@param review mcp-tools.Review
 local function go_on(review)
   if not view or view.review ~= review then
     return -- that was the last one
   end
-  local file, hunk = walk.neighbour(view, 1)
+  local file, hunk = neighbour(1)
   if inside and file then
     go(file, hunk --[[@as integer]])
   elseif file then
@@ -231,22 +267,22 @@ local function go_on(review)
   end
 end
 
---- Does something with the hunk at the cursor, or with the one that is selected where the cursor is in another text.
+--- Calls a function with the hunk at the cursor, or with the current hunk if the cursor is outside the review.
 ---@param fn fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string? ok, or why not
----@param stay boolean? do not go on to the next one
+---@param stay boolean? do not move to the next hunk
 local function with_hunk(fn, stay)
   local one = view
   if not one then
-    return notify.info('nothing waits for review')
+    return notify.info('no review is open')
   elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
-    return say('the review has just changed: look, then answer again')
+    return say('The review has just changed. Look at it, then answer again.')
   end
   take_typed()
   local file, hunk = layout().at_cursor(one.review.files)
   if hunk then
     one.file, one.hunk = file, hunk
   elseif inside and file then
-    return say('no hunk here: ]c goes to the next one')
+    return say('no hunk at the cursor: ]c moves to the next one')
   end
   local ok, why = fn(one.review, one.file, one.hunk)
   if ok == false and view == one then
@@ -262,9 +298,9 @@ end
 local function rest(wanted, reason)
   local one = view
   if not one then
-    return notify.info('nothing waits for review')
+    return notify.info('no review is open')
   elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
-    return say('the review has just changed: look, then answer again')
+    return say('The review has just changed. Look at it, then answer again.')
   end
   take_typed()
   local ok, why = one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected', reason)
@@ -291,17 +327,16 @@ local function is_whole_seen()
   return true
 end
 
----@param wanted boolean is it to be as the agent proposes?
+---@param wanted boolean whether the result is what the agent proposes
 ---@param reason string?
 ---@return fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string?
 local function verdict(wanted, reason)
   return function(review, file, hunk)
-    -- Nobody says yes to what they have not seen.
     if wanted and not layout().is_seen(review.files[file], hunk) then
-      return false, 'it is not on the screen: :McpTools review shows it'
+      return false, 'the hunk is not on the screen: :McpTools review shows it'
     end
     if view and view.review == review then
-      table.insert(view.said, review.files[file].hunks[hunk])
+      table.insert(view.decided, review.files[file].hunks[hunk])
     end
     if wanted ~= review.applied then
       return review:accept(file, hunk)
@@ -310,7 +345,7 @@ local function verdict(wanted, reason)
   end
 end
 
---- It is to be as the agent proposes.
+--- Accepts the current hunk, or keeps it if the change was already made.
 function M.yes()
   if is_whole() then
     if not inside and not is_whole_seen() then
@@ -321,7 +356,7 @@ function M.yes()
   with_hunk(verdict(true))
 end
 
---- It is to stay as it was.
+--- Rejects the current hunk, or reverts it if the change was already made.
 function M.no()
   if is_whole() then
     return rest(false)
@@ -339,7 +374,7 @@ local function has_no_reason()
   return false
 end
 
---- The same, and the agent is told why.
+--- Rejects the current hunk with a reason for the agent.
 function M.no_because()
   if has_no_reason() then
     return
@@ -347,7 +382,7 @@ function M.no_because()
   with_hunk(function(review, file, hunk)
     local one = review.files[file].hunks[hunk]
     vim.ui.input({ prompt = 'Why not? ' }, function(reason)
-      api.nvim_echo({ { '' } }, false, {}) -- else the question stays in the command line
+      api.nvim_echo({ { '' } }, false, {}) -- clears the prompt
       if not reason or review.ended then
         return
       end
@@ -361,15 +396,15 @@ function M.no_because()
   end, true)
 end
 
---- The person writes what the hunk is to become.
+--- Opens an editor for the new text of the current hunk.
 function M.edit()
   with_hunk(function(review, file, hunk)
     local proposal = review.files[file]
     local one = proposal.hunks[hunk]
     if not proposal.editable or review.applied then
-      return false, 'this can only be taken or left'
+      return false, 'this hunk cannot be edited'
     elseif proposal.is_new then
-      return false, 'this is the text that is proposed: edit it here, then accept it'
+      return false, 'edit the proposed text here, then accept it'
     end
     local was_inside, edited = inside ~= nil, false
     local function place()
@@ -382,7 +417,7 @@ function M.edit()
     hunk_editor.open(one.new, vim.bo[proposal.bufnr].filetype, function(lines)
       local i = place()
       if not i then
-        return notify.warn('that hunk is not under review any more')
+        return notify.warn('that hunk is no longer under review')
       end
       review:edit(file, i, lines)
       edited = true
@@ -392,34 +427,34 @@ function M.edit()
         go(file, i)
       end
       if edited and i and view and view.review == review then
-        say('edited, not decided: y accepts it')
+        say('edited: y accepts it')
       end
     end)
   end, true)
 end
 
---- Takes back what was said of the hunk at the cursor, or what was typed over it; else what was said last.
+--- Undoes the decision on the hunk at the cursor or the user's edit of it, otherwise the last decision.
 function M.undo()
   if not view then
-    return notify.info('nothing waits for review')
+    return notify.info('no review is open')
   elseif is_whole() then
-    return say('one decision counts for all of it: y or n')
+    return say('this change is decided as a whole: y or n')
   end
   take_typed()
   local file, hunk = layout().at_cursor(view.review.files)
   local one = hunk and view.review.files[file].hunks[hunk]
   if one and one.changed and not one.verdict then -- so that it can be accepted again
     local proposal = view.review.files[file]
-    api.nvim_buf_call(proposal.bufnr, function() -- side by side the cursor may be in the other text
+    api.nvim_buf_call(proposal.bufnr, function() -- in the split layout the cursor may be in the other buffer
       vim.cmd('silent! undo')
     end)
     proposal:sync()
     return say(nil)
   elseif not one or not one.verdict then
-    file, hunk = walk.latest(view)
+    file, hunk = latest()
   end
   if not file or not hunk then
-    return say('nothing was said yet that could be taken back')
+    return say('there is no decision to undo')
   end
   view.review:reopen(file, hunk)
   if inside then
@@ -434,7 +469,7 @@ end
 function M.accept_seen()
   local one = view
   if not one then
-    return notify.info('nothing waits for review')
+    return notify.info('no review is open')
   elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
     return say('The review has just changed. Look at it, then answer again.')
   elseif is_whole() then
@@ -442,7 +477,7 @@ function M.accept_seen()
       return rest(true)
     end
     M.enter()
-    return say('not all of it is on the screen: look at it, then y accepts all')
+    return say('not all of it is on the screen: read on, then y accepts all')
   end
   take_typed()
   local accept, review = verdict(true), one.review
@@ -455,16 +490,16 @@ function M.accept_seen()
   end
   if not review.ended then
     M.enter()
-    say('more hunks are left: look at them, then press again')
+    say('more hunks are left: read them, then press again')
   end
 end
 
---- Accepts all that is left.
+--- Accepts all remaining hunks.
 function M.all()
   rest(true)
 end
 
---- Rejects all that is left.
+--- Rejects all remaining hunks.
 ---@param reason string? for the agent
 function M.none(reason)
   if not reason or not has_no_reason() then
@@ -472,25 +507,25 @@ function M.none(reason)
   end
 end
 
---- Leaves the review; another one that waits comes first then.
+--- Leaves the review; the next waiting review comes first then.
 function M.later()
   take_typed()
   leave()
-  new_file.leave()
+  inline.leave_new_file()
   split.close()
   if queue.count() > 1 then
-    queue.later()
+    queue.postpone()
   end
 end
 
 ---@param step 1|-1
 local function move(step)
   if not view then
-    return notify.info('nothing waits for review')
+    return notify.info('no review is open')
   end
   local file, hunk, before = layout().at_cursor(view.review.files)
   local from = file and { file, hunk or (step > 0 and before or before + 1) } or nil
-  local next_file, next_hunk = walk.neighbour(view, step, from)
+  local next_file, next_hunk = neighbour(step, from)
   if next_file then
     go(next_file, next_hunk)
   end

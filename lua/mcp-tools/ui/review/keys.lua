@@ -1,4 +1,4 @@
---- Keys of a review, in the windows that show it, for as long as the person is in one of them.
+--- Keys of a review: mapped in the windows that show it while the cursor is in one of them.
 
 local help = require('mcp-tools.ui.window.help')
 
@@ -6,13 +6,13 @@ local api = vim.api
 
 local M = {}
 
---- Keys that a person who writes needs.
+--- Keys that are not mapped where the user edits text.
 local EDITING = { e = true, u = true, A = true, D = true }
 
 ---@class mcp-tools.ReviewWindow
 ---@field window integer
 ---@field bufnr integer
----@field typed boolean? its text is what is proposed: keys that change a text do that there
+---@field typed boolean? it shows the proposed text, which the user may edit
 
 ---@class mcp-tools.ReviewKeys
 ---@field windows mcp-tools.ReviewWindow[]
@@ -30,7 +30,7 @@ local function own_of(bufnr, key)
   end)
 end
 
---- In which of the windows is the cursor?
+--- Returns the window that has the cursor.
 ---@return mcp-tools.ReviewWindow?
 function Keys:here()
   local window = api.nvim_get_current_win()
@@ -39,15 +39,15 @@ function Keys:here()
   end)
 end
 
---- Ends the macro that is being recorded, as `q` does that is not mapped.
+--- Ends the recording of a macro, as an unmapped `q` does.
 local function end_macro()
   local register = vim.fn.reg_recording():lower()
   api.nvim_create_autocmd('RecordingLeave', {
     once = true,
-    desc = 'mcp-tools: the q that ended it is no part of it',
+    desc = 'mcp-tools: remove the final q from the macro',
     callback = vim.schedule_wrap(function() -- the register is written after this event
       local keys = vim.fn.getreg(register)
-      if keys:sub(-1) == 'q' then -- Neovim takes off the key that was fed, and not the one that was typed
+      if keys:sub(-1) == 'q' then -- Neovim removes the key that was fed, not the one that was typed
         vim.fn.setreg(register, keys:sub(1, -2), 'v')
       end
     end),
@@ -55,9 +55,9 @@ local function end_macro()
   api.nvim_feedkeys('q', 'n', false)
 end
 
---- The keys, with `?`; `q` ends a macro or closes the help first.
+--- Adds `?`, and lets `q` end a macro or close the help first.
 ---@param actions table<string, { [1]: fun(), [2]: string }>
----@param list mcp-tools.HelpKey[] what the help is to show
+---@param list mcp-tools.HelpKey[] keys for the help
 ---@return table<string, { [1]: fun(), [2]: string }>
 local function with_help(actions, list)
   local all = vim.tbl_extend('force', {}, actions)
@@ -80,11 +80,11 @@ local function with_help(actions, list)
   return all
 end
 
---- Sets the keys.
+--- Maps the keys.
 ---@param windows mcp-tools.ReviewWindow[]
----@param actions table<string, { [1]: fun(), [2]: string }> key → what it does, description
----@param moved fun() the person is in another of the windows
----@param left fun() the person is in none of the windows any more
+---@param actions table<string, { [1]: fun(), [2]: string }> key → function, description
+---@param moved fun() called when the cursor enters one of the windows
+---@param left fun() called when the cursor enters another window
 ---@return mcp-tools.ReviewKeys
 function M.set(windows, actions, moved, left)
   local group = api.nvim_create_augroup('mcp-tools.review.keys', {})
@@ -112,7 +112,7 @@ function M.set(windows, actions, moved, left)
   return self
 end
 
---- Puts the person's own keys back.
+--- Restores the user's mappings.
 function Keys:remove()
   pcall(api.nvim_del_augroup_by_id, self.group)
   for _, each in ipairs(self.saved) do

@@ -1,11 +1,9 @@
---- The small window that says what is under review: by whom, which files, how many wait, and the keys.
+--- Small window that shows what is under review: agent, files, number of reviews, and keys.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local access = require('mcp-tools.privacy.access')
-local float = require('mcp-tools.ui.window.float.window')
-local keepers = require('mcp-tools.ui.window.float.keeper')
-local keys_to = require('mcp-tools.ui.window.float.keys_to')
-local placement = require('mcp-tools.ui.window.float.placement')
+local float = require('mcp-tools.ui.window.float')
+local keepers = require('mcp-tools.ui.window.keeper')
 local project = require('mcp-tools.instances.project')
 local sanitize = require('mcp-tools.util.sanitize')
 local render = require('mcp-tools.ui.window.render')
@@ -13,19 +11,19 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
---- Files that are listed; the one the person is at is among them.
+--- Maximum number of files in the list.
 local MAX_FILES = 5
 
----@class mcp-tools.ReviewView what is shown of a review
+---@class mcp-tools.ReviewView the review on the screen
 ---@field review mcp-tools.Review
----@field file integer the one the person is at
----@field hunk integer
----@field inside boolean the keys work
----@field typing boolean the person is where text can be typed
----@field said mcp-tools.Hunk[] those that a verdict was given on, the latest last
----@field note string? what the person is told
----@field open integer reviews that are open
----@field entered boolean
+---@field file integer current file
+---@field hunk integer current hunk
+---@field inside boolean the cursor is in the review, so its keys are mapped
+---@field typing boolean the cursor is in a window where text can be edited
+---@field decided mcp-tools.Hunk[] hunks in the order of the user's decisions
+---@field note string? message to the user
+---@field open integer number of open reviews
+---@field entered boolean see mcp-tools.FloatSubject
 
 ---@class mcp-tools.ReviewLegend: mcp-tools.Float
 ---@field view mcp-tools.ReviewView
@@ -44,7 +42,7 @@ local function file_text(file)
   return text .. (file.is_new and ', a new file' or file.made and ', a new file: reverted, it is deleted' or '')
 end
 
---- Keys of a review, by row: those that there is no room for in the frame stand in the last row.
+--- Returns the keys of a review: those in the last row of the text, and those in the frame.
 ---@param view mcp-tools.ReviewView
 ---@return { [1]: string, [2]: string }[] row
 ---@return { [1]: string, [2]: string }[] frame
@@ -61,7 +59,7 @@ local function keys(view)
   local row, frame = { { ']c', 'next' }, { '[c', 'previous' } }, { { 'y', applied and 'keep' or 'accept' } }
   table.insert(frame, { 'n', applied and 'revert' or 'reject' })
   if typing then
-    table.insert(row, { '', 'what you type counts' })
+    table.insert(row, { '', 'edit the text here' })
   else
     table.insert(row, { 'A', applied and 'keep all' or 'accept all' })
     table.insert(row, { 'D', applied and 'revert all' or 'reject all' })
@@ -131,9 +129,9 @@ end
 ---@return { row: integer, height: integer }[]
 function Window:layout(opened, now)
   if self.view.inside then
-    opened = nil -- that is a window of the review; the cursor tells what is looked at there
+    opened = nil -- it is a window of the review
   end
-  return { placement.find(self.rows, opened, now) }
+  return { float.place(self.rows, opened, now) }
 end
 
 ---@return table[]
@@ -143,15 +141,15 @@ function Window:frames()
   local chunks = { render.chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Warn' or 'Title') }
   local _, list = keys(view)
   if not view.inside then
-    local lead, mode = keys_to.lead()
-    local lhs = keys_to.mapped(mode, 'review')
-    list = { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', 'shows it, with its keys' } }
+    local lead, mode = float.command_keys()
+    local lhs = float.mapped_key(mode, 'review')
+    list = { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', 'to start' } }
   end
   return { { title = chunks, footer = render.keys(list, self:width()) } }
 end
 
----@type string? what it shows
-local said
+---@type mcp-tools.Row[]? current content
+local drawn
 
 local keeper = keepers.new({
   name = 'review',
@@ -162,19 +160,61 @@ local keeper = keepers.new({
   closed = function() end,
 })
 
---- Shows it, in place of what it showed before; nil: nothing.
+--- Shows a review instead of the current one, or none.
 ---@param view mcp-tools.ReviewView?
 function M.show(view)
   local rows = view and page_of(view, Window:width()).list
-  local is_same = vim.deep_equal(rows, said)
-  said = rows
+  local is_same = vim.deep_equal(rows, drawn)
+  drawn = rows
   if not view or keeper.wanted ~= view then
     keeper:show(view)
   elseif is_same then
-    keeper:sync_later() -- its frame may be another
+    keeper:sync_later() -- updates the frame
   else
     keeper:renew()
   end
+end
+
+--- Words for verdicts. For a change that was already made, "rejected" means that the proposed reversal was rejected.
+local PROPOSED = { { 'accepted', 'accepted' }, { 'rejected', 'rejected' } }
+local APPLIED = { { 'rejected', 'kept' }, { 'accepted', 'reverted' } }
+
+--- Returns whether saving the accepted changes also saves other changes of the user.
+---@param review mcp-tools.Review
+---@return boolean
+local function saves_more(review)
+  return review.saves
+    and vim.iter(review.files):any(function(file)
+      return file.bufnr ~= nil and vim.api.nvim_buf_is_valid(file.bufnr) and vim.bo[file.bufnr].modified
+    end)
+end
+
+--- Returns a line about the result of a review.
+---@param review mcp-tools.Review
+---@return string? text nil if it is not known yet whether the change can be applied
+function M.summary(review)
+  if review.whole and review.ended == 'accepted' then
+    return nil
+  end
+  if review.ended ~= 'accepted' and review.ended ~= 'rejected' then
+    return 'review ended before every hunk was decided'
+  end
+  local counts = {}
+  for _, file in ipairs(review.files) do
+    for _, hunk in ipairs(file.hunks) do
+      counts[hunk.verdict or ''] = (counts[hunk.verdict or ''] or 0) + 1
+    end
+  end
+  local parts = {}
+  for _, word in ipairs(review.applied and APPLIED or PROPOSED) do
+    if counts[word[1]] then
+      table.insert(parts, ('%d %s'):format(counts[word[1]], word[2]))
+    end
+  end
+  local more = review.ended == 'accepted' and saves_more(review)
+  return 'review finished: '
+    .. (#parts > 0 and table.concat(parts, ', ') or 'no hunks left')
+    .. (more and '; also saved: your other changes in this buffer' or '')
 end
 
 return M

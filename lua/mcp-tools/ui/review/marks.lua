@@ -1,7 +1,7 @@
---- Hunks in the buffer that they are for: what goes is coloured, what comes stands below it as virtual lines.
+--- Draws hunks in a buffer: removed lines are highlighted, added lines are virtual lines below them.
 
+local diff = require('mcp-tools.ui.window.diff')
 local highlights = require('mcp-tools.ui.window.highlights')
-local syntax = require('mcp-tools.ui.window.syntax')
 
 local api = vim.api
 
@@ -9,42 +9,42 @@ local M = {}
 
 local SPACE = api.nvim_create_namespace('mcp-tools.review')
 M.SPACE = SPACE
---- Cells; in a window that is narrower rows are cut.
+--- Minimum width of virtual lines; in a narrower window they are cut.
 local MIN_WIDTH = 10
---- A line that goes has one colour, as in all differences (layout/diff.lua).
+--- Priority of the color of removed lines, above syntax colors.
 local OVER_SYNTAX = 200
 
---- Bytes that are drawn at a stretch, in some ms (their language is parsed); and what a hunk takes besides its own.
-local STRETCH, HUNK = 4 * 1024, 500
+--- Bytes that are drawn at once, which takes some ms, and bytes that a hunk counts in addition to its text.
+local BATCH, HUNK = 4 * 1024, 500
 
 ---@class mcp-tools.Mark.Drawn
----@field id integer[]
----@field said string
----@field start integer of the hunk, as it was drawn
----@field row integer? of its first mark
+---@field ids integer[]
+---@field state string everything that was drawn
+---@field start integer start of the hunk when it was drawn
+---@field row integer? row of the first mark when it was drawn
 
 ---@class mcp-tools.Mark.Buffer
----@field drawn table<integer, mcp-tools.Mark.Drawn> hunk → its marks
----@field count integer of hunks
----@field waits table<integer, true> hunks whose marks are not as they should be yet
+---@field drawn table<integer, mcp-tools.Mark.Drawn> by hunk
+---@field count integer number of hunks
+---@field waits table<integer, true> hunks that must still be drawn
 
 ---@type table<integer, mcp-tools.Mark.Buffer>
 local by_buffer = {}
 
----@class mcp-tools.Mark.Stretch
+---@class mcp-tools.Mark.Batch
 ---@field left integer bytes
 ---@field cut boolean? there was more to draw
 
---- What may be drawn before the editor has a turn.
----@return mcp-tools.Mark.Stretch
-function M.stretch()
-  return { left = STRETCH }
+--- Returns the amount to draw before the main loop continues.
+---@return mcp-tools.Mark.Batch
+function M.batch()
+  return { left = BATCH }
 end
 
 ---@param hunk mcp-tools.Hunk
 ---@param applied boolean
 ---@return string text
----@return string name of its group
+---@return string name highlight group
 local function state_of(hunk, applied)
   if hunk.verdict == 'accepted' then
     return applied and ' to be reverted' or ' accepted', 'Good'
@@ -52,23 +52,23 @@ local function state_of(hunk, applied)
     local word = applied and ' kept' or ' rejected'
     return word .. (hunk.reason and ': ' .. hunk.reason or ''), 'Warn'
   elseif hunk.changed then
-    return ' changed meanwhile: it cannot be accepted', 'Warn'
+    return ' changed meanwhile: cannot be accepted', 'Warn'
   end
   return hunk.edited and ' edited' or '', 'Busy'
 end
 
---- Where its marks are: the last line before what comes, from 0; before the first line it is above that.
+--- Returns where the virtual lines of a hunk are attached.
 ---@param hunk mcp-tools.Hunk
----@param count integer lines of the buffer
----@return integer row
----@return boolean above
+---@param count integer number of lines in the buffer
+---@return integer row 0-based
+---@return boolean above above the row, if the hunk is before the first line
 local function place_of(hunk, count)
   local row = math.min(hunk.start + hunk.count - 2, count - 1)
   return math.max(row, 0), row < 0
 end
 M.place_of = place_of
 
---- Cells of a row of text where the buffer is shown; of several windows, of the narrowest.
+--- Returns the text width of the narrowest window that shows a buffer.
 ---@param bufnr integer
 ---@return integer
 local function width_of(bufnr)
@@ -83,9 +83,9 @@ end
 ---@param bufnr integer
 ---@param width integer
 ---@param hunk mcp-tools.Hunk
----@param here boolean
----@param applied boolean what is proposed is there already
----@param beside boolean it is shown side by side: only what was said of it
+---@param here boolean it is the current hunk
+---@param applied boolean the change was already made
+---@param beside boolean it is shown side by side: draw only its state
 ---@return integer[] ids
 local function draw(bufnr, width, hunk, here, applied, beside)
   local ids, count = {}, api.nvim_buf_line_count(bufnr)
@@ -93,19 +93,19 @@ local function draw(bufnr, width, hunk, here, applied, beside)
     table.insert(ids, api.nvim_buf_set_extmark(bufnr, SPACE, row, 0, opts))
   end
   local row, above = place_of(hunk, count)
-  local going, coming = applied and 'Added' or 'Removed', applied and 'Removed' or 'Added'
+  local old_group, new_group = applied and 'Added' or 'Removed', applied and 'Removed' or 'Added'
   local is_open = hunk.verdict == nil or hunk.verdict == 'accepted'
   if is_open and not hunk.changed and not beside then
     local first, last = hunk.start - 1, math.min(hunk.start + hunk.count - 2, count - 1)
     if first <= last then -- one mark for all lines: a hunk may have hundreds of thousands
-      local group = highlights.group(going)
+      local group = highlights.group(old_group)
       mark(first, { end_row = last, line_hl_group = group, priority = 50 })
-      if going == 'Removed' then
+      if old_group == 'Removed' then
         mark(first, { end_row = last + 1, hl_group = group, priority = OVER_SYNTAX, strict = false })
       end
     end
     if #hunk.new > 0 then
-      mark(row, { virt_lines = syntax.lines(hunk.new, bufnr, coming, width), virt_lines_above = above })
+      mark(row, { virt_lines = diff.lines(hunk.new, bufnr, new_group, width), virt_lines_above = above })
     end
   end
   local text, state = state_of(hunk, applied)
@@ -117,31 +117,31 @@ local function draw(bufnr, width, hunk, here, applied, beside)
   return ids
 end
 
---- Marks move with their text; are those of a hunk where it is now?
+--- Returns whether the marks of a hunk have moved along with it.
 ---@param bufnr integer
 ---@param drawn mcp-tools.Mark.Drawn
 ---@param hunk mcp-tools.Hunk
 ---@return boolean
 local function is_in_place(bufnr, drawn, hunk)
   return not drawn.row
-    or api.nvim_buf_get_extmark_by_id(bufnr, SPACE, drawn.id[1], {})[1] == drawn.row + hunk.start - drawn.start
+    or api.nvim_buf_get_extmark_by_id(bufnr, SPACE, drawn.ids[1], {})[1] == drawn.row + hunk.start - drawn.start
 end
 
 ---@param bufnr integer
 ---@param drawn mcp-tools.Mark.Drawn?
 local function erase(bufnr, drawn)
-  for _, id in ipairs(drawn and drawn.id or {}) do
+  for _, id in ipairs(drawn and drawn.ids or {}) do
     api.nvim_buf_del_extmark(bufnr, SPACE, id)
   end
 end
 
---- Draws what has become another since it was drawn: the hunk that the person is at, and others while there is time.
+--- Draws hunks that have changed: the current one, and others until the batch is full.
 ---@param file mcp-tools.Proposal
----@param here integer? the hunk that the person is at
----@param applied boolean
+---@param here integer? current hunk
+---@param applied boolean the change was already made
 ---@param beside boolean it is shown side by side
----@param stretch mcp-tools.Mark.Stretch
-function M.show(file, here, applied, beside, stretch)
+---@param batch mcp-tools.Mark.Batch
+function M.show(file, here, applied, beside, batch)
   local bufnr = file.bufnr
   if not bufnr or file.gone or not api.nvim_buf_is_loaded(bufnr) then
     return
@@ -154,16 +154,16 @@ function M.show(file, here, applied, beside, stretch)
     local hunk, drawn = file.hunks[i], before.drawn[i]
     local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
     local how = ('%s %s %s %d'):format(hunk.reason or '', tostring(i == here), tostring(beside), width)
-    local said = at .. how .. '\n' .. table.concat(hunk.new, '\n')
-    local is_old = not drawn or drawn.said ~= said or not is_in_place(bufnr, drawn, hunk)
-    if is_old and stretch.left <= 0 and i ~= here then
-      stretch.cut, now.waits[i] = true, true
+    local state = at .. how .. '\n' .. table.concat(hunk.new, '\n')
+    local is_old = not drawn or drawn.state ~= state or not is_in_place(bufnr, drawn, hunk)
+    if is_old and batch.left <= 0 and i ~= here then
+      batch.cut, now.waits[i] = true, true
     elseif is_old then
-      stretch.left = stretch.left - #said - HUNK
+      batch.left = batch.left - #state - HUNK
       erase(bufnr, drawn)
       local ids = draw(bufnr, width, hunk, i == here, applied, beside)
       local row = ids[1] and api.nvim_buf_get_extmark_by_id(bufnr, SPACE, ids[1], {})[1]
-      drawn = { said = said, id = ids, start = hunk.start, row = row }
+      drawn = { state = state, ids = ids, start = hunk.start, row = row }
     end
     now.drawn[i] = drawn
   end
@@ -180,7 +180,7 @@ function M.show(file, here, applied, beside, stretch)
   end
 end
 
---- Is a hunk drawn as it is?
+--- Returns whether a hunk is drawn in its current state.
 ---@param bufnr integer
 ---@param i integer
 ---@return boolean
@@ -189,7 +189,7 @@ function M.is_drawn(bufnr, i)
   return known ~= nil and not known.waits[i]
 end
 
---- Takes all marks away.
+--- Removes all marks.
 ---@param bufnr integer
 function M.clear(bufnr)
   by_buffer[bufnr] = nil

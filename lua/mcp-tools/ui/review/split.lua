@@ -1,6 +1,5 @@
---- A review side by side, in a tab page of its own: the file on the left, what is proposed on the right.
+--- Review side by side in a tab page: the file on the left, the proposed text on the right.
 
-local first_text = require('mcp-tools.ui.review.first_text')
 local inline = require('mcp-tools.ui.review.inline')
 local text_diff = require('mcp-tools.editor.text.diff')
 local timer = require('mcp-tools.util.timer')
@@ -9,16 +8,16 @@ local api = vim.api
 
 local M = {}
 
---- After so many ms without a key what was typed on the right is taken.
+--- Text typed on the right is read after this time without a change, ms.
 local SETTLED_MS = 100
 
 ---@class mcp-tools.ReviewPair
 ---@field file mcp-tools.Proposal
 ---@field tab integer
----@field folds boolean 'foldenable' of the person, for this file
+---@field folds boolean the user's 'foldenable' for this file
 ---@field right integer window
 ---@field proposed integer buffer
----@field shown string[] what it was given
+---@field shown string[] last known text of `proposed`
 ---@field settling mcp-tools.Timer?
 
 ---@type mcp-tools.ReviewPair?
@@ -29,7 +28,6 @@ local function is_open()
   return pair ~= nil and api.nvim_tabpage_is_valid(pair.tab) and api.nvim_buf_is_valid(pair.proposed)
 end
 
---- The person may have closed one of its windows.
 ---@return boolean
 local function is_shown()
   return is_open() and api.nvim_win_is_valid(pair.right)
@@ -40,7 +38,7 @@ local function right_lines()
   return api.nvim_buf_get_lines(pair.proposed, 0, -1, false)
 end
 
---- The first line of a hunk in the text that is proposed.
+--- Returns the first line of a hunk in the proposed text.
 ---@param file mcp-tools.Proposal
 ---@param i integer
 ---@return integer
@@ -53,8 +51,8 @@ local function row_of(file, i)
   return file.hunks[i].start + shift
 end
 
---- Ends diff mode in the windows of the tab page, which stays where it is the only one. `:diffoff` alone leaves folds
---- off.
+--- Ends diff mode in the windows of the tab page, which stays open if it is the only one. `:diffoff` alone does not
+--- restore 'foldenable'.
 ---@param old mcp-tools.ReviewPair
 local function leave_diff(old)
   for _, window in ipairs(api.nvim_tabpage_is_valid(old.tab) and api.nvim_tabpage_list_wins(old.tab) or {}) do
@@ -86,12 +84,12 @@ function M.close()
 end
 
 ---@param file mcp-tools.Proposal
----@param typed fun() something was typed on the right
+---@param typed fun() called after text was typed on the right
 ---@return integer bufnr
 local function proposed_buffer(file, typed)
   local bufnr = api.nvim_create_buf(false, true)
   api.nvim_buf_set_name(bufnr, ('mcp-tools://proposed/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
-  first_text(bufnr, file:proposed())
+  inline.set_first_text(bufnr, file:proposed())
   vim.bo[bufnr].filetype = vim.bo[file.bufnr].filetype
   vim.bo[bufnr].modifiable = file.editable
   api.nvim_buf_attach(bufnr, false, {
@@ -108,7 +106,7 @@ local function proposed_buffer(file, typed)
   return bufnr
 end
 
---- Shows a file beside what is proposed for it. A new file has nothing to stand beside.
+--- Shows a file beside the proposed text. A new file is shown inline.
 ---@param file mcp-tools.Proposal
 ---@param typed fun()
 ---@return mcp-tools.ReviewWindow[]
@@ -119,7 +117,7 @@ function M.open(file, typed)
   end
   local proposed = proposed_buffer(file, typed)
   local switchbuf = vim.o.switchbuf
-  vim.o.switchbuf = '' -- a window of the person's own is not to be one of these
+  vim.o.switchbuf = '' -- do not reuse a window of the user
   local ok, err = pcall(vim.cmd, ('tab sbuffer %d'):format(file.bufnr))
   vim.o.switchbuf = switchbuf
   if not ok then
@@ -141,7 +139,7 @@ function M.open(file, typed)
   return { { window = left, bufnr = file.bufnr }, { window = right, bufnr = proposed, typed = file.editable } }
 end
 
---- Leads the cursor to a hunk of the file that was opened last.
+--- Moves the cursor to a hunk of the file that was opened last.
 ---@param file mcp-tools.Proposal
 ---@param i integer
 function M.jump(file, i)
@@ -154,7 +152,7 @@ function M.jump(file, i)
   end
 end
 
---- Where the cursor is.
+--- Returns where the cursor is, as `inline.at_cursor`.
 ---@param files mcp-tools.Proposal[]
 ---@return integer? file
 ---@return integer? hunk
@@ -180,7 +178,7 @@ function M.at_cursor(files)
   end
 end
 
---- Is a hunk on the screen?
+--- Returns whether a hunk is on the screen.
 ---@param file mcp-tools.Proposal
 ---@param i integer
 ---@return boolean
@@ -188,7 +186,7 @@ function M.is_seen(file, i)
   return inline.is_seen(file, i)
 end
 
---- The text on the right as the person has made it, where that is another than what is proposed.
+--- Returns the text on the right if the user has edited it since the last call.
 ---@param file mcp-tools.Proposal
 ---@return string[]?
 function M.typed(file)
@@ -203,7 +201,7 @@ function M.typed(file)
   return lines
 end
 
---- What is proposed is another, or the text that it is for: the right side follows, where nothing was typed there.
+--- Updates the right side after the proposal or the file has changed, unless the user has edited it.
 ---@param files mcp-tools.Proposal[]
 function M.update(files)
   if not is_open() or not vim.list_contains(files, pair.file) then
@@ -226,7 +224,7 @@ function M.update(files)
   end
 end
 
---- Is the file shown side by side?
+--- Returns whether a file is shown side by side.
 ---@param file mcp-tools.Proposal
 ---@return boolean
 function M.has(file)

@@ -1,18 +1,189 @@
---- Difference of files in colours, as all windows of ours show it: what goes, what comes in the colours of its
---- language, where it is.
+--- Colors of diffs and of the lines in them: one group for removed lines, the syntax of the language for added ones.
 
-local syntax = require('mcp-tools.ui.window.syntax')
+local Rows = require('mcp-tools.ui.window.rows')
+local highlights = require('mcp-tools.ui.window.highlights')
+local sanitize = require('mcp-tools.util.sanitize')
+local treesitter = require('mcp-tools.editor.treesitter')
+
+local api = vim.api
 
 local M = {}
 
+--- Limits of the text that is parsed at once, because the user waits for it.
+local MAX_PARSED_LINES, MAX_PARSED_BYTES = 400, 16 * 1024
+--- Maximum number of rows for one line.
+local MAX_ROWS_PER_LINE = 50
+--- Maximum number of rows of virtual lines; each costs time whenever the editor draws.
+local MAX_ROWS = 1000
+
+---@alias mcp-tools.Chunk { [1]: string, [2]: string|string[] }
+
+---@param text string
+---@param language string
+---@return table<integer, table<integer, string>>?
+local function groups_of(text, language)
+  local ok, parser = pcall(vim.treesitter.get_string_parser, text, language)
+  local query = ok and vim.treesitter.query.get(language, 'highlights')
+  if not query then
+    return nil
+  end
+  local rows = {}
+  local tree, is_wide = parser:parse()[1], nil
+  treesitter.is_wide(tree:root(), function(wide)
+    is_wide = wide
+  end, true)
+  if is_wide then
+    return nil
+  end
+  local lines = vim.split(text, '\n', { plain = true })
+  for id, node in query:iter_captures(tree:root(), text) do
+    local name = query.captures[id]
+    if not vim.startswith(name, '_') and name ~= 'spell' and name ~= 'nospell' and name ~= 'conceal' then
+      local group = ('@%s.%s'):format(name, language)
+      local row, col, end_row, end_col = node:range()
+      for at = row, end_row do
+        local first, last = at == row and col or 0, at == end_row and end_col or #(lines[at + 1] or '')
+        rows[at] = rows[at] or {}
+        for byte = first, last - 1 do
+          rows[at][byte] = group
+        end
+      end
+    end
+  end
+  return rows
+end
+
+--- Returns the highlight group of each byte; empty without a parser or if there is too much to parse.
+---@param lines string[]
+---@param filetype string
+---@return table<integer, table<integer, string>> groups `groups[row][col]`, both 0-based
+function M.groups(lines, filetype)
+  local language = vim.treesitter.language.get_lang(filetype) or filetype -- 0.10 knows only loaded languages
+  local joined = table.concat(lines, '\n')
+  if
+    language == ''
+    or #lines > MAX_PARSED_LINES
+    or #joined > MAX_PARSED_BYTES
+    or treesitter.refusal(lines, language)
+  then
+    return {}
+  end
+  local ok, groups = pcall(groups_of, joined, language)
+  return ok and groups or {}
+end
+
+---@param line string
+---@param groups table<integer, string>?
+---@param below string group of the background
+---@return mcp-tools.Chunk[]
+local function chunks_of(line, groups, below)
+  local chunks, from = {}, 1
+  for at = 1, groups and #line or 0 do
+    ---@cast groups -?
+    if at == #line or groups[at] ~= groups[at - 1] then
+      local group = groups[at - 1]
+      table.insert(chunks, { line:sub(from, at), group and { below, group } or below })
+      from = at + 1
+    end
+  end
+  if from <= #line then
+    table.insert(chunks, { line:sub(from), below })
+  end
+  return chunks
+end
+
+---@param line string
+---@param width integer 'tabstop'
+---@return string
+local function without_tabs(line, width)
+  local out, cells = {}, 0
+  for text, tab in line:gmatch('([^\t]*)(\t?)') do
+    table.insert(out, text)
+    cells = cells + api.nvim_strwidth(text)
+    if tab ~= '' then
+      local count = width - cells % width
+      table.insert(out, (' '):rep(count))
+      cells = cells + count
+    end
+  end
+  return table.concat(out)
+end
+
+--- Wraps a line.
+---@param chunks mcp-tools.Chunk[]
+---@param width integer cells of a row
+---@param below string
+---@return mcp-tools.Chunk[][]
+local function rows_of(chunks, width, below)
+  local rows, row, room, left = {}, {}, width, 0
+  for _, chunk in ipairs(chunks) do
+    local text, from = chunk[1], 1
+    while from <= #text and #rows < MAX_ROWS_PER_LINE do
+      if room < 2 then -- a character may take two cells
+        table.insert(rows, row)
+        row, room =
+          { { Rows.CONTINUED, { below, highlights.group('Dim') } } }, width - api.nvim_strwidth(Rows.CONTINUED)
+      end
+      if #rows < MAX_ROWS_PER_LINE then
+        local last = Rows.last_that_fits(text, from, room)
+        local piece = text:sub(from, last)
+        table.insert(row, { piece, chunk[2] })
+        room, from = room - api.nvim_strwidth(piece), last + 1
+      end
+    end
+    left = left + math.max(0, #text - from + 1)
+  end
+  if left > 0 then
+    table.insert(row, { ('… %d more bytes'):format(left), { below, highlights.group('Warn') } })
+  end
+  table.insert(rows, row)
+  return rows
+end
+
+--- Returns lines as virtual lines. Each is padded to the width of the screen, so that the background reaches the edge.
+--- Only added lines have syntax colors: many color schemes mark removed lines by their color alone.
+---@param lines string[]
+---@param bufnr integer buffer that they belong to
+---@param name 'Added'|'Removed'
+---@param width integer maximum cells of text in a row
+---@return mcp-tools.Chunk[][]
+function M.lines(lines, bufnr, name, width)
+  local below = highlights.group(name)
+  local shown = vim.tbl_map(function(line)
+    return sanitize.line(without_tabs(line, vim.bo[bufnr].tabstop))
+  end, vim.list_slice(lines, 1, MAX_ROWS))
+  local filetype = vim.bo[bufnr].filetype
+  local groups = name == 'Added' and M.groups(shown, filetype) or {}
+  local out, count = {}, 0
+  for i, line in ipairs(shown) do
+    if #out >= MAX_ROWS then
+      break
+    end
+    count = i
+    local chunks = chunks_of(line, groups[i - 1], below)
+    for _, row in ipairs(rows_of(chunks, width, below)) do
+      local cells = 0
+      for _, chunk in ipairs(row) do
+        cells = cells + api.nvim_strwidth(chunk[1])
+      end
+      table.insert(row, { (' '):rep(math.max(1, vim.o.columns - cells)), below })
+      table.insert(out, row)
+    end
+  end
+  if count < #lines then
+    local text = ('… %d more lines; review.layout = "split" shows them'):format(#lines - count)
+    table.insert(out, { { text, { below, highlights.group('Warn') } } })
+  end
+  return out
+end
+
 local NAMES = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
---- Files with the colours of their language, and lines and bytes of all of them: they cost time while the person waits,
---- some ms for 4 kB.
-local MAX_FILES, MAX_LINES, MAX_BYTES = 20, 400, 16 * 1024
+--- Maximum number of files that get syntax colors.
+local MAX_FILES = 20
 
 local HUNK = '^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@'
 
---- Lines of a hunk that are to come: of the text before, and of that after.
+--- Returns the number of old and new lines in a hunk, from its header.
 ---@param line string
 ---@return integer? old
 ---@return integer? new
@@ -24,15 +195,15 @@ local function counts(line)
 end
 
 ---@class mcp-tools.DiffRow
----@field name string? group of the row
----@field file integer? which of the files it is a line of, where it is one of the text after
+---@field name string? highlight group
+---@field file integer? index of the file, for a line of the new text
 
---- What each row is: within a hunk its first byte tells, outside of it stands where the hunk is.
+--- Classifies each line of a diff.
 ---@param lines string[]
----@param hunk string? the first hunk's head, when it stands elsewhere
----@param path string?
+---@param hunk string? header of the first hunk, if it is not in `lines`
+---@param path string? path of the first file, if it is not in `lines`
 ---@return mcp-tools.DiffRow[] rows
----@return string[] paths of the files
+---@return string[] paths
 local function read(lines, hunk, path)
   local rows, paths = {}, { path or '' }
   local old, new = counts(hunk or '')
@@ -59,10 +230,10 @@ local function read(lines, hunk, path)
   return rows, paths
 end
 
---- Adds the colours of the language to the rows of one file.
+--- Adds syntax colors to the rows of one file.
 ---@param spans mcp-tools.Span[][]
 ---@param lines string[]
----@param at integer[] rows of its text
+---@param at integer[] rows of the file's new text
 ---@param path string
 ---@param offset integer
 local function add_syntax(spans, lines, at, path, offset)
@@ -73,7 +244,7 @@ local function add_syntax(spans, lines, at, path, offset)
   local text = vim.tbl_map(function(row)
     return lines[row]:sub(2)
   end, at)
-  for row, bytes in pairs(syntax.groups(text, filetype)) do
+  for row, bytes in pairs(M.groups(text, filetype)) do
     local from, length = 0, #(text[row + 1] or '')
     for byte = 0, length - 1 do
       if bytes[byte] ~= bytes[byte + 1] or byte == length - 1 then
@@ -86,11 +257,11 @@ local function add_syntax(spans, lines, at, path, offset)
   end
 end
 
---- The colours of a difference, by row.
----@param lines string[] without what stands before each in its row
----@param opts? { offset: integer?, hunk: string?, path: string? } `offset`: bytes that stand before each line in its
----  row; `hunk`, `path`: the first hunk's head and its file, where they are said elsewhere
----@return mcp-tools.Span[][]
+--- Returns the colors of a diff.
+---@param lines string[]
+---@param opts? { offset: integer?, hunk: string?, path: string? } `offset`: bytes before each line in its row; `hunk`,
+---  `path`: header of the first hunk and its file, if they are not in `lines`
+---@return mcp-tools.Span[][] spans by line
 function M.spans(lines, opts)
   opts = opts or {}
   local offset, spans = opts.offset or 0, {}
@@ -103,7 +274,7 @@ function M.spans(lines, opts)
       table.insert(texts[row.file], i)
     end
   end
-  local lines_left, bytes_left = MAX_LINES, MAX_BYTES
+  local lines_left, bytes_left = MAX_PARSED_LINES, MAX_PARSED_BYTES
   for file = 1, math.min(#paths, MAX_FILES) do
     for _, row in ipairs(texts[file] or {}) do
       lines_left, bytes_left = lines_left - 1, bytes_left - #lines[row]

@@ -1,4 +1,4 @@
---- Help on `?`: a float with the keys of a window of ours, which never has the cursor and is closed by the next key.
+--- Key help (`?`): a float that lists the keys of a window. It never has the cursor, and the next key closes it.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local highlights = require('mcp-tools.ui.window.highlights')
@@ -8,20 +8,20 @@ local api = vim.api
 
 local M = {}
 
---- Before 0.11 a key that closes the help cannot be kept from doing its own work.
+--- Before 0.11 the key that closes the help cannot be swallowed.
 local SWALLOWS = vim.fn.has('nvim-0.11') == 1
 local TITLE, END = ' keys ', SWALLOWS and 'any key closes this' or 'q closes this'
---- Above every other window of ours.
+--- Above every other window of the plugin.
 local ZINDEX = 70
 
 ---@class mcp-tools.HelpKey
 ---@field lhs string
 ---@field description string
 
---- Those that every window has stand at the end.
+--- Common keys come last.
 local LAST = { ['<Esc>'] = 1, q = 2, ['?'] = 3 }
 
---- Keys with what they do; those that do the same stand together.
+--- Sorts keys and joins those with the same description.
 ---@param keys mcp-tools.HelpKey[]
 ---@return mcp-tools.HelpKey[]
 local function grouped(keys)
@@ -35,9 +35,9 @@ local function grouped(keys)
     return a.lhs:lower() .. a.lhs < b.lhs:lower() .. b.lhs
   end)
   for _, key in ipairs(keys) do
-    local known = by_description[key.description]
-    if known then
-      known.lhs = known.lhs .. ' ' .. key.lhs
+    local same = by_description[key.description]
+    if same then
+      same.lhs = same.lhs .. ' ' .. key.lhs
     else
       by_description[key.description] = { lhs = key.lhs, description = key.description }
       table.insert(list, by_description[key.description])
@@ -50,7 +50,7 @@ end
 local shown
 
 --- Closes the help.
----@return boolean closed false when there was none
+---@return boolean closed false if it was not open
 function M.close()
   local old = shown
   if not old then
@@ -75,7 +75,7 @@ local function place(rows)
   return render.centered(width, math.max(1, math.min(#rows.list, vim.o.lines - vim.o.cmdheight - 3)))
 end
 
---- Shows the keys, or closes them when they are there.
+--- Shows the help, or closes it if it is open.
 ---@param keys mcp-tools.HelpKey[]
 function M.toggle(keys)
   if M.close() then
@@ -105,16 +105,16 @@ function M.toggle(keys)
       M.close()
     end
   end)
-  local state ---@type 'swallowing'|'over'|nil
+  local state ---@type 'swallowing'|'passing'|nil
   own.keys = vim.on_key(function(_, typed)
     local is_typed = typed ~= nil and typed ~= ''
     if is_typed and not state then
       state = 'swallowing'
       close_later()
     elseif is_typed then
-      state = 'over' -- keys that follow at once are for the window behind
+      state = 'passing' -- keys that follow at once are for the window behind
     end
-    -- What is not typed belongs to the key: of a mapping to a Lua function 0.11 gets digits and <CR> after it.
+    -- Untyped keys belong to the same key: 0.11 reports a mapping to a Lua function as several.
     return SWALLOWS and state == 'swallowing' and '' or nil
   end)
   shown = own
@@ -122,7 +122,7 @@ function M.toggle(keys)
   api.nvim_create_autocmd(gone, { group = group, callback = close_later })
 end
 
---- Gives a buffer of ours the key `?`; its other keys are those that it has when that is pressed.
+--- Maps `?` in a buffer to the help, which lists the buffer's mappings that have a description.
 ---@param buffer integer
 function M.attach(buffer)
   vim.keymap.set('n', '?', function()

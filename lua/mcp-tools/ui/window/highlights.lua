@@ -1,4 +1,4 @@
---- Highlight groups of our windows, one set for all of them, each linked to one of the colour scheme.
+--- Highlight groups of the plugin's windows, linked to groups of the color scheme.
 
 local api = vim.api
 
@@ -7,43 +7,42 @@ local M = {}
 local PREFIX = 'McpTools'
 
 ---@class mcp-tools.HighlightLink
----@field name string what follows the prefix
----@field link string group of the colour scheme that it is linked to
----@field use string what is shown in it, for the documentation
+---@field name string without the prefix
+---@field link string the group it links to by default
+---@field use string what it highlights, for the documentation
 
 ---@type mcp-tools.HighlightLink[]
 M.list = {
   { name = 'Normal', link = 'NormalFloat', use = 'text of a floating window' },
-  { name = 'Title', link = 'Title', use = 'of a window; what is most important' },
-  { name = 'Heading', link = 'Statement', use = 'of a section' },
+  { name = 'Title', link = 'Title', use = 'title of a window; most important text' },
+  { name = 'Heading', link = 'Statement', use = 'heading of a section' },
   { name = 'Key', link = 'Special', use = 'key that can be pressed' },
   { name = 'Name', link = 'Identifier', use = 'tool, client, server, file' },
-  { name = 'Label', link = 'Identifier', use = 'what stands before a value' },
+  { name = 'Label', link = 'Identifier', use = 'label of a value' },
   { name = 'Number', link = 'Number', use = 'number' },
-  { name = 'Dim', link = 'Comment', use = 'what can be left unread' },
-  { name = 'Good', link = 'DiagnosticOk', use = 'works, was allowed, is chosen' },
-  { name = 'Warn', link = 'DiagnosticWarn', use = 'cut, rejected, outside the project' },
-  { name = 'Bad', link = 'DiagnosticError', use = 'failed, was denied' },
-  { name = 'Busy', link = 'DiagnosticInfo', use = 'goes on' },
-  { name = 'Added', link = 'DiffAdd', use = 'line that comes' },
-  { name = 'Removed', link = 'DiffDelete', use = 'line that goes' },
-  { name = 'Changed', link = 'Changed', use = 'where a hunk is; number of its lines' },
-  { name = 'Hidden', link = 'ErrorMsg', use = 'what could not be seen, as its code' },
+  { name = 'Dim', link = 'Comment', use = 'less important text' },
+  { name = 'Good', link = 'DiagnosticOk', use = 'working, allowed, selected' },
+  { name = 'Warn', link = 'DiagnosticWarn', use = 'truncated, rejected, outside the project' },
+  { name = 'Bad', link = 'DiagnosticError', use = 'failed, denied' },
+  { name = 'Busy', link = 'DiagnosticInfo', use = 'in progress' },
+  { name = 'Added', link = 'DiffAdd', use = 'added line' },
+  { name = 'Removed', link = 'DiffDelete', use = 'removed line' },
+  { name = 'Changed', link = 'Changed', use = 'header of a hunk; number of a changed line' },
+  { name = 'Hidden', link = 'ErrorMsg', use = 'code of an invisible character' },
 }
 
---- The only one that is no link: the frame stands on the background of the text, whatever the colour scheme has for
---- frames.
+--- The only group that is not a link: it combines the color of the border with the background of the text.
 local BORDER = 'Border'
 
 local defined = false
 
---- Defines the groups, where nobody else did. The links stay when the colour scheme changes; the frame is made anew.
+--- Defines the groups that are not defined yet. Links survive a change of the color scheme; the border is recomputed.
 function M.define()
   if not defined then
     defined = true
     api.nvim_create_autocmd('ColorScheme', {
       group = api.nvim_create_augroup('mcp-tools.highlights', {}),
-      desc = 'mcp-tools: frames have the colours of the new scheme',
+      desc = 'mcp-tools: update the color of borders',
       callback = M.define,
     })
   end
@@ -56,8 +55,8 @@ function M.define()
   api.nvim_set_hl(0, PREFIX .. BORDER, own)
 end
 
---- The group of a name. Those of the syntax of a language, which begin with `@`, are themselves.
----@param name string of `list`
+--- Returns the full name of a group. Treesitter groups, which begin with `@`, are returned unchanged.
+---@param name string a name from `list`
 ---@return string
 function M.group(name)
   if not defined then
@@ -66,7 +65,7 @@ function M.group(name)
   return vim.startswith(name, '@') and name or PREFIX .. name
 end
 
---- As the option 'winhighlight' of a floating window takes them.
+--- Returns the value of 'winhighlight' for a floating window.
 ---@return string
 function M.winhighlight()
   return ('Normal:%sNormal,NormalFloat:%sNormal,FloatBorder:%sBorder'):format(PREFIX, PREFIX, PREFIX)

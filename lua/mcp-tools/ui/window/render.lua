@@ -1,4 +1,4 @@
---- Puts rows into the buffers of our windows, and texts into their frames, in our highlight groups.
+--- Draws rows into buffers, and titles, keys and options of windows.
 
 local highlights = require('mcp-tools.ui.window.highlights')
 
@@ -6,7 +6,7 @@ local api = vim.api
 
 local M = {}
 
---- Groups that reach the edge of the window, and the priority of what is above them.
+--- Groups whose background reaches the edge of the window, and the priority of syntax colors above them.
 local LINES, OVER_LINES = { Added = true, Removed = true }, 5000
 
 local NAMESPACE = api.nvim_create_namespace('mcp-tools-rows')
@@ -19,11 +19,11 @@ local function same(one, other)
 end
 
 ---@param buffer integer
----@param row integer from 0
+---@param row integer 0-based
 ---@param text string
 ---@param mark { [1]: integer, [2]: integer, [3]: string }
 local function set_mark(buffer, row, text, mark)
-  local to = math.min(mark[2], #text) -- blanks at its end are cut off
+  local to = math.min(mark[2], #text) -- trailing blanks were trimmed
   local where = { end_col = to, hl_group = highlights.group(mark[3]) }
   if vim.startswith(mark[3], '@') then
     where.priority = OVER_LINES
@@ -36,9 +36,9 @@ local function set_mark(buffer, row, text, mark)
 end
 
 ---@param buffer integer
----@param first integer from 0
----@param last integer of what was there, exclusive
----@param rows mcp-tools.Row[] to put there
+---@param first integer 0-based
+---@param last integer exclusive
+---@param rows mcp-tools.Row[]
 local function replace(buffer, first, last, rows)
   api.nvim_buf_clear_namespace(buffer, NAMESPACE, first, last)
   local lines = vim.tbl_map(function(row)
@@ -52,12 +52,11 @@ local function replace(buffer, first, last, rows)
   end
 end
 
---- Shows `rows` in place of `before`, in a buffer that the user cannot change. Equal rows are left alone, so that
---- nothing flickers.
+--- Replaces `before` with `rows` in a buffer that is not modifiable. Equal rows are not touched, to avoid flicker.
 ---@param buffer integer
 ---@param rows mcp-tools.Row[]
----@param before? mcp-tools.Row[] what the buffer shows
----@return integer changed lines that were written
+---@param before? mcp-tools.Row[] current rows of the buffer
+---@return integer changed number of written lines
 function M.update(buffer, rows, before)
   before = before or {}
   local head, changed, tail = 0, 0, 0
@@ -72,7 +71,7 @@ function M.update(buffer, rows, before)
     tail = tail + 1
   end
   vim.bo[buffer].modifiable = true
-  if #before == #rows then -- as many as before: each by itself, those between stay
+  if #before == #rows then
     for i = head + 1, #rows - tail do
       if not same(before[i], rows[i]) then
         replace(buffer, i - 1, i, { rows[i] })
@@ -88,17 +87,17 @@ function M.update(buffer, rows, before)
   return changed
 end
 
---- A part of a frame, on the background of the text.
+--- Returns a piece of a window's title or footer.
 ---@param text string
----@param name string? of its group
+---@param name string? highlight group
 ---@return table
 function M.chunk(text, name)
   return { text, { highlights.group('Normal'), name and highlights.group(name) } }
 end
 
---- Adds to a title how much there is to read.
+--- Appends the number of hidden rows to a title.
 ---@param chunks table[]
----@param below integer rows that are not on the screen
+---@param below integer rows below the visible part
 ---@return table[] chunks
 function M.with_more(chunks, below)
   if below > 0 then
@@ -107,10 +106,10 @@ function M.with_more(chunks, below)
   return chunks
 end
 
---- A footer that names keys; of these as many as there is room for, and of the first always something.
----@param list { [1]: string, [2]: string }[] keys, and what they do
+--- Returns a footer with the keys that fit; the first is cut if it does not.
+---@param list { [1]: string, [2]: string }[] keys and their descriptions
 ---@param width integer
----@param name string? of the group of what they do
+---@param name string? highlight group of the descriptions
 ---@return table[] chunks
 function M.keys(list, width, name)
   local used, chunks = 0, {}
@@ -124,24 +123,24 @@ function M.keys(list, width, name)
   end
   local first = list[1]
   if #chunks == 0 and first then
-    -- A frame takes no empty one.
+    -- A footer must not be empty.
     chunks[1] = M.chunk((' %s '):format(vim.fn.strcharpart(first[1], 0, math.max(1, width - 2))), 'Key')
   end
   return chunks
 end
 
 ---@param text string
----@param name string of its group
+---@param name string highlight group
 ---@return string
 local function part(text, name)
   return ('%%#%s#%s%%*'):format(highlights.group(name), (text:gsub('%%', '%%%%')))
 end
 
---- The line above a window without a frame. Where there is no room for all, the title is cut.
+--- Returns a value of 'winbar' for a window without a border. The title is cut if there is no room.
 ---@param title string
----@param keys? { [1]: string, [2]: string }[] keys, and what they do; `q` and `?` come after them
----@param q? string what `q` does; it closes when left out
----@return string value for the option 'winbar'
+---@param keys? { [1]: string, [2]: string }[] keys and their descriptions, before `q` and `?`
+---@param q? string description of `q`; default: 'close'
+---@return string
 function M.winbar(title, keys, q)
   local list = {}
   for _, key in ipairs(vim.list_extend(vim.list_slice(keys or {}), { { 'q', q or 'close' }, { '?', 'keys' } })) do
@@ -150,8 +149,8 @@ function M.winbar(title, keys, q)
   return ('%%< %s%%= %s '):format(part(title, 'Title'), table.concat(list, '  '))
 end
 
---- Options of the user that do not apply to our text; folds above all: foreign text with `{{{` in it would hide the
---- rest of itself from a user who folds by markers.
+--- Options of the user that do not apply to these windows. With 'foldmethod' "marker" untrusted text could hide its
+--- rest behind `{{{`.
 local OPTIONS = {
   foldenable = false,
   number = false,
@@ -163,19 +162,19 @@ local OPTIONS = {
   spell = false,
 }
 
---- Sets options of a window, for the buffer that it shows alone.
+--- Sets options of a window, only for its current buffer.
 ---@param window integer
----@param options table<string, any> besides those above
+---@param options table<string, any> in addition to the fixed ones
 function M.set_options(window, options)
   local where = { win = window, scope = 'local' }
   for name, value in pairs(vim.tbl_extend('error', OPTIONS, options)) do
-    if api.nvim_get_option_value(name, where) ~= value then -- else `OptionSet` would be for nothing
+    if api.nvim_get_option_value(name, where) ~= value then -- avoids needless `OptionSet` events
       api.nvim_set_option_value(name, value, where)
     end
   end
 end
 
---- Where a float of this size stands in the middle of the editor.
+--- Returns the position of a float of this size in the middle of the editor.
 ---@param width integer
 ---@param height integer
 ---@return vim.api.keyset.win_config

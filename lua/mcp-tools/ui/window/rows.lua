@@ -1,38 +1,38 @@
---- Rows of a window, each as wide as there is room: lines with colored spans, pieces of text, and tables whose columns
---- fit. A row knows its text, its marks, and the item that a key pressed on it is about.
+--- Lays out the rows of a window: lines with colored spans, pieces of text, and tables. A row has a text, marks and an
+--- item, which is what a key pressed on it acts on.
 
 local sanitize = require('mcp-tools.util.sanitize')
 local strings = require('mcp-tools.util.strings')
 
 local M = {}
 
---- Begins a row in which the line before it goes on.
+--- Prefix of a row that continues a wrapped line.
 local CONTINUED = '↪ '
 M.CONTINUED = CONTINUED
 local CONTINUED_CELLS = 2
 
----@class mcp-tools.Span bytes of a line, from 1, the last one included
+---@class mcp-tools.Span first and last byte (1-based, inclusive), highlight group
 ---@field [1] integer
 ---@field [2] integer
 ---@field [3] string
 
---- A piece of text; with the name of its colour, if it has one.
+--- A piece of text, optionally with a highlight group.
 ---@alias mcp-tools.Piece string|{ [1]: string, [2]: string? }
 
---- What a row stands for: keys that need one look at its kind, and the cursor follows its id.
+--- What a row represents.
 ---@class mcp-tools.RowItem
----@field kind string
----@field id string of all rows of a window
+---@field kind string selects the keys that apply
+---@field id string unique in the window; the cursor follows it
 ---@field value? any
 
 ---@class mcp-tools.Row
 ---@field text string
----@field marks { [1]: integer, [2]: integer, [3]: string }[] bytes from 0, the end behind the last; name of the colour
+---@field marks { [1]: integer, [2]: integer, [3]: string }[] first byte (0-based), end (exclusive), highlight group
 ---@field item? mcp-tools.RowItem
 
 ---@class mcp-tools.Rows
 ---@field width integer cells of a row
----@field wrap boolean lines that are longer go on in the next row
+---@field wrap boolean whether long lines continue in the next row
 ---@field list mcp-tools.Row[]
 local Rows = {}
 Rows.__index = Rows
@@ -47,11 +47,11 @@ function M.new(width, wrap)
   return setmetatable({ width = width, wrap = wrap == true, list = {} }, Rows)
 end
 
---- How many bytes of a text, from `from` on, fit into so many cells.
+--- Returns the last byte of the part of a text that fits into a number of cells.
 ---@param text string
----@param from integer
+---@param from integer first byte
 ---@param cells integer
----@return integer last the last byte that fits
+---@return integer last at least `from`
 function M.last_that_fits(text, from, cells)
   local piece = text:sub(from, from + cells - 1)
   if not piece:find('[^\32-\126]') then
@@ -66,23 +66,23 @@ function M.last_that_fits(text, from, cells)
     end
     last = last + size
   end
-  return math.max(last, from) -- a character wider than all the room stands out rather than ends nothing
+  return math.max(last, from) -- a too wide character overflows, or callers would not advance
 end
 
---- Cuts a text so that it fits, at its end.
+--- Cuts a text at its end so that it fits.
 ---@param text string
 ---@param cells integer
 ---@return string text
 ---@return boolean cut
 function M.clip(text, cells)
-  cells = math.max(cells, 1) -- on a narrow screen labels alone may take more than all
+  cells = math.max(cells, 1) -- on a narrow screen labels may take all cells
   if #text <= cells or vim.api.nvim_strwidth(text) <= cells then
     return text, false
   end
   return text:sub(1, M.last_that_fits(text, 1, cells - 1)) .. '…', true
 end
 
---- Cuts a path so that it fits, in its middle: the last part tells most.
+--- Cuts a path in its middle so that it fits: the last part matters most.
 ---@param text string
 ---@param cells integer
 ---@return string text
@@ -93,7 +93,7 @@ function M.clip_middle(text, cells)
     return text, false
   end
   local head = text:sub(1, M.last_that_fits(text, 1, math.floor(cells / 4)))
-  local from = math.max(#head + 1, #text - 4 * cells) -- four bytes a character at most
+  local from = math.max(#head + 1, #text - 4 * cells) -- a character has at most four bytes
   from = from + vim.str_utf_start(text, from)
   while vim.api.nvim_strwidth(head .. '…' .. text:sub(from)) > cells do
     from = from + vim.str_utf_end(text, from) + 1
@@ -101,7 +101,7 @@ function M.clip_middle(text, cells)
   return head .. '…' .. text:sub(from), true
 end
 
---- A text in pieces that fit, broken between words where that can be.
+--- Breaks a text into pieces that fit, between words if possible.
 ---@param text string without line breaks
 ---@param cells integer
 ---@return string[]
@@ -109,7 +109,7 @@ function M.broken(text, cells)
   local pieces, from = {}, 1
   repeat
     local last = M.last_that_fits(text, from, cells)
-    local blank = last < #text and text:sub(from, last + 1):match('^.*%S()%s') -- behind the last word that fits
+    local blank = last < #text and text:sub(from, last + 1):match('^.*%S()%s') -- after the last word that fits
     last = blank and from + blank - 2 or last
     table.insert(pieces, text:sub(from, last))
     from = text:find('%S', last + 1) or #text + 1
@@ -117,13 +117,13 @@ function M.broken(text, cells)
   return pieces
 end
 
---- Adds a line, in as many rows as it needs.
+--- Adds a line, wrapped if `wrap` is set.
 ---@param text string
 ---@param spans? mcp-tools.Span[]
 function Rows:line(text, spans)
   local from, lead = 1, ''
   repeat
-    local room = math.max(1, self.width - (lead == '' and 0 or CONTINUED_CELLS)) -- it goes on in any case
+    local room = math.max(1, self.width - (lead == '' and 0 or CONTINUED_CELLS))
     local last = self.wrap and M.last_that_fits(text, from, room) or #text
     local marks, shift = {}, #lead - from
     for _, span in ipairs(spans or {}) do
@@ -137,7 +137,7 @@ function Rows:line(text, spans)
   until from > #text
 end
 
---- Adds a row; what has no room is cut off.
+--- Adds a row, cut to the width.
 ---@param pieces mcp-tools.Piece[]
 ---@param item? mcp-tools.RowItem
 function Rows:add(pieces, item)
@@ -165,10 +165,10 @@ local function text_of(piece)
   return type(piece) == 'table' and piece[1] or piece --[[@as string?]] or ''
 end
 
---- A piece in a column: cut, or filled up with blanks.
+--- Cuts or pads a piece to the width of its column.
 ---@param piece mcp-tools.Piece?
 ---@param cells integer
----@param right boolean it stands at the right of its column
+---@param right boolean align right
 ---@return mcp-tools.Piece[]
 local function fitted(piece, cells, right)
   local text = M.clip(sanitize.line(text_of(piece)), cells)
@@ -181,11 +181,11 @@ end
 ---@field cells mcp-tools.Piece[]
 ---@field item? mcp-tools.RowItem
 
---- Adds rows with columns as wide as they need; one of them gives way, or the last where none is named.
+--- Adds a table. Columns are as wide as their content; one shrinks if there is not enough room.
 ---@param rows mcp-tools.TableRow[]
 ---@param opts? { indent: integer?, gives: integer?, right: table<integer, true>?, least: table<integer, integer>? }
----  `gives`: the column that is cut where there is no room for all; `right`: columns of numbers; `least`: cells that a
----  column has in any case, so that it stands still when what it shows changes
+---  `gives`: the column that shrinks, default the last; `right`: right-aligned columns; `least`: minimum widths, which
+---  keep columns in place when their content changes
 function Rows:table(rows, opts)
   opts = opts or {}
   local widths, count = {}, 0

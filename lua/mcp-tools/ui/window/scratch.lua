@@ -1,7 +1,6 @@
---- Windows of text, for lists, reports and the dashboard: one window at the bottom that they share, or a float.
+--- Windows for lists, reports and the dashboard: one shared window at the bottom, or a float.
 ---
---- `q` closes, `?` shows the keys, `r` draws anew. Used instead of messages of several lines, which would wait for a
---- key and keep the bridge waiting with them.
+--- Used instead of messages of several lines: their hit-enter prompt blocks the main thread.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local guard = require('mcp-tools.log').guard
@@ -14,42 +13,42 @@ local api = vim.api
 
 local M = {}
 
---- Rows of the window at the bottom.
+--- Maximum height of the window at the bottom.
 local MAX_HEIGHT = 15
---- Cells of text in a float: longer lines are hard to read.
+--- Maximum width of a float: longer lines are hard to read.
 local MAX_WIDTH = 110
 local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 
 ---@class mcp-tools.ScratchOpts
 ---@field filetype? string
----@field at_end? boolean cursor on the last line
----@field stay? boolean leave the cursor where it is: the user may be typing
----@field title? string is above the lines; the name when left out
+---@field at_end? boolean put the cursor on the last line
+---@field stay? boolean do not enter the window: the user may be typing
+---@field title? string default: the name
 ---@field keys? mcp-tools.ScratchKey[] besides `q` and `?`
----@field again? fun() shows it anew, for `r`
----@field back? fun() shows what it came from, for `q`, which closes when left out
----@field spans? fun(lines: string[]): mcp-tools.Span[][] their colors
+---@field again? fun() for `r`
+---@field back? fun() for `q`; default: close the window
+---@field spans? fun(lines: string[]): mcp-tools.Span[][] colors of the lines
 ---@field float? boolean
 ---@field rows? boolean the content adds rows, which are as wide as the window
----@field every? integer ms between two looks at the content, for as long as it is seen
+---@field every? integer ms between updates while the window is visible
 ---@field on_close? fun() called once
 
 ---@class mcp-tools.ScratchKey
 ---@field lhs string
 ---@field description string
----@field word? string is with it in the frame
----@field run fun(item: mcp-tools.RowItem?) gets what the row of the cursor is about
+---@field word? string label of the key in the frame
+---@field run fun(item: mcp-tools.RowItem?) gets the item of the cursor row
 
 ---@alias mcp-tools.ScratchContent string[]|fun(rows: mcp-tools.Rows): string[]?
 
 ---@class mcp-tools.ScratchState
 ---@field opts mcp-tools.ScratchOpts
 ---@field content mcp-tools.ScratchContent
----@field rows mcp-tools.Row[] that the buffer shows
----@field float? integer
+---@field rows mcp-tools.Row[] content of the buffer
+---@field float? integer window
 ---@field timer? mcp-tools.Timer
 
---- By buffer. Others with that prefix, as those of a review, are somebody else's.
+--- By buffer.
 ---@type table<integer, mcp-tools.ScratchState>
 local states = {}
 
@@ -68,7 +67,7 @@ function M.close(buffer)
   end
 end
 
---- Returns whether it is on the screen.
+--- Returns whether a buffer is visible on the current tab page.
 ---@param buffer integer?
 ---@return boolean
 function M.is_seen(buffer)
@@ -107,11 +106,11 @@ local function rows_of(buffer, window)
   return rows.list
 end
 
---- Puts the cursor back onto the item that it was on, in the same row of the window.
+--- Moves the cursor to the row of its item, at the same height in the window.
 ---@param window integer
 ---@param rows mcp-tools.Row[]
 ---@param item mcp-tools.RowItem?
----@param view table of `winsaveview`
+---@param view table from `winsaveview`
 local function follow(window, rows, item, view)
   local lnum = math.min(view.lnum, math.max(1, #rows))
   for i, row in ipairs(item and rows or {}) do
@@ -125,19 +124,18 @@ local function follow(window, rows, item, view)
   end)
 end
 
---- Gives the window at the bottom the height of its lines.
+--- Sets the height of the window at the bottom to its number of lines.
 ---@param window integer
 local function fit(window)
-  -- Where it was moved beside the others, or is alone, its height would change that of the command line.
+  -- If it is alone or was moved beside others, this would resize the command line.
   if vim.fn.winlayout()[1] == 'col' then
     local height = api.nvim_win_text_height(window, {}).all + (vim.wo[window].winbar ~= '' and 1 or 0)
     api.nvim_win_set_height(window, math.max(1, math.min(height, MAX_HEIGHT)))
   end
 end
 
---- Draws what there is now; lines that did not change are not touched.
 ---@param buffer integer
----@return integer changed lines
+---@return integer changed number of written lines
 local function draw(buffer)
   local state, window = states[buffer], vim.fn.win_findbuf(buffer)[1]
   local rows = rows_of(buffer, window)
@@ -194,12 +192,12 @@ local function closed(buffer)
   states[buffer] = nil
   pcall(api.nvim_del_augroup_by_name, GROUP .. buffer)
   if state.float then
-    vim.schedule(function() -- a text that was opened in it has no place there
+    vim.schedule(function() -- another buffer was opened in the float
       pcall(api.nvim_win_close, state.float, true)
     end)
   end
   if state.opts.on_close then
-    guard('the end of a window', state.opts.on_close)
+    guard('on_close of a window', state.opts.on_close)
   end
 end
 
@@ -225,7 +223,7 @@ local function buffer_of(name)
   return buffer
 end
 
---- The window of this tab page at the bottom that shows something of ours.
+--- Returns the window at the bottom of this tab page, if it is open.
 ---@return integer?
 local function shared_window()
   for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
@@ -236,7 +234,7 @@ local function shared_window()
   end
 end
 
---- A window below all others; above them where there is no room for one more.
+--- Opens a window below all others, or a float at the bottom if there is no room.
 ---@param buffer integer
 ---@param height integer
 ---@return integer window
@@ -312,17 +310,17 @@ local function set_keys(buffer, opts)
   end)
   local is_live = type(states[buffer].content) == 'function'
   if opts.again or is_live then
-    map('r', 'draw anew', opts.again or function()
+    map('r', 'redraw', opts.again or function()
       M.update(buffer)
     end)
   end
 end
 
---- Shows other content where `buffer` is seen; the cursor and what is in view stay.
----@param buffer integer as `show` gave it
----@param content? mcp-tools.ScratchContent nil: what it has is drawn anew
----@param opts? { at_end: boolean? } go to the last line
----@return boolean seen false when it is seen nowhere any more
+--- Updates the content of a buffer, keeping cursor and view.
+---@param buffer integer from `show`
+---@param content? mcp-tools.ScratchContent default: the current content
+---@param opts? { at_end: boolean? } `at_end`: go to the last line
+---@return boolean seen false if the buffer is not shown in any window
 function M.update(buffer, content, opts)
   local windows = states[buffer] and vim.fn.win_findbuf(buffer) or {}
   if #windows == 0 then
@@ -337,8 +335,8 @@ function M.update(buffer, content, opts)
   return true
 end
 
---- Shows what is below the lines on the screen, for a key that agrees to all of them.
----@return boolean more false when the end is on the screen
+--- Scrolls down, for a key that agrees to all lines and so requires that all were visible.
+---@return boolean more false if the end was visible already
 function M.reveal()
   local seen, last = vim.fn.line('w$'), api.nvim_buf_line_count(0)
   if seen >= last then
@@ -347,12 +345,12 @@ function M.reveal()
   local height = api.nvim_win_get_height(0) - (vim.wo.winbar ~= '' and 1 or 0)
   local top = math.max(vim.fn.line('w0') + 1, math.min(seen + 1, last - height + 1))
   vim.fn.winrestview({ topline = top, lnum = math.max(top, seen + 1), col = 0 })
-  api.nvim_echo({ { 'there was more of it: read on, then press the key again' } }, false, {})
+  api.nvim_echo({ { 'more below: read on, then press the key again' } }, false, {})
   return true
 end
 
---- Shows `content` under `name`.
----@param name string
+--- Shows content in a window.
+---@param name string identifies the buffer
 ---@param content mcp-tools.ScratchContent
 ---@param opts? mcp-tools.ScratchOpts
 ---@return integer buffer

@@ -115,7 +115,7 @@ describe('what a client declares', function()
     local call = bench(reads(), FULL, { session = false })
     t.eq('capability_missing', call.outcome.value.err.code)
     t.eq(nil, call.outcome.value.err.required, 'nothing that it could declare would help')
-    t.matches('need a session', call.outcome.value.err.message)
+    t.matches('require a session', call.outcome.value.err.message)
     t.eq({ false, false, false }, seen(FULL, { session = false }))
   end)
 end)
@@ -132,7 +132,7 @@ describe('a client that does not offer it', function()
       t.eq({}, asked)
       local err = call.outcome.value.err
       t.eq('capability_missing', err.code)
-      t.matches('does not let tools ' .. case[3], err.message)
+      t.matches('does not allow tools to ' .. case[3], err.message)
       t.eq({ extensions = { [NAME] = { [case[3]] = { enabled = true } } } }, err.required)
     end
   end)
@@ -194,7 +194,7 @@ describe('reading', function()
       ['{"contents": [{"uri": "a", "blob": "ab-_"}]}'] = 'blob: must be base64',
       ['{"contents": [{"uri": "a", "text": "", "mimeType": 1}]}'] = 'mimeType: must be string',
       ['[]'] = 'contents: is required',
-      ['"text"'] = 'with no object',
+      ['"text"'] = 'must be an object',
     }) do
       local err = answered(bench(reads(), FULL), result(text)).err
       t.eq('validation_error', err.code, text)
@@ -221,7 +221,7 @@ describe('reading', function()
     t.ok(read(10, { text(4), text(6) }).value)
     local err = read(10, { text(4), blob(7) }).err
     t.eq('too_large', err.code)
-    t.matches('it has 11 bytes, the limit is 10 %(its own maxSize%)', err.message)
+    t.matches('the file has 11 bytes, the limit is 10 %(its own maxSize%)', err.message)
     t.ok(read(nil, { text(2048) }, 2048).value)
     err = read(nil, { text(2049) }, 2048).err
     t.eq('too_large', err.code)
@@ -292,7 +292,7 @@ describe('listing', function()
 
   it('with a filter that is none is told so', function()
     for message, filter in pairs({
-      ["has no 'mimeType'"] = { mimeType = 'x' },
+      ["unknown field 'mimeType'"] = { mimeType = 'x' },
       ['expected string'] = { scheme = 1 },
       ['expected table'] = { tags = 'a' },
       ['must be a list of strings'] = { tags = { 1 } },

@@ -167,7 +167,7 @@ describe('asking the client', function()
       local err = call.outcome.value.err
       if case[3] then
         t.eq({ 'validation_error', 'a' }, { err.code, err.errors[1].field })
-        t.matches(vim.pesc(("the client's answer to %s is wrong: %s"):format(case[1], case[3])), err.message)
+        t.matches(vim.pesc(("the client's answer to %s is invalid: %s"):format(case[1], case[3])), err.message)
       else
         t.eq(nil, err)
       end

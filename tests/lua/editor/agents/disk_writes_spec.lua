@@ -14,7 +14,7 @@ local path
 
 before_each(function()
   project.open()
-  review.shown_by({
+  review.set_presenter({
     is_attended = function()
       return true
     end,
@@ -32,7 +32,7 @@ after_each(function()
     one:close('the test is over')
   end
   disk_writes.stop()
-  review.shown_by(nil)
+  review.set_presenter(nil)
   vim.o.autoread = true
   project.close()
 end)

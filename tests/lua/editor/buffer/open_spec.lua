@@ -46,7 +46,7 @@ describe('a file that is loaded', function()
     for _, name in ipairs({ 'a.gz', 'a.tar', 'a.tgz', 'a.zip', 'a.xz', 'zipfile:b' }) do
       local bufnr, err = load(project.write(name, 'PK\3\4'))
       t.eq({ nil, 'tool_error' }, { bufnr, err.code })
-      t.ok(err.message:find('packed file', 1, true))
+      t.ok(err.message:find('compressed file', 1, true))
       t.eq(-1, vim.fn.bufnr(name))
     end
     t.eq(nil, vim.uv.fs_stat(marker))

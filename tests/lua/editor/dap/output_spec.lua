@@ -17,9 +17,9 @@ describe('output', function()
     t.eq({ 'one more', 'two', '', 'three', 'bad' }, texts(output))
     t.eq({ 'bad' }, texts(output, 'stderr'))
     t.eq({ 'three', 'bad' }, texts(output, 'all', 3))
-    output.told = output.count
+    output.reported = output.count
     output:add('stdout', ' four\n')
-    t.eq({ ' four' }, texts(output, 'all', output.told), 'what was told does not change')
+    t.eq({ ' four' }, texts(output, 'all', output.reported), 'what was told does not change')
   end)
 
   it('keeps the last lines, and no endless one', function()

@@ -131,7 +131,7 @@ describe('a session that is about to start', function()
     local theirs = session()
     theirs.config.request = 'launch'
     event('process', theirs, {})
-    t.eq({ nil, 'person' }, { wanted.entry, sessions.get(theirs.id).resumed_by })
+    t.eq({ nil, 'user' }, { wanted.entry, sessions.get(theirs.id).resumed_by })
     local ours = session()
     ours.config = { name = 'of a tool', type = 'none', request = 'launch' }
     event('process', ours, {})

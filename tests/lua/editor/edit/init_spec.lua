@@ -197,7 +197,7 @@ describe('an edit', function()
       {
         path = path,
         bufnr = bufnr,
-        change = require('mcp-tools.editor.edit.changes').list()[1].id,
+        change = require('mcp-tools.editor.edit.history').list()[1].id,
         tool = 'some_tool',
         client = { name = 'claude' },
         hunks = { { line = 2, removed = 0, added = 1 } },

@@ -204,20 +204,20 @@ describe('files that others change', function()
   end)
 
   it('are looked at in a time that grows with their number alone', function()
-    local FolderWatch = require('mcp-tools.editor.lsp.folder_watch')
+    local DirectoryWatch = require('mcp-tools.editor.lsp.directory_watch')
     local function nothing() end
-    local of, changes = FolderWatch.new('spec'), {}
-    of:walk(project.root, nothing, nothing, nothing)
+    local watch, changes = DirectoryWatch.new('spec'), {}
+    watch:walk(project.root, nothing, nothing, nothing)
     for i = 1, 20000 do
-      of:note(('%s/%d.txt'):format(project.root, i))
+      watch:note(('%s/%d.txt'):format(project.root, i))
     end
     local begun = vim.uv.hrtime()
     for i = 1, 10000 do
-      of:look(('%s/%d.txt'):format(project.root, i), nothing, nothing, changes)
+      watch:check(('%s/%d.txt'):format(project.root, i), nothing, nothing, changes)
     end
     t.eq(10000, vim.tbl_count(changes))
     t.ok(vim.uv.hrtime() - begun < 3e9)
-    of:close()
+    watch:close()
   end)
 
   it('in a project that was deleted and made anew are told of', function()

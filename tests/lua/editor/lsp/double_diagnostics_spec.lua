@@ -21,7 +21,7 @@ end
 
 before_each(function()
   path = double_project.open()
-  require('mcp-tools.editor.lsp.server_state').ensure()
+  require('mcp-tools.editor.lsp.server_state').ensure_listening()
 end)
 after_each(project.close)
 

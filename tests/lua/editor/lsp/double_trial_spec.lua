@@ -57,7 +57,7 @@ describe('a rename', function()
     server({ renameProvider = true }, 'textDocument/rename', { changes = changes })
     local args = { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 }
     local at_first, then_ = told(rename.preview, args)
-    t.matches('^renames "one" at .*, line 1, column 1, to uno in all of the project\n', at_first)
+    t.matches('^renames "one" in .*, line 1, column 1, to uno in the whole project\n', at_first)
     t.matches('%-one\n%-two one\n%+uno\n%+two uno', then_)
     t.eq({ 'one', 'two one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
     args = { bufnr = bufnr, symbol = 'one', new_name = 'uno' } -- the same place

@@ -64,14 +64,14 @@ end
 before_each(function()
   project.open()
   shown, ends, handles = {}, {}, {}
-  review.shown_by(PRESENTER)
+  review.set_presenter(PRESENTER)
 end)
 
 after_each(function()
   for _, handle in ipairs(handles) do
     handle.close('the test is over')
   end
-  review.shown_by(nil)
+  review.set_presenter(nil)
   project.close()
 end)
 
@@ -156,7 +156,7 @@ describe('a review', function()
     local handle = open('second', { { path = path, text = 'c\n' } }, { client = { name = 'gemini' } })
     opened('second')
     t.eq('first', review.current().key)
-    review.later()
+    review.postpone()
     t.eq('second', review.current().key)
     handle.close('the client asked for that')
     t.eq({ 'closed', 'the client asked for that' }, { ended('second').state, ended('second').reason })
@@ -186,7 +186,7 @@ describe('a review', function()
     open('one9', { { path = path, text = 'b\n' } })
     local outcome = ended('one9')
     t.eq('busy', outcome.state)
-    t.matches('8 reviews of this session wait .* once some are decided', outcome.reason)
+    t.matches('8 reviews of this session .* propose it again', outcome.reason)
     open('one8', { { path = path, text = 'c\n' } }) -- takes the place of one
     open('other', { { path = path, text = 'b\n' } }, { client = { name = 'gemini' } })
     open('made', { { path = path, text = 'b\n' } }, { applied = true })
@@ -200,16 +200,16 @@ describe('a review', function()
       open('more' .. i, { { path = path, text = 'b\n' } }, { client = { name = 'agent' .. i % 4 } })
     end
     open('too much', { { path = path, text = 'b\n' } }, { client = { name = 'fifth' } })
-    t.matches('^32 reviews wait', ended('too much').reason)
+    t.matches('^32 reviews', ended('too much').reason)
   end)
 
   it('ends when nobody decides in time', function()
     open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } }, { timeout = 1 })
-    t.matches('nobody decided', ended('k').reason)
+    t.matches('not decided', ended('k').reason)
   end)
 
   it('of a buffer that is closed or gets another name applies nothing to it', function()
-    for how, reason in pairs({ ['bdelete!'] = 'closed', ['file other.txt'] = 'another name' }) do
+    for how, reason in pairs({ ['bdelete!'] = 'closed', ['file other.txt'] = 'renamed' }) do
       local path = file(how:sub(1, 4) .. '.txt', 'a\nb\nc\n')
       edit(path)
       open(how, { { path = path, text = 'A\nb\nC\n' } })
@@ -256,7 +256,7 @@ describe('a review', function()
   end)
 
   it('goes on when whoever shows it throws', function()
-    review.shown_by({ show = error, update = error, hide = error })
+    review.set_presenter({ show = error, update = error, hide = error })
     open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
     opened('k'):decide_rest('accepted')
     t.eq('accepted', ended('k').state)

@@ -74,7 +74,7 @@ describe('symbols of a text with syntax errors', function()
       end, true)
       t.eq('nothing', file.by)
       t.matches('nested', file.why)
-      t.eq({}, require('mcp-tools.ui.window.syntax').groups(lines, 'markdown'))
+      t.eq({}, require('mcp-tools.ui.window.diff').groups(lines, 'markdown'))
     end
     local file
     symbol.of_text({ '# Title', ('-'):rep(500), ('> '):rep(20) .. 'text' }, 'markdown', function(found)

@@ -32,7 +32,7 @@ end
 
 local function later(one, two)
   local spans
-  text_diff.later(one, two, function(found)
+  text_diff.spans_async(one, two, function(found)
     spans = found
   end)
   t.wait(function()

@@ -42,7 +42,7 @@ describe('edits by search', function()
         })
       else
         local times = expected > 10 and 'more than 10' or tostring(expected)
-        t.matches(expected == 0 and 'not there' or 'is there ' .. times .. ' times', err.message)
+        t.matches(expected == 0 and 'not found' or 'occurs ' .. times .. ' times', err.message)
       end
     end
   end)

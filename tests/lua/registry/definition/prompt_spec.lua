@@ -62,8 +62,8 @@ describe('a prompt definition', function()
     end
     _, fault =
       prompt.normalise({ name = 'p', description = 'x', get = get, args = { {}, { name = 'a' }, { name = 'a' } } })
-    t.matches('args%[1%]%.name: must be a string', fault)
-    t.matches('args%[3%]%.name: stands there twice', fault)
+    t.matches('args%[1%]%.name: must be a non%-empty string', fault)
+    t.matches('args%[3%]%.name: is a duplicate', fault)
   end)
 
   it('is linted for names that clients cannot make a command of', function()

@@ -84,11 +84,11 @@ describe('a resource definition', function()
   it('is refused with each of these', function()
     local cases = {
       { { uri = vim.NIL }, 'uri: is required' },
-      { { uri_template = 'x://{a}' }, 'uri_template: stands beside uri' },
+      { { uri_template = 'x://{a}' }, 'uri_template: cannot be used together with uri' },
       { { uri = vim.NIL, uri_template = 'x://{?a}' }, 'uri_template: .*operators' },
       { { uri = 'no-scheme' }, 'uri: must begin with a scheme' },
       { { uri = 'X://upper' }, 'uri: must begin with a scheme in lower case' },
-      { { run = read }, 'run: stands beside read' },
+      { { run = read }, 'run: cannot be used together with read' },
       { { watch = 1 }, 'watch: must be a function' },
       { { description = '\255' }, 'description: is not UTF%-8' },
       { { complete = { a = read } }, 'complete%.a: is not a variable' },

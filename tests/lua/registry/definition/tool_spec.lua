@@ -54,9 +54,9 @@ describe('faults', function()
   end)
 
   it('name the choice between two fields', function()
-    t.eq({ "tool 'x': run: stands beside execute; give one of the two" }, faults(tool({ run = noop })))
+    t.eq({ "tool 'x': run: cannot be used together with execute" }, faults(tool({ run = noop })))
     t.eq(
-      { "tool 'x': input_schema: stands beside args; give one of the two" },
+      { "tool 'x': input_schema: cannot be used together with args" },
       faults(tool({ args = {}, input_schema = { type = 'object' } }))
     )
   end)
@@ -73,7 +73,7 @@ describe('faults', function()
       faults(tool({ input_schema = { type = 'array' } }))
     )
     t.eq(
-      { 'tool \'x\': input_schema.properties.a.$ref: "#/$defs/no" leads nowhere' },
+      { 'tool \'x\': input_schema.properties.a.$ref: "#/$defs/no" does not exist' },
       faults(tool({ input_schema = { type = 'object', properties = { a = { ['$ref'] = '#/$defs/no' } } } }))
     )
     t.eq(
@@ -130,7 +130,7 @@ describe('lint', function()
 
   it('names defaults that do not fit', function()
     local normalised = normalise({ args = { n = { type = 'number', default = 'x' } } })
-    t.matches('^args%.n%.default: does not fit its own schema', normalised.lint[1])
+    t.matches('^args%.n%.default: does not match its own schema', normalised.lint[1])
   end)
 
   it('lists patterns that are not checked by their place in the definition', function()

@@ -214,7 +214,7 @@ return function(kind)
       t.eq(here.uses, ok('lsp_references', { path = ledger, symbol = 'Ledger/' .. here.method }).total)
       t.eq(1, #vim.lsp.get_clients())
       t.ok(vim.lsp.get_clients()[1].id ~= before.id)
-      t.matches('no language server is called', fault('not_found', 'lsp_restart', { name = 'nobody' }))
+      t.matches('no language server \x27nobody\x27', fault('not_found', 'lsp_restart', { name = 'nobody' }))
     end)
   end)
 end

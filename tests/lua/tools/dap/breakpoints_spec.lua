@@ -82,7 +82,7 @@ describe('without a program', function()
       t.matches(case[3], err.message)
     end
     vim.cmd.enew()
-    t.matches('shows no file', select(2, dap.call('dap_set_breakpoint', { bufnr = 0, line = 1 })).message)
+    t.matches('has no file', select(2, dap.call('dap_set_breakpoint', { bufnr = 0, line = 1 })).message)
     t.eq({}, lines_of_client())
   end)
 end)

@@ -59,7 +59,7 @@ describe('dap_configurations', function()
     t.matches('not trusted.*:trust', answer.withheld[1].why)
     local _, err = dap.call('dap_run', { configuration = 'Short' })
     t.eq('not_found', err.code)
-    t.matches("none named 'Short'.*launch.json: .*not trusted", err.message)
+    t.matches("no 'Short'.*launch.json: .*not trusted", err.message)
     trust(path)
     t.eq({ '.vscode/launch.json', '${workspaceFolder}/short.py' }, { named('Short').source, named('Short').program })
     t.eq({ 'program' }, named('Ask').asks)
@@ -72,7 +72,7 @@ describe('dap_configurations', function()
 
   it('says what is wrong with the file', function()
     trust(dap.write('.vscode/launch.json', '{ "configurations": [ }'))
-    t.matches('no list of configurations', dap.ok('dap_configurations').withheld[1].why)
+    t.matches('invalid list of configurations', dap.ok('dap_configurations').withheld[1].why)
   end)
 end)
 
@@ -167,8 +167,8 @@ describe('dap_run', function()
       { { program = 'none.py' }, 'not_found', 'program: there is no file' },
       { { cwd = 'none' }, 'not_found', 'cwd: there is no folder /' },
       { { cwd = path }, 'not_found', 'cwd: there is no folder' },
-      { { options = { args = { '${input:which}' } } }, 'validation_error', 'would ask the person for args' },
-      { { configuration = 'None' }, 'not_found', "none named 'None'; dap_configurations" },
+      { { options = { args = { '${input:which}' } } }, 'validation_error', 'would ask the user for args' },
+      { { configuration = 'None' }, 'not_found', "no 'None'; dap_configurations" },
       { { options = { python = { '/nowhere/python' } } }, 'tool_error', 'refused to launch: ' },
     }) do
       local result, err = dap.call('dap_run', vim.tbl_extend('force', whole, case[1]))

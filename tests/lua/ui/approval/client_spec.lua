@@ -149,7 +149,7 @@ describe('the client', function()
     for _, capabilities in ipairs({ {}, { elicitation = { url = {} } }, { sampling = {} } }) do
       local call, sent = ask({ capabilities = capabilities })
       t.eq({ 'access_denied', {} }, { call.outcome.error.code, sent })
-      t.matches('offers no elicitation', call.outcome.error.message)
+      t.matches('does not support elicitation', call.outcome.error.message)
       t.ok(not call.outcome.error.message:find('allow"', 1, true))
     end
   end)

@@ -2,7 +2,7 @@
 -- luacheck: globals vim.ui.select vim.ui.input (made to be replaced)
 local Call = require('mcp-tools.calls.call')
 local Question = require('mcp-tools.ui.approval.question')
-local queue = require('mcp-tools.ui.approval.queue')
+local queue = require('mcp-tools.ui.approval')
 local log = require('mcp-tools.log')
 local t = require('helpers')
 local text = require('mcp-tools.ui.approval.text')

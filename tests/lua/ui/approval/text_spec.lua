@@ -61,7 +61,7 @@ describe('arguments in a question', function()
   it('are all there, however long the first ones are', function()
     for _, long in ipairs({ ('a'):rep(3e6), ('a\n'):rep(1e6), { ('a'):rep(1e5), ('b'):rep(1e5) } }) do
       has({ a = long, b = long, command = 'rm -r /' }, 'command: "rm -r /"')
-      has({ a = long, b = long, command = 'rm -r /' }, 'arguments, CUT: 2 of 3 are too long to be shown whole')
+      has({ a = long, b = long, command = 'rm -r /' }, 'arguments, CUT: 2 of 3 are too long to show completely')
     end
     t.ok(#shown({ a = ('a'):rep(3e6), b = ('b\n'):rep(1e6) }) < 2e5)
   end)
@@ -70,7 +70,7 @@ describe('arguments in a question', function()
     for first = 1, 400, 7 do
       local value = ('a'):rep(first) .. '\n' .. ('b'):rep(70000) .. 'rm -r /'
       t.eq(
-        { first, 'arguments, CUT: 1 of 1 are too long to be shown whole' },
+        { first, 'arguments, CUT: 1 of 1 are too long to show completely' },
         { first, lines_of({ value = value })[5] }
       )
     end
@@ -164,7 +164,7 @@ describe('on the first screen', function()
 
   it('what is no file is not called one outside', function()
     local page = page_of({}, { targets = { { path = 'fugitive:///p/.git//0/x', other = true } } })
-    t.matches('^file    fugitive:///p/.git//0/x  NO plain FILE$', page.rows[row_of(page, 'fugitive')])
+    t.matches('^file    fugitive:///p/.git//0/x  NOT a regular FILE$', page.rows[row_of(page, 'fugitive')])
   end)
 
   it('short arguments come before long ones, those that the tool knows before others', function()
@@ -254,7 +254,7 @@ describe('on the first screen', function()
     t.eq(nil, rows:find('edits', 1, true))
     t.eq(nil, rows:find('search', 1, true))
     for _, preview in ipairs({
-      'The difference cannot be shown',
+      'The diff cannot be shown',
       HEAD .. ('+new\n'):rep(20000),
       HEAD .. '+new\nFound by text.\n',
     }) do

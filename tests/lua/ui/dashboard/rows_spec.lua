@@ -15,7 +15,7 @@ describe('long texts of the dashboard', function()
   it('leave room for what stands behind the name of a client', function()
     local name = ('a-client-with-a-long-name'):rep(2)
     local rows = Rows.new(76)
-    require('mcp-tools.ui.dashboard.clients').rows(rows, {
+    require('mcp-tools.ui.dashboard.clients')[1].rows(rows, {
       bridge = function()
         return { sessions = { clients = { { name = name, version = '1.2.3', transport = 'http' } } } }
       end,

@@ -1,6 +1,6 @@
 -- every Neovim
-local float = require('mcp-tools.ui.window.float.window')
-local keepers = require('mcp-tools.ui.window.float.keeper')
+local float = require('mcp-tools.ui.window.float')
+local keepers = require('mcp-tools.ui.window.keeper')
 local log = require('mcp-tools.log')
 local Rows = require('mcp-tools.ui.window.rows')
 local render = require('mcp-tools.ui.window.render')
@@ -172,7 +172,7 @@ describe('a floating window', function()
   it('that can never be shown is told of in the log, once', function()
     local function told()
       return #vim.tbl_filter(function(line)
-        return line:find('WARN .*the window of spec cannot be shown now.*: a mistake of ours') ~= nil
+        return line:find('WARN .*the spec window could not be updated.*: a mistake of ours') ~= nil
       end, log.lines())
     end
     fault = 'a mistake of ours'

@@ -1,5 +1,5 @@
 -- every Neovim
-local placement = require('mcp-tools.ui.window.float.placement')
+local float = require('mcp-tools.ui.window.float')
 local t = require('helpers')
 
 local api = vim.api
@@ -14,31 +14,31 @@ describe('the place of a floating window', function()
   end)
 
   it('is in the half in which the cursor is not', function()
-    t.eq({ row = 14, height = 6 }, placement.find(6))
+    t.eq({ row = 14, height = 6 }, float.place(6))
     vim.cmd('botright 4new')
-    t.eq({ row = 0, height = 6 }, placement.find(6))
+    t.eq({ row = 0, height = 6 }, float.place(6))
   end)
 
   it('leaves two fifths of the screen to the person, however much there is to show', function()
-    t.eq(13, placement.find(1000).height)
-    t.eq(1, placement.find(0).height)
+    t.eq(13, float.place(1000).height)
+    t.eq(1, float.place(0).height)
   end)
 
   it('stays as it is, unless it hides the line of the cursor', function()
-    t.eq(9, placement.find(6, nil, 9).row)
+    t.eq(9, float.place(6, nil, 9).row)
     vim.cmd('botright 12new')
-    t.ok(placement.find(6, nil, 9).row ~= 9)
+    t.ok(float.place(6, nil, 9).row ~= 9)
   end)
 
   it('is beside what was opened, and lower where that leaves less room', function()
     vim.cmd('botright 5new')
     local opened = api.nvim_get_current_win()
     vim.cmd.wincmd('p')
-    local at = placement.find(12, opened)
+    local at = float.place(12, opened)
     local top = api.nvim_win_get_position(opened)[1]
-    t.ok(at.row + at.height + placement.FRAME <= top, vim.inspect(at))
+    t.ok(at.row + at.height + float.FRAME <= top, vim.inspect(at))
     t.ok(at.height < 13 and at.height >= 8, vim.inspect(at))
     api.nvim_win_close(opened, true)
-    t.eq(placement.find(12), placement.find(12, opened))
+    t.eq(float.place(12), float.place(12, opened))
   end)
 end)

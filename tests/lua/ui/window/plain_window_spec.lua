@@ -1,5 +1,5 @@
 -- every Neovim
-local float = require('mcp-tools.ui.window.float.window')
+local float = require('mcp-tools.ui.window.float')
 local Rows = require('mcp-tools.ui.window.rows')
 local render = require('mcp-tools.ui.window.render')
 local scratch = require('mcp-tools.ui.window.scratch')

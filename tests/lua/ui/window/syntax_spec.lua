@@ -1,10 +1,10 @@
 -- every Neovim
-local syntax = require('mcp-tools.ui.window.syntax')
+local diff = require('mcp-tools.ui.window.diff')
 local t = require('helpers')
 
 local function groups(lines)
   local found = {}
-  for _, row in ipairs(syntax.lines(lines, 0, 'Added', 80)) do
+  for _, row in ipairs(diff.lines(lines, 0, 'Added', 80)) do
     for _, chunk in ipairs(row) do
       for _, group in ipairs(type(chunk[2]) == 'table' and chunk[2] or { chunk[2] }) do
         found[group] = true

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.mcp.methods.subscriptions import share
+from mcp_tools_nvim.mcp.subscriptions import session_share
 from mcp_tools_nvim.rate_limit import TokenBucket
 from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import FailError, ToolContext
@@ -249,7 +249,7 @@ async def test_a_session_takes_no_more_than_its_share(bridge: Served) -> None:
         async with room:
             return await bridge.ask(session, "resources/subscribe", {"uri": f"test://t/{number}"})
 
-    most = share(Limits().sessions)
+    most = session_share(Limits().sessions)
     answers = await asyncio.gather(*(subscribe(one, number) for number in range(most + 20)))
     refused = [answer["error"] for answer in answers if "error" in answer]
     assert len(refused) == 20
@@ -267,7 +267,7 @@ def test_all_sessions_find_room() -> None:
     found = re.search(r"^M\.MAX_URIS = (\d+)$", text, re.MULTILINE)
     assert found is not None
     for sessions in (1, 3, Limits().sessions, 1000):
-        assert 0 < share(sessions) * sessions <= int(found[1])
+        assert 0 < session_share(sessions) * sessions <= int(found[1])
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""pytest plugin: tells the editor what becomes of each test, as lines of JSON in a file."""
+"""pytest plugin that writes the result of each test to a file, as lines of JSON."""
 
 import json
 import os
@@ -9,24 +9,24 @@ RANK = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
 
 
 def pytest_configure(config):
-    """Take part, unless this is a worker, whose reports come to the main process."""
+    """Register the plugin, unless this is a worker: its reports reach the main process."""
     path = os.environ.get("MCP_TOOLS_TEST_EVENTS")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Events(config, path), "mcp-tools-events")
 
 
 class Events:
-    """Writes the lines."""
+    """Writes the results."""
 
     def __init__(self, config, path):
         self.root = str(getattr(config, "rootpath", None) or config.rootdir)
         params = getattr(config, "invocation_params", None)
-        self.folder = str(params.dir) if params else os.getcwd()
-        self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - for as long as pytest runs
+        self.directory = str(params.dir) if params else os.getcwd()
+        self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - open until pytest ends
         self.seen = {}
 
     def write(self, **event):
-        """One event."""
+        """Write one event."""
         try:
             self.file.write(json.dumps(event) + "\n")
             self.file.flush()
@@ -34,17 +34,17 @@ class Events:
             pass
 
     def name(self, nodeid):
-        """The id as it can be given to pytest in this folder."""
+        """Return the id as an argument for pytest in this directory."""
         path, separator, rest = nodeid.partition("::")
         whole = os.path.join(self.root, path) if path else self.root
-        return os.path.relpath(whole, self.folder) + separator + rest
+        return os.path.relpath(whole, self.directory) + separator + rest
 
     def path(self, path):
-        """Without what is relative in it."""
-        return os.path.normpath(os.path.join(self.folder, str(path)))
+        """Return a normalized absolute path."""
+        return os.path.normpath(os.path.join(self.directory, str(path)))
 
     def place(self, report):
-        """Where it failed: the innermost place below the folder, else where it was raised."""
+        """Return where a test failed: the innermost frame in the project, otherwise where it was raised."""
         longrepr = report.longrepr
         crash = getattr(longrepr, "reprcrash", None)
         place = (self.path(crash.path), crash.lineno) if crash else None
@@ -57,11 +57,11 @@ class Events:
         return place
 
     def is_ours(self, path):
-        """Is it a file of the project, and of no environment in it?"""
-        return path.startswith(self.folder + os.sep) and "site-packages" not in path
+        """Return whether a file is in the project and not in one of its environments."""
+        return path.startswith(self.directory + os.sep) and "site-packages" not in path
 
     def failure(self, report, place):
-        """What is told of a test that failed."""
+        """Return the fields of a failed test."""
         crash = getattr(report.longrepr, "reprcrash", None)
         detail = str(getattr(report, "longreprtext", "") or report.longrepr or "")
         lines = [line for line in detail.splitlines() if line.strip()]
@@ -75,18 +75,18 @@ class Events:
         }
 
     def pytest_collection_finish(self, session):
-        """How many there are."""
+        """Write the number of tests."""
         self.write(total=len(session.items))
 
     def pytest_collectreport(self, report):
-        """A file that cannot be read."""
+        """Write a collection error."""
         if report.failed:
             fspath = report.nodeid.partition("::")[0]
             place = (os.path.join(self.root, fspath), 1) if fspath else None
             self.write(id=self.name(report.nodeid), outcome="error", **self.failure(report, place))
 
     def pytest_runtest_logreport(self, report):
-        """A phase of a test; the worst one counts."""
+        """Write the outcome of a test's phase; the worst one is its result."""
         outcome = report.outcome
         if outcome == "failed" and report.when != "call":
             outcome = "error"
@@ -105,5 +105,5 @@ class Events:
         self.write(**event)
 
     def pytest_sessionfinish(self, exitstatus):
-        """The end."""
+        """Close the file."""
         self.write(exit=int(exitstatus))

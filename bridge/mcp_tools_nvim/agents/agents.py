@@ -1,0 +1,181 @@
+"""Opens the endpoints of terminal agents and reports their sessions to Neovim."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from .. import jsonrpc
+from ..neovim import Editor
+from ..rate_limit import TokenBucket
+from ..sessions.registry import Sessions
+from ..sessions.session import MAX_NOTICE, Session
+from ..values import AgentEndpoint
+from .registrations import Registrations
+from .router import AgentRouter, Endpoints
+from .unix import UnixSockets
+
+if TYPE_CHECKING:
+    from ..http.app import App
+    from ..http.handlers import Handlers
+
+FLUSH_SECONDS = 0.05
+"""Time for agents to read the last notification, such as the rejection of a proposal."""
+
+NOTICES_PER_SECOND, NOTICES_AT_ONCE = 20, 100
+"""Limits of notifications from one agent: they take time on Neovim's main thread."""
+
+logger = logging.getLogger(__name__)
+
+
+class Agents:
+    """Opens the endpoints of terminal agents, and keeps them as Neovim wants them.
+
+    Args:
+        editor: names the endpoints.
+        endpoints: those from `hello`.
+        hide: receives each token, which must not be logged.
+    """
+
+    def __init__(
+        self, editor: Editor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]
+    ) -> None:
+        self._editor = editor
+        self._wanted = endpoints
+        self._hide = hide
+        self.endpoints = Endpoints()
+        self.session_events = SessionEvents(editor)
+        self._registrations = Registrations(editor, hide)
+        self._front: Handlers | None = None
+        self._router: AgentRouter | None = None
+        self._sockets: UnixSockets | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._again = False
+        editor.on_endpoints(self._changed)
+
+    def join(self, app: App) -> None:
+        """Serves the endpoints at the port of the application."""
+        self._front = app.front
+        self.session_events.of(app.front.sessions)
+        self._registrations.of(app.front.sessions)
+        router = self._router = AgentRouter(app.front, self.endpoints, self._registrations, app.body_limit)
+        self._sockets = UnixSockets(router.match, app.body_limit)
+        app.agents = router
+
+    async def open(self) -> None:
+        """Opens the wanted endpoints and reports which are open."""
+        while True:
+            self._again = False
+            await self._open(self._wanted)
+            if not self._again:
+                return
+
+    async def disconnect(self) -> None:
+        """Disconnects all agents when the bridge ends, without answering their requests.
+
+        An answer would reject open proposals; without one the user can still decide in the agent's terminal.
+        Agents reconnect within milliseconds, so new connections are refused first: an agent that got one
+        would believe that it is connected.
+        """
+        if self._work is not None:
+            self._work.cancel()
+        await self._registrations.close()
+        if self._router is not None:
+            self._router.ends = True
+        if self._sockets is not None:
+            await self._sockets.stop_listening()
+        if self._front is not None:
+            if any(self._front.sessions.of_agent(endpoint.name) for endpoint in self.endpoints):
+                await asyncio.sleep(FLUSH_SECONDS)
+            self._front.sessions.disconnect_agents()
+
+    async def close(self) -> None:
+        """Closes the sockets."""
+        if self._work is not None:
+            self._work.cancel()
+        if self._sockets is not None:
+            await self._sockets.close()
+
+    def _changed(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
+        if self._router is not None and self._router.ends:
+            return
+        self._wanted, self._again = endpoints, True
+        if self._front is not None and (self._work is None or self._work.done()):
+            self._work = asyncio.get_running_loop().create_task(self.open())
+
+    async def _open(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
+        front, sockets = self._front, self._sockets
+        if front is None or sockets is None:
+            return
+        for endpoint in endpoints:
+            self._hide(endpoint.token)
+        known = set(self.endpoints)
+        self.endpoints.set(endpoints)
+        for gone in known - set(endpoints):
+            for session in front.sessions.of_agent(gone.name):
+                front.sessions.drop(session)
+        await sockets.keep({endpoint.socket for endpoint in endpoints if endpoint.socket is not None})
+        failed: dict[str, str] = {}
+        for endpoint in endpoints:
+            if endpoint.transport == "unix":
+                try:
+                    await sockets.open(endpoint)
+                except OSError as fault:
+                    failed[endpoint.name] = str(fault)
+                    logger.warning("the endpoint of %s is not open: %s", endpoint.name, fault)
+        if known or endpoints:
+            open_ = [endpoint.name for endpoint in endpoints if endpoint.name not in failed]
+            self._editor.report("endpoints", {"open": open_, "failed": failed})
+
+
+class SessionEvents:
+    """Reports sessions of agents and their notifications to Neovim, and sends them its notifications."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._sessions: Sessions | None = None
+        self._notices: WeakKeyDictionary[Session, TokenBucket] = WeakKeyDictionary()
+        editor.on_push(self._push)
+
+    def of(self, sessions: Sessions) -> None:
+        """Sets the sessions that notifications are sent to."""
+        self._sessions = sessions
+
+    def opened(self, session: Session) -> None:
+        """Reports a session that can receive notifications."""
+        client, _ = session.peer.identity
+        name, version = str(client.get("name", ""))[:200], str(client.get("version", ""))[:200]
+        self._report("opened", session, client=name, version=version)
+
+    def notified(self, session: Session, method: str, params: Mapping[str, Any] | None) -> None:
+        """Reports a notification outside MCP; those above the rate limit are dropped."""
+        now = time.monotonic()
+        fresh = TokenBucket(NOTICES_PER_SECOND, NOTICES_AT_ONCE, now)
+        if self._notices.setdefault(session, fresh).take(now):
+            logger.debug("dropped a notification of an agent: too many per second")
+            return
+        text = jsonrpc.dumps(params or {})
+        if len(text) + len(method) > MAX_NOTICE:
+            logger.warning("dropped a notification of an agent: %d bytes", len(text))
+            return
+        self._report("notified", session, method=method, params=text.decode())
+
+    def left(self, session: Session) -> None:
+        """Reports a session that has ended."""
+        self._report("left", session)
+
+    def _report(self, event: str, session: Session, **more: str) -> None:
+        data = {"companion": session.agent, "session": session.key, **more}
+        self._editor.companion(event, data)
+
+    def _push(self, agent: str, session: str | None, method: str, params: str, latest: bool) -> None:
+        if self._sessions is None:
+            return
+        text = params.encode()
+        for each in self._sessions.of_agent(agent):
+            if session is None or each.key == session:
+                each.tell(method, text, latest=latest)

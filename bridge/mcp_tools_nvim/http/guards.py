@@ -1,0 +1,242 @@
+"""Guards: who may send requests, and of which size and types.
+
+A guard sees a request after its headers and before its body. `app.py` lists them in order.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from typing import Protocol
+
+from aiohttp import hdrs, web
+
+from .. import jsonrpc
+from .connection import served_port
+from .parts import Token
+
+MAX_PORT = 65535
+
+
+class Guard(Protocol):
+    """Checks the head of a request."""
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns the response to a refused request; None to accept it."""
+
+
+def refusal(
+    status: int,
+    message: str,
+    request: jsonrpc.RequestId | None = None,
+    *,
+    code: int = jsonrpc.INVALID_REQUEST,
+    **headers: str,
+) -> web.Response:
+    """Returns an error response, with the request's id if known. Header names have `_` for `-`."""
+    return web.Response(
+        status=status,
+        body=jsonrpc.dumps(jsonrpc.error(request, code, message)),
+        content_type="application/json",
+        headers={name.replace("_", "-"): value for name, value in headers.items()},
+    )
+
+
+@lru_cache(maxsize=64)
+def names_loopback(host: str) -> bool:
+    """Whether a lower-case host, with or without a port, is a loopback name or address."""
+    return _without_port(host) in ("127.0.0.1", "localhost", "[::1]")
+
+
+def port_of(host: str) -> int | None:
+    """Returns the port of `host:port`, or None."""
+    bare = _without_port(host)
+    port = host[len(bare) + 1 :]
+    return int(port) if _is_port(port) else None
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        end = host.find("]") + 1
+        return (
+            host[:end]
+            if end == len(host) or (host[end : end + 1] == ":" and _is_port(host[end + 1 :]))
+            else ""
+        )
+    name, colon, port = host.partition(":")
+    return name if not colon or _is_port(port) else ""
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= MAX_PORT
+
+
+class HostGuard:
+    """Refuses a request whose Host is neither loopback (any port) nor in `bridge.allowed_hosts`."""
+
+    def __init__(self, allowed: Collection[str]) -> None:
+        self._allowed = frozenset(host.lower() for host in allowed)
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns 403 for a foreign, missing or repeated Host, or an absolute target with a foreign host."""
+        hosts = request.headers.getall(hdrs.HOST, [])
+        if len(hosts) == 1 and self._admits(hosts[0].lower()):
+            target = request.raw_path
+            # RFC 9112, 3.2.2: the host of a target in absolute form replaces the header.
+            if target.startswith("/") or self._admits(_authority(target)):
+                return None
+        return refusal(403, "Host is not allowed; see bridge.allowed_hosts")
+
+    def _admits(self, host: str) -> bool:
+        if names_loopback(host) or host in self._allowed:
+            return True
+        port = port_of(host)
+        return port is not None and host.removesuffix(f":{port}") in self._allowed
+
+
+def _authority(target: str) -> str:
+    """Returns host and port of an absolute target; empty for any other form."""
+    scheme, separator, rest = target.partition("://")
+    if not separator or scheme.lower() != "http":
+        return ""
+    return rest.split("/", 1)[0].split("?", 1)[0].lower()
+
+
+class OriginGuard:
+    """Refuses requests of browsers, unless the origin is our own port or in `bridge.allowed_origins`.
+
+    Other clients send no Origin. `null` (sandboxed and file pages) is never allowed.
+    """
+
+    def __init__(self, allowed: Collection[str]) -> None:
+        self._allowed = frozenset(origin.lower().rstrip("/") for origin in allowed) - {"null"}
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns 403 for a foreign Origin."""
+        origins = request.headers.getall(hdrs.ORIGIN, None)
+        if origins is None:
+            return None
+        if len(origins) == 1:
+            origin = origins[0].lower()
+            if origin in self._allowed or self._is_own(origin, request):
+                return None
+        return refusal(403, "Origin is not allowed; see bridge.allowed_origins")
+
+    @staticmethod
+    def _is_own(origin: str, request: web.Request) -> bool:
+        host = origin.removeprefix("http://")
+        return host != origin and names_loopback(host) and (port_of(host) or 80) == served_port(request)
+
+
+class TokenGuard:
+    """Refuses a request without the bearer token. No option turns it off."""
+
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns 401 for a missing, wrong or repeated token."""
+        if self.holds(request):
+            return None
+        return refusal(401, "Unauthorized: missing or wrong bearer token", WWW_Authenticate="Bearer")
+
+    def holds(self, request: web.Request) -> bool:
+        """Whether the request has the token, in constant time for wrong tokens."""
+        values = request.headers.getall(hdrs.AUTHORIZATION, [])
+        if len(values) != 1:
+            return False
+        scheme, _, given = values[0].partition(" ")
+        wanted = self._token.value.encode()
+        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), wanted)
+        return same and bool(wanted) and scheme.lower() == "bearer"
+
+
+class SizeGuard:
+    """Refuses a request whose declared length is too large; other bodies are limited while they are read.
+
+    Args:
+        limit: `limits.request_body`.
+        refuse_larger: decides about a larger request.
+    """
+
+    def __init__(self, limit: int, refuse_larger: Callable[[web.Request], web.Response | None]) -> None:
+        self._limit = limit
+        self._refuse_larger = refuse_larger
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns 413 when the declared length is over the limit."""
+        length = request.content_length
+        return None if length is None or length <= self._limit else self._refuse_larger(request)
+
+
+def too_large(limit: int) -> web.Response:
+    """Returns the response to a body of more than `limit` bytes; it closes the connection."""
+    response = refusal(413, f"Request body is larger than {limit} bytes", code=jsonrpc.TOO_LARGE)
+    response.force_close()
+    return response
+
+
+class JsonGuard:
+    """Refuses a body that is not JSON, or compressed: it may expand a thousandfold."""
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns 415 for the body's type or encoding."""
+        encoding = request.headers.get(hdrs.CONTENT_ENCODING)
+        if encoding is not None and encoding.strip().lower() != "identity":
+            response = refusal(415, "Content-Encoding is not supported; send the body uncompressed")
+            response.force_close()
+            return response
+        if _is_json(request.headers.get(hdrs.CONTENT_TYPE, "")):
+            return None
+        return refusal(415, "Content-Type must be application/json")
+
+
+class AcceptGuard:
+    """Refuses a client that does not accept the types of our answers.
+
+    Args:
+        wanted: types that the client must accept.
+    """
+
+    def __init__(self, *wanted: str) -> None:
+        self._wanted = wanted
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns 406 when a type is missing."""
+        if _accepts(",".join(request.headers.getall(hdrs.ACCEPT, ["*/*"])), self._wanted):
+            return None
+        return refusal(406, f"Accept must include {' and '.join(self._wanted)}")
+
+
+@lru_cache(maxsize=64)
+def _is_json(header: str) -> bool:
+    return header.partition(";")[0].strip().lower() == "application/json"
+
+
+@lru_cache(maxsize=64)
+def _accepts(header: str, wanted: tuple[str, ...]) -> bool:
+    accepted = _accepted(header)
+    for media_type in wanted:
+        ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
+        # The most specific range decides.
+        if not next((accepted[range_] for range_ in ranges if range_ in accepted), False):
+            return False
+    return True
+
+
+def _accepted(header: str) -> dict[str, bool]:
+    ranges: dict[str, bool] = {}
+    for part in header.split(","):
+        media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if media_type:
+            ranges[media_type] = not any(_is_zero_quality(parameter) for parameter in parameters)
+    return ranges
+
+
+def _is_zero_quality(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    try:
+        return name.strip() == "q" and float(value) == 0
+    except ValueError:
+        return False

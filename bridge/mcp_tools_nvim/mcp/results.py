@@ -1,0 +1,89 @@
+"""Outcomes of Neovim as MCP results and JSON-RPC errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp import MCPError
+
+from .. import jsonrpc
+from ..calls.outcomes import error_details
+from ..errors import Code, EditorError, EditorGoneError, NoAnswerError
+from ..values import Outcome, ToolError
+from .request import RequestContext, is_stateless
+
+ERROR_META = "mcp-tools.nvim/error"
+"""Key in `_meta` of the error code of a tool with an output schema, which `structuredContent` must follow."""
+
+_MALFORMED = (Code.NOT_FOUND, Code.VALIDATION_ERROR)
+_MISSES = (Code.NOT_FOUND, Code.ACCESS_DENIED)
+
+
+def tool_result(outcome: Outcome) -> dict[str, Any]:
+    """Returns the MCP result of a tool call, failed or not."""
+    if outcome.error is not None:
+        return _failure(outcome.error, outcome.schema_bound)
+    if outcome.kind == "content":
+        content: dict[str, Any] = {"resultType": "complete"}
+        content.update(jsonrpc.loads(outcome.text))
+        return content
+    if outcome.kind == "empty":
+        return {"resultType": "complete", "content": []}
+    result: dict[str, Any] = {"resultType": "complete", "content": [{"type": "text", "text": outcome.text}]}
+    if outcome.kind == "json" and outcome.structured:
+        result["structuredContent"] = jsonrpc.loads(outcome.text)
+    return result
+
+
+def _failure(error: ToolError, schema_bound: bool) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "resultType": "complete",
+        "content": [{"type": "text", "text": f"Error: {error.message}"}],
+        "isError": True,
+    }
+    if schema_bound:
+        result["_meta"] = {ERROR_META: error_details(error)}
+    else:
+        result["structuredContent"] = error_details(error)
+    return result
+
+
+def content_or_raise(outcome: Outcome) -> dict[str, Any]:
+    """Returns the content of an outcome.
+
+    Raises:
+        MCPError: the outcome is an error.
+    """
+    if outcome.error is not None:
+        raise mcp_error(outcome.error)
+    value: dict[str, Any] = jsonrpc.loads(outcome.text)
+    return value
+
+
+def mcp_error(error: ToolError) -> MCPError:
+    """Returns the JSON-RPC error of a failed call: invalid parameters, or internal."""
+    code = jsonrpc.INVALID_PARAMS if error.code in _MALFORMED else jsonrpc.INTERNAL_ERROR
+    return MCPError(code, error.message, error_details(error))
+
+
+def resource_error(context: RequestContext, uri: str, error: ToolError) -> MCPError:
+    """Returns the JSON-RPC error for a resource that cannot be read.
+
+    Missing and forbidden resources get the same error, so that a client cannot tell them apart. A refusal by
+    the user is reported: it comes before anything is read, and the user may have given a reason.
+    """
+    if error.code in _MISSES and not error.asked:
+        code = jsonrpc.INVALID_PARAMS if is_stateless(context) else jsonrpc.RESOURCE_NOT_FOUND
+        return MCPError(code, "Resource not found", {"uri": uri})
+    if error.code == Code.TOO_LARGE:
+        return MCPError(jsonrpc.TOO_LARGE, error.message, error_details(error))
+    return MCPError(jsonrpc.INTERNAL_ERROR, error.message, error_details(error))
+
+
+def editor_failure(failure: EditorError) -> ToolError:
+    """Returns the error for a failed request to Neovim."""
+    if isinstance(failure, EditorGoneError):
+        return ToolError(Code.EDITOR_GONE, "Neovim has exited")
+    if isinstance(failure, NoAnswerError):
+        return ToolError(Code.EDITOR_BLOCKED, "Neovim does not answer; look for a prompt in it")
+    return ToolError(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log")

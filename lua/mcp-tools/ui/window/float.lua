@@ -1,0 +1,361 @@
+--- Floating windows that open without a command of the user: one window, or several that open and close together.
+---
+--- A subclass defines `layout` and `frames`; one with a text field also overrides `first`, `is_field` and `save`.
+
+local help = require('mcp-tools.ui.window.help')
+local highlights = require('mcp-tools.ui.window.highlights')
+local log = require('mcp-tools.log')
+local render = require('mcp-tools.ui.window.render')
+local sanitize = require('mcp-tools.util.sanitize')
+
+local api = vim.api
+
+local M = {}
+
+local MIN_WIDTH = 20
+
+--- Maximum height as a share of the screen.
+local SHARE = 0.6
+--- Rows of a window's border.
+local FRAME = 2
+M.FRAME = FRAME
+--- Minimum height when the window shrinks to avoid another window.
+local MIN_HEIGHT = 8
+--- Covering the cursor line is worse than covering any window.
+local CURSOR_COST = 1000
+
+---@param window integer?
+---@return integer? top 0-based row
+---@return integer? below first row after the window
+local function rows_of(window)
+  if not window or not api.nvim_win_is_valid(window) or api.nvim_win_get_config(window).relative ~= '' then
+    return nil
+  elseif api.nvim_win_get_tabpage(window) ~= api.nvim_get_current_tabpage() then
+    return nil
+  end
+  local info = vim.fn.getwininfo(window)[1]
+  return info.winrow - 1, info.winrow - 1 + info.winbar + info.height
+end
+
+--- Returns possible heights: `wanted`, and the gaps above and below the window at `top`.
+---@param wanted integer
+---@param screen integer rows of the screen
+---@param top integer?
+---@param below integer?
+---@return integer[] in descending order
+local function heights(wanted, screen, top, below)
+  local list = { wanted }
+  for _, gap in ipairs(top and { top - 1, screen - 1 - below } or {}) do
+    local height = gap - FRAME
+    if height >= MIN_HEIGHT and height < wanted then
+      table.insert(list, height)
+    end
+  end
+  table.sort(list, function(a, b)
+    return a > b
+  end)
+  return list
+end
+
+--- Finds a position that covers as little as possible. Keeps the current row and the full height unless another
+--- position covers less.
+---@param rows integer rows of the text
+---@param opened integer? window to keep visible
+---@param now integer? current row
+---@return { row: integer, height: integer }
+function M.place(rows, opened, now)
+  local screen = vim.o.lines - vim.o.cmdheight
+  local wanted = math.max(1, math.min(rows, math.floor(screen * SHARE)))
+  local cursor = api.nvim_win_get_position(0)[1] + vim.fn.winline() - 1
+  local low = cursor + 1 > screen / 2
+  local top, below = rows_of(opened)
+
+  local best = { row = 0, height = wanted, cost = math.huge }
+  for _, height in ipairs(heights(wanted, screen, top, below)) do
+    local box = height + FRAME
+    local lowest = math.max(0, screen - 1 - box)
+    -- The half of the screen without the cursor comes first.
+    local candidates = { now or -1, low and 0 or lowest, low and lowest or 0 }
+    if top then
+      vim.list_extend(candidates, { top - 1 - box, below + 1 })
+    end
+    for _, row in ipairs(candidates) do
+      local covers_cursor = cursor >= row and cursor < row + box
+      local covered = top and math.max(0, math.min(row + box, below) - math.max(row, top)) or 0
+      local cost = (covers_cursor and CURSOR_COST or 0) + covered
+      if row >= 0 and row <= lowest and cost < best.cost then
+        best = { row = row, height = height, cost = cost }
+      end
+    end
+  end
+  return { row = best.row, height = best.height }
+end
+
+--- Keys that lead from a mode to normal mode.
+local TO_NORMAL = { i = '<Esc>', R = '<Esc>', v = '<Esc>', V = '<Esc>', ['\22'] = '<Esc>', s = '<Esc>' }
+TO_NORMAL.t = [[<C-\><C-N>]]
+
+--- Returns the keys to type before a command in the current mode, and the mode for `nvim_get_keymap`.
+---@return string lead
+---@return string map_mode
+function M.command_keys()
+  local mode = api.nvim_get_mode().mode:sub(1, 1)
+  local lead = TO_NORMAL[mode] or ''
+  return lead, mode == 'R' and 'i' or mode:match('[it]') or (lead ~= '' and 'v' or 'n')
+end
+
+--- Returns the key that the user has mapped to `<Plug>(mcp-tools-NAME)`.
+---@param map_mode string
+---@param name string
+---@return string?
+function M.mapped_key(map_mode, name)
+  local plug = ('<plug>(mcp-tools-%s)'):format(name)
+  for _, maps in ipairs({ api.nvim_buf_get_keymap(0, map_mode), api.nvim_get_keymap(map_mode) }) do
+    for _, map in ipairs(maps) do
+      if map.rhs and map.rhs:lower() == plug then
+        return map.lhs
+      end
+    end
+  end
+end
+
+--- Returns whether one `CTRL-W w` enters the window.
+---@param window integer
+---@return boolean
+function M.is_next(window)
+  local list, here = api.nvim_tabpage_list_wins(0), api.nvim_get_current_win()
+  local at = 0
+  for i, each in ipairs(list) do
+    at = each == here and i or at
+  end
+  for i = 1, #list do
+    local each = list[(at + i - 1) % #list + 1]
+    if api.nvim_win_get_config(each).focusable then
+      return each == window
+    end
+  end
+  return false
+end
+
+--- Enters a window, even if an autocommand of the user throws an error, which would cancel the move.
+---@param window integer
+function M.enter_window(window)
+  local ok, thrown = pcall(api.nvim_set_current_win, window)
+  if ok then
+    return
+  end
+  log.warn('an autocommand failed while the focus moved: %s', tostring(thrown))
+  if api.nvim_get_current_win() ~= window then
+    local ignored = vim.o.eventignore
+    vim.o.eventignore = 'all'
+    ok, thrown = pcall(api.nvim_set_current_win, window)
+    vim.o.eventignore = ignored
+    if not ok then
+      error(thrown, 0)
+    end
+  end
+end
+
+--- Keys of a buffer: key → modes, function, description.
+---@alias mcp-tools.FloatKeys table<string, { [1]: string|string[], [2]: fun(), [3]: string }>
+
+---@class mcp-tools.FloatKind
+---@field zindex integer
+---@field max_width integer
+
+---@class mcp-tools.Float: mcp-tools.FloatKind
+---@field windows integer[]
+---@field buffers integer[]
+---@field tab integer
+---@field placed? { row: integer, height: integer }[] position of each window
+---@field drawn_frames? string the frames on the screen
+---@field layout fun(self, opened: integer?, now: integer?): { row: integer, height: integer }[] position of each window
+---@field frames fun(self): table[] `title` and `footer` of each window, for `nvim_win_set_config`
+local Float = {}
+Float.__index = Float
+
+--- Returns a subclass of Float.
+---@param kind mcp-tools.FloatKind
+---@return table
+function M.kind(kind)
+  local Kind = setmetatable(kind --[[@as table]], Float)
+  Kind.__index = Kind
+  return Kind
+end
+
+--- Returns the width in cells.
+---@return integer
+function Float:width()
+  return math.max(MIN_WIDTH, math.min(self.max_width, vim.o.columns - 4))
+end
+
+--- Creates a buffer for one of the windows.
+---@param name string buffer variable that identifies the buffer
+---@param value any value of the variable
+---@param keys mcp-tools.FloatKeys
+---@return integer buffer
+function M.buffer(name, value, keys)
+  local buffer = api.nvim_create_buf(false, true)
+  vim.b[buffer][name] = value
+  for key, action in pairs(keys) do
+    local function run() -- the key help covers the window: close it first
+      if not help.close() then
+        action[2]()
+      end
+    end
+    vim.keymap.set(action[1], key, run, { buffer = buffer, nowait = true, desc = action[3] })
+  end
+  if next(keys) then
+    help.attach(buffer)
+  end
+  return buffer
+end
+
+--- Opens all windows, or none if one fails.
+---@param options table<string, any>[] window options of each window
+---@param opened integer? window to keep visible
+function Float:open(options, opened)
+  highlights.define()
+  self.windows, self.tab = {}, api.nvim_get_current_tabpage()
+  local ok, err = pcall(function()
+    self.placed = self:layout(opened)
+    for i, buffer in ipairs(self.buffers) do
+      self.windows[i] = self:open_window(buffer, self.placed[i], options[i])
+    end
+  end)
+  if not ok then
+    self:close()
+    error(err, 0)
+  end
+end
+
+---@param at { row: integer, height: integer }
+---@return table
+function Float:config(at)
+  local base = { relative = 'editor', anchor = 'NE', col = vim.o.columns, width = self:width() }
+  return vim.tbl_extend('error', base, at)
+end
+
+---@param buffer integer
+---@param at { row: integer, height: integer }
+---@param options table<string, any>
+---@return integer window
+function Float:open_window(buffer, at, options)
+  local fixed = { style = 'minimal', border = 'rounded', focusable = true, noautocmd = true, zindex = self.zindex }
+  local window = api.nvim_open_win(buffer, false, vim.tbl_extend('error', self:config(at), fixed))
+  local own = { winfixbuf = true, winhighlight = highlights.winhighlight() }
+  render.set_options(window, vim.tbl_extend('error', own, options))
+  return window
+end
+
+--- Highlights the codes of invisible characters, in a window that shows untrusted text.
+---@param window integer
+function Float:show_hidden(window)
+  vim.fn.matchadd(highlights.group('Hidden'), sanitize.PATTERN, 10, -1, { window = window })
+end
+
+--- Returns whether all windows still exist.
+---@return boolean
+function Float:is_valid()
+  return vim.iter(self.windows):all(api.nvim_win_is_valid)
+end
+
+--- Returns whether all windows are on the current tab page.
+---@return boolean
+function Float:is_here()
+  return self:is_valid() and self.tab == api.nvim_get_current_tabpage()
+end
+
+--- Returns the index of the window that has the cursor.
+---@return integer?
+function Float:cursor()
+  local current = api.nvim_get_current_win()
+  for i, window in ipairs(self.windows) do
+    if window == current then
+      return i
+    end
+  end
+end
+
+--- Returns the index of the window to enter first.
+---@return integer
+function Float:first()
+  return 1
+end
+
+--- Returns whether a window is a text field, which is entered in insert mode.
+---@param _index integer
+---@return boolean
+function Float:is_field(_index)
+  return false
+end
+
+--- Enters one of the windows.
+---@param index integer? default: `first()`
+function Float:enter(index)
+  index = index or self:first()
+  M.enter_window(self.windows[index])
+  vim.cmd(self:is_field(index) and 'startinsert!' or 'stopinsert')
+end
+
+--- Moves the windows so that they cover as little as possible.
+---@param opened integer? window to keep visible
+function Float:move(opened)
+  local now = self:layout(opened, self.placed[1].row)
+  if not vim.deep_equal(now, self.placed) then
+    for i, window in ipairs(self.windows) do
+      api.nvim_win_set_config(window, self:config(now[i]))
+    end
+    self.placed = now
+  end
+end
+
+--- Moves the windows away from the cursor and from a newly opened window, unless the cursor is in one of them.
+---@param opened integer? window to keep visible
+function Float:make_way(opened)
+  if not self:cursor() then
+    self:move(opened)
+  end
+end
+
+--- Returns the number of rows below the visible part of a window.
+---@param index integer
+---@param rows integer
+---@return integer
+function Float:below(index, rows)
+  return math.max(0, rows - vim.fn.line('w$', self.windows[index]))
+end
+
+--- Updates titles and footers.
+function Float:set_frames()
+  if self.drawn_frames and api.nvim_get_mode().mode:sub(1, 1) == 'c' then
+    return -- the keys in the frame are those of the mode before the command line
+  end
+  local frames = self:frames()
+  local drawn = vim.inspect(frames)
+  if self.drawn_frames ~= drawn then
+    for i, frame in ipairs(frames) do
+      api.nvim_win_set_config(self.windows[i], frame)
+    end
+    self.drawn_frames = drawn
+  end
+end
+
+--- Saves the text typed into the windows. Called before they close.
+function Float:save() end
+
+--- Closes the windows and deletes their buffers.
+function Float:close()
+  for _, window in ipairs(self.windows) do
+    if api.nvim_win_is_valid(window) then
+      api.nvim_win_close(window, true)
+    end
+  end
+  for _, buffer in ipairs(self.buffers) do
+    if api.nvim_buf_is_valid(buffer) then
+      api.nvim_buf_delete(buffer, { force = true })
+    end
+  end
+end
+
+return M

@@ -1,0 +1,337 @@
+--- Keeps a floating window on the screen while it is wanted, without moving the user's cursor.
+---
+--- `wanted` is the state to reach; `sync` reaches it, and retries while the editor does not allow it (`:h textlock`, an
+--- open command-line window).
+
+local float = require('mcp-tools.ui.window.float')
+local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+local RETRY_MS = 100
+-- After this many failures in a row the log gets one warning.
+local MANY = 10
+-- Keys that are typed just before the window is entered automatically are meant for the text.
+local GUARD_NS = 500e6
+
+---@class mcp-tools.FocusReturn
+---@field outside integer? window that the user came from
+---@field before { mode: string, cursor: integer[] }? mode and cursor when the user asked for the float
+local FocusReturn = {}
+FocusReturn.__index = FocusReturn
+
+--- Restores the mode that the user was in. There is no moment in between in which typed keys would be commands.
+---@param was { mode: string, cursor: integer[] }?
+local function resume(was)
+  local typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' -- in a text field of the float
+  local is_terminal = vim.bo.buftype == 'terminal'
+  if was and was.mode == 't' and is_terminal then
+    if typing then
+      api.nvim_feedkeys(vim.keycode('<C-\\><C-N>i'), 'ni', false)
+    else
+      vim.cmd.startinsert()
+    end
+  elseif was and was.mode == 'i' and not is_terminal then
+    pcall(api.nvim_win_set_cursor, 0, was.cursor)
+    if not typing then
+      vim.cmd(was.cursor[2] >= #api.nvim_get_current_line() and 'startinsert!' or 'startinsert')
+    end
+  elseif typing then
+    vim.cmd.stopinsert()
+  end
+end
+
+--- The user left a window outside the float.
+function FocusReturn:left()
+  self.outside = api.nvim_get_current_win()
+end
+
+--- The user entered a window outside the float, so there is no mode to restore.
+function FocusReturn:returned()
+  self.before = nil
+end
+
+--- The user asked for the float.
+function FocusReturn:remember()
+  self.outside = api.nvim_get_current_win()
+  self.before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
+end
+
+--- Returns the previous window, or any normal window of this tab page.
+---@return integer window
+local function elsewhere()
+  local last = vim.fn.win_getid(vim.fn.winnr('#'))
+  local texts = vim.tbl_filter(function(window)
+    return api.nvim_win_get_config(window).relative == ''
+  end, api.nvim_tabpage_list_wins(0))
+  return vim.list_contains(texts, last) and last or texts[1]
+end
+
+--- Returns the focus to where the user came from.
+function FocusReturn:go()
+  local was = self.before
+  self.before = nil
+  if self.outside and api.nvim_win_is_valid(self.outside) then
+    float.enter_window(self.outside)
+  else
+    was = nil
+    float.enter_window(elsewhere())
+  end
+  resume(was)
+end
+
+--- What a float shows.
+---@class mcp-tools.FloatSubject
+---@field entered boolean? the question whether to enter the float automatically is settled
+
+---@class mcp-tools.FloatUse
+---@field name string for the log and the autocommand group
+---@field open fun(subject: mcp-tools.FloatSubject, opened: integer?): mcp-tools.Float `opened`: window to keep visible
+---@field may_enter fun(): boolean whether the float may be entered automatically
+---@field closed fun(subject: mcp-tools.FloatSubject) called when the user closed the float from inside
+
+---@class mcp-tools.FloatKeeper
+---@field use mcp-tools.FloatUse
+---@field wanted mcp-tools.FloatSubject?
+---@field shown mcp-tools.Float?
+---@field subject mcp-tools.FloatSubject? what `shown` shows
+---@field back mcp-tools.FocusReturn
+---@field opened integer? window that was opened since
+---@field group integer? autocommand group
+---@field stale boolean? the float must be recreated
+---@field retrying boolean?
+---@field failures integer in a row
+---@field deaf_until integer keys are ignored until then, ns
+local Keeper = {}
+Keeper.__index = Keeper
+
+--- Creates a keeper that shows nothing.
+---@param use mcp-tools.FloatUse
+---@return mcp-tools.FloatKeeper
+function M.new(use)
+  return setmetatable({ use = use, back = setmetatable({}, FocusReturn), deaf_until = 0, failures = 0 }, Keeper)
+end
+
+--- Enters the float if the user has enabled that and is in normal mode.
+function Keeper:enter_automatically()
+  if not self.use.may_enter() or api.nvim_get_mode().mode ~= 'n' or vim.fn.getcmdwintype() ~= '' then
+    return
+  end
+  self.deaf_until = uv.hrtime() + GUARD_NS
+  self.shown:enter(1)
+end
+
+---@param inside integer? index of the window to enter
+function Keeper:open(inside)
+  local wanted = self.wanted --[[@as mcp-tools.FloatSubject]]
+  self.shown, self.subject, self.stale = self.use.open(wanted, self.opened), wanted, false
+  if inside then
+    self.shown:enter(inside)
+  elseif not wanted.entered then
+    wanted.entered = true
+    self:enter_automatically()
+  end
+end
+
+---@param again boolean the float is recreated, so the focus need not return
+function Keeper:shut(again)
+  local old = self.shown --[[@as mcp-tools.Float]]
+  local inside = old:cursor()
+  self.shown = nil
+  local ok, err = pcall(function()
+    old:save()
+    if inside and not again then
+      self.back:go()
+    end
+    old:close()
+  end)
+  if not ok then
+    self.shown = old
+    error(err, 0)
+  end
+end
+
+--- A window of the float was closed by others. Closing it from inside is an answer; closed from outside (`:only`,
+--- `:tabclose`) it is opened again.
+---@param window integer
+function Keeper:on_closed(window)
+  local old, subject = self.shown, self.subject
+  if not old or not vim.list_contains(old.windows, window) then
+    return
+  end
+  local inside = old:cursor()
+  old:save()
+  self.shown = nil
+  vim.schedule(function()
+    pcall(old.close, old)
+    if inside and api.nvim_tabpage_is_valid(old.tab) then
+      self.use.closed(subject)
+    end
+  end)
+  vim.defer_fn(function()
+    self:sync()
+  end, RETRY_MS)
+end
+
+function Keeper:watch()
+  if self.group then
+    return
+  end
+  self.group = api.nvim_create_augroup(('mcp-tools-%s-window'):format(self.use.name), {})
+  local function on(event, callback)
+    api.nvim_create_autocmd(event, { group = self.group, callback = callback })
+  end
+  local function is_outside()
+    return self.shown and not self.shown:cursor()
+  end
+  on('WinClosed', function(event)
+    self:on_closed(tonumber(event.match) --[[@as integer]])
+  end)
+  on('VimResized', function()
+    self.stale = true
+  end)
+  on('BufWinEnter', function()
+    if not self.shown or is_outside() then
+      self.opened = api.nvim_get_current_win()
+    end
+  end)
+  on('WinLeave', function()
+    if is_outside() then
+      self.back:left()
+    end
+  end)
+  on('WinEnter', function()
+    if is_outside() then
+      self.back:returned()
+    end
+  end)
+  on({ 'BufWinEnter', 'WinEnter', 'WinResized', 'TabEnter', 'VimResized', 'WinScrolled', 'ModeChanged' }, function()
+    self:sync_later()
+  end)
+end
+
+function Keeper:stop_watching()
+  if self.group then
+    api.nvim_del_augroup_by_id(self.group)
+    self.group, self.opened = nil, nil
+  end
+end
+
+function Keeper:reconcile()
+  local inside
+  if self.shown and (self.stale or self.subject ~= self.wanted or not self.shown:is_here()) then
+    inside = self.subject == self.wanted and self.shown:cursor() or nil
+    self:shut(inside ~= nil)
+  end
+  if not self.wanted then
+    return self:stop_watching()
+  end
+  self:watch()
+  if not self.shown then
+    self:open(inside)
+  else
+    self.shown:make_way(self.opened)
+  end
+  self.shown:set_frames()
+  -- While the editor waits in the command line it does not redraw.
+  if api.nvim_get_mode().mode:sub(1, 1) == 'c' then
+    vim.cmd.redraw()
+  end
+end
+
+--- Shows, recreates or closes the float, now or as soon as the editor allows it.
+function Keeper:sync()
+  local ok, err = pcall(self.reconcile, self)
+  if ok then
+    self.failures = 0
+    return
+  elseif self.retrying then
+    return
+  end
+  self.failures, self.retrying = self.failures + 1, true
+  local level = self.failures == MANY and 'warn' or 'debug'
+  log[level]('the %s window could not be updated, retrying: %s', self.use.name, err)
+  vim.defer_fn(function()
+    self.retrying = false
+    self:sync()
+  end, RETRY_MS)
+end
+
+--- Recreates the float, because its content has changed.
+function Keeper:renew()
+  self.stale = true
+  self:sync_later()
+end
+
+--- Runs `sync` later, out of the current event.
+function Keeper:sync_later()
+  vim.schedule(function()
+    self:sync()
+  end)
+end
+
+--- Shows something instead of the current subject, or nothing.
+---@param subject mcp-tools.FloatSubject?
+function Keeper:show(subject)
+  self.wanted = subject
+  self:sync_later()
+end
+
+--- Hides a subject. The focus returns at once, so that the next subject does not get keys meant for this one.
+---@param subject mcp-tools.FloatSubject
+function Keeper:hide(subject)
+  if self.wanted == subject then
+    self.wanted = nil
+  end
+  self:sync_later() -- a next subject may be known by then
+  if self.shown and self.subject == subject and self.shown:cursor() then
+    local ok, err = pcall(self.back.go, self.back) -- `sync` shows the next subject in any case
+    if not ok then
+      log.debug('the focus could not leave the %s window: %s', self.use.name, err)
+    end
+  end
+end
+
+--- Returns the float if it is on the screen.
+---@param subject mcp-tools.FloatSubject? only if it shows this
+---@return mcp-tools.Float?
+function Keeper:on_screen(subject)
+  local shown = self.shown
+  return shown and (not subject or self.subject == subject) and shown:is_here() and shown or nil
+end
+
+--- Enters the float if there is one, else notifies the user.
+function Keeper:focus()
+  local shown = self:on_screen()
+  if not shown then
+    return notify.info('there is no open question')
+  end
+  if not shown:cursor() then
+    self.back:remember()
+  end
+  shown:enter()
+end
+
+--- Wraps the function of a key, which is ignored while it may have been meant for the text.
+---@param fn fun(shown: any, ...) gets the float
+---@param ... any
+---@return fun()
+function Keeper:key(fn, ...)
+  local values = { ... }
+  return function()
+    if self.shown and uv.hrtime() >= self.deaf_until then
+      self.shown:save()
+      fn(self.shown, unpack(values))
+    end
+  end
+end
+
+--- Returns the focus to where the user came from; the float stays open.
+function Keeper:leave()
+  self.back:go()
+end
+
+return M

@@ -18,7 +18,7 @@ files['tests/lua/run.lua'] = {
 }
 -- They are run inside the Neovim of a test or a benchmark, which looks into these.
 files['tests/e2e'] = {
-  globals = { 'Seen', 'Watched', 'hosts' },
+  globals = { 'Seen', 'Watched', 'callers' },
   read_globals = { 'mcp_tools', 'probe' },
 }
 files['tests/e2e/tools.lua'] = {

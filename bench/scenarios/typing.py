@@ -26,7 +26,7 @@ PAUSE = 0.1
 
 INIT = f"""
 vim.o.swapfile = false
-require('mcp-tools').setup({{ companions = {{ 'claude' }}, bridge = {{ python = [[{sys.executable}]] }} }})
+require('mcp-tools').setup({{ agents = {{ 'claude' }}, bridge = {{ python = [[{sys.executable}]] }} }})
 """
 OPEN = """
 local lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)

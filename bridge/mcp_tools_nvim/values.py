@@ -25,7 +25,7 @@ OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
 OutcomeKind = Literal["text", "json", "content", "empty"]
 Kind = Literal["tools", "resources", "templates", "prompts"]
 CallKind = Literal["tool", "resource", "prompt", "completion"]
-PortHolder = Literal["none", "ours", "stranger"]
+PortHolder = Literal["none", "ours", "foreign"]
 DoorTransport = Literal["http", "websocket", "unix"]
 Catalogue = Literal["direct", "search"]
 

@@ -30,7 +30,7 @@ function M.setup(opts)
       end
     end)
   end
-  if require('mcp-tools.config').get('companions') or package.loaded['mcp-tools.agents'] then
+  if require('mcp-tools.config').get('agents') or package.loaded['mcp-tools.agents'] then
     vim.schedule(function()
       require('mcp-tools.agents').follow()
     end)

@@ -34,7 +34,7 @@
 ---  would change; an error fails the call without a question. `again`, called later, requests a new preview, or ends
 ---  the question with an error
 ---@field state? fun(): table returns `ctx.state`, one per session
----@field hosts table<string, table>? additional fields for some clients and plugins
+---@field callers table<string, table>? additional fields for some clients and plugins
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`
 ---@field previewed string[]? bundled tools: arguments that `preview` contains, so that a question does not repeat them
 ---@field always_for? string[] arguments that the answer "always" applies to: it then allows only calls in which all of
@@ -61,7 +61,7 @@
 ---@field watch? fun(changed: fun(), params: table<string, string>): fun()? called for the first subscription of a URI;
 ---  must call `changed()` for each change; returns a function that is called after the last subscription has ended
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
----@field hosts table<string, table>? additional fields for some clients and plugins
+---@field callers table<string, table>? additional fields for some clients and plugins
 ---@field read? fun(ctx: mcp-tools.Ctx, params: table<string, string>) answers with `ctx(contents)`, at once or later
 ---@field run? fun(ctx: mcp-tools.Ctx, params: table<string, string>): any a coroutine, as in tools
 
@@ -72,7 +72,7 @@
 ---@field description string
 ---@field args? table<string, mcp-tools.PromptArg>|mcp-tools.PromptArg[] by name, or a list to define their order
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
----@field hosts table<string, table>? additional fields for some clients and plugins
+---@field callers table<string, table>? additional fields for some clients and plugins
 ---@field get? fun(ctx: mcp-tools.Ctx, args: table<string, string>) answers with `ctx(messages)`, at once or later
 ---@field run? fun(ctx: mcp-tools.Ctx, args: table<string, string>): any a coroutine, as in tools
 

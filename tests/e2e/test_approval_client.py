@@ -376,7 +376,7 @@ async def test_the_editor_answers_first(both: Bridge, transport: Transport) -> N
         else:
             await wait(person.withdrawn)
         assert error_of(await call)["code"] == "access_denied"
-        assert await audited(both, arguments) == ("deny", "person: deny")
+        assert await audited(both, arguments) == ("deny", "user: deny")
         assert await both.nvim.lua("return Seen.late") == 0
         await both.nvim.wait_for("return Windows() == 1")
 
@@ -395,7 +395,7 @@ async def test_the_client_answers_first(both: Bridge, transport: Transport) -> N
         assert not behind.done()
         await both.nvim.lua("return Answer('once')")
         assert text_of(await behind) == "it ran"
-        assert await audited(both, after) == ("allow", "person: once")
+        assert await audited(both, after) == ("allow", "user: once")
         await both.nvim.wait_for("return Windows() == 1")
 
 

@@ -418,7 +418,7 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
         assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"
 
         await screen.command("McpTools audit")
-        await screen.shows("allow  risky  (person: always)  done", "(ledger)  failed")
+        await screen.shows("allow  risky  (user: always)  done", "(ledger)  failed")
         await screen.type(":McpTools trust ri")
         await screen.press("Tab")
         await screen.shows(":McpTools trust risky")

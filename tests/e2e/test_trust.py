@@ -103,10 +103,10 @@ async def test_two_clients(bridge: Bridge) -> None:
 
     lines = await audit_lines(bridge, 5)
     assert [(line["decision"], line["by"], line["outcome"]) for line in lines] == [
-        ("deny", "person: deny", "failed"),
-        ("allow", "person: session", "done"),
+        ("deny", "user: deny", "failed"),
+        ("allow", "user: session", "done"),
         ("allow", "session", "done"),
-        ("allow", "person: always", "done"),
+        ("allow", "user: always", "done"),
         ("allow", "ledger", "done"),
     ]
     assert lines[0]["session"] == lines[3]["session"] != lines[1]["session"] == lines[2]["session"]
@@ -157,7 +157,7 @@ async def test_nobody_answers(bridge: Bridge) -> None:
         assert text_of(await ask(client, n=1)) == "it ran"
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
     by = [line["by"] for line in await audit_lines(bridge, 3)]
-    assert by == ["timeout", "person: before", "timeout"]
+    assert by == ["timeout", "user: before", "timeout"]
 
 
 @pytest.mark.slow

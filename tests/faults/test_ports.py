@@ -118,7 +118,7 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
         assert await nvim.lua(STORED_TOKEN) == bridge.token
         assert not any(secret.encode() in b"".join(heard) for secret in (before, bridge.token))
         status = await nvim.lua("return mcp_tools.status()")
-        assert (status["wanted_port"], status["port_holder"]) == (port, "stranger")
+        assert (status["wanted_port"], status["port_holder"]) == (port, "foreign")
         assert f"another process uses port {port}" in status["note"]
         assert [said for said in await nvim.lua("return Said") if "a new token" in said]
         await nvim.lua("vim.cmd('checkhealth mcp-tools')")

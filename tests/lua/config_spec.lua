@@ -72,10 +72,10 @@ describe('config', function()
 
   it('says what an option takes', function()
     local err = t.raises('none of its options were applied', function()
-      config.setup({ companions = 'claude', review = { when = true } })
+      config.setup({ agents = 'claude', review = { when = true } })
     end)
     for _, line in ipairs({
-      'companions: expected "auto", a list such as { "claude", "gemini" } or a boolean, got "claude"',
+      'agents: expected "auto", a list such as { "claude", "gemini" } or a boolean, got "claude"',
       'review.when: expected "ask", "after" or "never", got boolean',
     }) do
       t.ok(err:find(line, 1, true), 'missing: ' .. line .. '\nin: ' .. err)

@@ -51,8 +51,8 @@ describe('the start of an editor', function()
     t.eq({}, loaded())
   end)
 
-  it('loads nothing for companions that are off', function()
-    require('mcp-tools').setup({ companions = false, bridge = { autostart = false } })
+  it('loads nothing for agents that are off', function()
+    require('mcp-tools').setup({ agents = false, bridge = { autostart = false } })
     local turned = false
     vim.schedule(function() -- behind what setup() has scheduled
       turned = true

@@ -91,15 +91,15 @@ def test_with_neotest(nvim_program: Path, home: Home) -> None:
 @pytest.mark.parametrize(
     ("spec", "variable", "plugin"),
     [
-        ("hosts/codecompanion", "CODECOMPANION", "codecompanion.nvim"),
-        ("hosts/avante", "AVANTE", "avante.nvim"),
-        ("hosts/mcphub", "MCPHUB", "mcphub.nvim"),
-        ("ide/claudecode", "CLAUDECODE", "claudecode.nvim"),
-        ("ide/integrations", "OPENCODE_NVIM", "opencode.nvim"),
-        ("ide/integrations", "SIDEKICK", "sidekick.nvim"),
+        ("callers/codecompanion", "CODECOMPANION", "codecompanion.nvim"),
+        ("callers/avante", "AVANTE", "avante.nvim"),
+        ("callers/mcphub", "MCPHUB", "mcphub.nvim"),
+        ("agents/claudecode", "CLAUDECODE", "claudecode.nvim"),
+        ("agents/integrations", "OPENCODE_NVIM", "opencode.nvim"),
+        ("agents/integrations", "SIDEKICK", "sidekick.nvim"),
     ],
 )
 def test_with_plugin(spec: str, variable: str, plugin: str, nvim_program: Path, home: Home) -> None:
     """The integration works with the plugin."""
-    needed = [plugin, "plenary.nvim"] if spec.startswith("hosts/") else [plugin]
+    needed = [plugin, "plenary.nvim"] if spec.startswith("callers/") else [plugin]
     run(HERE / f"{spec}_spec.lua", nvim_program, home, **{variable: plugins.path(*needed)})

@@ -150,7 +150,7 @@ class MemoryEditor:
         self.requests: list[tuple[str, float]] = []
         self.cancels: list[tuple[str, str]] = []
         self.acknowledged: list[str] = []
-        self.companions: list[tuple[str, dict[str, Any]]] = []
+        self.agent_events: list[tuple[str, dict[str, Any]]] = []
         self.tell_endpoints: Callable[[tuple[AgentEndpoint, ...]], None]
         self.push: Callable[[str, str | None, str, str, bool], None]
         self.reports: list[tuple[str, dict[str, Any]]] = []
@@ -170,16 +170,16 @@ class MemoryEditor:
         *,
         timeout: int | None = None,
         approval: Callable[[], asyncio.Future[bool]] | None = None,
-        companion: str | None = None,
+        agent: str | None = None,
         **definition: Any,
     ) -> None:
         """Registers a tool; `definition` holds further MCP keys (`description`, `inputSchema`, …)."""
         published = {
-            "name": name if companion else self.settings.tool_prefix + name,
+            "name": name if agent else self.settings.tool_prefix + name,
             "description": name,
             "inputSchema": {"type": "object"},
         }
-        tool = Tool(name, function, published | definition, timeout, approval, companion=companion)
+        tool = Tool(name, function, published | definition, timeout, approval, agent=agent)
         self._offer("tools", tool)
 
     def add_resource(
@@ -233,7 +233,7 @@ class MemoryEditor:
         return not self.congested
 
     def hello(self, info: HelloInfo, timeout: float = 5.0) -> asyncio.Future[Hello]:
-        token = self.new_token if info.port_holder == "stranger" else None
+        token = self.new_token if info.port_holder == "foreign" else None
         versions = {"nvim": "0.0.0", "plugin": "0.0.0"}
         answer = Hello(self.boot, {"tools": self.revision}, versions, token, self.settings)
         return self._request("hello", lambda: answer, self._time() + timeout)
@@ -338,8 +338,8 @@ class MemoryEditor:
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         self.push = callback
 
-    def companion(self, event: str, data: dict[str, Any]) -> None:
-        self.companions.append((event, data))
+    def agent_event(self, event: str, data: dict[str, Any]) -> None:
+        self.agent_events.append((event, data))
 
     # Inside
 

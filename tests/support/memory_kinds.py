@@ -32,7 +32,7 @@ class Tool:
     Attributes:
         arguments: instead of those of the request.
         complete: for arguments of prompts and variables of templates.
-        companion: whose agents alone may call it.
+        agent: whose agents alone may call it.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Tool:
     approval: Callable[[], asyncio.Future[bool]] | None = None
     arguments: dict[str, Any] | None = None
     complete: dict[str, Complete] = field(default_factory=dict)
-    companion: str | None = None
+    agent: str | None = None
 
 
 class Offers:
@@ -100,8 +100,8 @@ class Offers:
 
 def is_shown(tool: Tool, scope: Scope | None) -> bool:
     """Whether a client with this scope sees a tool; its group is what its name begins with."""
-    if tool.companion is not None or (scope is not None and scope.agent is not None):
-        return scope is not None and tool.companion == scope.agent
+    if tool.agent is not None or (scope is not None and scope.agent is not None):
+        return scope is not None and tool.agent == scope.agent
     if scope is None:
         return True
     reads = tool.definition.get("annotations", {}).get("readOnlyHint") is True

@@ -47,7 +47,7 @@ class Served:
         self.reported: list[list[SessionInfo]] = []
         self.app: App
         self.runner: Runner
-        self.companions: Agents
+        self.agents: Agents
         self._ids = iter(range(1, 1_000_000))
 
     @property
@@ -200,13 +200,13 @@ async def served(
     )
     reported: list[list[SessionInfo]] = []
     parts.report_sessions = reported.append
-    companions = Agents(editor, endpoints, lambda token: None)
-    parts.watcher, parts.server_info = companions.session_events, companions.endpoints.server_info
+    agents = Agents(editor, endpoints, lambda token: None)
+    parts.watcher, parts.server_info = agents.session_events, agents.endpoints.server_info
     app = App(parts)
-    companions.join(app)
+    agents.join(app)
     runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.backpressure, keep_alive_seconds)
     await runner.setup()
-    await companions.open()
+    await agents.open()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
@@ -215,9 +215,9 @@ async def served(
         async with aiohttp.ClientSession(headers=head, timeout=timeout) as http:
             bridge = Served(parts, editor, url, http)
             bridge.reported = reported
-            bridge.app, bridge.runner, bridge.companions = app, runner, companions
+            bridge.app, bridge.runner, bridge.agents = app, runner, agents
             yield bridge
     finally:
         await runner.cleanup()
-        await companions.close()
+        await agents.close()
         editor.close()

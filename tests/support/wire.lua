@@ -20,7 +20,7 @@ function W.hello(channel, info)
     error(W.refuse)
   end
   W.channel = channel
-  local token = info.port_holder == 'stranger' and 'new-token' or nil
+  local token = info.port_holder == 'foreign' and 'new-token' or nil
   return {
     protocol = 1,
     scopes = W.scopes,
@@ -92,7 +92,7 @@ function W.explain()
   return { path = 'result', message = 'result: bytes that are not UTF-8' }
 end
 
-for _, verb in ipairs({ 'cancel_task', 'acknowledge', 'report', 'companion' }) do
+for _, verb in ipairs({ 'cancel_task', 'acknowledge', 'report', 'agent_event' }) do
   W[verb] = function(...)
     note(verb, ...)
   end

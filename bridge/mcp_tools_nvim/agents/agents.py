@@ -169,8 +169,8 @@ class SessionEvents:
         self._report("left", session)
 
     def _report(self, event: str, session: Session, **more: str) -> None:
-        data = {"companion": session.agent, "session": session.key, **more}
-        self._editor.companion(event, data)
+        data = {"agent": session.agent, "session": session.key, **more}
+        self._editor.agent_event(event, data)
 
     def _push(self, agent: str, session: str | None, method: str, params: str, latest: bool) -> None:
         if self._sessions is None:

@@ -281,10 +281,11 @@ def _posted(options: CallOptions, post: Post) -> CallOptions:
     """The options, with callbacks that the thread runs which waits for the call."""
     from .portal import call_back
 
-    heard, logged, asked = options.get("on_progress"), options.get("on_log"), options.get("on_elicit")
+    on_progress, on_log = options.get("on_progress"), options.get("on_log")
+    on_elicit = options.get("on_elicit")
     return {
         "timeout": options.get("timeout"),
-        "on_progress": heard and (lambda news: post(lambda: heard(news))),
-        "on_log": logged and (lambda level, data: post(lambda: logged(level, data))),
-        "on_elicit": asked and call_back(post, asked),
+        "on_progress": on_progress and (lambda news: post(lambda: on_progress(news))),
+        "on_log": on_log and (lambda level, data: post(lambda: on_log(level, data))),
+        "on_elicit": on_elicit and call_back(post, on_elicit),
     }

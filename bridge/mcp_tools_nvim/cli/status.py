@@ -125,7 +125,7 @@ def _editor(one: Instance) -> Finding:
         return Finding("error", f"{name}: {error}", "run :McpTools restart in it")
     if not endpoint.is_ours():
         return Finding(
-            "error", f"{name} does not answer, or a stranger has its port", "run :McpTools restart in it"
+            "error", f"{name} does not answer, or another process has its port", "run :McpTools restart in it"
         )
     status = endpoint.health()
     if status is None:

@@ -14,7 +14,7 @@ ANSWER_WITHIN = 1.0
 ANSWER_MAX = 64 * 1024
 
 
-async def holder_of(host: str, port: int, folder: str | None, own_token: str) -> Literal["ours", "stranger"]:
+async def holder_of(host: str, port: int, folder: str | None, own_token: str) -> Literal["ours", "foreign"]:
     """Returns which kind of process listens on `port`.
 
     Args:
@@ -26,7 +26,7 @@ async def holder_of(host: str, port: int, folder: str | None, own_token: str) ->
     tokens = [own_token, *(i.token for i in read_all(folder) if i.port == port)]
     nonce = secrets.token_hex(16)
     proof = await ask_proof(host, port, nonce)
-    return "ours" if proof is not None and proves(proof, port, nonce, tokens) else "stranger"
+    return "ours" if proof is not None and proves(proof, port, nonce, tokens) else "foreign"
 
 
 async def ask_proof(host: str, port: int, nonce: str) -> str | None:

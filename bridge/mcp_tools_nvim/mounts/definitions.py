@@ -42,7 +42,7 @@ def tool_definition(mount: Mount, item: dict[str, Any], _: MountSession) -> Defi
         "output_schema": _json_text(item.get("outputSchema")),
         "annotations": hints,
         "timeout": mount.timeout,
-        "hosts": _hosts(item),
+        "callers": _callers(item),
     }
     return _present(definition)
 
@@ -75,7 +75,7 @@ def prompt_definition(mount: Mount, item: dict[str, Any], session: MountSession)
             "title": item.get("title"),
             "description": _description(mount, item, item.get("title")),
             "args": args,
-            "hosts": _hosts(item),
+            "callers": _callers(item),
         }
     )
 
@@ -94,7 +94,7 @@ def _resource_fields(mount: Mount, item: dict[str, Any], place: Definition) -> D
         "description": _description(mount, item, item.get("title")),
         "mime_type": item.get("mimeType") or None,
         "annotations": _present(annotations),
-        "hosts": _hosts(item),
+        "callers": _callers(item),
     }
     return _present(definition)
 
@@ -104,7 +104,7 @@ def _description(mount: Mount, item: dict[str, Any], title: Any) -> str:
     return text if isinstance(text, str) and text.strip() else str(title or f"{item['name']} of {mount.name}")
 
 
-def _hosts(item: dict[str, Any]) -> dict[str, Any] | None:
+def _callers(item: dict[str, Any]) -> dict[str, Any] | None:
     extras = _present({"meta": unreserved(item).get("_meta"), "icons": item.get("icons") or None})
     return {"mcp": extras} if extras else None
 

@@ -131,5 +131,5 @@ class Editor(Protocol):
         """Adds a callback with `(agent, session, method, params, latest)`: a notification for one session of
         an agent or for all; `params` is JSON text, `latest` replaces unsent ones of the method."""
 
-    def companion(self, event: str, data: dict[str, Any]) -> None:
+    def agent_event(self, event: str, data: dict[str, Any]) -> None:
         """Reports an event of a terminal agent's session (`opened`, `notified`, `left`)."""

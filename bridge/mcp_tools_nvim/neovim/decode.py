@@ -119,7 +119,7 @@ def hello(raw: Any) -> Hello:
 
 
 def endpoints(raw: Any) -> tuple[AgentEndpoint, ...]:
-    """The endpoints of companions, from `hello` or the event `endpoints`."""
+    """The endpoints of agents, from `hello` or the event `endpoints`."""
     return tuple(_endpoint(each) for each in raw) if isinstance(raw, list) else ()
 
 

@@ -15,19 +15,19 @@ NATIVE_LEVELS = 16
 def caller(request: CallRequest, timeout_ms: int) -> dict[str, Any]:
     """All that stays the same in the calls of one caller."""
     client = request.client
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "client": {"name": client.name, "version": client.version},
         "host": request.host,
         "timeout": timeout_ms,
         "most": LARGE,
     }
     if request.session is not None:
-        told["session"] = request.session
+        fields["session"] = request.session
     if request.scope is not None:
-        told["scope"] = scope(request.scope)
+        fields["scope"] = scope(request.scope)
     if request.capabilities is not None:
-        told["capabilities"] = packable(request.capabilities)
-    return told
+        fields["capabilities"] = packable(request.capabilities)
+    return fields
 
 
 def packable(value: dict[str, Any]) -> dict[str, Any] | str:
@@ -39,10 +39,7 @@ def scope(asked: Scope | None) -> dict[str, Any] | None:
     """What a client asked for, without what it did not say."""
     if asked is None:
         return None
-    fields = {name: value for name, value in asdict(asked).items() if value is not None}
-    if asked.agent is not None:
-        fields["companion"] = fields.pop("agent")  # the name on the wire
-    return fields
+    return {name: value for name, value in asdict(asked).items() if value is not None}
 
 
 def _crosses(value: Any, levels: int) -> bool:

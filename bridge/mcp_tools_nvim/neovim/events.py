@@ -46,14 +46,14 @@ class Events:
             for callback in self.changed:
                 callback(str(args[0]), int(args[1]))
         elif name == "updated" and count == 1:
-            for heard in self.updated:
-                heard(args[0])
+            for on_update in self.updated:
+                on_update(args[0])
         elif name == "endpoints" and count == 1:
-            for told in self.endpoints:
-                told(decode.endpoints(decode.json_value(args[0])))
+            for on_endpoints in self.endpoints:
+                on_endpoints(decode.endpoints(decode.json_value(args[0])))
         elif name == "integrations" and count == 1:
-            for named in self.integrations:
-                named(decode.json_value(args[0]))
+            for on_integrations in self.integrations:
+                on_integrations(decode.json_value(args[0]))
         elif name == "push" and count == 5:
             agent, session, method, params, latest = args
             for push in self.push:

@@ -56,7 +56,7 @@ _ACKNOWLEDGE = _WIRE.format("acknowledge")
 _REPORT = _WIRE.format("report")
 _SUBSCRIBE = _WIRE.format("subscribe")
 _UNSUBSCRIBE = _WIRE.format("unsubscribe")
-_COMPANION = _WIRE.format("companion")
+_AGENT_EVENT = _WIRE.format("agent_event")
 _LOST = _WIRE.format("lost")
 _PROVIDE = _WIRE.format("provide")
 _WITHDRAW = _WIRE.format("withdraw")
@@ -187,7 +187,7 @@ class NvimEditor:
             start_by + 0.1 if give_up is None else give_up,
         )
         if "who" in options:
-            self._peers.told(key, options["peer"], request)
+            self._peers.sent(key, options["peer"], request)
         return reply
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
@@ -259,8 +259,8 @@ class NvimEditor:
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         self._events.push.append(callback)
 
-    def companion(self, event: str, data: dict[str, Any]) -> None:
-        self._tell(_COMPANION, (event, data, self._channel_id))
+    def agent_event(self, event: str, data: dict[str, Any]) -> None:
+        self._tell(_AGENT_EVENT, (event, data, self._channel_id))
 
     # For mounts (mounts.loader.MountEditor)
 

@@ -42,6 +42,6 @@ class Peers:
         number = next(self._numbers, None)
         return self._known.pop(next(iter(self._known)))[0] if number is None else number
 
-    def told(self, key: Key, number: int, request: CallRequest) -> None:
+    def sent(self, key: Key, number: int, request: CallRequest) -> None:
         """Records that a caller was sent."""
         self._known[key] = number, request.capabilities

@@ -253,7 +253,7 @@ async def _take_wanted_port(
     async def held() -> None:
         nonlocal foreign
         holder = await holder_of(environment.host, port, environment.instance_dir, token.value)
-        foreign = foreign + 1 if holder == "stranger" else 0
+        foreign = foreign + 1 if holder == "foreign" else 0
         if foreign == FOREIGN_AFTER:
             editor.report("port_taken", {"port": port})
 
@@ -324,5 +324,5 @@ def _installed(name: str) -> str:
 _HOLDERS: dict[PortHolder, str] = {
     "none": "nobody",
     "ours": "another Neovim of yours",
-    "stranger": "a foreign process, so a new token is made",
+    "foreign": "a foreign process, so a new token is made",
 }

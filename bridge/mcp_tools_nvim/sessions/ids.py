@@ -166,7 +166,7 @@ class SessionIds:
         self, token: Callable[[], str], deleted: DeletedSessions, now: Callable[[], float] = time.time
     ) -> None:
         self._token = token
-        self._tombstones = deleted
+        self._deleted = deleted
         self.now = now
 
     def seal(
@@ -214,7 +214,7 @@ class SessionIds:
         if format_ not in (_FORMAT, _SCOPED_FORMAT, _AGENT_FORMAT):
             return None
         key, sealed_at, version, client, capabilities = content[:5]
-        if self.expired(sealed_at) or key in self._tombstones:
+        if self.expired(sealed_at) or key in self._deleted:
             return None
         scope = None
         if format_ == _SCOPED_FORMAT:
@@ -229,7 +229,7 @@ class SessionIds:
 
     def delete(self, sealed: Sealed) -> None:
         """Makes the id permanently invalid."""
-        self._tombstones.add(sealed.key, sealed.sealed_at + MAX_AGE_SECONDS)
+        self._deleted.add(sealed.key, sealed.sealed_at + MAX_AGE_SECONDS)
 
     def _write(self, content: list[Any]) -> str:
         data = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)

@@ -18,14 +18,14 @@ local M = {}
 --- `run(ctx, args)`; `ctx.session` is the key of the session (editor/agents). A tool with the annotation `read_only`
 --- needs no approval unless `needs_approval` says so, and may read files outside of the project; other tools need
 --- approval as usual. Sensitive files are refused
----@field context? fun(context: table, session: mcp-tools.companion.Session): mcp-tools.agents.Push[]? notifications to
+---@field context? fun(context: table, session: mcp-tools.agents.Session): mcp-tools.agents.Push[]? notifications to
 --- send when the session opens and whenever the context changes
----@field opened? fun(session: mcp-tools.companion.Session) the session's stream is open
----@field notified? fun(session: mcp-tools.companion.Session, method: string, params: table) a notification that is not
+---@field opened? fun(session: mcp-tools.agents.Session) the session's stream is open
+---@field notified? fun(session: mcp-tools.agents.Session, method: string, params: table) a notification that is not
 --- part of MCP has arrived
----@field left? fun(session: mcp-tools.companion.Session, is_bridge_gone: boolean) the session has ended and can receive
+---@field left? fun(session: mcp-tools.agents.Session, is_bridge_gone: boolean) the session has ended and can receive
 --- nothing more; after the end of a bridge it may return under the same key
----@field mention? fun(session: mcp-tools.companion.Session, place: mcp-tools.agents.Place):
+---@field mention? fun(session: mcp-tools.agents.Session, place: mcp-tools.agents.Place):
 --- mcp-tools.agents.Push?, string? for `:McpTools send`; nil and the reason if it cannot be sent
 ---@field connect? string what the user does in the agent to connect it
 ---@field proposes? string the modes in which the agent proposes its edits here
@@ -155,14 +155,14 @@ local function definitions_of(agent, path)
     if not tool_def then
       return nil, ('tools[%d]: %s'):format(i, fault)
     end
-    tool_def.companion = agent.name
+    tool_def.agent = agent.name
     if tool_def.needs_approval == nil and tool_def.annotations and tool_def.annotations.read_only then
       tool_def.needs_approval = false
     end
     tool_def.source = {
       origin = is_bundled and 'bundled' or 'registered',
-      name = 'companion ' .. agent.name,
-      group = 'companions',
+      name = 'agent ' .. agent.name,
+      group = 'agents',
       file = path,
     }
     list[i] = tool_def
@@ -193,7 +193,7 @@ end
 ---@param files table<string, string>
 ---@return string[]
 local function wanted(files)
-  local option = config.get('companions')
+  local option = config.get('agents')
   if option == 'auto' or option == true then
     return vim.tbl_filter(function(name)
       local loaded = load(name, files[name])

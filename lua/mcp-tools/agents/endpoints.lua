@@ -17,7 +17,7 @@ local MAX_SOCKET = 103
 ---@param name string
 ---@return string
 function M.token(token, name)
-  local own = vim.fn.sha256(token .. vim.fn.sha256(token .. ' companion ' .. name))
+  local own = vim.fn.sha256(token .. vim.fn.sha256(token .. ' agent ' .. name))
   log.hide(own)
   return own
 end

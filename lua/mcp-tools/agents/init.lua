@@ -81,7 +81,7 @@ local function endpoint_of(name, directories)
     pid = vim.uv.os_getpid(),
     bridge_pid = current.reported.hello.pid,
     roots = directories,
-    trusted = vim.list_contains(config.get().companion_trust, name),
+    trusted = vim.list_contains(config.get().agent_directory_trust, name),
   }
 end
 
@@ -205,7 +205,7 @@ sessions.use({
 local function record_calls(definition)
   local handler = definition.handler
   definition.handler = function(ctx, args)
-    sessions.record_call(definition.companion, ctx, definition.name)
+    sessions.record_call(definition.agent, ctx, definition.name)
     return handler(ctx, args)
   end
 end
@@ -242,7 +242,7 @@ local option ---@type any the value that was applied last
 local loaded_once = false
 
 local function follow_option()
-  local now = config.get('companions')
+  local now = config.get('agents')
   if not loaded_once or not vim.deep_equal(option, now) then
     loaded_once, option = true, vim.deepcopy(now)
     load()
@@ -283,7 +283,7 @@ function M.handle(event, data)
 end
 
 --- Sends a file, or lines of it, to the agent of a session.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param place table
 ---@return boolean sent
 ---@return string? why_not
@@ -324,7 +324,7 @@ end
 ---@field connect string? what the user does in the agent to connect it
 ---@field proposes string? the modes in which the agent proposes its edits here
 ---@field files string[] discovery files
----@field sessions mcp-tools.companion.Session[]
+---@field sessions mcp-tools.agents.Session[]
 
 ---@param name string
 ---@return string[] files

@@ -23,13 +23,13 @@ function M.use(opts)
   find_agent, context = opts.find, opts.context
 end
 
----@class mcp-tools.agents.LiveSession: mcp-tools.companion.Session
+---@class mcp-tools.agents.LiveSession: mcp-tools.agents.Session
 ---@field open boolean whether its stream is open
 ---@field sent_context table? the context sent last
 local Session = {}
 Session.__index = Session
 
---- Sends a notification; see mcp-tools.companion.Session.
+--- Sends a notification; see mcp-tools.agents.Session.
 ---@param method string
 ---@param params table?
 ---@param latest boolean?
@@ -41,36 +41,36 @@ function Session:push(method, params, latest)
   end
   local text, err = json.encode(params or vim.empty_dict(), 'params')
   if not text then
-    log.error("agent '%s': %s was not sent: %s", self.companion, method, err.message)
+    log.error("agent '%s': %s was not sent: %s", self.agent, method, err.message)
     return false
   end
-  return (pcall(vim.rpcnotify, channel, 'push', self.companion, self.key, method, text, latest == true))
+  return (pcall(vim.rpcnotify, channel, 'push', self.agent, self.key, method, text, latest == true))
 end
 
 --- Calls a function of the session's agent definition.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param field 'context'|'opened'|'notified'|'left'|'mention'
 ---@param ... any
 ---@return any value
 ---@return any more
 local function call(session, field, ...)
-  local agent = find_agent(session.companion)
+  local agent = find_agent(session.agent)
   local fn = agent and agent[field]
   if not fn then
     return nil
   end
-  local ok, value, more = log.guard(('%s() of the agent %s'):format(field, session.companion), fn, ...)
+  local ok, value, more = log.guard(('%s() of the agent %s'):format(field, session.agent), fn, ...)
   return ok and value or nil, ok and more or nil
 end
 
----@param data { companion: string, session: string, client: string?, version: string? }
+---@param data { agent: string, session: string, client: string?, version: string? }
 ---@return mcp-tools.agents.LiveSession
 local function session_of(data)
   local session = editor_agents.session(data.session) --[[@as mcp-tools.agents.LiveSession?]]
   if not session then
     session = setmetatable({
       key = data.session,
-      companion = data.companion,
+      agent = data.agent,
       client = '',
       version = '',
       asked = {},
@@ -159,7 +159,7 @@ local events = {
 ---@param event string
 ---@param data table
 function M.handle(event, data)
-  if events[event] and find_agent(data.companion) then
+  if events[event] and find_agent(data.agent) then
     events[event](data)
   end
 end
@@ -168,7 +168,7 @@ end
 ---@param stays? fun(name: string): boolean whether the sessions of this agent stay
 function M.drop(stays)
   for _, session in ipairs(editor_agents.sessions()) do
-    if not (stays and stays(session.companion)) then
+    if not (stays and stays(session.agent)) then
       leave(session --[[@as mcp-tools.agents.LiveSession]], stays == nil)
     end
   end
@@ -182,13 +182,13 @@ function M.record_call(name, ctx, tool)
   if ctx.session then
     local client = ctx.client or {}
     local session = editor_agents.session(ctx.session)
-      or session_of({ companion = name, session = ctx.session, client = client.name, version = client.version })
+      or session_of({ agent = name, session = ctx.session, client = client.name, version = client.version })
     session.asked[tool] = (session.asked[tool] or 0) + 1
   end
 end
 
 --- Sends a file, or lines of it, to a session.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param place table
 ---@return boolean sent
 ---@return string? why_not

@@ -115,7 +115,7 @@ function M.start(name, args, cb)
 end
 
 --- Returns the terminal in which the agent of a session runs, nil if that is not certain.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@return mcp-tools.agents.Terminal?
 function M.of(session)
   local found = vim.tbl_filter(function(terminal)
@@ -123,7 +123,7 @@ function M.of(session)
     if pid then
       return terminal.pid == pid
     end
-    return terminal.name == session.companion or terminal.name == session.client
+    return terminal.name == session.agent or terminal.name == session.client
   end, terminals)
   return #found == 1 and found[1] or nil
 end

@@ -80,7 +80,7 @@ function Gateway:judge(call)
     return denied
   end
   local annotations = call.definition.annotations
-  if call.definition.companion and annotations and annotations.read_only then
+  if call.definition.agent and annotations and annotations.read_only then
     outside = nil -- an agent may work in every directory that the editor has open
   end
   local verdict, fault = self.ledger:look(root, call.definition)
@@ -193,7 +193,7 @@ end
 ---@param asked mcp-tools.Asked
 ---@param decision mcp-tools.Decision
 ---@param choice mcp-tools.Choice
----@param who 'person'|'client'
+---@param who 'user'|'client'
 ---@param reason? string why the user denied it
 ---@return mcp-tools.Ruling
 function Gateway:answered(asked, decision, choice, who, reason)
@@ -240,7 +240,7 @@ function Gateway:question(call, decision, answer)
       if choice and (call.decision or call:ended()) then
         return nil -- a second or late answer is ignored
       elseif choice then
-        return self:answered(asked, decision, choice, by or 'person', reason)
+        return self:answered(asked, decision, choice, by or 'user', reason)
       elseif by == 'timeout' or by == 'nobody to ask' then
         self.grants:missed(call, decision, asked.choices, files_of(decision))
       end
@@ -284,9 +284,9 @@ function Gateway:decide_or_ask(call, answer)
   elseif decision.action == 'deny' then
     return no(decision.by, denial.decided(call, decision))
   elseif self.grants:use_late_approval(call, decision.targets) then
-    return yes('person: before')
+    return yes('user: before')
   elseif self.grants:is_silenced(call) then
-    return no('person: silence', denial.error(call, 'the user has denied all further questions', 'decided'))
+    return no('user: silence', denial.error(call, 'the user has denied all further questions', 'decided'))
   elseif call.kind and call.kind.asks_nothing then
     return no(decision.by, denial.error(call, decision.reason, 'decided'))
   end

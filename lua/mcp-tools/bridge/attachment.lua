@@ -15,7 +15,7 @@ local UNAFFECTED = '. Clients connected by :McpTools connect are not affected, e
 ---@field pid integer
 ---@field port integer
 ---@field wanted_port integer
----@field port_holder 'none'|'ours'|'stranger' the process that had the wanted port
+---@field port_holder 'none'|'ours'|'foreign' the process that had the wanted port
 ---@field launch? string the key of the start; nil if the process does not report it
 ---@field versions table<string, string>
 
@@ -32,7 +32,7 @@ end
 local function new_token(info)
   local reported, own_identity = current.reported, current.launch.identity
   local wanted = info.wanted_port
-  if info.port_holder ~= 'stranger' then
+  if info.port_holder ~= 'foreign' then
     reported.note = nil
     identity.served(own_identity, info.port)
     return nil

@@ -27,7 +27,7 @@ M.counts = {}
 ---@field name string published
 ---@field description string
 ---@field parameters table JSON Schema
----@field extras table the definition's `hosts.<host>`
+---@field extras table the definition's `callers.<host>`
 
 ---@class mcp-tools.AssistantHooks
 ---@field session? string the conversation: approval "for this session" applies to it
@@ -126,7 +126,7 @@ function M.offered(host, opts)
       name = tool.published_name(definition, registry.prefix()),
       description = definition.description,
       parameters = vim.deepcopy(definition.input_schema),
-      extras = vim.deepcopy(definition.hosts and definition.hosts[host] or {}),
+      extras = vim.deepcopy(definition.callers and definition.callers[host] or {}),
     }
   end, list)
 end

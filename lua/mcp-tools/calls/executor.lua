@@ -166,7 +166,7 @@ function Executor:execute(name, args, opts)
   end
   local kind = kinds[opts.kind or 'tool'] or error(("kind: unknown kind of call '%s'"):format(tostring(opts.kind)))
   call.kind = kind
-  if opts.view and opts.view.companion and kind ~= kinds.tool then
+  if opts.view and opts.view.agent and kind ~= kinds.tool then
     call:fail('not_found', "a terminal agent's connection has only the agent's tools")
     return call
   end

@@ -14,7 +14,7 @@ local M = {}
 ---@type mcp-tools.Subcommand
 M.terminal = {
   usage = 'AGENT [ARGUMENTS]',
-  description = 'start an agent in a terminal. All but gemini get your tools; an agent of the option `companions` also'
+  description = 'start an agent in a terminal. All but gemini get your tools; an agent of the option `agents` also'
     .. ' finds this editor, without a change of its settings',
   run = function(rest)
     local words = vim.split(rest, '%s+', { trimempty = true })
@@ -59,13 +59,13 @@ local function current_place(range)
   return place
 end
 
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@return string
 local function label(session)
   return sanitize.line(trim(('%s %s'):format(session.client, session.version)))
 end
 
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param place mcp-tools.agents.Place
 ---@param prompt string
 local function send(session, place, prompt)
@@ -96,7 +96,7 @@ M.send = {
     local sessions = editor_agents.sessions()
     local place = current_place(range)
     if #sessions == 0 then
-      return notify.error('no agent is connected', 'See :h mcp-tools-companions')
+      return notify.error('no agent is connected', 'See :h mcp-tools-agents')
     elseif not place then
       return notify.error('nothing to mention: the buffer has no file, or a sensitive one')
     elseif #sessions == 1 then

@@ -184,7 +184,7 @@ local function client_text(sessions)
 end
 
 --- Describes the session of an agent: its name, and the tools it has called.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@return string
 local function session_text(session)
   local asked = {}
@@ -196,7 +196,7 @@ local function session_text(session)
   return sanitize.line(('connected: %s%s'):format(who ~= '' and who or 'an agent', what))
 end
 
---- Adds the agents of the option `companions`, with the reason for those that are off.
+--- Adds the agents of the option `agents`, with the reason for those that are off.
 ---@param lines string[]
 local function add_agents(lines)
   local agents = package.loaded['mcp-tools.agents'] -- start-up cost: not loaded without the option

@@ -69,7 +69,7 @@ return {
       .. ' make the review stricter.',
   },
   {
-    path = 'companions',
+    path = 'agents',
     type = { 'string', 'list', 'boolean' },
     enum = { 'auto' },
     example = '{ "claude", "gemini" }',
@@ -78,13 +78,13 @@ return {
       .. ' "auto" or true = all supported ones. Unset or false: none.',
   },
   {
-    path = 'companion_trust',
+    path = 'agent_directory_trust',
     type = 'list',
     default = {},
     items = 'string',
     item_enum = { 'copilot' },
     description = 'Agents to which this editor reports its directories as trusted, so that they do not ask'
-      .. ' (|mcp-tools-companions|): { "copilot" }. The others always ask.',
+      .. ' (|mcp-tools-agents|): { "copilot" }. The others always ask.',
   },
   {
     path = 'integrations',

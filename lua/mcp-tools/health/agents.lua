@@ -33,8 +33,8 @@ local function report(agent)
 end
 
 function M.check()
-  if not require('mcp-tools.config').get('companions') then -- by name: each section loads its own modules
-    return health.info('none; the option `companions` names the agents that can find this editor')
+  if not require('mcp-tools.config').get('agents') then -- by name: each section loads its own modules
+    return health.info('none; the option `agents` names the agents that can find this editor')
   end
   for _, agent in ipairs(require('mcp-tools.agents').status()) do -- by name
     report(agent)

@@ -46,7 +46,7 @@ end
 
 local function sidekick()
   health.info(
-    'sidekick.nvim: its agents find this editor as from any terminal (option `companions`); its opencode server gets'
+    'sidekick.nvim: its agents find this editor as from any terminal (option `agents`); its opencode server gets'
       .. ' these tools with `integrations = { opencode = true }`'
   )
 end

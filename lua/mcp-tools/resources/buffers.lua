@@ -20,10 +20,10 @@ return {
     for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
       if vim.bo[bufnr].buflisted then
         local _, _, resolved = access.buffer(bufnr, ctx.root)
-        local told, name = buffers.facts(bufnr, current), vim.api.nvim_buf_get_name(bufnr)
-        told.path = name ~= '' and access.name(name) or nil
-        told.uri = resolved and told.loaded and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil
-        table.insert(list, told)
+        local facts, name = buffers.facts(bufnr, current), vim.api.nvim_buf_get_name(bufnr)
+        facts.path = name ~= '' and access.name(name) or nil
+        facts.uri = resolved and facts.loaded and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil
+        table.insert(list, facts)
       end
     end
     ctx({ buffers = list })

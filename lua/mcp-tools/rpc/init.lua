@@ -60,7 +60,7 @@ function M.hello(id, info)
     channels.keep_watch() -- a client that was killed does not call `lost`
   else
     token = attachment.attached(id, info)
-    endpoints = config.get('companions') and require('mcp-tools.agents').endpoints(id) or nil -- start-up cost
+    endpoints = config.get('agents') and require('mcp-tools.agents').endpoints(id) or nil -- start-up cost
     local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: loaded later, if needed
     if mounts then
       mounts.sync()
@@ -101,7 +101,7 @@ function M.list(kind, revision, seen_by)
   attachment.client_connected()
   local parts, is_pending = core.begin()
   local view = seen_by and scope.view(seen_by.scope, seen_by.client) or nil
-  if view and kind ~= 'tools' and not view.companion then
+  if view and kind ~= 'tools' and not view.agent then
     view = nil
   end
   local now = parts.registry.revisions[kind]
@@ -109,7 +109,7 @@ function M.list(kind, revision, seen_by)
     error(("unknown kind '%s'"):format(tostring(kind)))
   end
   local reply = { clock = uv.hrtime(), revision = now }
-  if is_pending(kind) and not (view and (view.companion or view.catalogue == 'search')) then
+  if is_pending(kind) and not (view and (view.agent or view.catalogue == 'search')) then
     reply.loading = true -- the bridge asks again soon
   elseif revision == now then
     reply.unchanged = true
@@ -334,11 +334,11 @@ end
 
 --- A terminal agent has connected, has sent a notification outside of MCP, or has disconnected.
 ---@param event 'opened'|'notified'|'left'
----@param data { companion: string, session: string, client: string?, version: string?, method: string?,
+---@param data { agent: string, session: string, client: string?, version: string?, method: string?,
 ---  params: string? }
 ---@param id integer the bridge's channel
-function M.companion(event, data, id)
-  if id == current.reported.channel and config.get('companions') then
+function M.agent_event(event, data, id)
+  if id == current.reported.channel and config.get('agents') then
     watch_disk_writes()
     require('mcp-tools.agents').handle(event, data) -- start-up cost
   end

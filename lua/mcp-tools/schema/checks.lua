@@ -412,7 +412,7 @@ local function by_name(compiler, schema)
   local known = schema.properties or {}
   local known_names = value.names(known)
   return function(v, report)
-    local ok, told = true, 0
+    local ok, surplus_count = true, 0
     for name, item in each(v, report) do
       compiler:spend(1 + #groups)
       if report and report.full then
@@ -440,8 +440,8 @@ local function by_name(compiler, schema)
             return false
           end
         elseif others == false then
-          told = told + 1
-          report:add(surplus(tostring(name), known_names, told <= MAX_SUGGESTIONS), name)
+          surplus_count = surplus_count + 1
+          report:add(surplus(tostring(name), known_names, surplus_count <= MAX_SUGGESTIONS), name)
           ok = false
         else
           report:enter(name)

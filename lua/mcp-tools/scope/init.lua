@@ -14,7 +14,7 @@ local MAX_VIEWS = 64
 ---@field tools string[]? names of groups and tools, with or without the prefix; nil = all
 ---@field read_only boolean?
 ---@field catalogue ('direct'|'search')?
----@field companion string? name of the terminal agent; it sees only its own tools
+---@field agent string? name of the terminal agent; it sees only its own tools
 
 ---@class mcp-tools.ScopeRule
 ---@field on table<string, true>? nil = all
@@ -24,7 +24,7 @@ local MAX_VIEWS = 64
 ---@class mcp-tools.View what one client sees; views with equal keys are the same table while cached
 ---@field key string
 ---@field catalogue 'direct'|'search'
----@field companion string? name of a terminal agent, whose tools are the only ones
+---@field agent string? name of a terminal agent, whose tools are the only ones
 ---@field private rules mcp-tools.ScopeRule[] a tool must pass all of them
 ---@field private empty_logged boolean? an empty scope has been logged
 local View = {}
@@ -81,8 +81,8 @@ end
 ---@param definition mcp-tools.Definition
 ---@return boolean
 function View:allows(definition)
-  if self.companion then
-    return agent_tools.tool(self.companion, definition.name) == definition
+  if self.agent then
+    return agent_tools.tool(self.agent, definition.name) == definition
   end
   local prefix = config.get().tool_prefix
   for _, rule in ipairs(self.rules) do
@@ -111,7 +111,7 @@ end
 ---@param name string
 ---@return mcp-tools.View
 local function agent_view(name)
-  return setmetatable({ key = 'companion=' .. name, catalogue = 'direct', companion = name, rules = {} }, View)
+  return setmetatable({ key = 'agent=' .. name, catalogue = 'direct', agent = name, rules = {} }, View)
 end
 
 local options ---@type table? the options of the cached views
@@ -138,8 +138,8 @@ end
 ---@param client string? name as the client reports it
 ---@return mcp-tools.View?
 function M.view(scope, client)
-  if scope and scope.companion then
-    return agent_view(scope.companion)
+  if scope and scope.agent then
+    return agent_view(scope.agent)
   end
   local now = config.get()
   local own = client and now.clients[client]

@@ -67,8 +67,8 @@ local function encode_list(registry, kind, prefix, view)
   local row = kinds.row(kind)
   local parts, published = {}, require(row.definition).published
   local entries
-  if view and view.companion then
-    entries, prefix = kind == 'tools' and agent_tools.tools(view.companion) or {}, '' -- the agent expects fixed names
+  if view and view.agent then
+    entries, prefix = kind == 'tools' and agent_tools.tools(view.agent) or {}, '' -- the agent expects fixed names
   elseif view and view.catalogue == 'search' then
     entries = tool_search.list()
   else
@@ -103,7 +103,7 @@ local lists = setmetatable({}, { __mode = 'k' })
 ---@param view mcp-tools.View? of the client, for tools
 ---@return string json
 function M.json(registry, kind, prefix, view)
-  if view and view.companion then
+  if view and view.agent then
     return encode_list(registry, kind, prefix, view) -- has few tools and is read once
   end
   lists[registry] = lists[registry] or setmetatable({}, { __mode = 'k' })

@@ -1,11 +1,11 @@
 -- slow, every Neovim
--- Companions of an editor, with made-up agents in the place of real ones and a made-up bridge: through the verbs of the
+-- Agents of an editor, with made-up agents in the place of real ones and a made-up bridge: through the verbs of the
 -- wire, and by the files that lie on the disk.
 
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local editor_companion = require('mcp-tools.editor.agents')
+local agent_sessions = require('mcp-tools.editor.agents')
 local ide = require('mcp-tools.agents')
 local mcp_tools = require('mcp-tools')
 local notifications = require('notifications')
@@ -16,7 +16,7 @@ local wire = require('mcp-tools.rpc')
 local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local FIXTURES = vim.fs.normalize(vim.fs.joinpath(HERE, '..', 'fixtures'))
 local real_rpcnotify = vim.rpcnotify
-vim.opt.runtimepath:append(FIXTURES .. '/companions')
+vim.opt.runtimepath:append(FIXTURES .. '/agents')
 
 --- In the place of the context of the editor.
 local context = { get = function() end }
@@ -32,7 +32,7 @@ local channel, sent, count = nil, {}, 0
 
 ---@param names any
 local function setup(names)
-  config.setup({ companions = names, approval = { default = 'deny' } })
+  config.setup({ agents = names, approval = { default = 'deny' } })
   ide.follow()
 end
 
@@ -58,13 +58,13 @@ local function start()
   end, 5000, 'a bridge that is ready')
 end
 
-local function companion(name)
+local function agent(name)
   return require('mcp-tools.agents.known.made_up_' .. name)
 end
 
 local function opened(name, key)
-  local data = { companion = name, session = key or 's1', client = 'agent', version = '3' }
-  wire.companion('opened', data, channel)
+  local data = { agent = name, session = key or 's1', client = 'agent', version = '3' }
+  wire.agent_event('opened', data, channel)
 end
 
 --- Notifications that went to sessions: { session, method, params }.
@@ -219,7 +219,7 @@ describe('endpoints', function()
   end)
 end)
 
-describe('which companions are on', function()
+describe('which agents are on', function()
   it('is what the option names; others say why not', function()
     vim.env.MADE_UP_SKIP = 'another plugin does that'
     setup({ 'made_up_http', 'made_up_broken', 'made_up_htpt', 'made_up_http' })
@@ -254,8 +254,8 @@ describe('which companions are on', function()
   end)
 end)
 
-describe('the scope of a companion', function()
-  local SCOPE = { companion = 'made_up_http' }
+describe('the scope of an agent', function()
+  local SCOPE = { agent = 'made_up_http' }
 
   it('has its tools by the names that its agent knows, and nothing else', function()
     local function noop(ctx)
@@ -278,7 +278,7 @@ describe('the scope of a companion', function()
     end
   end)
 
-  it('is closed to everyone else, and empty for a companion that is off', function()
+  it('is closed to everyone else, and empty for an agent that is off', function()
     setup({ 'made_up_http' })
     start()
     attach({ 'made_up_http' })
@@ -286,8 +286,8 @@ describe('the scope of a companion', function()
     t.eq('unknown_tool', call('openDiff', { text = 'x' }, { tools = { 'all' } }).result.error.code)
     t.ok(not vim.list_contains(listed(), 'nvim_openDiff'))
     for _, name in ipairs({ 'made_up_websocket', 'nobody', '' }) do
-      t.eq({}, listed({ companion = name }))
-      t.eq('unknown_tool', call('getPlace', nil, { companion = name }).result.error.code)
+      t.eq({}, listed({ agent = name }))
+      t.eq('unknown_tool', call('getPlace', nil, { agent = name }).result.error.code)
     end
     setup({})
     t.eq({}, listed(SCOPE))
@@ -300,13 +300,13 @@ describe('the scope of a companion', function()
     attach({ 'made_up_http' })
     t.eq('running', call('openDiff', { text = 'x', path = '/elsewhere/a.txt' }, SCOPE).state)
     t.eq('access_denied', call('openDiff', { text = 'x', path = '/elsewhere/.env' }, SCOPE).result.error.code)
-    config.setup({ approval = { groups = { companions = 'deny' } } })
+    config.setup({ approval = { groups = { agents = 'deny' } } })
     t.eq('access_denied', call('openDiff', { text = 'x' }, SCOPE).result.error.code)
-    config.setup({ approval = { groups = { companions = 'ask' } } })
+    config.setup({ approval = { groups = { agents = 'ask' } } })
     core.get().executor:cancel_where(function()
       return true
     end, 'test')
-    t.eq({ 'cancelled', 'test' }, companion('http').told[#companion('http').told])
+    t.eq({ 'cancelled', 'test' }, agent('http').told[#agent('http').told])
   end)
 end)
 
@@ -318,18 +318,18 @@ describe('a session', function()
     sent = {}
   end)
 
-  it('is told to its companion, which may push to it until it has left', function()
+  it('is told to its agent, which may push to it until it has left', function()
     opened('made_up_http')
     t.eq({ { 's1', 'hello', { from = 'made_up_http' } } }, pushes())
-    t.eq({ 'opened', 'agent', '3' }, companion('http').told[1])
-    t.eq('s1', editor_companion.session('s1').key)
-    local note = { companion = 'made_up_http', session = 's1', method = 'ide_connected', params = '{"pid":4}' }
-    wire.companion('notified', note, channel)
-    t.eq({ 'notified', 'ide_connected', { pid = 4 } }, companion('http').told[2])
+    t.eq({ 'opened', 'agent', '3' }, agent('http').told[1])
+    t.eq('s1', agent_sessions.session('s1').key)
+    local note = { agent = 'made_up_http', session = 's1', method = 'ide_connected', params = '{"pid":4}' }
+    wire.agent_event('notified', note, channel)
+    t.eq({ 'notified', 'ide_connected', { pid = 4 } }, agent('http').told[2])
     t.eq({ 's1', 'heard', { method = 'ide_connected' } }, pushes()[2])
-    wire.companion('left', { companion = 'made_up_http', session = 's1' }, channel)
-    t.eq({ 'left', 's1', false }, companion('http').told[3])
-    t.eq({ nil, 2 }, { editor_companion.session('s1'), #pushes() })
+    wire.agent_event('left', { agent = 'made_up_http', session = 's1' }, channel)
+    t.eq({ 'left', 's1', false }, agent('http').told[3])
+    t.eq({ nil, 2 }, { agent_sessions.session('s1'), #pushes() })
   end)
 
   it('has files that it writes looked after, though it has asked for nothing', function()
@@ -341,12 +341,12 @@ describe('a session', function()
     require('mcp-tools.editor.agents.disk_writes').stop()
   end)
 
-  it('is heard of from the own bridge alone, and of companions that are on', function()
-    wire.companion('opened', { companion = 'made_up_http', session = 's1' }, channel + 1)
+  it('is heard of from the own bridge alone, and of agents that are on', function()
+    wire.agent_event('opened', { agent = 'made_up_http', session = 's1' }, channel + 1)
     opened('made_up_unix')
     opened('nobody')
-    wire.companion('burned', { companion = 'made_up_http', session = 's1' }, channel)
-    t.eq({}, editor_companion.sessions())
+    wire.agent_event('burned', { agent = 'made_up_http', session = 's1' }, channel)
+    t.eq({}, agent_sessions.sessions())
   end)
 
   it('gets the context when it opens, and each change of it in the place of the one before', function()
@@ -362,7 +362,7 @@ describe('a session', function()
       pushes()[6],
     })
     t.eq({ 'push', 'made_up_http', 's1', 'context/changed', '{"line":2}', true }, sent[5])
-    t.eq(false, sent[1][6]) -- what a companion pushes by itself never gives way
+    t.eq(false, sent[1][6]) -- what an agent pushes by itself never gives way
     context.get = function() end
   end)
 
@@ -373,7 +373,7 @@ describe('a session', function()
     end
     opened('made_up_http')
     opened('made_up_websocket', 's2')
-    wire.companion('left', { companion = 'made_up_websocket', session = 's2' }, channel)
+    wire.agent_event('left', { agent = 'made_up_websocket', session = 's2' }, channel)
     local before = #pushes()
     line = 2
     t.wait(function()
@@ -386,37 +386,37 @@ describe('a session', function()
 
   it('can be mentioned a place, and shows what it has asked for', function()
     opened('made_up_http')
-    local session = editor_companion.session('s1')
+    local session = agent_sessions.session('s1')
     t.ok(ide.mention(session, { path = '/a', line = 3 }))
     t.eq({ 's1', 'mentioned', { path = '/a', line = 3 } }, pushes()[2])
-    call('getPlace', nil, { companion = 'made_up_http' })
-    call('getPlace', nil, { companion = 'made_up_http' })
+    call('getPlace', nil, { agent = 'made_up_http' })
+    call('getPlace', nil, { agent = 'made_up_http' })
     t.eq({ getPlace = 2 }, ide.status()[1].sessions[1].asked)
     t.eq({}, ide.status()[2].sessions)
   end)
 
-  it('ends with its companion, and with the bridge', function()
+  it('ends with its agent, and with the bridge', function()
     opened('made_up_http')
     opened('made_up_websocket', 's2')
     setup({ 'made_up_websocket' })
-    t.eq({ 'left', 's1', false }, companion('http').told[2])
+    t.eq({ 'left', 's1', false }, agent('http').told[2])
     t.eq(
       { 's2' },
       vim.tbl_map(function(session)
         return session.key
-      end, editor_companion.sessions())
+      end, agent_sessions.sessions())
     )
     wire.lost(channel)
-    t.eq({}, editor_companion.sessions())
-    t.eq({ 'left', 's2', false }, companion('websocket').told[#companion('websocket').told])
+    t.eq({}, agent_sessions.sessions())
+    t.eq({ 'left', 's2', false }, agent('websocket').told[#agent('websocket').told])
   end)
 
-  it('is not lost when its companion throws', function()
-    companion('http').opened = function()
+  it('is not lost when its agent throws', function()
+    agent('http').opened = function()
       error('oh')
     end
     opened('made_up_http')
-    t.eq(1, #editor_companion.sessions())
+    t.eq(1, #agent_sessions.sessions())
   end)
 end)
 
@@ -650,7 +650,7 @@ describe('people', function()
   end
 
   it('see in status and health who is there, what they have asked for, and why another is not', function()
-    t.matches('none; the option `companions`', health())
+    t.matches('none; the option `agents`', health())
     setup({ 'made_up_http', 'made_up_broken' })
     t.matches('agents +Made up  waiting: the bridge is not ready', status())
     t.matches('Made up %(made_up_http%): waiting, the bridge is not ready', health())
@@ -660,10 +660,10 @@ describe('people', function()
     t.matches('agents +Made up  on\n%s+made_up_broken  off: endpoint.transport: must be', status())
     t.matches('OK.- Made up %(made_up_http%) can find this editor: .*%.lock', health())
     t.matches('ERROR.- made_up_broken: endpoint.transport', health())
-    local data = { companion = 'made_up_http', session = 's1', client = 'ag\27ent\nx', version = '3' }
-    wire.companion('opened', data, channel)
-    call('getPlace', nil, { companion = 'made_up_http' })
-    call('getPlace', nil, { companion = 'made_up_http' })
+    local data = { agent = 'made_up_http', session = 's1', client = 'ag\27ent\nx', version = '3' }
+    wire.agent_event('opened', data, channel)
+    call('getPlace', nil, { agent = 'made_up_http' })
+    call('getPlace', nil, { agent = 'made_up_http' })
     for _, text in ipairs({ status(), health() }) do
       t.matches('connected: ag[^\n]*ent[^\n]*x[^\n]* 3[^\n]*getPlace', text)
       t.ok(not text:find('\27', 1, true))

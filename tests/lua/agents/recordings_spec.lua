@@ -1,7 +1,7 @@
 -- What the real agents have sent, sent again: each call gets the answer that they are known to understand.
 -- tests/data/agents has the frames as they went over the wire.
 
-local agents = require('companion_sessions')
+local agents = require('agent_sessions')
 local project = require('editor_project')
 local t = require('helpers')
 

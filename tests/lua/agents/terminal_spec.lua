@@ -1,7 +1,7 @@
 -- every Neovim
 -- `:McpTools send` and `:McpTools terminal`, with a made-up bridge and a made-up agent in the terminal.
 
-local agents = require('companion_sessions')
+local agents = require('agent_sessions')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 local ide = require('mcp-tools.agents')
@@ -42,7 +42,7 @@ before_each(function()
   project.open()
   notifications.collect()
   vim.env.FAKE_REPORT = vim.fn.tempname()
-  config.setup({ bridge = { command = { 'python3', FAKE, 'ready' } }, companions = { 'claude', 'gemini' } })
+  config.setup({ bridge = { command = { 'python3', FAKE, 'ready' } }, agents = { 'claude', 'gemini' } })
   ide.follow()
   file = project.write('a.txt', 'one\ntwo\nthree\n')
   vim.cmd('silent edit ' .. file)

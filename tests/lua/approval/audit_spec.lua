@@ -70,7 +70,7 @@ describe('the audit log', function()
     ended()
     local call = ended({ client = { name = { 'no text' } } })
     call.session = nil
-    call.decision = { allowed = false, by = 'person: deny' }
+    call.decision = { allowed = false, by = 'user: deny' }
     audit.record(ended())
     audit.record(call)
     local list = entries(2)

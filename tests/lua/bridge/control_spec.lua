@@ -186,7 +186,7 @@ describe('bridge', function()
     reach('ready')
     local old = bridge.get_auth_token()
     local port = bridge.get_port()
-    local token = attachment.attached(7, hello({ port = port + 1, port_holder = 'stranger' }))
+    local token = attachment.attached(7, hello({ port = port + 1, port_holder = 'foreign' }))
     t.ok(token ~= old)
     t.eq(token, bridge.get_auth_token())
     t.eq(token, identity.load(project.root()).token)
@@ -195,7 +195,7 @@ describe('bridge', function()
     t.ok(not notifications.text():find(token, 1, true))
 
     -- The next process of this editor finds the same stranger: the token has not been sent there, so it stays.
-    local again = hello({ port = port + 1, port_holder = 'stranger' })
+    local again = hello({ port = port + 1, port_holder = 'foreign' })
     t.eq(nil, attachment.attached(8, again))
     t.matches('another process uses', bridge.status().note)
     -- Once the port was ours, clients use it: a stranger there is given the token anew.
@@ -220,13 +220,13 @@ describe('bridge', function()
     t.wait(function()
       return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token
     end, 5000, 'the next token')
-    t.eq(nil, attachment.attached(7, hello({ port = port + 1, port_holder = 'stranger' })))
+    t.eq(nil, attachment.attached(7, hello({ port = port + 1, port_holder = 'foreign' })))
     t.eq(other.token, identity.load(project.root()).token)
   end)
 
   it('is not confused by a bridge that somebody else has started', function()
     use('ready')
-    t.eq(nil, attachment.attached(9, { pid = 1, port = 1, wanted_port = 1, port_holder = 'stranger', versions = {} }))
+    t.eq(nil, attachment.attached(9, { pid = 1, port = 1, wanted_port = 1, port_holder = 'foreign', versions = {} }))
     attachment.reported('listening', { port = 1 }, 9)
     attachment.reported('sessions', { count = 9, calls = 9, clients = {} }, 9)
     t.eq(nil, bridge.get_port())
@@ -249,7 +249,7 @@ describe('bridge', function()
     local port, launch = bridge.get_port(), starts()[1].env.MCP_TOOLS_LAUNCH
     t.ok(#launch > 8)
     for _, other in ipairs({ '', 'of another editor' }) do
-      t.eq(nil, attachment.attached(9, hello({ port = 1, port_holder = 'stranger', launch = other })))
+      t.eq(nil, attachment.attached(9, hello({ port = 1, port_holder = 'foreign', launch = other })))
       t.eq({ port, false }, { bridge.get_port(), bridge.status().attached })
     end
     attachment.attached(7, hello({ pid = 1, launch = launch })) -- below a wrapper

@@ -46,7 +46,7 @@ describe('an assistant of somebody else', function()
   it('reads its own extras of a definition, and no others; the tool knows who calls', function()
     local who
     register('one', {
-      hosts = { my_plugin = { icon = 'x' }, other = { icon = 'y' } },
+      callers = { my_plugin = { icon = 'x' }, other = { icon = 'y' } },
       args = { n = { type = 'integer', required = true } },
       execute = function(ctx)
         who = { ctx.host, ctx.client.name, ctx.session }

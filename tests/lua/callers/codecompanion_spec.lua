@@ -59,14 +59,14 @@ describe('the tools for CodeCompanion', function()
   end)
 
   it('take what a definition has for this host alone', function()
-    says({ hosts = { codecompanion = { system_prompt = 'be brief' }, other = { system_prompt = 'no' } } })
+    says({ callers = { codecompanion = { system_prompt = 'be brief' }, other = { system_prompt = 'no' } } })
     t.eq('be brief', host.tools().nvim_says.callback().system_prompt)
   end)
 
   it('leave the approval that CodeCompanion could ask for to this plugin, unless a definition wants both', function()
     says()
     t.eq(false, host.tools().nvim_says.opts.require_approval_before)
-    says({ hosts = { codecompanion = { opts = { require_approval_before = true } } } })
+    says({ callers = { codecompanion = { opts = { require_approval_before = true } } } })
     t.eq(true, host.tools().nvim_says.opts.require_approval_before)
   end)
 

@@ -9,7 +9,7 @@ describe('the server for MCP Hub', function()
       name = 'shows',
       description = 'shows it',
       args = { size = { type = 'integer', required = true } },
-      hosts = { mcphub = { needs_confirmation_window = true } },
+      callers = { mcphub = { needs_confirmation_window = true } },
       execute = function(ctx)
         ctx({ mcp.content.text('a picture'), mcp.content.image('\1', 'image/png') })
       end,

@@ -59,38 +59,38 @@ end)
 describe('a definition that cannot be written', function()
   local kinds = {
     tools = {
-      add = function(name, hosts)
-        mcp_tools.register({ name = name, description = 'd', execute = noop, hosts = hosts })
+      add = function(name, callers)
+        mcp_tools.register({ name = name, description = 'd', execute = noop, callers = callers })
       end,
       prefix = 'nvim_',
       label = 'bad_tools',
     },
     resources = {
-      add = function(name, hosts)
-        mcp_tools.register_resource({ uri = 'x://' .. name, name = name, read = noop, hosts = hosts })
+      add = function(name, callers)
+        mcp_tools.register_resource({ uri = 'x://' .. name, name = name, read = noop, callers = callers })
       end,
       label = "resource 'x://bad_resources'",
     },
     templates = {
-      add = function(name, hosts)
+      add = function(name, callers)
         local uri = ('x://%s/{n}'):format(name)
-        mcp_tools.register_resource({ uri_template = uri, name = name, read = noop, hosts = hosts })
+        mcp_tools.register_resource({ uri_template = uri, name = name, read = noop, callers = callers })
       end,
       label = "resource 'x://bad_templates/{n}'",
     },
     prompts = {
-      add = function(name, hosts)
-        mcp_tools.register_prompt({ name = name, description = 'd', get = noop, hosts = hosts })
+      add = function(name, callers)
+        mcp_tools.register_prompt({ name = name, description = 'd', get = noop, callers = callers })
       end,
       label = "prompt 'bad_prompts'",
     },
   }
   for kind, case in pairs(kinds) do
     it('is left out of the ' .. kind .. ', logged, and reported', function()
-      local hosts = { mcp = { meta = { a = 1 } } }
+      local callers = { mcp = { meta = { a = 1 } } }
       case.add('good_' .. kind, nil)
-      case.add('bad_' .. kind, hosts)
-      hosts.mcp.meta.a = noop -- who registered it still holds this table
+      case.add('bad_' .. kind, callers)
+      callers.mcp.meta.a = noop -- who registered it still holds this table
       local names, prefix = listed(kind), case.prefix or ''
       t.ok(names[prefix .. 'good_' .. kind], 'the good one is missing')
       t.eq(nil, names[prefix .. 'bad_' .. kind])

@@ -134,16 +134,16 @@ async def test_who_asks_first_what_there_is_may_go_on(agent: Agent) -> None:
 async def test_the_editor_hears_who_is_there_and_what_they_say(bridge: Served, agent: Agent) -> None:
     """Once its stream stands, and once it is gone; a loss of the stream for a moment is neither."""
     await agent.initialize()
-    assert bridge.editor.companions == []
+    assert bridge.editor.agent_events == []
     stream = await agent.get()
-    await eventually(lambda: bridge.editor.companions)
+    await eventually(lambda: bridge.editor.agent_events)
     session = (await agent.ask(call("place")))["result"]["content"][0]["text"]
-    about = {"companion": "web", "session": session}
-    assert bridge.editor.companions == [("opened", about | {"client": "agent", "version": "3"})]
+    about = {"agent": "web", "session": session}
+    assert bridge.editor.agent_events == [("opened", about | {"client": "agent", "version": "3"})]
     said = {"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4, "deep": {"x": [1]}}}
     async with await agent.post(said) as response:
         assert response.status == 202
-    event, data = bridge.editor.companions[-1]
+    event, data = bridge.editor.agent_events[-1]
     assert (event, data["method"], json.loads(data["params"])) == (
         "notified",
         "ide_connected",
@@ -151,15 +151,15 @@ async def test_the_editor_hears_who_is_there_and_what_they_say(bridge: Served, a
     )
     async with await agent.post(said | {"params": {"text": "x" * 70_000}}) as response:
         assert response.status == 202
-    assert len(bridge.editor.companions) == 2
+    assert len(bridge.editor.agent_events) == 2
     stream.close()
     async with await agent.get() as again:
         bridge.editor.push("web", session, "moved", '{"line":2}', True)
         _, _, message = await next_event(_without_priming(again))
         assert message == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
     assert await agent.delete() == 200
-    await eventually(lambda: bridge.editor.companions[-1] == ("left", about))
-    assert [name for name, _ in bridge.editor.companions] == ["opened", "notified", "left"]
+    await eventually(lambda: bridge.editor.agent_events[-1] == ("left", about))
+    assert [name for name, _ in bridge.editor.agent_events] == ["opened", "notified", "left"]
 
 
 async def test_a_stream_that_breaks_off_is_no_error_to_the_agent(bridge: Served, agent: Agent) -> None:
@@ -168,7 +168,7 @@ async def test_a_stream_that_breaks_off_is_no_error_to_the_agent(bridge: Served,
     async with await agent.get() as stream:
         assert "Transfer-Encoding" not in stream.headers
         assert stream.headers["Connection"] == "close"
-        await eventually(lambda: bridge.editor.companions)
+        await eventually(lambda: bridge.editor.agent_events)
         bridge.editor.push("web", None, "moved", '{"line":2}', False)
         _, _, message = await next_event(_without_priming(stream))
         assert message["params"] == {"line": 2}
@@ -188,8 +188,8 @@ async def test_an_agent_with_the_name_of_its_sdk_is_named_by_its_endpoint(bridge
     ):
         endpoint = replace(HTTP, label=label)
         bridge.editor.tell_endpoints((endpoint,))
-        await eventually(lambda endpoint=endpoint: list(bridge.companions.endpoints) == [endpoint])
-        bridge.editor.companions.clear()
+        await eventually(lambda endpoint=endpoint: list(bridge.agents.endpoints) == [endpoint])
+        bridge.editor.agent_events.clear()
         async with agent_at_port(bridge, endpoint) as agent:
             body = {
                 **INITIALIZE,
@@ -200,8 +200,8 @@ async def test_an_agent_with_the_name_of_its_sdk_is_named_by_its_endpoint(bridge
             async with await agent.post(INITIALIZED):
                 pass
             async with await agent.get():
-                await eventually(lambda: bridge.editor.companions)
-        assert bridge.editor.companions[0][1]["client"] == shown
+                await eventually(lambda: bridge.editor.agent_events)
+        assert bridge.editor.agent_events[0][1]["client"] == shown
         assert bridge.reported[-1][-1].name == shown
 
 
@@ -212,7 +212,7 @@ async def _without_priming(response: Any) -> AsyncIterator[Any]:
 
 
 async def test_pushes_reach_those_who_are_meant(bridge: Served, agent: Agent) -> None:
-    """One session, or all of a companion; nobody else, and not before they are initialized."""
+    """One session, or all of an agent; nobody else, and not before they are initialized."""
     await agent.initialize()
     ours = await bridge.initialize()
     async with agent_at_port(bridge) as other, await agent.get() as first, await bridge.get(ours) as third:
@@ -241,8 +241,8 @@ async def test_it_comes_back_after_a_restart(bridge: Served, agent: Agent) -> No
         add_tools(later, HTTP.name)
         agent.url = later.url
         async with await agent.get():
-            await eventually(lambda: later.editor.companions)
-            assert later.editor.companions[0][1]["session"] == key
+            await eventually(lambda: later.editor.agent_events)
+            assert later.editor.agent_events[0][1]["session"] == key
             assert (await agent.ask(call("place")))["result"]["content"][0]["text"] == key
 
 
@@ -250,10 +250,10 @@ async def test_an_endpoint_that_is_gone_lets_nobody_in(bridge: Served, agent: Ag
     """Also those who are in already; the same endpoint with another token is another."""
     await agent.initialize()
     async with await agent.get() as stream:
-        await eventually(lambda: bridge.editor.companions)
+        await eventually(lambda: bridge.editor.agent_events)
         renewed = replace(HTTP, token="another-" + "t" * 40)
         bridge.editor.tell_endpoints((renewed, SOCKET))
-        await eventually(lambda: bridge.editor.companions[-1][0] == "left")
+        await eventually(lambda: bridge.editor.agent_events[-1][0] == "left")
         assert [event async for event in _without_priming(stream)] == []
     async with await agent.post(request("tools/list")) as response:
         assert response.status == 401

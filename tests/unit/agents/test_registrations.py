@@ -78,7 +78,7 @@ async def bridge(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     async with served() as running:
         running.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
         yield running
-        await running.companions.disconnect()
+        await running.agents.disconnect()
 
 
 def want(bridge: Served, *urls: str, **more: Any) -> None:
@@ -170,7 +170,7 @@ async def test_looking_for_a_server_stops(
     opencode.wrong = lambda: web.Response(status=500)
     want(bridge, opencode.url)
     await becomes(bridge, "waiting", "status 500")
-    (registration,) = bridge.companions._registrations._by_url.values()
+    (registration,) = bridge.agents._registrations._by_url.values()
     await eventually(lambda: not registration._wake.is_set())
     count = len(opencode.requests)
     opencode.wrong = None
@@ -268,5 +268,5 @@ async def test_no_other_machine_is_asked(bridge: Served) -> None:
 async def test_the_end_of_the_bridge_ends_the_registration(bridge: Served, opencode: OpenCode) -> None:
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
-    await bridge.companions.disconnect()
+    await bridge.agents.disconnect()
     assert opencode.entries["nvim-tools"] == "disabled"

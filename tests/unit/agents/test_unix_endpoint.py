@@ -56,7 +56,7 @@ async def test_an_agent_at_the_socket(bridge: Served, endpoint: AgentEndpoint) -
         await agent.initialize()
         assert agent.session != first
         async with await agent.get():
-            await eventually(lambda: bridge.editor.companions)
+            await eventually(lambda: bridge.editor.agent_events)
             listed = await agent.ask(request("tools/list"))
             assert [tool["name"] for tool in listed["result"]["tools"]] == ["place"]
             assert "result" in await agent.ask(call("place"))
@@ -139,7 +139,7 @@ async def test_nothing_is_opened_at_the_end_of_the_bridge(folder: Path) -> None:
     """What the editor says then comes too late."""
     first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
     async with served(endpoints=(first,)) as bridge:
-        await bridge.companions.disconnect()
+        await bridge.agents.disconnect()
         said = len(bridge.editor.reports)
         bridge.editor.tell_endpoints((first, second))
         for _ in range(50):

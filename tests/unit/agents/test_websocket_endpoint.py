@@ -85,12 +85,10 @@ async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
     await agent.say({"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4}})
     bridge.editor.push("socket", key, "moved", '{"line":2}', True)
     assert await agent.hear() == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
-    await eventually(lambda: len(bridge.editor.companions) == 2)
-    assert [event for event, _ in bridge.editor.companions] == ["opened", "notified"]
+    await eventually(lambda: len(bridge.editor.agent_events) == 2)
+    assert [event for event, _ in bridge.editor.agent_events] == ["opened", "notified"]
     await agent.ws.close()
-    await eventually(
-        lambda: bridge.editor.companions[-1] == ("left", {"companion": "socket", "session": key})
-    )
+    await eventually(lambda: bridge.editor.agent_events[-1] == ("left", {"agent": "socket", "session": key}))
     assert bridge.app.front.sessions.of_agent("socket") == []
 
 
@@ -107,7 +105,7 @@ async def test_no_subprotocol_is_echoed_that_was_not_offered(
 async def test_a_call_that_waits_for_a_person_holds_nothing_up(bridge: Served, agent: Socket) -> None:
     """Others are answered meanwhile, and it ends with the socket at the latest."""
     opened, running = bridge.add_gate("diff")
-    bridge.editor.offers.of["tools"]["diff"].companion = "socket"
+    bridge.editor.offers.of["tools"]["diff"].agent = "socket"
     await agent.initialize()
     await agent.say(call("diff", 7))
     context = await running()
@@ -190,7 +188,7 @@ async def test_a_flood_of_notifications_is_bounded(bridge: Served, agent: Socket
     for n in range(2000):
         await agent.say({"jsonrpc": "2.0", "method": "noise", "params": {"n": n}})
     assert "result" in await agent.ask(call("place", 9))
-    heard = [data for event, data in bridge.editor.companions if event == "notified"]
+    heard = [data for event, data in bridge.editor.agent_events if event == "notified"]
     assert 100 <= len(heard) < 500
     assert json.loads(heard[0]["params"]) == {"n": 0}
 
@@ -198,13 +196,13 @@ async def test_a_flood_of_notifications_is_bounded(bridge: Served, agent: Socket
 async def test_a_large_frame_is_refused_by_its_head(bridge: Served, agent: Socket) -> None:
     """100 MB that are announced are not read, nor is the message that many small frames make."""
     await agent.initialize()
-    await eventually(lambda: bridge.editor.companions)
+    await eventually(lambda: bridge.editor.agent_events)
     writer = agent.ws._writer.transport
     assert writer is not None
     writer.write(struct.pack("!BBQI", 0x81, 0x80 | 127, 100 * MIB, 0) + b"x" * 100)
     message = await agent.ws.receive(timeout=5)
     assert (message.type, message.data) == (WSMsgType.CLOSE, 1009)
-    await eventually(lambda: bridge.editor.companions[-1][0] == "left")
+    await eventually(lambda: bridge.editor.agent_events[-1][0] == "left")
 
 
 async def test_a_message_in_many_frames_is_bounded_as_one(agent: Socket) -> None:
@@ -248,7 +246,7 @@ async def test_the_end_of_the_bridge_ends_the_socket(http: aiohttp.ClientSession
     await ws.close()
 
 
-async def test_one_companion_takes_its_share_of_the_sessions_and_no_more(http: aiohttp.ClientSession) -> None:
+async def test_one_agent_takes_its_share_of_the_sessions_and_no_more(http: aiohttp.ClientSession) -> None:
     """Whoever comes again and again keeps nobody else out, and can come when one of its own has gone."""
     async with served(Settings(limits=Limits(sessions=8)), endpoints=(HTTP, SOCKET)) as running:
         sockets = [await http.ws_connect(running.url + "/", headers=HEAD) for _ in range(2)]

@@ -114,7 +114,7 @@ async def test_whoever_has_no_proof_is_a_stranger(
     """A file that names the port is not enough: the pid may be gone and somebody else may listen."""
     holder = await hold(answer)
     write(tmp_path, "1.json", port=holder.port)
-    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "stranger"
+    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "foreign"
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ async def test_a_silent_holder_is_a_stranger_after_a_second(
     """Waiting for the proof has its limit."""
     holder = await hold(None)
     begun = monotonic()
-    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "stranger"
+    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "foreign"
     assert monotonic() - begun < 2
 
 
@@ -132,7 +132,7 @@ async def test_nobody_there_is_a_stranger() -> None:
     """A port that is held but does not take connections has no proof either."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
-        assert await holder_of("127.0.0.1", held.getsockname()[1], None, "mine") == "stranger"
+        assert await holder_of("127.0.0.1", held.getsockname()[1], None, "mine") == "foreign"
 
 
 def test_only_private_whole_files_count(tmp_path: Path) -> None:

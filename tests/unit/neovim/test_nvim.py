@@ -77,7 +77,7 @@ async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim
         tool_timeout=7, allowed_hosts=("a",), instructions="i", limits=Limits(calls=5)
     )
     assert (hello.boot, hello.revisions, hello.token) == ("boot-of-the-editor", {"tools": 3}, None)
-    again = await editor.hello(HelloInfo(1, 2, 3, "stranger", INFO.versions))
+    again = await editor.hello(HelloInfo(1, 2, 3, "foreign", INFO.versions))
     assert again.token == "new-token"
     noted = await nvim.lua("return probe.wire.seen[1][2]")
     assert noted == {
@@ -328,7 +328,7 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
         assert [await told.get(), await told.get()] == [(expected,), ()]
         assert await pushed.get() == ("agent", "s1", "moved", '{"t":"caf\ufffd"}', True)
         assert await pushed.get() == ("agent", None, "moved", "{}", False)
-    setup.editor.companion("left", {"companion": "agent", "session": "s1"})
+    setup.editor.agent_event("left", {"agent": "agent", "session": "s1"})
     await setup.editor.settle(1)
     channel = await setup.nvim.lua("return probe.wire.channel")
-    assert await setup.noted("companion") == [["left", {"companion": "agent", "session": "s1"}, channel]]
+    assert await setup.noted("agent_event") == [["left", {"agent": "agent", "session": "s1"}, channel]]

@@ -17,7 +17,7 @@ def introduce(peers: Peers, asked: CallRequest, timeout: int = 1000) -> tuple[in
     if number is not None:
         return number, False
     number = peers.number(key)
-    peers.told(key, number, asked)
+    peers.sent(key, number, asked)
     return number, True
 
 

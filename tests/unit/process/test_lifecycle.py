@@ -293,7 +293,7 @@ async def test_a_strangers_port_means_a_new_token(nvim: Nvim, start: Start) -> N
     bridge = await start(nvim.socket, MCP_PORT=str(held.getsockname()[1]), MCP_TOOLS_PORT_FALLBACK="1")
     port = await bridge.port()
     [[info]] = await noted(nvim, "hello")
-    assert info["port_holder"] == "stranger"
+    assert info["port_holder"] == "foreign"
     assert len(await health(port, "new-token")) > len(await health(port))
     async with (
         aiohttp.ClientSession() as http,

@@ -60,16 +60,16 @@ def watch_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def end_when_told(loop: asyncio.AbstractEventLoop) -> None:
+def end_on_sigterm(loop: asyncio.AbstractEventLoop) -> None:
     """Heed SIGTERM although a tool holds up the loop; does nothing in processes that are not ours."""
 
-    def told(*_: object) -> None:
+    def terminate(*_: object) -> None:
         end_soon()
         loop.call_soon_threadsafe(loop.stop)
 
     if serving and hasattr(signal, "SIGTERM") and os.name == "posix":
         loop.remove_signal_handler(signal.SIGTERM)
-        signal.signal(signal.SIGTERM, told)
+        signal.signal(signal.SIGTERM, terminate)
 
 
 def own_session() -> Any:

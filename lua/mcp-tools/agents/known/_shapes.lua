@@ -1,6 +1,6 @@
 -- Helpers for agents' definitions: tools of an agent's own channel, and data formats that several agents use.
 
-local companion = require('mcp-tools.editor.agents')
+local agent_sessions = require('mcp-tools.editor.agents')
 local content = require('mcp-tools.content')
 local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
@@ -14,9 +14,9 @@ M.STRING, M.BOOLEAN, M.INTEGER = { type = 'string' }, { type = 'boolean' }, { ty
 
 --- Returns the session of a call.
 ---@param ctx mcp-tools.Ctx
----@return mcp-tools.companion.Session
+---@return mcp-tools.agents.Session
 function M.session(ctx)
-  return companion.session(ctx.session) or error('the connection is gone')
+  return agent_sessions.session(ctx.session) or error('the connection is gone')
 end
 
 --- Makes a result with one text item for each text.
@@ -59,7 +59,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param tab string
 ---@param spec { path: string, text: string, editable: boolean? }
----@param answer fun(outcome: mcp-tools.companion.Outcome)
+---@param answer fun(outcome: mcp-tools.agents.Outcome)
 function M.propose(ctx, tab, spec, answer)
   local session = M.session(ctx)
   local ok, fault, code = proposals.open(session, tab, spec, function(outcome)
@@ -77,7 +77,7 @@ function M.propose(ctx, tab, spec, answer)
 end
 
 --- The `left` function of agents that wait for decisions. After the end of the bridge no call can be answered.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param is_bridge_gone boolean
 function M.left(session, is_bridge_gone)
   if is_bridge_gone then

@@ -6,7 +6,7 @@
 local content = require('mcp-tools.content')
 local json = require('mcp-tools.util.json')
 local proposals = require('mcp-tools.editor.agents.proposals')
-local companion = require('mcp-tools.editor.agents')
+local agent_sessions = require('mcp-tools.editor.agents')
 local shapes = require('mcp-tools.agents.known._shapes')
 
 --- Maximum number of files that the agents store.
@@ -14,7 +14,7 @@ local MAX_FILES = 10
 
 --- Returns the session of a call, which may be the first message after the bridge was gone.
 ---@param ctx mcp-tools.Ctx
----@return mcp-tools.companion.Session
+---@return mcp-tools.agents.Session
 local function session_of(ctx)
   local session = shapes.session(ctx)
   proposals.resume(session)
@@ -22,11 +22,11 @@ local function session_of(ctx)
 end
 
 --- Sends a notification, or queues it until the session is connected again.
----@param session mcp-tools.companion.Session may have been replaced since
+---@param session mcp-tools.agents.Session may have been replaced since
 ---@param method string
 ---@param params table
 local function notify(session, method, params)
-  local now = companion.session(session.key)
+  local now = agent_sessions.session(session.key)
   if not (now and now:push(method, params)) then
     session.data.queued = session.data.queued or {}
     table.insert(session.data.queued, { method, params })
@@ -34,9 +34,9 @@ local function notify(session, method, params)
 end
 
 --- Makes the callback of a proposal: it notifies the agent, whose call has already ended.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param path string as the agent sent it
----@return fun(outcome: mcp-tools.companion.Outcome)
+---@return fun(outcome: mcp-tools.agents.Outcome)
 local function notify_of_outcome(session, path)
   return function(outcome)
     if outcome.state == 'accepted' then
@@ -121,7 +121,7 @@ local function reject_at_exit(name)
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.agents.known.' .. name, {}),
     callback = function()
-      for _, session in ipairs(companion.sessions(name)) do
+      for _, session in ipairs(agent_sessions.sessions(name)) do
         for path in pairs(session.data.proposals or {}) do
           session:push('ide/diffRejected', { filePath = path })
         end
@@ -144,7 +144,7 @@ function M.new(fields)
     end,
     opened = function(session)
       proposals.resume(session)
-      reject_at_exit(session.companion)
+      reject_at_exit(session.agent)
       local queued = session.data.queued or {}
       session.data.queued = nil
       for _, push in ipairs(queued) do

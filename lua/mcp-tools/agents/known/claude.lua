@@ -3,7 +3,7 @@
 -- As an answer to openDiff, "TAB_CLOSED" means that the user accepted, so openDiff never returns it.
 
 local shapes = require('mcp-tools.agents.known._shapes')
-local companion = require('mcp-tools.editor.agents')
+local agent_sessions = require('mcp-tools.editor.agents')
 local buffers = require('mcp-tools.editor.buffer')
 local editor_context = require('mcp-tools.editor.context')
 local open = require('mcp-tools.editor.buffer.open')
@@ -78,7 +78,7 @@ local open_file = tool('openFile', 'Shows a file to the user, at a line or a tex
   local path, bad = paths.resolve(args.filePath)
   if bad then
     return ctx:fail('validation_error', 'filePath: ' .. bad)
-  elseif not companion.is_in_workspace(path) and not is_shown(path) then
+  elseif not agent_sessions.is_in_workspace(path) and not is_shown(path) then
     local text = "'%s' is outside of the editor's workspace; the user can open it in Neovim"
     return ctx:fail('access_denied', text:format(args.filePath))
   end
@@ -187,7 +187,7 @@ local save_document = tool('saveDocument', 'Saves a file', { filePath = STRING }
 end, { annotations = { read_only = false } })
 
 --- opencode counts lines from 1, Claude Code from 0.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@return integer
 local function base_of(session)
   return session.client == 'opencode' and 1 or 0
@@ -236,8 +236,8 @@ return {
   },
 
   context = function(context, session)
-    local params, before = shapes.selection(context, base_of(session)), session.data.told
-    session.data.told = params
+    local params, before = shapes.selection(context, base_of(session)), session.data.selection
+    session.data.selection = params
     if not params and before then
       -- The file was closed or may not be shared, so its selection must be cleared.
       local nowhere = { line = base_of(session), character = 0 }

@@ -2,11 +2,11 @@
 --
 -- The answer to a proposal has no text and the agent writes its own version, so a proposal can only be accepted as a
 -- whole. The agent connects before its user has trusted the directory. Nothing is pushed until its configuration
--- contains the directory, or it calls a tool. With the option `companion_trust` the discovery file states that the user
--- trusts the directories, and the agent does not ask. Each proposal gets a new name; after a reconnect the agent sends
--- it again, several times.
+-- contains the directory, or it calls a tool. With the option `agent_directory_trust` the discovery file states that
+-- the user trusts the directories, and the agent does not ask. Each proposal gets a new name; after a reconnect the
+-- agent sends it again, several times.
 
-local companion = require('mcp-tools.editor.agents')
+local agent_sessions = require('mcp-tools.editor.agents')
 local editor_context = require('mcp-tools.editor.context')
 local paths = require('mcp-tools.files.paths')
 local proposals = require('mcp-tools.editor.agents.proposals')
@@ -24,7 +24,7 @@ local EARLY_CLOSE_TIME = 1000
 local STRING, as_json, tool = shapes.STRING, shapes.json, shapes.tool
 
 --- Sends the files whose diagnostics have changed. Every such notification must arrive, not only the latest.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 local function send_diagnostics(session)
   local now, before, uris = {}, session.data.files or {}, {}
   for _, file in ipairs(editor_context.diagnostics()) do
@@ -43,7 +43,7 @@ local function send_diagnostics(session)
 end
 
 ---@param context mcp-tools.Context
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@return mcp-tools.agents.Push[]
 local function pushes(context, session)
   if context.diagnostics ~= session.data.diagnostics then
@@ -55,7 +55,7 @@ local function pushes(context, session)
 end
 
 --- Starts to send what the user sees.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 local function trust(session)
   local data = session.data
   if data.trusted then
@@ -72,7 +72,7 @@ local function trust(session)
 end
 
 ---@param ctx mcp-tools.Ctx
----@return mcp-tools.companion.Session
+---@return mcp-tools.agents.Session
 local function session_of(ctx)
   local session = shapes.session(ctx)
   trust(session) -- the agent calls tools only in a trusted directory
@@ -80,7 +80,7 @@ local function session_of(ctx)
 end
 
 --- Returns the proposals that were closed before they arrived.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@return table<string, integer> tab → time of the close in ms
 local function closed_early(session)
   local now, fresh = vim.uv.now(), {}
@@ -203,10 +203,10 @@ local trusted_by_option = false
 local announced = {}
 
 --- Trusts the session if the agent's configuration contains the directories.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 local function check_trust(session)
   read.read(home() .. '/config.json', MAX_CONFIG, function(text)
-    if text and companion.session(session.key) == session and trusts(text, announced_roots) then
+    if text and agent_sessions.session(session.key) == session and trusts(text, announced_roots) then
       trust(session)
     end
   end)

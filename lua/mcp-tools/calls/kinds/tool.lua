@@ -71,8 +71,8 @@ return {
       end
     end
     local definition
-    if view and view.companion then
-      definition = agent_tools.tool(view.companion, name)
+    if view and view.agent then
+      definition = agent_tools.tool(view.agent, name)
     else
       definition = type(name) == 'string' and registry:find_tool(name)
     end

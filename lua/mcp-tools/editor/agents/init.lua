@@ -6,35 +6,35 @@ local project = require('mcp-tools.instances.project')
 local M = {}
 
 --- One connection of an agent.
----@class mcp-tools.companion.Session
+---@class mcp-tools.agents.Session
 ---@field key string `ctx.session` of its calls
----@field companion string
+---@field agent string
 ---@field client string the agent's own name, never used as a key
 ---@field version string
 ---@field asked table<string, integer> tool → number of calls
 ---@field data table state of the agent's integration
----@field push fun(self: mcp-tools.companion.Session, method: string, params: table?, latest: boolean?): boolean sends a
+---@field push fun(self: mcp-tools.agents.Session, method: string, params: table?, latest: boolean?): boolean sends a
 --- notification without waiting. `latest`: it replaces an unsent one with the same method. Returns false if gone
 
----@type table<string, mcp-tools.companion.Session>
+---@type table<string, mcp-tools.agents.Session>
 local sessions = {}
 ---@type string[]
 local roots = {}
 
 --- Returns the session of a call (`ctx.session`), nil if it is gone.
 ---@param key string?
----@return mcp-tools.companion.Session?
+---@return mcp-tools.agents.Session?
 function M.session(key)
   return key and sessions[key] or nil
 end
 
 --- Returns the sessions of an agent, or all.
----@param companion? string
----@return mcp-tools.companion.Session[] sorted by key
-function M.sessions(companion)
+---@param agent? string
+---@return mcp-tools.agents.Session[] sorted by key
+function M.sessions(agent)
   local list = {}
   for _, session in vim.spairs(sessions) do
-    if not companion or session.companion == companion then
+    if not agent or session.agent == agent then
       list[#list + 1] = session
     end
   end
@@ -58,7 +58,7 @@ function M.set_roots(list)
 end
 
 --- Adds a session (agents/).
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 function M.add(session)
   sessions[session.key] = session
 end

@@ -20,14 +20,14 @@ local RECONNECT_MS = 20000
 --- Maximum size of the file that a proposal is for, in bytes; larger ones are not compared.
 local MAX_BASE = 32 * 1024 * 1024
 
----@class mcp-tools.companion.Outcome
+---@class mcp-tools.agents.Outcome
 ---@field state 'accepted'|'rejected'|'closed'|'busy' closed: ended undecided; busy: not shown
 ---@field text string? the accepted text
 ---@field partly boolean some of it was rejected or changed
 ---@field reason string? why it was rejected or closed
 ---@field quiet boolean? the agent closed it and expects no answer
 
----@class mcp-tools.companion.Proposal
+---@class mcp-tools.agents.Proposal
 ---@field path string
 ---@field text string the proposed text
 ---@field editable boolean
@@ -36,16 +36,16 @@ local MAX_BASE = 32 * 1024 * 1024
 ---@field quiet boolean?
 ---@field close fun(reason: string)
 
----@param session mcp-tools.companion.Session
----@return table<string, mcp-tools.companion.Proposal>
+---@param session mcp-tools.agents.Session
+---@return table<string, mcp-tools.agents.Proposal>
 local function open_proposals(session)
   session.data.proposals = session.data.proposals or {}
   return session.data.proposals
 end
 
 ---@param outcome mcp-tools.ReviewOutcome
----@param proposal mcp-tools.companion.Proposal
----@return mcp-tools.companion.Outcome
+---@param proposal mcp-tools.agents.Proposal
+---@return mcp-tools.agents.Outcome
 local function outcome_of(outcome, proposal)
   local text = outcome.files[proposal.path]
   local whole = text == proposal.text and #outcome.rejected == 0
@@ -59,9 +59,9 @@ end
 
 --- Accepts a proposal that cannot be changed, unless the file has changed since: the agent would overwrite the changes.
 ---@param outcome mcp-tools.ReviewOutcome of one file
----@param proposal mcp-tools.companion.Proposal
+---@param proposal mcp-tools.agents.Proposal
 ---@param before string? earlier bytes of the file
----@param cb fun(outcome: mcp-tools.companion.Outcome)
+---@param cb fun(outcome: mcp-tools.agents.Outcome)
 local function settle_whole(outcome, proposal, before, cb)
   read.read(proposal.path, MAX_BASE, function(bytes)
     local name = vim.fs.basename(proposal.path)
@@ -136,10 +136,10 @@ local function merge_file_changes(outcome, before, cb)
 end
 
 --- Opens a review of a proposal. It replaces an earlier one with the same key.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param key string
 ---@param spec { path: string, text: string, title: string?, editable: boolean? }
----@param cb fun(outcome: mcp-tools.companion.Outcome) called once, never before this returns
+---@param cb fun(outcome: mcp-tools.agents.Outcome) called once, never before this returns
 ---@return boolean ok
 ---@return string? fault
 ---@return mcp-tools.ErrorCode? code of the fault if it is not `tool_error`
@@ -151,7 +151,7 @@ function M.open(session, key, spec, cb)
     notify.info(("%s is sensitive and is not shown here; answer in the agent's terminal"):format(vim.fs.basename(path)))
     return false, 'the file is sensitive and is not shown'
   end
-  local client = { name = session.client ~= '' and session.client or session.companion, session = session.key }
+  local client = { name = session.client ~= '' and session.client or session.agent, session = session.key }
   local busy = review.busy(client, key)
   if busy then
     return false, busy, 'busy'
@@ -219,11 +219,11 @@ function M.open(session, key, spec, cb)
 end
 
 --- Closes a proposal that was answered elsewhere or is no longer needed.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param key string
 ---@param reason string
 ---@param quiet? boolean the outcome states that no answer is expected
----@return mcp-tools.companion.Proposal? proposal the closed one
+---@return mcp-tools.agents.Proposal? proposal the closed one
 function M.close(session, key, reason, quiet)
   local proposal = open_proposals(session)[key]
   if proposal then
@@ -237,7 +237,7 @@ end
 
 --- Closes the proposals of a session without answering, because the bridge has ended: the agent asks in its terminal
 --- instead, and would take a late answer for a rejection.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 function M.abandon(session)
   for _, proposal in pairs(open_proposals(session)) do
     proposal.is_abandoned = true
@@ -248,7 +248,7 @@ function M.abandon(session)
 end
 
 --- Closes all proposals of a session.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param reason string
 ---@return integer count
 function M.close_all(session, reason)
@@ -263,7 +263,7 @@ end
 local suspended = {}
 
 --- Keeps the proposals of a session open while its agent reconnects.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 function M.suspend(session)
   suspended[session.key] = {
     data = session.data,
@@ -275,7 +275,7 @@ function M.suspend(session)
 end
 
 --- Restores the data of a session that has reconnected.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@return boolean resumed
 function M.resume(session)
   local entry = suspended[session.key]

@@ -50,14 +50,14 @@ local function hunks_of(proposal)
 end
 
 --- Returns a function that adds the write to the history. It keeps the earlier text, which the write overwrites.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param accepted mcp-tools.ReviewOutcome of one file
 ---@return fun(now: string[]) note call it with the written text
 local function expect(session, accepted)
   local proposal = accepted.proposals[1]
   local lines = proposal:final() or {}
   local before, path, is_new, hunks = proposal.base, proposal.path, proposal.is_new, hunks_of(proposal)
-  local client = { name = session.client ~= '' and session.client or session.companion, version = session.version }
+  local client = { name = session.client ~= '' and session.client or session.agent, version = session.version }
   return function(now)
     if #hunks == 0 or not are_same(lines, now) then
       return -- another process has written it
@@ -141,7 +141,7 @@ local function remember(list, path)
 end
 
 --- Watches for an agent's write of a file.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param path string resolved
 ---@param accepted mcp-tools.ReviewOutcome?
 function M.watch(session, path, accepted)
@@ -178,7 +178,7 @@ function M.watch(session, path, accepted)
 end
 
 --- Updates the buffers of the files that a session has written.
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.agents.Session
 ---@param cb fun() never before this returns
 function M.refresh(session, cb)
   local list = session.data.written or {}

@@ -421,7 +421,7 @@ end
 ---@param to string
 ---@param moved mcp-tools.Moved
 ---@return string
-function M.told(ctx, from, to, moved)
+function M.result(ctx, from, to, moved)
   local rows = { ('%s is now %s'):format(access.shown(from, ctx.root), access.shown(to, ctx.root)) }
   local plans = vim.tbl_filter(function(each)
     return #each.plan.files > 0

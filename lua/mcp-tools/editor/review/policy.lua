@@ -9,7 +9,7 @@ local M = {}
 ---@alias mcp-tools.ReviewWhen 'ask'|'after'|'never'
 
 --- Approval decisions that require a review (approval/gateway.lua); the second one was made by the user.
-local REVIEWED = { review = true, ['person: review'] = true }
+local REVIEWED = { review = true, ['user: review'] = true }
 
 local STRICTNESS = { never = 1, after = 2, ask = 3 }
 
@@ -39,7 +39,7 @@ end
 ---@param call mcp-tools.Call
 ---@return boolean
 function M.is_asked_for(call)
-  return call.decision ~= nil and call.decision.by == 'person: review'
+  return call.decision ~= nil and call.decision.by == 'user: review'
 end
 
 --- Returns whether a user is present who can review.

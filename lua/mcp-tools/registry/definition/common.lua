@@ -145,26 +145,26 @@ function M.check_handler(def, callback, out)
   end
 end
 
---- Checks additional fields for clients, `hosts.mcp.meta` and `hosts.mcp.icons`.
----@param hosts any
+--- Checks additional fields for clients, `callers.mcp.meta` and `callers.mcp.icons`.
+---@param callers any
 ---@param out mcp-tools.Findings
-function M.check_hosts(hosts, out)
-  if type(hosts) ~= 'table' then
+function M.check_callers(callers, out)
+  if type(callers) ~= 'table' then
     return
   end
-  for _, name in ipairs(value.names(hosts)) do
-    if type(hosts[name]) ~= 'table' then
-      M.note(out.faults, 'hosts.' .. tostring(name), 'must be a table')
+  for _, name in ipairs(value.names(callers)) do
+    if type(callers[name]) ~= 'table' then
+      M.note(out.faults, 'callers.' .. tostring(name), 'must be a table')
     end
   end
-  local mcp = type(hosts.mcp) == 'table' and hosts.mcp or {}
+  local mcp = type(callers.mcp) == 'table' and callers.mcp or {}
   for key, is in pairs({ meta = value.is_object, icons = value.is_array }) do
     local v = mcp[key]
     local fault = v ~= nil and schema_faults.data(v)
     if fault then
-      M.note(out.faults, 'hosts.mcp.' .. key, fault.message)
+      M.note(out.faults, 'callers.mcp.' .. key, fault.message)
     elseif v ~= nil and not is(v) then
-      M.note(out.faults, 'hosts.mcp.' .. key, key == 'meta' and 'must map names to data' or 'must be a list')
+      M.note(out.faults, 'callers.mcp.' .. key, key == 'meta' and 'must map names to data' or 'must be a list')
     end
   end
 end
@@ -199,7 +199,7 @@ end
 ---@param def table normalised
 ---@return table? icons, table? meta
 function M.extras(def)
-  local mcp = def.hosts and def.hosts.mcp or {}
+  local mcp = def.callers and def.callers.mcp or {}
   local icons, meta = mcp.icons, mcp.meta
   return icons and #icons > 0 and icons or nil, meta and next(meta) and meta or nil
 end

@@ -15,7 +15,7 @@ local MAX_NAME = 40
 ---@field description string
 ---@field args mcp-tools.PromptArgument[] in the order in which clients ask for them
 ---@field timeout number? ms
----@field hosts table<string, table>?
+---@field callers table<string, table>?
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field lint string[]
@@ -35,7 +35,7 @@ local RULES = {
   description = common.filled_text,
   args = common.of_type('table'),
   timeout = common.milliseconds,
-  hosts = common.of_type('table'),
+  callers = common.of_type('table'),
   get = common.of_type('function'),
   run = common.of_type('function'),
 }
@@ -122,7 +122,7 @@ function M.normalise(def)
   common.check_fields(def, RULES, { 'name', 'description' }, out)
   local args = take_args(type(def.args) == 'table' and def.args or {}, out)
   common.check_handler(def, 'get', out)
-  common.check_hosts(def.hosts, out)
+  common.check_callers(def.callers, out)
   if type(def.name) == 'string' then
     if #def.name > MAX_NAME then
       common.note(out.lint, 'name', ('longer than %d characters'):format(MAX_NAME))
@@ -141,7 +141,7 @@ function M.normalise(def)
     description = def.description,
     args = args,
     timeout = def.timeout,
-    hosts = def.hosts,
+    callers = def.callers,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.get,
     lint = common.lines(out.lint),

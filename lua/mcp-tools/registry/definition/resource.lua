@@ -21,7 +21,7 @@ local M = {}
 ---@field paths table<string, true> variables that name files of the project
 ---@field watch? fun(changed: fun(), params: table, uri: string): fun()?
 ---@field timeout number? ms
----@field hosts table<string, table>?
+---@field callers table<string, table>?
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field lint string[]
@@ -45,7 +45,7 @@ local RULES = {
   paths = common.texts,
   watch = common.of_type('function'),
   timeout = common.milliseconds,
-  hosts = common.of_type('table'),
+  callers = common.of_type('table'),
   read = common.of_type('function'),
   run = common.of_type('function'),
 }
@@ -145,7 +145,7 @@ function M.normalise(def)
   local template = check_uri(def, out)
   check_variables(def, template, out)
   common.check_handler(def, 'read', out)
-  common.check_hosts(def.hosts, out)
+  common.check_callers(def.callers, out)
   if type(def.annotations) == 'table' then
     check_annotations(def.annotations, out)
   end
@@ -175,7 +175,7 @@ function M.normalise(def)
     paths = paths,
     watch = def.watch,
     timeout = def.timeout,
-    hosts = def.hosts,
+    callers = def.callers,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.read,
     lint = common.lines(out.lint),

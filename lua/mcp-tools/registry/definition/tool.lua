@@ -25,7 +25,7 @@ local M = {}
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
 ---@field preview? fun(args: table, again: fun(err?: mcp-tools.Error)?): string?, mcp-tools.Error?
 ---@field state? fun(): table
----@field hosts table<string, table>?
+---@field callers table<string, table>?
 ---@field recommended boolean?
 ---@field previewed string[]?
 ---@field always_for string[]?
@@ -39,7 +39,7 @@ local M = {}
 ---@field lint string[] what should be changed
 ---@field typos string[] unknown names that are similar to a known one
 ---@field repairs string[] what was changed before publishing
----@field companion string? name of the only agent that may call it
+---@field agent string? name of the only agent that may call it
 ---@field source mcp-tools.Source? set by the registry
 ---@field noted table? unknown arguments that were logged, as a list and a set (calls/arguments.lua)
 ---@field fingerprint string? set on first use (util/canonical_json.lua)
@@ -74,7 +74,7 @@ local RULES = {
   always_for = common.of_type('table'),
   short_lived = common.of_type('table'),
   state = common.of_type('function'),
-  hosts = common.of_type('table'),
+  callers = common.of_type('table'),
   execute = common.of_type('function'),
   run = common.of_type('function'),
   recommended = common.of_type('boolean'),
@@ -135,7 +135,7 @@ local function check_fields(def, mounted)
   end
   common.check_handler(def, 'execute', out)
   check_annotations(def.annotations, out)
-  common.check_hosts(def.hosts, out)
+  common.check_callers(def.callers, out)
   return out
 end
 
@@ -304,7 +304,7 @@ function M.normalise(def, closed, mounted)
     needs_approval = def.needs_approval,
     preview = def.preview,
     state = def.state,
-    hosts = def.hosts,
+    callers = def.callers,
     recommended = def.recommended,
     previewed = value.copy(def.previewed),
     always_for = value.copy(def.always_for),

@@ -31,9 +31,9 @@ return {
         if total > args.offset and #list < args.limit then
           local path, repaired = utf8.repair(access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root))
           lossy = lossy or repaired
-          local told = buffers.facts(bufnr, current)
-          told.path = path ~= '' and path or nil
-          table.insert(list, told)
+          local facts = buffers.facts(bufnr, current)
+          facts.path = path ~= '' and path or nil
+          table.insert(list, facts)
         end
       end
     end

@@ -77,6 +77,6 @@ return {
     if not from or not to or not moved then
       return ctx(nil, err)
     end
-    return move.told(ctx, from, to, moved)
+    return move.result(ctx, from, to, moved)
   end,
 }

@@ -175,7 +175,7 @@ end
 --- Answers a question, whether or not it is on the screen.
 ---@param id string the call's, as in `User McpToolsApproval`
 ---@param choice mcp-tools.Choice
----@param by? 'person'|'client' default: 'person'
+---@param by? 'user'|'client' default: 'user'
 ---@param reason? string why it is denied, for the assistant
 ---@return boolean answered
 ---@return string? why_not

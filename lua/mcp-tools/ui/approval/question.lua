@@ -33,7 +33,7 @@ local GUARD_NS = 400e6
 ---@field choices mcp-tools.Choice[]
 ---@field root string
 
---- `by`: who answered, "person" or "client"; without a choice, why nobody did. `reason`: the user's, for a denial.
+--- `by`: who answered, "user" or "client"; without a choice, why nobody did. `reason`: the user's, for a denial.
 ---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?, reason: string?)
 ---@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
 
@@ -160,7 +160,7 @@ end
 --- Fires `User McpToolsApproval`. Its data is a copy.
 ---@param state mcp-tools.ApprovalState
 ---@param choice? mcp-tools.Choice
----@param by? 'person'|'client'
+---@param by? 'user'|'client'
 function Question:announce(state, choice, by)
   local call = self.call
   local files = vim.tbl_map(function(target)
@@ -297,7 +297,7 @@ end
 
 --- Answers the question. Approval is refused if the change is no longer the one that was shown.
 ---@param choice mcp-tools.Choice
----@param by? 'person'|'client' default: 'person'
+---@param by? 'user'|'client' default: 'user'
 ---@param reason? string why the call is denied, for the assistant
 ---@return boolean taken
 ---@return string? why_not unless it is shown with the question
@@ -310,7 +310,7 @@ function Question:answer(choice, by, reason)
     self:renew()
     return self:refuse('The change is different now. Review it, then answer again.')
   end
-  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'person', reason)
+  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'user', reason)
   return true
 end
 

@@ -200,7 +200,7 @@ describe('publishing', function()
         title = 'The X',
         output_schema = { type = 'object' },
         annotations = { read_only = true, destructive = false, idempotent = true, open_world = false },
-        hosts = { mcp = { meta = { ['example/a'] = 1 }, icons = { { src = 'data:,' } } } },
+        callers = { mcp = { meta = { ['example/a'] = 1 }, icons = { { src = 'data:,' } } } },
       })
     )
     local keys = vim.tbl_keys(published({
@@ -208,7 +208,7 @@ describe('publishing', function()
       annotations = {},
       output_schema = NIL,
       timeout = NIL,
-      hosts = { mcp = { meta = {}, icons = {} } },
+      callers = { mcp = { meta = {}, icons = {} } },
     }, ''))
     table.sort(keys)
     t.eq({ 'description', 'inputSchema', 'name' }, keys)

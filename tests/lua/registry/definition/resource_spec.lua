@@ -22,7 +22,7 @@ describe('a resource definition', function()
       mime_type = 'text/plain; charset=utf-8',
       tags = { 'a' },
       annotations = { audience = { 'user' }, priority = 0.5, last_modified = '2026-01-01T00:00:00Z' },
-      hosts = { mcp = { meta = { k = 1 }, icons = { { src = 'data:,' } } } },
+      callers = { mcp = { meta = { k = 1 }, icons = { { src = 'data:,' } } } },
     })
     t.eq({
       uri = 'x://y',
@@ -61,14 +61,14 @@ describe('a resource definition', function()
       complete = { id = 1 },
       paths = { 'p' },
       timeout = -1,
-      hosts = { mcp = { meta = { 1 } }, nvim = 1 },
+      callers = { mcp = { meta = { 1 } }, nvim = 1 },
     })
     for _, line in ipairs({
       "resource 'x://a b': annotations.audience: must be a list",
       "resource 'x://a b': annotations.priority: must be a number from 0 to 1",
       "resource 'x://a b': complete.id: must be a function",
-      "resource 'x://a b': hosts.mcp.meta: must map",
-      "resource 'x://a b': hosts.nvim: must be a table",
+      "resource 'x://a b': callers.mcp.meta: must map",
+      "resource 'x://a b': callers.nvim: must be a table",
       "resource 'x://a b': mime_type: must be a media type",
       "resource 'x://a b': name: must not be empty",
       "resource 'x://a b': paths: 'p' is not a variable",

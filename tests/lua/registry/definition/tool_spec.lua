@@ -34,7 +34,7 @@ describe('faults', function()
         "tool 'bad': title: must be a string",
         "tool 'bad': execute: is required (or run)",
         "tool 'bad': annotations.read_only: must be true or false",
-        "tool 'bad': hosts.nvim: must be a table",
+        "tool 'bad': callers.nvim: must be a table",
         "tool 'bad': args.n.type: must be a type (a string) or a list of types",
         "tool 'bad': args.o.properties.deep.enum: must be a list",
         'tool \'bad\': output_schema.type: must be "object" at the top',
@@ -48,7 +48,7 @@ describe('faults', function()
         timeout = -1,
         needs_approval = 3,
         state = {},
-        hosts = { nvim = true },
+        callers = { nvim = true },
       })
     )
   end)
@@ -101,12 +101,15 @@ describe('faults', function()
   end)
 
   it('of what else clients see', function()
-    t.eq({ "tool 'x': hosts.mcp.icons: must be a list" }, faults(tool({ hosts = { mcp = { icons = { src = 'a' } } } })))
     t.eq(
-      { "tool 'x': hosts.mcp.meta: is a function, not data" },
+      { "tool 'x': callers.mcp.icons: must be a list" },
+      faults(tool({ callers = { mcp = { icons = { src = 'a' } } } }))
+    )
+    t.eq(
+      { "tool 'x': callers.mcp.meta: is a function, not data" },
       vim.tbl_map(function(line)
         return (line:gsub('meta%.?f?', 'meta'))
-      end, faults(tool({ hosts = { mcp = { meta = { f = noop } } } })))
+      end, faults(tool({ callers = { mcp = { meta = { f = noop } } } })))
     )
     t.eq({ "tool 'x': description: is not UTF-8" }, faults(tool({ description = 'a\255' })))
   end)
@@ -143,11 +146,11 @@ describe('normalise', function()
   it('keeps what the rest needs', function()
     local function state() end
     local function needs() end
-    local hosts = { nvim = { pending_message = 'wait' } }
-    local normalised = normalise({ timeout = 0, state = state, needs_approval = needs, hosts = hosts })
+    local callers = { nvim = { pending_message = 'wait' } }
+    local normalised = normalise({ timeout = 0, state = state, needs_approval = needs, callers = callers })
     t.eq(
-      { 0, state, needs, hosts },
-      { normalised.timeout, normalised.state, normalised.needs_approval, normalised.hosts }
+      { 0, state, needs, callers },
+      { normalised.timeout, normalised.state, normalised.needs_approval, normalised.callers }
     )
     t.eq({ 'execute', noop }, { normalised.style, normalised.handler })
     local coroutine_style = definition.normalise({ name = 'r', description = 'd', run = noop })

@@ -1,5 +1,6 @@
---- Tools that behave in every way that a host has to show, and the hosts of this editor, each begun the same way:
---- `hosts[name](tool, args)`. What it sees is in `_G.seen` (progress, states, outcome), `_G.seen.stop()` calls it off.
+--- Tools that behave in every way a caller has to show, and the callers of this editor, started in the same way:
+--- `callers[name](tool, args)`. Their observations are in `_G.seen` (progress, states, outcome); `_G.seen.stop()`
+--- cancels the call.
 
 local errors = mcp_tools.errors
 
@@ -106,9 +107,9 @@ local function text_of(value)
   return result and result.content[1].text or type(value) == 'string' and value or probe.json.encode(value)
 end
 
-_G.hosts = {}
+_G.callers = {}
 
-function hosts.call(name, args)
+function callers.call(name, args)
   local found = see()
   local on_progress, on_state = hooks_of(found)
   local opts = { on_progress = on_progress, on_state = on_state }
@@ -124,7 +125,7 @@ function hosts.call(name, args)
 end
 
 --- What a person sees: the window of `:McpTools call`.
-function hosts.command(name, args)
+function callers.command(name, args)
   local found, window = see(), 'mcp-tools://call ' .. name
   if vim.fn.bufexists(window) == 1 then
     vim.cmd.bwipeout(vim.fn.bufnr(window))
@@ -153,7 +154,7 @@ function hosts.command(name, args)
 end
 
 --- Any assistant in the editor that has no file of its own.
-function hosts.assistant(name, args)
+function callers.assistant(name, args)
   local found = see()
   local hooks = {}
   hooks.progress, hooks.state = hooks_of(found)
@@ -167,7 +168,7 @@ function hosts.assistant(name, args)
 end
 
 --- CodeCompanion's side of its contract: one tool is resolved, its commands are run, its output goes to a chat.
-function hosts.codecompanion(name, args)
+function callers.codecompanion(name, args)
   local found = see()
   local on_progress, on_state = hooks_of(found)
   local tools = require('mcp-tools.callers.codecompanion').tools({
@@ -202,7 +203,7 @@ function hosts.codecompanion(name, args)
 end
 
 --- Avante's side of its contract; a request that is stopped it ends by itself.
-function hosts.avante(name, args)
+function callers.avante(name, args)
   local found = see()
   local list = vim.tbl_filter(function(each)
     return each.name == 'nvim_' .. name
@@ -224,7 +225,7 @@ function hosts.avante(name, args)
 end
 
 --- MCP Hub's side of its contract; it hears of nothing on the way.
-function hosts.mcphub(name, args)
+function callers.mcphub(name, args)
   local found = see()
   local list = vim.tbl_filter(function(each)
     return each.name == 'nvim_' .. name

@@ -1,7 +1,7 @@
--- Sessions of companions without a bridge: tools are called on the way of every host, and what is pushed is kept.
+-- Sessions of agents without a bridge: tools are called on the way of every host, and what is pushed is kept.
 
 local core = require('mcp-tools.core')
-local companion_sessions = require('mcp-tools.editor.agents')
+local agent_sessions = require('mcp-tools.editor.agents')
 local definition = require('mcp-tools.registry.definition.tool')
 local registered = require('mcp-tools.scope.agent_tools')
 local review = require('mcp-tools.editor.review')
@@ -15,25 +15,25 @@ local count = 0
 --- A session whose stream stands.
 ---@param name string
 ---@param client? string
----@return mcp-tools.companion.Session session `pushed` has its notifications: { method, params }
+---@return mcp-tools.agents.Session session `pushed` has its notifications: { method, params }
 function M.open(name, client)
-  local companion = require('mcp-tools.agents.known.' .. name)
+  local agent = require('mcp-tools.agents.known.' .. name)
   registered.set(
     name,
     vim.tbl_map(function(tool)
       local made = assert(definition.normalise(tool))
-      made.companion = name
+      made.agent = name
       if made.needs_approval == nil and made.annotations and made.annotations.read_only then
         made.needs_approval = false
       end
-      made.source = { origin = 'bundled', name = name, group = 'companions', file = name }
+      made.source = { origin = 'bundled', name = name, group = 'agents', file = name }
       return made
-    end, companion.tools)
+    end, agent.tools)
   )
   count = count + 1
   local session = {
     key = 's' .. count,
-    companion = name,
+    agent = name,
     client = client or name,
     version = '1',
     asked = {},
@@ -41,22 +41,22 @@ function M.open(name, client)
     pushed = {},
     push = function(self, method, params)
       table.insert(self.pushed, { method, vim.json.decode(vim.json.encode(params)) })
-      return companion_sessions.session(self.key) == self
+      return agent_sessions.session(self.key) == self
     end,
   }
-  companion_sessions.add(session)
-  if companion.opened then
-    companion.opened(session)
+  agent_sessions.add(session)
+  if agent.opened then
+    agent.opened(session)
   end
   return session
 end
 
 --- The agent is gone.
 function M.close(session)
-  local companion = require('mcp-tools.agents.known.' .. session.companion)
-  companion_sessions.remove(session.key)
-  if companion.left then
-    companion.left(session)
+  local agent = require('mcp-tools.agents.known.' .. session.agent)
+  agent_sessions.remove(session.key)
+  if agent.left then
+    agent.left(session)
   end
 end
 
@@ -68,7 +68,7 @@ function M.begin(session, name, args)
     host = 'mcp',
     session = session.key,
     client = { name = session.client },
-    view = scope.view({ companion = session.companion }),
+    view = scope.view({ agent = session.agent }),
   })
 end
 

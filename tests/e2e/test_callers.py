@@ -32,7 +32,7 @@ BY_NAME = ("mcp", "call", "command", "assistant")
 """Hosts that may call any name; the others know what they were given."""
 OF_BYTES = ("call", "command")
 """Lua may have any bytes, and so may a window."""
-INIT = f"dofile([[{ROOT / 'tests' / 'e2e' / 'hosts.lua'}]])"
+INIT = f"dofile([[{ROOT / 'tests' / 'e2e' / 'callers.lua'}]])"
 SETUP = "{ approval = { tools = { denied = 'deny' } } }"
 SEEN = """
 local seen = _G.seen
@@ -92,7 +92,7 @@ class Call:
         self.nvim, self.host = bridge.nvim, host
 
     async def begin(self, tool: str, arguments: dict[str, Any]) -> None:
-        await self.nvim.lua("hosts[...](select(2, ...))", self.host, tool, arguments)
+        await self.nvim.lua("callers[...](select(2, ...))", self.host, tool, arguments)
 
     async def way(self) -> tuple[list[str], list[Any]]:
         """Progress and intermediate states, once there are both."""

@@ -201,7 +201,7 @@ async def staged(
     case: Case,
     spawn_nvim: Callable[..., Awaitable[Nvim]],
     home: Home,
-    companion: str,
+    integration: str,
     prepare: Callable[[Path], Path] | None = None,
     selected: bool = False,
 ) -> AsyncIterator[Stage]:
@@ -211,7 +211,7 @@ async def staged(
         case: the agent.
         spawn_nvim: the fixture.
         home: its folders.
-        companion: by whose file it finds the editor.
+        integration: the option value that makes the editor known to the agent.
         prepare: makes more of the project; returns the folder in which the agent is started.
         selected: the person has selected line two before the agent is there.
     """
@@ -224,7 +224,7 @@ async def staged(
     file = project / "sub" / "a.txt"
     file.write_text(OLD)
     folder = prepare(project) if prepare else project / case.folder
-    setup = f"{{ companions = {{ '{companion}' }} }}"
+    setup = f"{{ agents = {{ '{integration}' }} }}"
     options: dict[str, Any] = {"cwd": project, "args": ["sub/a.txt"]}
     bridge = await support.start(spawn_nvim, setup=setup, **options)
     await bridge.nvim.wait_for(FOUND, timeout=PATIENCE)
@@ -341,12 +341,12 @@ class Inside:
     """An agent in a terminal of the editor.
 
     Attributes:
-        companion: whose file it reads.
+        integration: the option value that makes the editor known to it.
         ready: what it shows once it takes a prompt.
         told: what its model hears: of our tools, where they can be given to it; else of the prompt.
     """
 
-    companion: str
+    integration: str
     ready: str
     told: str = "nvim_test_echo"
 
@@ -377,7 +377,7 @@ async def test_in_a_terminal_of_the_editor(
         environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
         bridge = await support.start(
             spawn_nvim,
-            setup=f"{{ tools = {{ 'test' }}, companions = {{ '{agent.companion}' }} }}",
+            setup=f"{{ tools = {{ 'test' }}, agents = {{ '{agent.integration}' }} }}",
             cwd=project,
             args=["a.txt"],
             env=environment,
@@ -410,12 +410,12 @@ async def test_in_a_terminal_of_the_editor(
 @pytest.mark.parametrize("name", [*CASES, "opencode"])
 async def test_from_a_work_tree(name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
     """One that is started in a linked work tree finds the editor of the repository and the selection."""
-    case, companion = (OPENCODE, "claude") if name == "opencode" else (CASES[name], name)
+    case, integration = (OPENCODE, "claude") if name == "opencode" else (CASES[name], name)
 
     def prepare(project: Path) -> Path:
         return work_tree(project) / case.folder
 
-    async with staged(case, spawn_nvim, home, companion, prepare, selected=True) as stage:
+    async with staged(case, spawn_nvim, home, integration, prepare, selected=True) as stage:
         await selection_shows(stage)
         await stage.asks("look at this", Step(text="seen"))
         await stage.model.asked("line two")

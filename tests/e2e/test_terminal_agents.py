@@ -1,4 +1,4 @@
-"""Companions over the whole way: a made-up agent finds a real editor by its file, and comes in."""
+"""Agents over the whole way: a made-up agent finds a real editor by its file, and comes in."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.support.nvim import ROOT, Home, Nvim
 from tests.support.served import events, next_event
 from tests.unit.agents.agents import INITIALIZE, INITIALIZED, Agent, call, request
 
-FIXTURES = ROOT / "tests" / "lua" / "fixtures" / "companions"
+FIXTURES = ROOT / "tests" / "lua" / "fixtures" / "agents"
 NAMES = ("made_up_http", "made_up_websocket", "made_up_unix")
 INIT = "vim.opt.runtimepath:append([[{}]]) vim.env.MADE_UP_FOLDER = [[{}]]"
-SETUP = "{{ companions = {{ '{}' }} }}"
+SETUP = "{{ agents = {{ '{}' }} }}"
 TOLD = "return probe.agent('{}').told"
 
 Start = Callable[..., Awaitable[Bridge]]
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def start(start_bridge: Start, folder: Path, name: str, **options: Any) -> Bridge:
-    """A bridge whose editor has one companion."""
+    """A bridge whose editor has one agent."""
     return await start_bridge(init=INIT.format(FIXTURES, folder), setup=SETUP.format(name), **options)
 
 
@@ -58,7 +58,7 @@ async def gone(folder: Path) -> None:
 
 
 async def told(bridge: Bridge, name: str, what: str) -> list[Any]:
-    """What the companion was told of this kind, as soon as it was."""
+    """What the agent was told of this kind, as soon as it was."""
     code = "return vim.tbl_filter(function(e) return e[1] == '{}' end, probe.agent('{}').told)"
     await bridge.nvim.wait_for(f"return next((function() {code.format(what, name)} end)()) ~= nil")
     heard: list[Any] = await bridge.nvim.lua(code.format(what, name))
@@ -145,7 +145,7 @@ async def test_its_token_is_not_the_main_one(start_bridge: Start, folder: Path) 
 
 
 async def test_over_a_websocket(start_bridge: Start, folder: Path) -> None:
-    """What MCP does not know reaches the companion, which answers at once."""
+    """What MCP does not know reaches the agent, which answers at once."""
     bridge = await start(start_bridge, folder, "made_up_websocket")
     endpoint = await found(folder)
     head = {"x-made-up-authorization": endpoint["token"]}
@@ -199,7 +199,7 @@ async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
 async def test_an_agent_is_there_again_after_the_bridge_was(
     start_bridge: Start, folder: Path, way: str
 ) -> None:
-    """By the same port, token and session id; its companion hears that it has left and come."""
+    """By the same port, token and session id; its agent hears that it has left and come."""
     bridge = await start(start_bridge, folder, "made_up_http")
     endpoint = await found(folder)
     async with aiohttp.ClientSession() as http:
@@ -291,14 +291,14 @@ async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> Non
         ws = await http.ws_connect(url, headers=head)
         await ws.send_json(INITIALIZE)
         await ws.receive_json(timeout=5)
-        await bridge.nvim.lua("mcp_tools.setup({ companions = { 'made_up_unix' } })")
+        await bridge.nvim.lua("mcp_tools.setup({ agents = { 'made_up_unix' } })")
         assert (await ws.receive(timeout=5)).type in (WSMsgType.CLOSE, WSMsgType.CLOSED)
         await ws.close()
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await http.ws_connect(url, headers=head)
         await bridge.nvim.wait_for("return probe.agents.status()[1].files[1]")
         assert Path((await found(folder))["socket"]).is_socket()
-        await bridge.nvim.lua("mcp_tools.setup({ companions = {} })")
+        await bridge.nvim.lua("mcp_tools.setup({ agents = {} })")
         await gone(folder)
 
 
@@ -372,7 +372,7 @@ async def test_one_proposal_too_many_is_told_so(start_bridge: Start, home: Home,
 
 async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, tmp_path: Path) -> None:
     """Gemini CLI would wait for ever; until it is connected, the status says what to type in it."""
-    bridge = await start_bridge(setup="{ companions = { 'gemini' } }")
+    bridge = await start_bridge(setup="{ agents = { 'gemini' } }")
     await bridge.nvim.wait_for("return probe.agents.status()[1].state == 'on'")
     shown = (
         "vim.cmd('McpTools status') return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"

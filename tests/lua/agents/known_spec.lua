@@ -1,6 +1,6 @@
--- Companions by what they tell and answer; what the agents make of it stands in tests/clients/test_companions.py.
+-- Agents by what they tell and answer; what the agents make of it stands in tests/clients/test_terminal_agents.py.
 
-local agents = require('companion_sessions')
+local agents = require('agent_sessions')
 local changes = require('mcp-tools.editor.edit.history')
 local context = require('mcp-tools.editor.context')
 local core = require('mcp-tools.core')
@@ -31,7 +31,7 @@ local function told(one)
   end, 5000, 'what the session is told')
 end
 
-local function companion(name)
+local function agent(name)
   return require('mcp-tools.agents.known.' .. name)
 end
 
@@ -88,7 +88,7 @@ describe('Claude Code', function()
   it('gets no answer when the bridge goes, so that it asks on in its terminal', function()
     local call = begin()
     agents.review(session)
-    companion('claude').left(session, true)
+    agent('claude').left(session, true)
     t.eq(0, review.count())
     t.eq('running', call.state)
   end)
@@ -123,7 +123,7 @@ describe('Claude Code', function()
 
   it('counts lines from 0, and opencode from 1', function()
     local place = { path = file, lines = 3, first = 2, last = 3 }
-    local mention = companion('claude').mention
+    local mention = agent('claude').mention
     t.eq(
       { method = 'at_mentioned', params = { filePath = file, lineStart = 1, lineEnd = 2 } },
       mention({ client = 'claude-code', data = {} }, place)
@@ -174,7 +174,7 @@ describe('Claude Code', function()
   end)
 end)
 
-describe('a tool of a companion that writes', function()
+describe('a tool of an agent that writes', function()
   it('asks the person first, wherever the file lies', function()
     open('claude')
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
@@ -210,30 +210,30 @@ describe('Gemini CLI and Qwen Code', function()
     open('gemini')
     agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
     agents.review(session)
-    local companion_sessions = require('mcp-tools.editor.agents')
-    companion_sessions.remove(session.key)
-    companion('gemini').left(session, true)
+    local agent_sessions = require('mcp-tools.editor.agents')
+    agent_sessions.remove(session.key)
+    agent('gemini').left(session, true)
     t.eq(1, review.count())
     review.current():decide_rest('accepted')
     local back = setmetatable({ data = {}, pushed = {} }, { __index = session })
-    companion_sessions.add(back)
-    companion('gemini').opened(back)
+    agent_sessions.add(back)
+    agent('gemini').opened(back)
     t.eq({ 'ide/diffAccepted', { filePath = file, content = 'ONE\ntwo\nthree\n' } }, told(back))
     session = back
   end)
 
   it('have what they proposed before their bridge was away, also when they call before their stream stands', function()
-    local companion_sessions = require('mcp-tools.editor.agents')
+    local agent_sessions = require('mcp-tools.editor.agents')
     open('gemini')
     agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
     agents.review(session)
-    companion_sessions.remove(session.key)
-    companion('gemini').left(session, true)
+    agent_sessions.remove(session.key)
+    agent('gemini').left(session, true)
     session = setmetatable({ data = {}, pushed = {} }, { __index = session })
-    companion_sessions.add(session)
+    agent_sessions.add(session)
     local closed = agents.value(session, 'closeDiff', { filePath = file, suppressNotification = true })
     t.eq({ content = 'ONE\ntwo\nthree\n' }, closed)
-    companion('gemini').opened(session)
+    agent('gemini').opened(session)
     t.eq({ 0, {} }, { review.count(), session.pushed })
   end)
 
@@ -254,7 +254,7 @@ describe('Copilot CLI', function()
     vim.fn.mkdir(vim.env.COPILOT_HOME, 'p')
     vim.fn.writefile({ vim.json.encode({ trustedFolders = { '/a' } }) }, vim.env.COPILOT_HOME .. '/config.json')
     local function look(roots, is_trusted)
-      companion('copilot').discovery(vim.tbl_extend('force', ENDPOINT, { roots = roots }))
+      agent('copilot').discovery(vim.tbl_extend('force', ENDPOINT, { roots = roots }))
       local one, read = open('copilot'), false
       require('mcp-tools.privacy.read').read(vim.env.COPILOT_HOME .. '/config.json', 1000, function()
         read = true
@@ -273,16 +273,16 @@ describe('Copilot CLI', function()
   it('hears nothing before its person trusts the folder, or has set it to work', function()
     open('copilot')
     t.eq({}, pushes('copilot'))
-    t.eq(nil, companion('copilot').mention(session, { path = file, lines = 3 }))
+    t.eq(nil, agent('copilot').mention(session, { path = file, lines = 3 }))
     agents.value(session, 'update_session_name', { name = 'x' })
     t.eq('selection_changed', session.pushed[1][1])
-    t.ok(companion('copilot').mention(session, { path = file, lines = 3 }))
+    t.ok(agent('copilot').mention(session, { path = file, lines = 3 }))
   end)
 
   it('is told that its folders are trusted only where the person lets it be told', function()
     local function is_told(trusted)
       local endpoint = vim.tbl_extend('force', ENDPOINT, { trusted = trusted })
-      return companion('copilot').discovery(endpoint)[1].body.isTrusted
+      return agent('copilot').discovery(endpoint)[1].body.isTrusted
     end
     t.eq(true, is_told(true))
     open('copilot')
@@ -355,7 +355,7 @@ describe('Copilot CLI', function()
   it('is mentioned the lines that were chosen', function()
     open('copilot')
     session.data.trusted = true
-    local params = companion('copilot').mention(session, { path = file, first = 2, last = 3 }).params
+    local params = agent('copilot').mention(session, { path = file, first = 2, last = 3 }).params
     t.eq({ 1, 2 }, { params.selection.start.line, params.selection['end'].line })
   end)
 
@@ -638,7 +638,7 @@ end)
 
 describe('discovery files', function()
   local function found(name)
-    local files = companion(name).discovery(ENDPOINT)
+    local files = agent(name).discovery(ENDPOINT)
     return files[1].path, files[1].body, #files
   end
 
@@ -649,7 +649,7 @@ describe('discovery files', function()
     t.eq({ home .. '/.claude/ide/4321.lock', 1 }, { path, count })
     t.eq({ 7, { '/a', '/b' }, 'secret', 'ws' }, { body.pid, body.workspaceFolders, body.authToken, body.transport })
     vim.env.CLAUDE_CONFIG_DIR = '/elsewhere'
-    t.eq('/elsewhere/ide/4321.lock', companion('claude').discovery(ENDPOINT)[2].path)
+    t.eq('/elsewhere/ide/4321.lock', agent('claude').discovery(ENDPOINT)[2].path)
     vim.env.CLAUDE_CONFIG_DIR = nil
     path, body = found('gemini')
     t.eq(vim.uv.os_tmpdir() .. '/gemini/ide/gemini-ide-server-7-4321.json', path)
@@ -680,20 +680,20 @@ describe('in a terminal', function()
         return '/private/file.json'
       end,
     }
-    local claude = companion('claude').environment(more)
+    local claude = agent('claude').environment(more)
     t.eq({ '--mcp-config', '/private/file.json' }, claude.args)
     t.eq('Bearer main', written.mcpServers['nvim-tools'].headers.Authorization)
     t.eq({}, claude.env)
     local both = vim.tbl_extend('force', ENDPOINT, more)
-    t.eq('4321', companion('claude').environment(both).env.CLAUDE_CODE_SSE_PORT)
-    t.eq('4321', companion('qwen').environment(both).env.QWEN_CODE_IDE_SERVER_PORT)
-    t.eq('/private/file.json', companion('qwen').environment(both).env.QWEN_CODE_SYSTEM_DEFAULTS_PATH)
-    t.eq('4321', companion('gemini').environment(both).env.GEMINI_CLI_IDE_SERVER_PORT)
-    t.eq(nil, companion('gemini').environment(both).env.GEMINI_CLI_SYSTEM_DEFAULTS_PATH)
-    t.eq({ '--additional-mcp-config', '@/private/file.json' }, companion('copilot').environment(both).args)
-    local config = vim.json.decode(companion('opencode').environment(more).env.OPENCODE_CONFIG_CONTENT)
+    t.eq('4321', agent('claude').environment(both).env.CLAUDE_CODE_SSE_PORT)
+    t.eq('4321', agent('qwen').environment(both).env.QWEN_CODE_IDE_SERVER_PORT)
+    t.eq('/private/file.json', agent('qwen').environment(both).env.QWEN_CODE_SYSTEM_DEFAULTS_PATH)
+    t.eq('4321', agent('gemini').environment(both).env.GEMINI_CLI_IDE_SERVER_PORT)
+    t.eq(nil, agent('gemini').environment(both).env.GEMINI_CLI_SYSTEM_DEFAULTS_PATH)
+    t.eq({ '--additional-mcp-config', '@/private/file.json' }, agent('copilot').environment(both).args)
+    local config = vim.json.decode(agent('opencode').environment(more).env.OPENCODE_CONFIG_CONTENT)
     t.eq('http://127.0.0.1:1/mcp', config.mcp['nvim-tools'].url)
-    local codex = companion('codex').environment(more)
+    local codex = agent('codex').environment(more)
     t.eq('main', codex.env.MCP_TOOLS_NVIM_TOKEN)
     t.ok(not table.concat(codex.args):find('main'))
   end)
@@ -701,13 +701,13 @@ describe('in a terminal', function()
   it('Codex and opencode start a relay, so that the token is in no environment', function()
     local relay = { command = '/bin/python', args = { '-I', 'mcp_tools_nvim' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
     local more = { server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main', relay = relay } }
-    local opencode = companion('opencode').environment(more)
+    local opencode = agent('opencode').environment(more)
     t.ok(not vim.inspect(opencode):find('main'))
     t.eq(
       { '/bin/python', '-I', 'mcp_tools_nvim' },
       vim.json.decode(opencode.env.OPENCODE_CONFIG_CONTENT).mcp['nvim-tools'].command
     )
-    local codex = companion('codex').environment(more)
+    local codex = agent('codex').environment(more)
     t.ok(not vim.inspect(codex):find('main'))
     t.eq({
       '-c',

@@ -94,7 +94,7 @@ def test_with_neotest(nvim_program: Path, home: Home) -> None:
         ("callers/codecompanion", "CODECOMPANION", "codecompanion.nvim"),
         ("callers/avante", "AVANTE", "avante.nvim"),
         ("callers/mcphub", "MCPHUB", "mcphub.nvim"),
-        ("agents/claudecode", "CLAUDECODE", "claudecode.nvim"),
+        ("agents/integrations", "CLAUDECODE", "claudecode.nvim"),
         ("agents/integrations", "OPENCODE_NVIM", "opencode.nvim"),
         ("agents/integrations", "SIDEKICK", "sidekick.nvim"),
     ],

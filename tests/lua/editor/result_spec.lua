@@ -1,3 +1,4 @@
+local position = require('mcp-tools.editor.position')
 local result = require('mcp-tools.editor.result')
 local t = require('helpers')
 
@@ -7,5 +8,17 @@ describe('a page', function()
       local items, about = result.page({ 'a', 'b' }, { offset = offset, limit = 200 })
       t.eq({ {}, { total = 2 } }, { items, about })
     end
+  end)
+end)
+
+describe('the beginning of a text', function()
+  it('is as many characters, whatever they are', function()
+    t.eq('abc', position.cut('abc', 3))
+    t.eq('ab…', position.cut('abc', 2))
+    t.eq('äö…', position.cut('äöü', 2))
+    t.eq('äöü', position.cut('äöü', 3))
+    t.eq('a\0b…', position.cut('a\0bc', 3))
+    t.eq('a\0b', position.cut('a\0b', 3))
+    t.eq('', position.cut('', 0))
   end)
 end)

@@ -1,8 +1,10 @@
 local bundled = require('mcp-tools.loading.bundled_files')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local tools = require('mcp-tools')
+local notifications = require('notifications')
+local report = require('mcp-tools.loading.report')
 local t = require('helpers')
+local tools = require('mcp-tools')
 
 local function keys(kind)
   return vim.tbl_map(function(entry)
@@ -220,5 +222,61 @@ describe('a definition in the options that throws when it is read', function()
     t.ok(core.get().registry:get('fine'))
     t.matches('setup{tools}%[%d%]', vim.inspect(tools.report().failures))
     t.ok(not require('mcp-tools.loading.bundled').is_pending())
+  end)
+end)
+
+local function add(name)
+  core.get().registry:add('tools', { name = name, description = name, execute = function() end })
+end
+
+local function health()
+  vim.cmd('silent checkhealth mcp-tools')
+  local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  vim.cmd('bwipeout!')
+  return text
+end
+
+describe('names in the options', function()
+  before_each(function()
+    config.reset()
+    notifications.collect()
+    add('deploy')
+  end)
+
+  after_each(function()
+    notifications.restore()
+    config.reset()
+  end)
+
+  it('that nothing has are known, with the nearest', function()
+    config.setup({
+      approval = {
+        tools = { deploy = 'deny', deplyo = 'deny', nvim_deploy = 'deny', buffer_read = 'ask', something = 'ask' },
+        groups = { buffer = 'allow', bufer = 'deny' },
+      },
+    })
+    t.eq({
+      { option = 'approval.groups', name = 'bufer', near = 'buffer' },
+      { option = 'approval.tools', name = 'deplyo', near = 'deploy' },
+      { option = 'approval.tools', name = 'nvim_deploy', near = 'deploy' },
+      { option = 'approval.tools', name = 'something' },
+    }, report.unknown_names(core.get().registry))
+  end)
+
+  it('are named by health and, when a client has come, once by a message', function()
+    config.setup({ tools = { 'bufer' }, approval = { tools = { deplyo = 'deny', something = 'ask' } } })
+    core.get() -- so that nothing is left to load
+    for _ = 1, 2 do
+      require('mcp-tools.rpc').list('tools')
+      notifications.wait("did you mean 'deploy'? approval.tools: unknown name 'deplyo'")
+      notifications.wait("did you mean 'buffer'? tools: unknown name 'bufer'")
+    end
+    local text = notifications.text()
+    t.eq(2, select(2, text:gsub('unknown name', '')))
+    t.ok(not text:find('something', 1, true), text)
+    text = health()
+    t.matches("did you mean 'deploy'%? approval.tools: unknown name 'deplyo'", text)
+    t.matches("unknown name 'something'\n", text)
+    t.matches("did you mean 'buffer'%? tools: unknown name 'bufer'", text)
   end)
 end)

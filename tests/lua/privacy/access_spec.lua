@@ -1,10 +1,11 @@
--- What of a buffer, and of a file, goes out: the same verdict by every way that text takes.
+-- What clients may see of buffers and files: the same verdict however they are named.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
+local trusted = require('mcp-tools.privacy.trusted')
 
 local SECRET = 'hidden-text'
 
@@ -76,7 +77,7 @@ local function ways(bufnr)
   return table.concat(texts, '\n')
 end
 
-describe('a buffer that is no plain file', function()
+describe('a buffer that is not a regular file', function()
   it('gives its text by no way without a question', function()
     local cases = {
       { 'fugitive://' .. project.root .. '/.git//0/.env', 'nowrite' },
@@ -115,10 +116,10 @@ describe('a buffer that is no plain file', function()
       return asked and asked.reason or made.outcome.error.message, asked and asked.choices
     end
     local reason, choices = verdict('fugitive://' .. project.root .. '/.git//0/a.lua', 'nowrite')
-    t.matches('fugitive://.* is no plain file', reason)
+    t.matches('fugitive://.* is not a regular file', reason)
     t.eq({ 'once', 'deny', 'never' }, choices)
     t.matches('is sensitive', (verdict('fugitive://' .. project.root .. '/.git//0/.env', 'nowrite')))
-    t.matches('buffer %d+ is no plain file', (verdict(nil, 'nofile')))
+    t.matches('buffer %d+ is not a regular file', (verdict(nil, 'nofile')))
     t.matches('term://', (verdict('term://x', 'nofile')))
   end)
 
@@ -131,7 +132,7 @@ describe('a buffer that is no plain file', function()
     local list = call('buffer_list', {}).outcome.value.buffers
     t.eq('scp://[secret]@host/a.lua', list[#list].path)
     local _, asked = call('buffer_read', { bufnr = vim.api.nvim_get_current_buf() })
-    t.eq('scp://[secret]@host/a.lua is no plain file', asked.reason)
+    t.eq('scp://[secret]@host/a.lua is not a regular file', asked.reason)
   end)
 
   it('is not taken for the file of its name', function()
@@ -267,5 +268,19 @@ describe('where a prompt is to look', function()
     t.eq('../b is outside the project', place('../b', project.root))
     t.eq('no project is open', place(nil, '/'))
     t.eq('the project is sensitive', place(nil, project.root .. '/.git'))
+  end)
+end)
+
+describe('a file that could be trusted', function()
+  it('has a size, since the editor waits while it is read', function()
+    local path = vim.fn.tempname()
+    local file = assert(io.open(path, 'w'))
+    file:write(('x'):rep(4 * 1024 * 1024))
+    file:flush()
+    t.matches('is not trusted', select(2, trusted.read(path)))
+    file:write('x')
+    file:close()
+    local text, why = trusted.read(path)
+    t.eq({ nil, 'the file is larger than 4 MiB' }, { text, why })
   end)
 end)

@@ -1,6 +1,8 @@
-local Registry = require('mcp-tools.registry.store')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
+local kinds = require('mcp-tools.registry.kinds')
+local Registry = require('mcp-tools.registry.store')
+local source = require('mcp-tools.registry.source')
 local t = require('helpers')
 
 local function tool(name, more)
@@ -320,5 +322,170 @@ describe('call()', function()
     vim.wait(20)
     t.eq(true, handle:cancel())
     t.eq({ 'half', 'middle', 'cancelled' }, seen)
+  end)
+end)
+
+--- A kind that there is not: one row, and a module that knows what a definition of it is.
+table.insert(kinds.rows, 1, {
+  kind = 'songs',
+  option = 'songs',
+  key = 'title',
+  what = 'song',
+  heading = 'songs',
+  label = "song '%s'",
+  definition = 'song_definition',
+  alike = string.lower,
+})
+package.loaded.song_definition = {
+  normalise = function(def)
+    if not def.play then
+      return nil, ("song '%s': play: is required"):format(tostring(def.title))
+    end
+    return { key = def.title, name = def.title, handler = def.play, lint = {}, typos = {}, repairs = {} }
+  end,
+  published = function(def)
+    return { title = def.name }
+  end,
+}
+
+local Registrations = require('mcp-tools.registry.registrations')
+local wire = require('mcp-tools.rpc')
+
+local function song(title)
+  return { title = title, play = function() end }
+end
+
+local function registry()
+  return core.get().registry
+end
+
+local function listed()
+  return vim.json.decode(wire.list('songs').json)
+end
+
+describe('a kind with a row of its own', function()
+  after_each(function()
+    registry():clear('songs')
+  end)
+
+  it('is taken in, listed to clients, and taken out', function()
+    local heard = {}
+    local stop = registry():on_change(function(kind, revision)
+      table.insert(heard, { kind, revision })
+    end)
+    t.ok(registry():add('songs', song('b')))
+    t.ok(registry():add('songs', song('a')))
+    t.eq({ { title = 'a' }, { title = 'b' } }, listed())
+    t.eq(true, registry():remove('songs', 'b'))
+    t.eq(false, registry():remove('songs', 'b'))
+    t.eq({ { title = 'a' } }, listed())
+    t.eq({ { 'songs', 1 }, { 'songs', 2 }, { 'songs', 3 } }, heard)
+    t.eq({ unchanged = true, revision = 3 }, { unchanged = wire.list('songs', 3).unchanged, revision = 3 })
+    stop()
+  end)
+
+  it('is refused by its own rules, and health is told', function()
+    local _, fault = registry():add('songs', { title = 'x' })
+    t.eq("song 'x': play: is required", fault)
+    t.eq({ source = "song 'x'", error = fault }, require('mcp-tools').report().failures[1])
+    registry():add('songs', song('X'))
+    _, fault = registry():add('songs', song('x'))
+    t.matches("cannot distinguish it from 'X'", fault)
+  end)
+
+  it('is shown to people and switched by its option', function()
+    registry():add('songs', song('a'))
+    local item = vim.iter(require('mcp-tools.groups').items()):find(function(each)
+      return each.kind == 'songs'
+    end)
+    t.eq({ kind = 'songs', name = 'a', on = true, loadable = false }, item)
+    t.eq({ 'songs', 'songs/a' }, {
+      vim.iter(require('mcp-tools.groups').names()):find('songs'),
+      vim.iter(require('mcp-tools.groups').names()):find('songs/a'),
+    })
+    t.ok(vim.list_contains(kinds.options(), 'songs'))
+  end)
+
+  it('is held by places', function()
+    local place, other = Registrations.new('songs', vim.uv.cwd), Registrations.new('songs', vim.uv.cwd)
+    local function registered()
+      return { origin = 'registered' }
+    end
+    t.eq({}, place:replace(registry(), { song('a'), song('b') }, registered))
+    t.matches("song 'a': title: it is taken by", other:replace(registry(), { song('a') }, registered)[1])
+    t.eq({}, place:replace(registry(), { song('b') }, registered))
+    t.eq({}, other:replace(registry(), { song('a') }, registered))
+    place:keep(registry())
+    t.eq({ { title = 'a' } }, listed())
+  end)
+end)
+
+describe('the kinds', function()
+  it('that share an option are told apart by the key of a definition', function()
+    t.eq('resources', kinds.sort('resources', { uri = 'x://y' }).kind)
+    t.eq('templates', kinds.sort('resources', { uri_template = 'x://{y}' }).kind)
+    t.eq('resources', kinds.sort('templates', { uri = 'x://y' }).kind)
+    t.eq('resources', kinds.sort('resources', {}).kind)
+    t.eq('tools', kinds.sort('tools', 'nonsense').kind)
+    t.raises("unknown kind 'nothing'", function()
+      kinds.row('nothing')
+    end)
+  end)
+end)
+
+describe('a file is the project’s', function()
+  local uv = vim.uv
+  local base = uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/source-spec'
+  local project, outside = base .. '/project', base .. '/outside'
+
+  local function file(path)
+    vim.fn.mkdir(vim.fs.dirname(path), 'p')
+    vim.fn.writefile({}, path)
+    return path
+  end
+
+  local function link(to, path)
+    vim.fn.mkdir(vim.fs.dirname(path), 'p')
+    assert(uv.fs_symlink(to, path))
+    return path
+  end
+
+  before_each(function()
+    file(project .. '/own.lua')
+    file(outside .. '/theirs.lua')
+  end)
+
+  after_each(function()
+    vim.fn.delete(base, 'rf')
+  end)
+
+  it('when it lies there, whatever leads to it', function()
+    t.eq(true, source.lies_in(project .. '/own.lua', project))
+    t.eq(true, source.lies_in(link(project .. '/own.lua', outside .. '/to-own.lua'), project))
+    t.eq(true, source.lies_in(link(project, outside .. '/folder') .. '/own.lua', project))
+    t.eq(false, source.lies_in(outside .. '/theirs.lua', project))
+    t.eq(false, source.lies_in(project .. '-other/own.lua', project))
+  end)
+
+  it('when a link there leads out of it, be it to a file, a folder, or another link', function()
+    for _, path in ipairs({
+      link(outside .. '/theirs.lua', project .. '/absolute.lua'),
+      link('../outside/theirs.lua', project .. '/relative.lua'),
+      link(outside, project .. '/folder') .. '/theirs.lua',
+      link('absolute.lua', project .. '/again.lua'),
+      link(project .. '/absolute.lua', outside .. '/in-and-out.lua'),
+      link(project .. '/folder', base .. '/alias') .. '/theirs.lua',
+      link(project, base .. '/spelled') .. '/absolute.lua',
+      project .. '/folder/../project/absolute.lua',
+    }) do
+      t.eq({ path, true }, { path, source.lies_in(path, project) })
+    end
+  end)
+
+  it('also when its links lead nowhere or in a circle', function()
+    t.eq(true, source.lies_in(link(outside .. '/none', project .. '/dangling'), project))
+    link('b', project .. '/a')
+    t.eq(true, source.lies_in(link('a', project .. '/b'), project))
+    t.eq(false, source.lies_in(link('c', outside .. '/c'), project))
   end)
 end)

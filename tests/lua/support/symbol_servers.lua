@@ -78,7 +78,7 @@ return function(of)
       )
       local _, err = text('symbol_read', { symbol = of.method })
       t.eq('validation_error', err.code)
-      t.matches('means 2 symbols: Ledger/' .. of.method, err.message)
+      t.matches('2 symbols: Ledger/' .. of.method, err.message)
       t.eq(uses, (text('symbol_references', found)))
 
       -- What is in use stays, and the users are named.

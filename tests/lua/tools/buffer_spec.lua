@@ -1,240 +1,476 @@
 -- every Neovim
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
+local files = require('mcp-tools.instances.project')
+local project = require('editor_project')
 local t = require('helpers')
 
-local dir = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/buffer-tools'
+describe('tools that read buffers', function()
+  local dir = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/buffer-tools'
 
-local function write(name, text)
-  vim.fn.mkdir(dir, 'p')
-  local file = assert(io.open(dir .. '/' .. name, 'wb'))
-  file:write(text)
-  file:close()
-  return dir .. '/' .. name
-end
+  local function write(name, text)
+    vim.fn.mkdir(dir, 'p')
+    local file = assert(io.open(dir .. '/' .. name, 'wb'))
+    file:write(text)
+    file:close()
+    return dir .. '/' .. name
+  end
 
---- Runs a tool on the way of every host and waits for its end.
-local function call(name, args)
-  local result, err, ended
-  require('mcp-tools').call(name, args, function(...)
-    result, err = ...
-    ended = true
-  end)
-  t.wait(function()
-    return ended
-  end)
-  return result, err
-end
-
-before_each(function()
-  config.setup({ tools = { 'buffer', 'file', 'test' } })
-  config.setup({
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
-end)
-
-after_each(function()
-  vim.cmd('silent! %bwipeout!')
-  config.reset()
-  core.get()
-  vim.fn.delete(dir, 'rf')
-end)
-
-describe('buffer_read', function()
-  it('gives the unsaved text of an open file, and says so', function()
-    local path = write('a.txt', 'one\ntwo\nthree\n')
-    vim.cmd.edit(path)
-    vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'TWO é' })
-    local result = call('buffer_read', { path = path })
-    t.eq('one\nTWO é\nthree', result.text)
-    t.eq(true, result.modified)
-    t.eq(vim.api.nvim_buf_get_changedtick(0), result.changedtick)
-    t.eq({ 3, 1, 3, nil }, { result.lines, result.start_line, result.end_line, result.next_line })
-    t.eq(result, (call('buffer_read', { bufnr = vim.api.nvim_get_current_buf() })))
-    t.eq(result, (call('buffer_read', { bufnr = 0 })))
-  end)
-
-  it('gives the file when it is not open, without opening it', function()
-    local path = write('b.txt', 'one\ntwo')
-    local before = #vim.api.nvim_list_bufs()
-    local result = call('buffer_read', { path = path })
-    t.eq({ 'one\ntwo', false, 2 }, { result.text, result.loaded, result.lines })
-    t.eq(before, #vim.api.nvim_list_bufs())
-  end)
-
-  it('cuts out ranges and says where it goes on', function()
-    local path = write('c.txt', 'l1\nl2\nl3\nl4\nl5\n')
-    vim.cmd.edit(path)
-    for _, how in ipairs({ { path = path }, { bufnr = 0 } }) do
-      local result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 2, limit = 2 }))
-      t.eq(
-        { 'l2\nl3', 2, 3, 4, 5 },
-        { result.text, result.start_line, result.end_line, result.next_line, result.lines }
-      )
-      result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 4, end_line = 99 }))
-      t.eq({ 'l4\nl5', nil }, { result.text, result.next_line })
-      local _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 6 }))
-      t.eq('validation_error', err.code)
-      t.matches('start_line.*5 lines', err.message)
-      _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 3, end_line = 2 }))
-      t.matches('end_line', err.message)
-    end
-  end)
-
-  it('cuts what is too much at a line', function()
-    local path = write('big.txt', (('x'):rep(1023) .. '\n'):rep(300))
-    local result = call('buffer_read', { path = path })
-    t.eq({ true, 256, 257, 300 }, { result.truncated, result.end_line, result.next_line, result.lines })
-    t.eq(256 * 1024 - 1, #result.text)
-    local rest = call('buffer_read', { path = path, start_line = result.next_line })
-    t.eq({ 300, nil }, { rest.end_line, rest.truncated })
-  end)
-
-  it('cuts one line that is too long', function()
-    local result = call('buffer_read', { path = write('long.txt', ('x'):rep(300 * 1024)) })
-    t.eq({ true, 256 * 1024 }, { result.truncated, #result.text })
-  end)
-
-  it('repairs bytes that are not UTF-8 and says so', function()
-    vim.o.fileencodings = 'utf-8'
-    local path = write('bin.txt', 'a\255b\nok\n')
-    local result = call('buffer_read', { path = path })
-    vim.o.fileencodings = 'ucs-bom,utf-8,default,latin1'
-    t.eq({ 'a\239\191\189b\nok', true }, { result.text, result.lossy })
-  end)
-
-  it('gives of a closed file the text that its buffer would have', function()
-    local filler = ('filler line\n'):rep(8000)
-    local texts = {
-      latin1 = 'Gr\252\223e\naus K\246ln\n',
-      utf16 = '\255\254o\0n\0e\0\n\0\252\0\n\0',
-      utf16be = '\254\255\0o\0n\0e\0\n\0\252\0\n',
-      bom = '\239\187\191one\ntwo\n',
-      dos = 'one\r\ntwo\r\n',
-      dos_open = 'one\r\ntwo\r\nthree\r',
-      mixed = 'one\r\ntwo\nthree\r\n',
-      no_break = 'one\r',
-      empty_line = '\none\r\n',
-      long = filler .. 'ein \195\188\n',
-      long_latin1 = filler .. 'ein \252\n',
-    }
-    for name, bytes in pairs(texts) do
-      local path = write(name, bytes)
-      local closed = call('buffer_read', { path = path, start_line = name:find('long') and 8000 or 1 })
-      local disk = call('file_read', { path = path, start_line = closed.start_line })
-      vim.cmd('silent edit ' .. path)
-      local open = call('buffer_read', { path = path, start_line = closed.start_line })
-      t.eq({ name, open.text, open.lines, nil }, { name, closed.text, closed.lines, closed.lossy })
-      t.eq({ name, open.text, open.lines }, { name, disk.text, disk.lines })
-      vim.cmd('silent bwipeout!')
-    end
-  end)
-
-  it('reports the size of a file that is not text', function()
-    local path = write('data.bin', ('\0\1\255'):rep(1000))
-    for _, name in ipairs({ 'buffer_read', 'file_read' }) do
-      local result, err = call(name, { path = path })
-      t.eq({ nil, 'tool_error' }, { result, err and err.code })
-      t.matches('3000 bytes', err.message)
-    end
-  end)
-
-  it('reads an empty file and an empty buffer', function()
-    t.eq('', call('buffer_read', { path = write('empty.txt', '') }).text)
-    vim.cmd.enew()
-    t.eq('', call('buffer_read', { bufnr = 0 }).text)
-  end)
-
-  it('says what is wrong', function()
-    local cases = {
-      { {}, 'validation_error', 'exactly one of path and bufnr' },
-      { { path = dir .. '/x', bufnr = 1 }, 'validation_error', 'exactly one' },
-      { { path = dir .. '/none.txt' }, 'not_found', 'no file' },
-      { { path = vim.fs.dirname(dir) }, 'tool_error', 'is a directory' },
-      { { bufnr = 9999 }, 'not_found', 'no buffer 9999' },
-      { { bufnr = 'x' }, 'validation_error', 'bufnr' },
-    }
-    for _, case in ipairs(cases) do
-      local result, err = call('buffer_read', case[1])
-      t.eq(nil, result)
-      t.eq(case[2], err.code)
-      t.matches(case[3], err.message)
-    end
-  end)
-
-  it('never takes a terminal for the current file', function()
-    vim.cmd.edit(write('d.txt', 'file'))
-    t.terminal()
-    t.eq('file', call('buffer_read', { bufnr = 0 }).text)
-  end)
-end)
-
-describe('buffer_list', function()
-  it('makes no list of the signs of its buffers', function()
-    vim.cmd.edit(write('a.txt', 'a'))
-    local result
-    local asked = t.calls(vim.fn, 'getbufinfo', function()
-      result = call('buffer_list', {})
+  --- Runs a tool on the way of every host and waits for its end.
+  local function call(name, args)
+    local result, err, ended
+    require('mcp-tools').call(name, args, function(...)
+      result, err = ...
+      ended = true
     end)
-    t.eq(0, asked)
-    t.eq({ 1, 1, true, true }, {
-      #result.buffers,
-      result.buffers[1].lines,
-      result.buffers[1].loaded,
-      result.buffers[1].visible,
+    t.wait(function()
+      return ended
+    end)
+    return result, err
+  end
+
+  before_each(function()
+    config.setup({ tools = { 'buffer', 'file', 'test' } })
+    config.setup({
+      approval = {
+        rule = function()
+          return 'allow'
+        end,
+      },
     })
+    core.get()
   end)
 
-  it('names what is open, changed and shown', function()
-    local a, b = write('a.txt', 'a'), write('b.txt', 'b')
-    vim.cmd.edit(a)
-    vim.cmd.edit(b)
-    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
-    local result = call('buffer_list', {})
-    local by_path = {}
-    for _, buffer in ipairs(result.buffers) do
-      by_path[buffer.path or ''] = buffer
-    end
-    t.eq({ false, nil }, { by_path[a].modified, by_path[a].current })
-    t.eq({ true, true, true }, { by_path[b].modified, by_path[b].current, by_path[b].visible })
-    local modified = call('buffer_list', { modified_only = true })
-    t.eq({ 1, b }, { modified.total, modified.buffers[1].path })
-  end)
-
-  it('gives names that are UTF-8 and hold no password, and so does test_sync_buffers', function()
-    vim.cmd.edit(vim.fn.fnameescape(write('gr\252n.txt', 'x')))
-    local bufnr = vim.api.nvim_create_buf(true, false)
-    vim.api.nvim_buf_set_name(bufnr, 'https://someone:hidden@example.org/x')
-    vim.fn.bufload(bufnr)
-    for tool, field in pairs({ buffer_list = 'path', test_sync_buffers = 'name' }) do
-      local names = vim.tbl_map(function(buffer)
-        return buffer[field]
-      end, call(tool, {}).buffers)
-      local all = table.concat(names, '\n')
-      t.matches('gr\239\191\189n%.txt', all)
-      t.matches('example%.org', all)
-      t.ok(not all:find('hidden', 1, true), all)
-    end
+  after_each(function()
     vim.cmd('silent! %bwipeout!')
+    config.reset()
+    core.get()
+    vim.fn.delete(dir, 'rf')
   end)
 
-  it('comes in pages', function()
-    for i = 1, 5 do
-      vim.cmd.edit(write(i .. '.txt', 'x'))
-    end
-    local seen, offset = {}, 0
-    repeat
-      local page = call('buffer_list', { limit = 2, offset = offset })
-      for _, buffer in ipairs(page.buffers) do
-        table.insert(seen, buffer.bufnr)
+  describe('buffer_read', function()
+    it('gives the unsaved text of an open file, and says so', function()
+      local path = write('a.txt', 'one\ntwo\nthree\n')
+      vim.cmd.edit(path)
+      vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'TWO é' })
+      local result = call('buffer_read', { path = path })
+      t.eq('one\nTWO é\nthree', result.text)
+      t.eq(true, result.modified)
+      t.eq(vim.api.nvim_buf_get_changedtick(0), result.changedtick)
+      t.eq({ 3, 1, 3, nil }, { result.lines, result.start_line, result.end_line, result.next_line })
+      t.eq(result, (call('buffer_read', { bufnr = vim.api.nvim_get_current_buf() })))
+      t.eq(result, (call('buffer_read', { bufnr = 0 })))
+    end)
+
+    it('gives the file when it is not open, without opening it', function()
+      local path = write('b.txt', 'one\ntwo')
+      local before = #vim.api.nvim_list_bufs()
+      local result = call('buffer_read', { path = path })
+      t.eq({ 'one\ntwo', false, 2 }, { result.text, result.loaded, result.lines })
+      t.eq(before, #vim.api.nvim_list_bufs())
+    end)
+
+    it('cuts out ranges and says where it goes on', function()
+      local path = write('c.txt', 'l1\nl2\nl3\nl4\nl5\n')
+      vim.cmd.edit(path)
+      for _, how in ipairs({ { path = path }, { bufnr = 0 } }) do
+        local result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 2, limit = 2 }))
+        t.eq(
+          { 'l2\nl3', 2, 3, 4, 5 },
+          { result.text, result.start_line, result.end_line, result.next_line, result.lines }
+        )
+        result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 4, end_line = 99 }))
+        t.eq({ 'l4\nl5', nil }, { result.text, result.next_line })
+        local _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 6 }))
+        t.eq('validation_error', err.code)
+        t.matches('start_line.*5 lines', err.message)
+        _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 3, end_line = 2 }))
+        t.matches('end_line', err.message)
       end
-      offset = page.next_offset
-    until not offset
-    t.eq(call('buffer_list', {}).total, #seen)
+    end)
+
+    it('cuts what is too much at a line', function()
+      local path = write('big.txt', (('x'):rep(1023) .. '\n'):rep(300))
+      local result = call('buffer_read', { path = path })
+      t.eq({ true, 256, 257, 300 }, { result.truncated, result.end_line, result.next_line, result.lines })
+      t.eq(256 * 1024 - 1, #result.text)
+      local rest = call('buffer_read', { path = path, start_line = result.next_line })
+      t.eq({ 300, nil }, { rest.end_line, rest.truncated })
+    end)
+
+    it('cuts one line that is too long', function()
+      local result = call('buffer_read', { path = write('long.txt', ('x'):rep(300 * 1024)) })
+      t.eq({ true, 256 * 1024 }, { result.truncated, #result.text })
+    end)
+
+    it('repairs bytes that are not UTF-8 and says so', function()
+      vim.o.fileencodings = 'utf-8'
+      local path = write('bin.txt', 'a\255b\nok\n')
+      local result = call('buffer_read', { path = path })
+      vim.o.fileencodings = 'ucs-bom,utf-8,default,latin1'
+      t.eq({ 'a\239\191\189b\nok', true }, { result.text, result.lossy })
+    end)
+
+    it('gives of a closed file the text that its buffer would have', function()
+      local filler = ('filler line\n'):rep(8000)
+      local texts = {
+        latin1 = 'Gr\252\223e\naus K\246ln\n',
+        utf16 = '\255\254o\0n\0e\0\n\0\252\0\n\0',
+        utf16be = '\254\255\0o\0n\0e\0\n\0\252\0\n',
+        bom = '\239\187\191one\ntwo\n',
+        dos = 'one\r\ntwo\r\n',
+        dos_open = 'one\r\ntwo\r\nthree\r',
+        mixed = 'one\r\ntwo\nthree\r\n',
+        no_break = 'one\r',
+        empty_line = '\none\r\n',
+        long = filler .. 'ein \195\188\n',
+        long_latin1 = filler .. 'ein \252\n',
+      }
+      for name, bytes in pairs(texts) do
+        local path = write(name, bytes)
+        local closed = call('buffer_read', { path = path, start_line = name:find('long') and 8000 or 1 })
+        local disk = call('file_read', { path = path, start_line = closed.start_line })
+        vim.cmd('silent edit ' .. path)
+        local open = call('buffer_read', { path = path, start_line = closed.start_line })
+        t.eq({ name, open.text, open.lines, nil }, { name, closed.text, closed.lines, closed.lossy })
+        t.eq({ name, open.text, open.lines }, { name, disk.text, disk.lines })
+        vim.cmd('silent bwipeout!')
+      end
+    end)
+
+    it('reports the size of a file that is not text', function()
+      local path = write('data.bin', ('\0\1\255'):rep(1000))
+      for _, name in ipairs({ 'buffer_read', 'file_read' }) do
+        local result, err = call(name, { path = path })
+        t.eq({ nil, 'tool_error' }, { result, err and err.code })
+        t.matches('3000 bytes', err.message)
+      end
+    end)
+
+    it('reads an empty file and an empty buffer', function()
+      t.eq('', call('buffer_read', { path = write('empty.txt', '') }).text)
+      vim.cmd.enew()
+      t.eq('', call('buffer_read', { bufnr = 0 }).text)
+    end)
+
+    it('says what is wrong', function()
+      local cases = {
+        { {}, 'validation_error', 'exactly one of path and bufnr' },
+        { { path = dir .. '/x', bufnr = 1 }, 'validation_error', 'exactly one' },
+        { { path = dir .. '/none.txt' }, 'not_found', 'no file' },
+        { { path = vim.fs.dirname(dir) }, 'tool_error', 'is a directory' },
+        { { bufnr = 9999 }, 'not_found', 'no buffer 9999' },
+        { { bufnr = 'x' }, 'validation_error', 'bufnr' },
+      }
+      for _, case in ipairs(cases) do
+        local result, err = call('buffer_read', case[1])
+        t.eq(nil, result)
+        t.eq(case[2], err.code)
+        t.matches(case[3], err.message)
+      end
+    end)
+
+    it('never takes a terminal for the current file', function()
+      vim.cmd.edit(write('d.txt', 'file'))
+      t.terminal()
+      t.eq('file', call('buffer_read', { bufnr = 0 }).text)
+    end)
+  end)
+
+  describe('buffer_list', function()
+    it('makes no list of the signs of its buffers', function()
+      vim.cmd.edit(write('a.txt', 'a'))
+      local result
+      local asked = t.calls(vim.fn, 'getbufinfo', function()
+        result = call('buffer_list', {})
+      end)
+      t.eq(0, asked)
+      t.eq({ 1, 1, true, true }, {
+        #result.buffers,
+        result.buffers[1].lines,
+        result.buffers[1].loaded,
+        result.buffers[1].visible,
+      })
+    end)
+
+    it('names what is open, changed and shown', function()
+      local a, b = write('a.txt', 'a'), write('b.txt', 'b')
+      vim.cmd.edit(a)
+      vim.cmd.edit(b)
+      vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+      local result = call('buffer_list', {})
+      local by_path = {}
+      for _, buffer in ipairs(result.buffers) do
+        by_path[buffer.path or ''] = buffer
+      end
+      t.eq({ false, nil }, { by_path[a].modified, by_path[a].current })
+      t.eq({ true, true, true }, { by_path[b].modified, by_path[b].current, by_path[b].visible })
+      local modified = call('buffer_list', { modified_only = true })
+      t.eq({ 1, b }, { modified.total, modified.buffers[1].path })
+    end)
+
+    it('gives names that are UTF-8 and hold no password, and so does test_sync_buffers', function()
+      vim.cmd.edit(vim.fn.fnameescape(write('gr\252n.txt', 'x')))
+      local bufnr = vim.api.nvim_create_buf(true, false)
+      vim.api.nvim_buf_set_name(bufnr, 'https://someone:hidden@example.org/x')
+      vim.fn.bufload(bufnr)
+      for tool, field in pairs({ buffer_list = 'path', test_sync_buffers = 'name' }) do
+        local names = vim.tbl_map(function(buffer)
+          return buffer[field]
+        end, call(tool, {}).buffers)
+        local all = table.concat(names, '\n')
+        t.matches('gr\239\191\189n%.txt', all)
+        t.matches('example%.org', all)
+        t.ok(not all:find('hidden', 1, true), all)
+      end
+      vim.cmd('silent! %bwipeout!')
+    end)
+
+    it('comes in pages', function()
+      for i = 1, 5 do
+        vim.cmd.edit(write(i .. '.txt', 'x'))
+      end
+      local seen, offset = {}, 0
+      repeat
+        local page = call('buffer_list', { limit = 2, offset = offset })
+        for _, buffer in ipairs(page.buffers) do
+          table.insert(seen, buffer.bufnr)
+        end
+        offset = page.next_offset
+      until not offset
+      t.eq(call('buffer_list', {}).total, #seen)
+    end)
+  end)
+end)
+
+describe('tools that write, compare and close buffers', function()
+  local api = vim.api
+
+  local call, refused = project.call, project.refused
+
+  local function disk(path)
+    return table.concat(vim.fn.readfile(path), '\n')
+  end
+
+  local path, bufnr
+  before_each(function()
+    project.open()
+    vim.cmd('filetype on')
+    config.setup({ tools = { 'buffer' }, approval = { groups = { buffer = 'allow' } } })
+    core.get()
+    files.fix(project.root)
+    path = project.write('a.txt', 'one\ntwo\nthree\n')
+    vim.cmd('silent edit ' .. path)
+    bufnr = api.nvim_get_current_buf()
+  end)
+  after_each(function()
+    files.fix(nil)
+    project.close()
+    core.get()
+  end)
+
+  describe('buffer_write', function()
+    it('writes what has changed, also of a buffer that nobody sees', function()
+      t.eq(false, call('buffer_write', { path = 'a.txt' }).written)
+      api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'ONE' })
+      vim.o.hidden = true
+      vim.cmd.enew()
+      local value = call('buffer_write', { bufnr = bufnr, changedtick = api.nvim_buf_get_changedtick(bufnr) })
+      t.eq({ true, 'a.txt', 3 }, { value.written, value.path, value.lines })
+      t.eq({ 'ONE\ntwo\nthree', false }, { disk(path), vim.bo[bufnr].modified })
+    end)
+
+    it('writes a new file', function()
+      vim.cmd('silent edit ' .. project.root .. '/new.txt')
+      t.eq(true, call('buffer_write', { bufnr = 0 }).written)
+      t.ok(vim.uv.fs_stat(project.root .. '/new.txt'))
+    end)
+
+    it('does not overwrite what others wrote unless it is told to', function()
+      api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+      project.write('a.txt', 'theirs\n')
+      refused('buffer_write', 'stale', 'buffer_diff', { bufnr = 0 })
+      t.eq('theirs', disk(path))
+      t.eq(true, call('buffer_write', { bufnr = 0, overwrite = true }).written)
+      t.eq('mine\ntwo\nthree', disk(path))
+    end)
+
+    it('says what is wrong', function()
+      refused('buffer_write', 'stale', 'changedtick', { bufnr = 0, changedtick = 1 })
+      refused('buffer_write', 'not_found', 'not open', { path = project.write('b.txt', 'x') })
+      api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+      vim.bo.readonly = true
+      refused('buffer_write', 'tool_error', 'read%-only', { bufnr = 0 })
+      vim.cmd.enew()
+      api.nvim_buf_set_lines(0, 0, 1, false, { 'text' })
+      refused('buffer_write', 'tool_error', 'no file name', { bufnr = api.nvim_get_current_buf() })
+    end)
+
+    it('shows what would change on the disk', function()
+      local function preview(args)
+        return project.previewed(require('mcp-tools.tools.buffer.write'), args)
+      end
+      api.nvim_buf_set_lines(bufnr, 1, 2, false, { 'TWO' })
+      t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n', preview({ bufnr = 0 }))
+    end)
+  end)
+
+  describe('buffer_diff', function()
+    it('is against the disk, as others may have left it', function()
+      t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
+      api.nvim_buf_set_lines(bufnr, 1, 2, false, { 'TWO' })
+      project.write('a.txt', 'one\ntwo\nthree\nfour\n')
+      local value = call('buffer_diff', { path = 'a.txt', context = 0 })
+      t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-two\n+TWO\n@@ -4 +3,0 @@\n-four\n', value.diff)
+      t.eq({ 1, 2, true }, { value.added, value.removed, value.modified })
+    end)
+
+    it('is against the text before the session changed it', function()
+      t.matches('has not changed', call('buffer_diff', { bufnr = 0, against = 'session' }).note)
+      t.ok(call('buffer_edit', { bufnr = 0, edits = { { search = 'two', replace = 'TWO' } } }))
+      t.ok(call('buffer_edit', { bufnr = 0, write = true, edits = { { search = 'one', replace = 'ONE' } } }))
+      local value = call('buffer_diff', { bufnr = 0, against = 'session' })
+      t.eq({ 2, 2, nil }, { value.added, value.removed, value.note })
+      t.matches('%-one\n%-two\n%+ONE\n%+TWO\n', value.diff)
+      t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
+    end)
+
+    it('becomes less where it is too large', function()
+      local lines = {}
+      for i = 1, 4000 do
+        lines[i] = ('line %d of a long text'):format(i)
+      end
+      vim.fn.writefile(lines, path)
+      vim.cmd('silent edit!')
+      for i = 1, 4000, 10 do
+        lines[i] = ('line %d that has changed'):format(i)
+      end
+      api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+      local value = call('buffer_diff', { bufnr = 0, context = 5 })
+      t.matches('without context', value.narrowed)
+      t.eq({ 400, nil }, { value.added, value.hunks })
+      for i = 1, 4000 do
+        lines[i] = ('all of the text %d, which is long enough, is another one now'):format(i)
+      end
+      api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+      value = call('buffer_diff', { bufnr = 0 })
+      t.eq({ nil, 4000, 4000 }, { value.diff, value.added, value.removed })
+      t.eq({ { line = 1, removed = 4000, added = 4000 } }, value.hunks)
+    end)
+
+    it('knows files that are not open, not there, or in another encoding', function()
+      t.matches('not open', call('buffer_diff', { path = project.write('b.txt', 'x') }).note)
+      os.remove(path)
+      local value = call('buffer_diff', { bufnr = 0 })
+      t.eq({ 3, 'there is no such file on the disk' }, { value.added, value.note })
+      vim.cmd('silent edit ++enc=latin1 ' .. project.write('l.txt', 'a\228b\r\nc\r\n'))
+      t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
+      refused('buffer_diff', 'validation_error', 'exactly one', {})
+    end)
+  end)
+
+  describe('buffer_close', function()
+    it('closes what nobody looks at', function()
+      vim.o.hidden = true
+      vim.cmd.enew()
+      t.eq(true, call('buffer_close', { path = 'a.txt' }).closed)
+      t.eq({ false, false }, { api.nvim_buf_is_loaded(bufnr), vim.bo[bufnr].buflisted })
+      t.eq(false, call('buffer_close', { path = 'a.txt' }).closed)
+    end)
+
+    it('leaves what is shown or not saved', function()
+      refused('buffer_close', 'busy', 'shown in a window', { bufnr = bufnr })
+      api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+      vim.o.hidden = true
+      vim.cmd.enew()
+      refused('buffer_close', 'tool_error', 'unsaved changes', { bufnr = bufnr })
+      t.eq(true, call('buffer_close', { bufnr = bufnr, discard = true }).closed)
+      t.eq('one\ntwo\nthree', disk(path))
+      refused('buffer_close', 'not_found', 'no buffer 999', { bufnr = 999 })
+    end)
+  end)
+
+  describe('buffer_read', function()
+    it('reads a symbol', function()
+      local code =
+        'local M = {}\nfunction M.a()\n  return 1\nend\nfunction M.b()\n  return 2\nend\nfunction M.sub.b()\nend\n'
+      local file = project.write('m.lua', code)
+      local value = call('buffer_read', { path = file, symbol = 'a' })
+      t.eq({ 'm.lua', 2, 'function M.a()\n  return 1\nend' }, { value.path, value.start_line, value.text })
+      refused('buffer_read', 'validation_error', '"b" matches 2 symbols of m.lua: M.b %(line 5%), M.sub.b %(line 8%)', {
+        path = file,
+        symbol = 'b',
+      })
+      for name, line in pairs({ ['/M/b'] = 5, ['M:b'] = 5, ['sub/b'] = 8, ['M.sub.b'] = 8 }) do
+        t.eq(line, call('buffer_read', { path = file, symbol = name }).start_line)
+      end
+      refused(
+        'buffer_read',
+        'not_found',
+        'no "nothing" in m.lua; there is M.a %(line 2%)',
+        { path = file, symbol = 'nothing' }
+      )
+    end)
+
+    it('reads a symbol by its whole name path, and names the nearest when there is none', function()
+      local code = 'local function ledger()\n  local function post()\n  end\nend\nlocal function post()\nend\n'
+      local file = project.write('n.lua', code)
+      local value = call('buffer_read', { path = file, symbol = 'ledger/post' })
+      t.eq({ 2, 3 }, { value.start_line, value.end_line })
+      t.eq(5, call('buffer_read', { path = file, symbol = '/post' }).start_line)
+      refused('buffer_read', 'not_found', 'there is ledger %(line 1%)$', { path = file, symbol = 'legder' })
+    end)
+
+    it('says that there is more only when not all was given that was asked for', function()
+      local file = project.write('m.lua', 'local M = {}\nfunction M.a()\n  return 1\nend\nreturn M\n')
+      local function where(args)
+        local value = call('buffer_read', vim.tbl_extend('force', { path = file }, args))
+        return { value.end_line, value.next_line }
+      end
+      for _ = 1, 2 do
+        t.eq({ 4, nil }, where({ symbol = 'a' }))
+        t.eq({ 3, 4 }, where({ symbol = 'a', limit = 2 }))
+        t.eq({ 3, nil }, where({ start_line = 2, end_line = 3 }))
+        t.eq({ 2, 3 }, where({ start_line = 2, end_line = 3, limit = 1 }))
+        t.eq({ 3, 4 }, where({ start_line = 2, limit = 2 }))
+        vim.cmd.edit(file)
+      end
+    end)
+
+    it('has what others wrote, and says so where it does not', function()
+      project.write('a.txt', 'theirs\n')
+      t.eq({ 'theirs', nil }, { call('buffer_read', { bufnr = 0 }).text, call('buffer_read', { bufnr = 0 }).disk })
+      api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+      project.write('a.txt', 'theirs again\n')
+      local value = call('buffer_read', { bufnr = 0 })
+      t.eq({ 'mine', 'changed by others' }, { value.text, value.disk })
+      os.remove(path)
+      t.eq('deleted', call('buffer_read', { bufnr = 0 }).disk)
+    end)
+  end)
+
+  describe('a file in an error', function()
+    --- The message of a call that is refused.
+    local function message(name, args)
+      return select(2, call(name, args)).message
+    end
+
+    it('is called by its path from the project, whichever tool says it', function()
+      local missing, edits = project.root .. '/sub/none.txt', { { search = 'one', replace = 'x' } }
+      t.eq('there is no file sub/none.txt', message('buffer_read', { path = missing }))
+      t.eq('there is no file sub/none.txt', message('buffer_read', { path = missing, symbol = 'a' }))
+      t.eq('there is no file sub/none.txt', message('buffer_edit', { path = missing, edits = edits }))
+      vim.fn.mkdir(project.root .. '/sub')
+      t.eq('sub is a directory, not a file', message('buffer_read', { path = project.root .. '/sub' }))
+      local tick = api.nvim_buf_get_changedtick(bufnr)
+      local stale = ('a.txt has changed since it was read (changedtick 1, now %d); read it again'):format(tick)
+      t.eq(stale, message('buffer_write', { path = path, changedtick = 1 }))
+      t.eq(stale, message('buffer_edit', { path = path, changedtick = 1, edits = edits }))
+      api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+      project.write('a.txt', 'theirs\n')
+      t.matches('^a.txt changed on disk since', message('buffer_write', { path = path }))
+      vim.bo[bufnr].readonly = true
+      t.matches('^a.txt is not written: ', message('buffer_write', { path = path, overwrite = true }))
+    end)
   end)
 end)

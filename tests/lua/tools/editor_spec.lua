@@ -1,506 +1,598 @@
 -- every Neovim
 local calls = require('tool_calls')
 local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
 
-local api = vim.api
+describe('tools that show the state of the editor', function()
+  local api = vim.api
 
-local function edit(name, text)
-  vim.cmd('silent edit! ' .. project.write(name, text))
-  return api.nvim_get_current_buf()
-end
+  local function edit(name, text)
+    vim.cmd('silent edit! ' .. project.write(name, text))
+    return api.nvim_get_current_buf()
+  end
 
-local function keys(text)
-  api.nvim_feedkeys(api.nvim_replace_termcodes(text, true, false, true), 'xt', false)
-end
+  local function keys(text)
+    api.nvim_feedkeys(api.nvim_replace_termcodes(text, true, false, true), 'xt', false)
+  end
 
-before_each(function()
-  project.open()
-  calls.offer({ 'editor' })
-end)
-
-after_each(function()
-  vim.cmd('silent! tabonly! | silent! only!')
-  project.close()
-end)
-
-describe('editor_state', function()
-  it('tells of mode, folders, the file with its options, tab pages and windows', function()
-    local bufnr = edit('a.txt', 'one\ntwo ü x\nthree\n')
-    vim.bo.shiftwidth, vim.bo.expandtab = 3, true
-    api.nvim_win_set_cursor(0, { 2, 7 })
-    local left = api.nvim_get_current_win()
-    vim.cmd('noautocmd vsplit')
-    vim.cmd.tabnew()
-    vim.cmd.tcd('/')
-    vim.cmd.tabprevious()
-    api.nvim_set_current_win(left)
-    local before = calls.view()
-    local state = calls.call('editor_state')
-    t.eq(before, calls.view())
-    t.eq({ 'n', project.root, project.root }, { state.mode, state.root, state.cwd })
-    local current = state.current
-    t.eq({ 'a.txt', bufnr, 2, 7, 'two ü x' }, {
-      current.path,
-      current.bufnr,
-      current.line,
-      current.column,
-      current.text,
-    })
-    t.eq({ 3, false, 3, true }, {
-      current.lines,
-      current.modified,
-      current.options.shiftwidth,
-      current.options.expandtab,
-    })
-    t.eq({ 2, 2, 1, '/' }, { #state.tabs, #state.tabs[1].windows, #state.tabs[2].windows, state.tabs[2].cwd })
-    local windows = vim.tbl_filter(function(window)
-      return window.current
-    end, state.tabs[1].windows)
-    t.eq({ 1, left, 2, 7 }, { #windows, windows[1].window, windows[1].line, windows[1].column })
-  end)
-
-  it('never takes a terminal or a float for the current file', function()
-    edit('a.txt', 'text\n')
-    api.nvim_open_win(api.nvim_create_buf(false, true), true, {
-      relative = 'editor',
-      row = 1,
-      col = 1,
-      width = 5,
-      height = 1,
-    })
-    local state = calls.call('editor_state')
-    t.eq('a.txt', state.current.path)
-    t.eq({ 'float', true }, { state.tabs[1].windows[2].kind, state.tabs[1].windows[2].current })
-  end)
-
-  it('keeps the text of sensitive files, and says so', function()
-    edit('.env', 'TOKEN=abc\n')
-    local current = calls.call('editor_state').current
-    t.eq({ '.env', nil, 'sensitive' }, { current.path, current.text, current.withheld })
-  end)
-
-  it('names no more windows than are wanted', function()
-    edit('a.txt', 'x\n')
-    vim.cmd('split | split')
-    local state = calls.call('editor_state', { limit = 2 })
-    t.eq({ 2, 3 }, { #state.tabs[1].windows, state.windows_total })
-    t.eq('validation_error', calls.fails('editor_state', { limit = 'x' }).code)
-  end)
-end)
-
-describe('editor_selection', function()
-  it('gives what is selected, cut where it is too long', function()
-    edit('a.txt', 'one two\nthree\n')
-    t.eq(vim.NIL, calls.call('editor_selection').selection)
-    keys('gg4lvj<Esc>')
-    local found = calls.call('editor_selection').selection
-    t.eq({ 'two\nthree', 1, 5, 2, 5, false }, {
-      found.text,
-      found.start_line,
-      found.start_column,
-      found.end_line,
-      found.end_column,
-      found.active,
-    })
-    found = calls.call('editor_selection', { max_bytes = 3 }).selection
-    t.eq({ 'two…', true }, { found.text, found.truncated })
-    t.eq('validation_error', calls.fails('editor_selection', { max_bytes = 0 }).code)
-  end)
-
-  it('withholds that of a sensitive file', function()
-    edit('.env', 'TOKEN=abc\n')
-    keys('ggV<Esc>')
-    local found = calls.call('editor_selection').selection
-    t.eq({ nil, 'sensitive' }, { found.text, found.withheld })
-  end)
-end)
-
-describe('editor_messages', function()
-  it('gives the latest first, in pages, without secrets', function()
-    vim.cmd('messages clear')
-    for i = 1, 5 do
-      api.nvim_echo({ { 'Message ' .. i } }, true, {})
-    end
-    api.nvim_echo({ { 'password=hunter2secret' } }, true, {})
-    local found = calls.call('editor_messages', { contains = 'message', limit = 2 })
-    t.eq({ { 'Message 5', 'Message 4' }, 5, 2 }, { found.messages, found.total, found.next_offset })
-    found = calls.call('editor_messages', { contains = 'message', limit = 2, offset = 4 })
-    t.eq({ { 'Message 1' }, nil }, { found.messages, found.next_offset })
-    t.eq({}, calls.call('editor_messages', { offset = 99 }).messages)
-    found = calls.call('editor_messages', { limit = 1 })
-    t.matches('password=%[secret%]', found.messages[1])
-    t.eq('validation_error', calls.fails('editor_messages', { limit = 0 }).code)
-  end)
-end)
-
-describe('editor_registers', function()
-  it('tells the beginning of a large one and its size, and takes no more of it', function()
-    vim.fn.setreg('b', ('a line of a register\n'):rep(100000))
-    local largest, found = 0, nil
-    t.calls(vim.fn, 'eval', function()
-      found = calls.call('editor_registers', { names = 'b', max_bytes = 100 }).registers[1]
-    end, function(value)
-      largest = math.max(largest, #tostring(value))
-    end)
-    t.eq({ 2100000, true, 'lines' }, { found.bytes, found.truncated, found.kind })
-    t.matches('^a line of a register\n', found.text)
-    t.ok(#found.text <= 110 and largest < 10000, ('%d bytes'):format(largest))
-    vim.fn.setreg('b', '')
-  end)
-
-  it('gives those that hold something, cut and without secrets', function()
-    edit('.env', 'MY_VALUE_OF_ENV=abcdef\nx\n')
-    keys('gg"ayy')
-    edit('a.txt', ('ü'):rep(50) .. '\n')
-    keys('gg"byy0"cyl')
-    local before = calls.view()
-    local by_name = {}
-    for _, each in ipairs(calls.call('editor_registers', { names = 'abca', max_bytes = 11 }).registers) do
-      t.eq(nil, by_name[each.register])
-      by_name[each.register] = each
-    end
-    t.eq(before, calls.view())
-    t.ok(not by_name.a.text:find('abcdef', 1, true), by_name.a.text)
-    t.eq({ 'ü', 'characters', nil }, { by_name.c.text, by_name.c.kind, by_name.c.truncated })
-    t.eq({ 'üüüüü…', 'lines', true, 101 }, {
-      by_name.b.text,
-      by_name.b.kind,
-      by_name.b.truncated,
-      by_name.b.bytes,
-    })
-    t.ok(#calls.call('editor_registers').registers >= 4)
-  end)
-
-  it('says which do not exist, and asks for the clipboard', function()
-    local err = calls.fails('editor_registers', { names = 'a=' })
-    t.eq('validation_error', err.code)
-    t.matches('no register =', err.message)
-    config.setup({
-      approval = {
-        rule = function() end,
-      },
-    })
-    t.ok(calls.call('editor_registers', { names = 'a"' }))
-    t.eq('not_found', calls.fails('editor_registers', { names = 'a+' }).code) -- nobody is asked for none
-    local function paste()
-      return { { 'copied' }, 'v' }
-    end
-    vim.g.clipboard = { name = 'ours', copy = { ['+'] = '', ['*'] = '' }, paste = { ['+'] = paste, ['*'] = paste } }
-    vim.g.loaded_clipboard_provider = nil
-    vim.cmd.runtime('autoload/provider/clipboard.vim')
-    err = calls.fails('editor_registers', { names = 'a+' })
-    vim.g.clipboard = nil
-    vim.g.loaded_clipboard_provider = nil
-    t.eq('access_denied', err.code) -- nobody is there to be asked
-    t.wait(function()
-      return api.nvim_exec2('messages', { output = true }).output:find('lets editor_registers run', 1, true)
-    end)
-  end)
-end)
-
-describe('editor_marks', function()
-  it('gives marks, jumps and changes with their lines', function()
-    local bufnr = edit('a.txt', 'one\n  ütwo x\nthree\n')
-    keys('ggjfxmaGmB')
-    api.nvim_buf_set_lines(0, 2, 3, false, { 'changed' })
-    edit('b.txt', 'other\n')
-    vim.cmd.buffer(bufnr)
-    local before = calls.view()
-    local found = calls.call('editor_marks')
-    t.eq(before, calls.view())
-    local by_name = {}
-    for _, each in ipairs(found.marks) do
-      by_name[each.mark] = each
-    end
-    t.eq({ 'a.txt', 2, 8, 'ütwo x' }, { by_name.a.path, by_name.a.line, by_name.a.column, by_name.a.text })
-    t.eq({ 'a.txt', 3, 'changed' }, { by_name.B.path, by_name.B.line, by_name.B.text })
-    t.ok(#found.jumps > 0)
-    t.eq(#found.changes, found.changes_total)
-    found = calls.call('editor_marks', { kind = 'marks', limit = 1, path = 'a.txt' })
-    t.eq({ 1, 1, nil }, { #found.marks, found.next_offset, found.jumps })
-  end)
-
-  it('says what is not open, and withholds sensitive lines', function()
-    project.write('c.txt', 'x\n')
-    local err = calls.fails('editor_marks', { path = 'c.txt' })
-    t.eq('not_found', err.code)
-    t.matches('is not open', err.message)
-    t.eq('not_found', calls.fails('editor_marks', { bufnr = 9999 }).code)
-    edit('.env', 'TOKEN=abcdef\n')
-    keys('ggmA')
-    edit('b.txt', 'other\n')
-    for _, each in ipairs(calls.call('editor_marks').marks) do
-      if each.mark == 'A' then
-        t.eq({ '.env', nil, 'sensitive' }, { each.path, each.text, each.withheld })
-      end
-    end
-    vim.cmd('delmarks A')
-  end)
-end)
-
-describe('editor_keymaps', function()
-  it('gives those of a mode, the own ones of a buffer first', function()
-    edit('a.txt', 'x\n')
-    vim.g.mapleader = ' '
-    vim.keymap.set('n', '<Leader>zz', ':echo 1<CR>', { desc = 'Say One' })
-    vim.keymap.set('n', '<Leader>zy', function() end, { desc = 'say two', buffer = true })
-    vim.keymap.set('i', '<Leader>zx', 'x', { desc = 'say three' })
-    local found = calls.call('editor_keymaps', { contains = 'say' })
-    t.eq(2, found.total)
-    local own, other = found.keymaps[1], found.keymaps[2]
-    t.eq({ '<Leader>zy', true, true, 'say two' }, { own.lhs, own.lua, own.buffer, own.desc })
-    t.matches('editor_spec.lua:%d+$', own.source)
-    t.eq({ '<Leader>zz', ':echo 1<CR>', nil }, { other.lhs, other.rhs, other.buffer })
-    t.eq(1, calls.call('editor_keymaps', { contains = 'say', mode = 'i' }).total)
-    found = calls.call('editor_keymaps', { contains = 'say', limit = 1 })
-    t.eq({ 1, 1 }, { #found.keymaps, found.next_offset })
-    t.eq('validation_error', calls.fails('editor_keymaps', { mode = 'z' }).code)
-    t.eq('not_found', calls.fails('editor_keymaps', { bufnr = 9999 }).code)
-    for _, map in ipairs({ { 'n', '<Leader>zz' }, { 'i', '<Leader>zx' } }) do
-      vim.keymap.del(unpack(map))
-    end
-  end)
-end)
-
-describe('editor_help', function()
   before_each(function()
-    local doc = project.base .. '/plugin/doc'
-    project.write(doc .. '/own.txt', table.concat({
-      '*own.txt*  A plugin',
-      '',
-      '==============================================================================',
-      'FIRST                                          *own-first* *own-1st*',
-      '',
-      'Text of the first,',
-      'two lines.',
-      '',
-      'own.second({x})                                *own.second()*',
-      '    Text of the second, a zebracrossing.',
-      '',
-      '==============================================================================',
-      'LAST                                           *own-last*',
-      'The end.',
-    }, '\n') .. '\n')
-    project.write(doc .. '/tags', table.concat({
-      'own-1st\town.txt\t/*own-1st*',
-      'own-first\town.txt\t/*own-first*',
-      'own-last\town.txt\t/*own-last*',
-      'own.second()\town.txt\t/*own.second()*',
-      'own-gone\town.txt\t/*own-gone*',
-    }, '\n') .. '\n')
-    vim.opt.runtimepath:append(project.base .. '/plugin')
+    project.open()
+    calls.offer({ 'editor' })
   end)
 
   after_each(function()
-    vim.opt.runtimepath:remove(project.base .. '/plugin')
+    vim.cmd('silent! tabonly! | silent! only!')
+    project.close()
   end)
 
-  it('reads a topic to its end, without opening anything', function()
-    local before = calls.view()
-    local found = calls.call('editor_help', { topic = 'own-first' })
-    t.eq(before, calls.view())
-    t.eq({ 'own-first', 'own.txt', 4, true }, { found.tag, found.file, found.line, found.ends_here })
-    t.matches('^FIRST .*\n\nText of the first,\ntwo lines%.$', found.text)
-    found = calls.call('editor_help', { topic = 'own.second', offset = found.next_offset and 1 })
-    t.eq({ 'own.second()', '    Text of the second, a zebracrossing.' }, { found.tag, vim.split(found.text, '\n')[1] })
-    found = calls.call('editor_help', { topic = 'OWN-LAST', limit = 1 })
-    t.eq({ 'own-last', 1, nil }, { found.tag, found.next_offset, found.ends_here })
-    t.eq('The end.', calls.call('editor_help', { topic = 'own-last', offset = 1 }).text)
-  end)
-
-  it('reads the help of Neovim', function()
-    local found = calls.call('editor_help', { topic = 'nvim_buf_set_lines' })
-    t.eq({ 'nvim_buf_set_lines()', 'api.txt' }, { found.tag, found.file })
-    t.matches('replacement', found.text)
-    t.ok(#found.text < 4000, 'one function only')
-    found = calls.call('editor_help', { topic = 'tabstop' })
-    t.eq("'tabstop'", found.tag)
-  end)
-
-  it('finds tags and lines by words', function()
-    local found = calls.call('editor_help', { search = 'zebraCrossing second' })
-    t.eq({ {}, 0 }, { found.tags, found.tags_total })
-    t.eq({ { file = 'own.txt', line = 10, text = 'Text of the second, a zebracrossing.' } }, found.lines)
-    found = calls.call('editor_help', { search = 'nvim_buf_set', limit = 2 })
-    t.eq({ 2, 2, 2 }, { #found.tags, #found.lines, found.next_offset })
-    t.ok(found.tags_total > 2)
-  end)
-
-  it('says what is wrong', function()
-    t.matches('exactly one', calls.fails('editor_help', {}).message)
-    t.matches('exactly one', calls.fails('editor_help', { topic = 'a', search = 'bb' }).message)
-    local err = calls.fails('editor_help', { topic = 'zebracrossing-nowhere' })
-    t.eq('not_found', err.code)
-    t.matches('search looks', err.message)
-    t.matches('helptags', calls.fails('editor_help', { topic = 'own-gone' }).message)
-  end)
-
-  it('stops when it is cancelled', function()
-    local ended
-    local handle = require('mcp-tools').call('editor_help', { search = 'the' }, function(_, err)
-      ended = err
+  describe('editor_state', function()
+    it('tells of mode, folders, the file with its options, tab pages and windows', function()
+      local bufnr = edit('a.txt', 'one\ntwo ü x\nthree\n')
+      vim.bo.shiftwidth, vim.bo.expandtab = 3, true
+      api.nvim_win_set_cursor(0, { 2, 7 })
+      local left = api.nvim_get_current_win()
+      vim.cmd('noautocmd vsplit')
+      vim.cmd.tabnew()
+      vim.cmd.tcd('/')
+      vim.cmd.tabprevious()
+      api.nvim_set_current_win(left)
+      local before = calls.view()
+      local state = calls.call('editor_state')
+      t.eq(before, calls.view())
+      t.eq({ 'n', project.root, project.root }, { state.mode, state.root, state.cwd })
+      local current = state.current
+      t.eq({ 'a.txt', bufnr, 2, 7, 'two ü x' }, {
+        current.path,
+        current.bufnr,
+        current.line,
+        current.column,
+        current.text,
+      })
+      t.eq({ 3, false, 3, true }, {
+        current.lines,
+        current.modified,
+        current.options.shiftwidth,
+        current.options.expandtab,
+      })
+      t.eq({ 2, 2, 1, '/' }, { #state.tabs, #state.tabs[1].windows, #state.tabs[2].windows, state.tabs[2].cwd })
+      local windows = vim.tbl_filter(function(window)
+        return window.current
+      end, state.tabs[1].windows)
+      t.eq({ 1, left, 2, 7 }, { #windows, windows[1].window, windows[1].line, windows[1].column })
     end)
-    handle:cancel()
-    t.wait(function()
-      return ended
-    end)
-    t.eq('cancelled', ended.code)
-  end)
-end)
 
-describe('editor_notify', function()
-  it('tells it with the name of who does, controls made visible', function()
-    t.eq({ shown = true }, calls.call('editor_notify', { message = 'done\27[31m \u{202e}x', level = 'warn' }))
-    t.wait(function()
-      local output = api.nvim_exec2('messages', { output = true }).output
-      return output:find('[mcp-tools] nvim: done<U+001B>[31m <U+202E>x', 1, true)
+    it('never takes a terminal or a float for the current file', function()
+      edit('a.txt', 'text\n')
+      api.nvim_open_win(api.nvim_create_buf(false, true), true, {
+        relative = 'editor',
+        row = 1,
+        col = 1,
+        width = 5,
+        height = 1,
+      })
+      local state = calls.call('editor_state')
+      t.eq('a.txt', state.current.path)
+      t.eq({ 'float', true }, { state.tabs[1].windows[2].kind, state.tabs[1].windows[2].current })
     end)
-    calls.call('editor_notify', { message = 'first\n[mcp-tools] not ours' })
-    t.wait(function()
-      return api.nvim_exec2('messages', { output = true }).output:find('first\n  [mcp-tools] not ours', 1, true)
-    end)
-    t.eq('validation_error', calls.fails('editor_notify', { message = 'x', level = 'loud' }).code)
-    local last
-    for _ = 1, 30 do
-      last = project.run('tool', 'editor_notify', { message = 'again' })
-    end
-    t.eq('rate_limited', last.error.code)
-    t.eq('validation_error', calls.fails('editor_notify', { message = ('x'):rep(2001) }).code)
-  end)
-end)
 
-describe('editor_open', function()
-  it('shows a file in the window of the person, with a way back', function()
-    edit('a.txt', 'one\n')
-    project.write('b.txt', 'x\n  ü y\n' .. ('z\n'):rep(100))
-    local window, before = api.nvim_get_current_win(), #api.nvim_list_wins()
-    local shown = calls.call('editor_open', { path = 'b.txt', line = 2, column = 5 })
-    t.eq({ 'b.txt', window, 2, 5, true }, { shown.path, shown.window, shown.line, shown.column, shown.entered })
-    t.eq({ { 2, 5 }, before }, { api.nvim_win_get_cursor(0), #api.nvim_list_wins() })
-    t.eq('b.txt', vim.fs.basename(api.nvim_buf_get_name(0)))
-    t.eq(3, calls.call('editor_open', { bufnr = 0, line = 2 }).column)
-    shown = calls.call('editor_open', { path = 'b.txt', line = 90 })
-    t.ok(vim.fn.line('w0') <= 90 and vim.fn.line('w$') >= 90)
-    vim.cmd('exe "normal! \\<C-o>\\<C-o>\\<C-o>"')
-    t.eq('a.txt', vim.fs.basename(api.nvim_buf_get_name(0)))
-    t.eq(true, vim.bo[shown.bufnr].buflisted)
+    it('keeps the text of sensitive files, and says so', function()
+      edit('.env', 'TOKEN=abc\n')
+      local current = calls.call('editor_state').current
+      t.eq({ '.env', nil, 'sensitive' }, { current.path, current.text, current.withheld })
+    end)
+
+    it('names no more windows than are wanted', function()
+      edit('a.txt', 'x\n')
+      vim.cmd('split | split')
+      local state = calls.call('editor_state', { limit = 2 })
+      t.eq({ 2, 3 }, { #state.tabs[1].windows, state.windows_total })
+      t.eq('validation_error', calls.fails('editor_state', { limit = 'x' }).code)
+    end)
   end)
 
-  it('leaves a terminal, a float and a fixed window where they are', function()
-    edit('a.txt', 'one\n')
-    local text = api.nvim_get_current_win()
-    project.write('b.txt', 'x\n')
-    for _, make in ipairs({
-      t.terminal,
-      function()
-        api.nvim_open_win(api.nvim_create_buf(false, true), true, {
-          relative = 'editor',
-          row = 1,
-          col = 1,
-          width = 5,
-          height = 1,
-        })
-      end,
-      function()
-        vim.cmd.new()
-        vim.wo.winfixbuf = true
-      end,
-    }) do
-      api.nvim_win_call(text, function()
-        vim.cmd('silent edit a.txt')
+  describe('editor_selection', function()
+    it('gives what is selected, cut where it is too long', function()
+      edit('a.txt', 'one two\nthree\n')
+      t.eq(vim.NIL, calls.call('editor_selection').selection)
+      keys('gg4lvj<Esc>')
+      local found = calls.call('editor_selection').selection
+      t.eq({ 'two\nthree', 1, 5, 2, 5, false }, {
+        found.text,
+        found.start_line,
+        found.start_column,
+        found.end_line,
+        found.end_column,
+        found.active,
+      })
+      found = calls.call('editor_selection', { max_bytes = 3 }).selection
+      t.eq({ 'two…', true }, { found.text, found.truncated })
+      t.eq('validation_error', calls.fails('editor_selection', { max_bytes = 0 }).code)
+    end)
+
+    it('withholds that of a sensitive file', function()
+      edit('.env', 'TOKEN=abc\n')
+      keys('ggV<Esc>')
+      local found = calls.call('editor_selection').selection
+      t.eq({ nil, 'sensitive' }, { found.text, found.withheld })
+    end)
+  end)
+
+  describe('editor_messages', function()
+    it('gives the latest first, in pages, without secrets', function()
+      vim.cmd('messages clear')
+      for i = 1, 5 do
+        api.nvim_echo({ { 'Message ' .. i } }, true, {})
+      end
+      api.nvim_echo({ { 'password=hunter2secret' } }, true, {})
+      local found = calls.call('editor_messages', { contains = 'message', limit = 2 })
+      t.eq({ { 'Message 5', 'Message 4' }, 5, 2 }, { found.messages, found.total, found.next_offset })
+      found = calls.call('editor_messages', { contains = 'message', limit = 2, offset = 4 })
+      t.eq({ { 'Message 1' }, nil }, { found.messages, found.next_offset })
+      t.eq({}, calls.call('editor_messages', { offset = 99 }).messages)
+      found = calls.call('editor_messages', { limit = 1 })
+      t.matches('password=%[secret%]', found.messages[1])
+      t.eq('validation_error', calls.fails('editor_messages', { limit = 0 }).code)
+    end)
+  end)
+
+  describe('editor_registers', function()
+    it('tells the beginning of a large one and its size, and takes no more of it', function()
+      vim.fn.setreg('b', ('a line of a register\n'):rep(100000))
+      local largest, found = 0, nil
+      t.calls(vim.fn, 'eval', function()
+        found = calls.call('editor_registers', { names = 'b', max_bytes = 100 }).registers[1]
+      end, function(value)
+        largest = math.max(largest, #tostring(value))
       end)
-      make()
-      local own, bufnr = api.nvim_get_current_win(), api.nvim_get_current_buf()
+      t.eq({ 2100000, true, 'lines' }, { found.bytes, found.truncated, found.kind })
+      t.matches('^a line of a register\n', found.text)
+      t.ok(#found.text <= 110 and largest < 10000, ('%d bytes'):format(largest))
+      vim.fn.setreg('b', '')
+    end)
+
+    it('gives those that hold something, cut and without secrets', function()
+      edit('.env', 'MY_VALUE_OF_ENV=abcdef\nx\n')
+      keys('gg"ayy')
+      edit('a.txt', ('ü'):rep(50) .. '\n')
+      keys('gg"byy0"cyl')
+      local before = calls.view()
+      local by_name = {}
+      for _, each in ipairs(calls.call('editor_registers', { names = 'abca', max_bytes = 11 }).registers) do
+        t.eq(nil, by_name[each.register])
+        by_name[each.register] = each
+      end
+      t.eq(before, calls.view())
+      t.ok(not by_name.a.text:find('abcdef', 1, true), by_name.a.text)
+      t.eq({ 'ü', 'characters', nil }, { by_name.c.text, by_name.c.kind, by_name.c.truncated })
+      t.eq({ 'üüüüü…', 'lines', true, 101 }, {
+        by_name.b.text,
+        by_name.b.kind,
+        by_name.b.truncated,
+        by_name.b.bytes,
+      })
+      t.ok(#calls.call('editor_registers').registers >= 4)
+    end)
+
+    it('says which do not exist, and asks for the clipboard', function()
+      local err = calls.fails('editor_registers', { names = 'a=' })
+      t.eq('validation_error', err.code)
+      t.matches('no register =', err.message)
+      config.setup({
+        approval = {
+          rule = function() end,
+        },
+      })
+      t.ok(calls.call('editor_registers', { names = 'a"' }))
+      t.eq('not_found', calls.fails('editor_registers', { names = 'a+' }).code) -- nobody is asked for none
+      local function paste()
+        return { { 'copied' }, 'v' }
+      end
+      vim.g.clipboard = { name = 'ours', copy = { ['+'] = '', ['*'] = '' }, paste = { ['+'] = paste, ['*'] = paste } }
+      vim.g.loaded_clipboard_provider = nil
+      vim.cmd.runtime('autoload/provider/clipboard.vim')
+      err = calls.fails('editor_registers', { names = 'a+' })
+      vim.g.clipboard = nil
+      vim.g.loaded_clipboard_provider = nil
+      t.eq('access_denied', err.code) -- nobody is there to be asked
+      t.wait(function()
+        return api.nvim_exec2('messages', { output = true }).output:find('lets editor_registers run', 1, true)
+      end)
+    end)
+  end)
+
+  describe('editor_marks', function()
+    it('gives marks, jumps and changes with their lines', function()
+      local bufnr = edit('a.txt', 'one\n  ütwo x\nthree\n')
+      keys('ggjfxmaGmB')
+      api.nvim_buf_set_lines(0, 2, 3, false, { 'changed' })
+      edit('b.txt', 'other\n')
+      vim.cmd.buffer(bufnr)
+      local before = calls.view()
+      local found = calls.call('editor_marks')
+      t.eq(before, calls.view())
+      local by_name = {}
+      for _, each in ipairs(found.marks) do
+        by_name[each.mark] = each
+      end
+      t.eq({ 'a.txt', 2, 8, 'ütwo x' }, { by_name.a.path, by_name.a.line, by_name.a.column, by_name.a.text })
+      t.eq({ 'a.txt', 3, 'changed' }, { by_name.B.path, by_name.B.line, by_name.B.text })
+      t.ok(#found.jumps > 0)
+      t.eq(#found.changes, found.changes_total)
+      found = calls.call('editor_marks', { kind = 'marks', limit = 1, path = 'a.txt' })
+      t.eq({ 1, 1, nil }, { #found.marks, found.next_offset, found.jumps })
+    end)
+
+    it('says what is not open, and withholds sensitive lines', function()
+      project.write('c.txt', 'x\n')
+      local err = calls.fails('editor_marks', { path = 'c.txt' })
+      t.eq('not_found', err.code)
+      t.matches('is not open', err.message)
+      t.eq('not_found', calls.fails('editor_marks', { bufnr = 9999 }).code)
+      edit('.env', 'TOKEN=abcdef\n')
+      keys('ggmA')
+      edit('b.txt', 'other\n')
+      for _, each in ipairs(calls.call('editor_marks').marks) do
+        if each.mark == 'A' then
+          t.eq({ '.env', nil, 'sensitive' }, { each.path, each.text, each.withheld })
+        end
+      end
+      vim.cmd('delmarks A')
+    end)
+  end)
+
+  describe('editor_keymaps', function()
+    it('gives those of a mode, the own ones of a buffer first', function()
+      edit('a.txt', 'x\n')
+      vim.g.mapleader = ' '
+      vim.keymap.set('n', '<Leader>zz', ':echo 1<CR>', { desc = 'Say One' })
+      vim.keymap.set('n', '<Leader>zy', function() end, { desc = 'say two', buffer = true })
+      vim.keymap.set('i', '<Leader>zx', 'x', { desc = 'say three' })
+      local found = calls.call('editor_keymaps', { contains = 'say' })
+      t.eq(2, found.total)
+      local own, other = found.keymaps[1], found.keymaps[2]
+      t.eq({ '<Leader>zy', true, true, 'say two' }, { own.lhs, own.lua, own.buffer, own.desc })
+      t.matches('editor_spec.lua:%d+$', own.source)
+      t.eq({ '<Leader>zz', ':echo 1<CR>', nil }, { other.lhs, other.rhs, other.buffer })
+      t.eq(1, calls.call('editor_keymaps', { contains = 'say', mode = 'i' }).total)
+      found = calls.call('editor_keymaps', { contains = 'say', limit = 1 })
+      t.eq({ 1, 1 }, { #found.keymaps, found.next_offset })
+      t.eq('validation_error', calls.fails('editor_keymaps', { mode = 'z' }).code)
+      t.eq('not_found', calls.fails('editor_keymaps', { bufnr = 9999 }).code)
+      for _, map in ipairs({ { 'n', '<Leader>zz' }, { 'i', '<Leader>zx' } }) do
+        vim.keymap.del(unpack(map))
+      end
+    end)
+  end)
+
+  describe('editor_help', function()
+    before_each(function()
+      local doc = project.base .. '/plugin/doc'
+      project.write(doc .. '/own.txt', table.concat({
+        '*own.txt*  A plugin',
+        '',
+        '==============================================================================',
+        'FIRST                                          *own-first* *own-1st*',
+        '',
+        'Text of the first,',
+        'two lines.',
+        '',
+        'own.second({x})                                *own.second()*',
+        '    Text of the second, a zebracrossing.',
+        '',
+        '==============================================================================',
+        'LAST                                           *own-last*',
+        'The end.',
+      }, '\n') .. '\n')
+      project.write(doc .. '/tags', table.concat({
+        'own-1st\town.txt\t/*own-1st*',
+        'own-first\town.txt\t/*own-first*',
+        'own-last\town.txt\t/*own-last*',
+        'own.second()\town.txt\t/*own.second()*',
+        'own-gone\town.txt\t/*own-gone*',
+      }, '\n') .. '\n')
+      vim.opt.runtimepath:append(project.base .. '/plugin')
+    end)
+
+    after_each(function()
+      vim.opt.runtimepath:remove(project.base .. '/plugin')
+    end)
+
+    it('reads a topic to its end, without opening anything', function()
+      local before = calls.view()
+      local found = calls.call('editor_help', { topic = 'own-first' })
+      t.eq(before, calls.view())
+      t.eq({ 'own-first', 'own.txt', 4, true }, { found.tag, found.file, found.line, found.ends_here })
+      t.matches('^FIRST .*\n\nText of the first,\ntwo lines%.$', found.text)
+      found = calls.call('editor_help', { topic = 'own.second', offset = found.next_offset and 1 })
+      t.eq(
+        { 'own.second()', '    Text of the second, a zebracrossing.' },
+        { found.tag, vim.split(found.text, '\n')[1] }
+      )
+      found = calls.call('editor_help', { topic = 'OWN-LAST', limit = 1 })
+      t.eq({ 'own-last', 1, nil }, { found.tag, found.next_offset, found.ends_here })
+      t.eq('The end.', calls.call('editor_help', { topic = 'own-last', offset = 1 }).text)
+    end)
+
+    it('reads the help of Neovim', function()
+      local found = calls.call('editor_help', { topic = 'nvim_buf_set_lines' })
+      t.eq({ 'nvim_buf_set_lines()', 'api.txt' }, { found.tag, found.file })
+      t.matches('replacement', found.text)
+      t.ok(#found.text < 4000, 'one function only')
+      found = calls.call('editor_help', { topic = 'tabstop' })
+      t.eq("'tabstop'", found.tag)
+    end)
+
+    it('finds tags and lines by words', function()
+      local found = calls.call('editor_help', { search = 'zebraCrossing second' })
+      t.eq({ {}, 0 }, { found.tags, found.tags_total })
+      t.eq({ { file = 'own.txt', line = 10, text = 'Text of the second, a zebracrossing.' } }, found.lines)
+      found = calls.call('editor_help', { search = 'nvim_buf_set', limit = 2 })
+      t.eq({ 2, 2, 2 }, { #found.tags, #found.lines, found.next_offset })
+      t.ok(found.tags_total > 2)
+    end)
+
+    it('says what is wrong', function()
+      t.matches('exactly one', calls.fails('editor_help', {}).message)
+      t.matches('exactly one', calls.fails('editor_help', { topic = 'a', search = 'bb' }).message)
+      local err = calls.fails('editor_help', { topic = 'zebracrossing-nowhere' })
+      t.eq('not_found', err.code)
+      t.matches('search looks', err.message)
+      t.matches('helptags', calls.fails('editor_help', { topic = 'own-gone' }).message)
+    end)
+
+    it('stops when it is cancelled', function()
+      local ended
+      local handle = require('mcp-tools').call('editor_help', { search = 'the' }, function(_, err)
+        ended = err
+      end)
+      handle:cancel()
+      t.wait(function()
+        return ended
+      end)
+      t.eq('cancelled', ended.code)
+    end)
+  end)
+
+  describe('editor_notify', function()
+    it('tells it with the name of who does, controls made visible', function()
+      t.eq({ shown = true }, calls.call('editor_notify', { message = 'done\27[31m \u{202e}x', level = 'warn' }))
+      t.wait(function()
+        local output = api.nvim_exec2('messages', { output = true }).output
+        return output:find('[mcp-tools] nvim: done<U+001B>[31m <U+202E>x', 1, true)
+      end)
+      calls.call('editor_notify', { message = 'first\n[mcp-tools] not ours' })
+      t.wait(function()
+        return api.nvim_exec2('messages', { output = true }).output:find('first\n  [mcp-tools] not ours', 1, true)
+      end)
+      t.eq('validation_error', calls.fails('editor_notify', { message = 'x', level = 'loud' }).code)
+      local last
+      for _ = 1, 30 do
+        last = project.run('tool', 'editor_notify', { message = 'again' })
+      end
+      t.eq('rate_limited', last.error.code)
+      t.eq('validation_error', calls.fails('editor_notify', { message = ('x'):rep(2001) }).code)
+    end)
+  end)
+
+  describe('editor_open', function()
+    it('shows a file in the window of the person, with a way back', function()
+      edit('a.txt', 'one\n')
+      project.write('b.txt', 'x\n  ü y\n' .. ('z\n'):rep(100))
+      local window, before = api.nvim_get_current_win(), #api.nvim_list_wins()
+      local shown = calls.call('editor_open', { path = 'b.txt', line = 2, column = 5 })
+      t.eq({ 'b.txt', window, 2, 5, true }, { shown.path, shown.window, shown.line, shown.column, shown.entered })
+      t.eq({ { 2, 5 }, before }, { api.nvim_win_get_cursor(0), #api.nvim_list_wins() })
+      t.eq('b.txt', vim.fs.basename(api.nvim_buf_get_name(0)))
+      t.eq(3, calls.call('editor_open', { bufnr = 0, line = 2 }).column)
+      shown = calls.call('editor_open', { path = 'b.txt', line = 90 })
+      t.ok(vim.fn.line('w0') <= 90 and vim.fn.line('w$') >= 90)
+      vim.cmd('exe "normal! \\<C-o>\\<C-o>\\<C-o>"')
+      t.eq('a.txt', vim.fs.basename(api.nvim_buf_get_name(0)))
+      t.eq(true, vim.bo[shown.bufnr].buflisted)
+    end)
+
+    it('leaves a terminal, a float and a fixed window where they are', function()
+      edit('a.txt', 'one\n')
+      local text = api.nvim_get_current_win()
+      project.write('b.txt', 'x\n')
+      for _, make in ipairs({
+        t.terminal,
+        function()
+          api.nvim_open_win(api.nvim_create_buf(false, true), true, {
+            relative = 'editor',
+            row = 1,
+            col = 1,
+            width = 5,
+            height = 1,
+          })
+        end,
+        function()
+          vim.cmd.new()
+          vim.wo.winfixbuf = true
+        end,
+      }) do
+        api.nvim_win_call(text, function()
+          vim.cmd('silent edit a.txt')
+        end)
+        make()
+        local own, bufnr = api.nvim_get_current_win(), api.nvim_get_current_buf()
+        local shown = calls.call('editor_open', { path = 'b.txt' })
+        t.eq({ text, false }, { shown.window, shown.entered })
+        t.eq({ own, bufnr }, { api.nvim_get_current_win(), api.nvim_get_current_buf() })
+        api.nvim_win_close(own, true)
+      end
+    end)
+
+    it('makes a window where there is none that may show it', function()
+      edit('a.txt', 'one\n')
+      project.write('b.txt', 'x\n')
+      vim.wo.winfixbuf = true
+      local own = api.nvim_get_current_win()
       local shown = calls.call('editor_open', { path = 'b.txt' })
-      t.eq({ text, false }, { shown.window, shown.entered })
-      t.eq({ own, bufnr }, { api.nvim_get_current_win(), api.nvim_get_current_buf() })
-      api.nvim_win_close(own, true)
-    end
+      t.ok(shown.window ~= own)
+      t.eq({ own, 2 }, { api.nvim_get_current_win(), #api.nvim_list_wins() })
+      vim.wo.winfixbuf = false
+      vim.cmd.only()
+      vim.o.hidden = false
+      api.nvim_buf_set_lines(0, 0, -1, false, { 'changed' })
+      shown = calls.call('editor_open', { path = 'b.txt' })
+      vim.o.hidden = true
+      t.eq({ false, 2 }, { shown.window == own, #api.nvim_list_wins() })
+    end)
+
+    it('splits, and opens tab pages, when that is wanted', function()
+      edit('a.txt', 'one\n')
+      local own = api.nvim_get_current_win()
+      project.write('b.txt', 'x\n')
+      calls.call('editor_open', { path = 'b.txt', where = 'vsplit' })
+      t.eq({ 'row', own }, { vim.fn.winlayout()[1], api.nvim_get_current_win() })
+      vim.cmd.only()
+      calls.call('editor_open', { path = 'b.txt', where = 'split' })
+      t.eq({ 'col', own }, { vim.fn.winlayout()[1], api.nvim_get_current_win() })
+      local shown = calls.call('editor_open', { path = 'b.txt', where = 'tab' })
+      t.eq({ 2, true, api.nvim_get_current_win() }, { #api.nvim_list_tabpages(), shown.entered, shown.window })
+    end)
+
+    it('uses its last tab page and split again after five of them, and is not called without end', function()
+      vim.cmd('silent tabnew | tabonly!')
+      edit('a.txt', 'one\n')
+      for i = 1, 8 do
+        project.write(i .. '.txt', 'x\n')
+        calls.call('editor_open', { path = i .. '.txt', where = 'tab' })
+      end
+      t.eq(6, #api.nvim_list_tabpages())
+      t.eq(project.root .. '/8.txt', api.nvim_buf_get_name(0))
+      vim.cmd('silent tabonly! | only!')
+      for i = 1, 8 do
+        calls.call('editor_open', { path = i .. '.txt', where = 'split' })
+      end
+      t.eq(6, #api.nvim_list_wins())
+      local last
+      for _ = 1, 70 do
+        last = project.run('tool', 'editor_open', { path = '1.txt' })
+      end
+      t.eq('rate_limited', last.error.code)
+      t.ok(last.error.retry_after_ms > 0)
+    end)
+
+    it('has what the disk has', function()
+      local bufnr = edit('a.txt', 'one\n')
+      edit('b.txt', 'x\n')
+      vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\n'), 1, 1)
+      calls.call('editor_open', { path = 'a.txt', line = 2 })
+      t.eq({ bufnr, { 'one', 'two' } }, { api.nvim_get_current_buf(), api.nvim_buf_get_lines(0, 0, -1, false) })
+    end)
+
+    it('changes nothing when it is called wrongly', function()
+      edit('a.txt', 'one\n')
+      project.write('b.txt', 'x\n')
+      calls.call('editor_open', { path = 'b.txt' })
+      vim.cmd.edit('a.txt')
+      local before = calls.view()
+      for _, case in ipairs({
+        { {}, 'validation_error', 'exactly one of path and bufnr' },
+        { { path = 'b.txt', line = 2 }, 'validation_error', 'line: 2 is beyond the end %(1 lines%)' },
+        { { path = 'b.txt', line = 1, column = 9 }, 'validation_error', 'column: 9 is beyond the end of line 1' },
+        { { path = 'b.txt', column = 1 }, 'validation_error', 'column: give line' },
+        { { path = 'none.txt' }, 'not_found', 'no file' },
+        { { path = '.' }, 'tool_error', 'directory' },
+        { { path = 'b.txt', where = 'x' }, 'validation_error', 'where' },
+      }) do
+        local err = calls.fails('editor_open', case[1])
+        t.eq(case[2], err.code)
+        t.matches(case[3], err.message)
+      end
+      local after = calls.view()
+      before.errmsg, after.errmsg = nil, nil
+      t.eq(before, after)
+    end)
+  end)
+end)
+
+describe('tools that run code in the editor', function()
+  before_each(function()
+    project.open()
+    calls.offer({ 'editor_command', 'editor_eval_lua' })
   end)
 
-  it('makes a window where there is none that may show it', function()
-    edit('a.txt', 'one\n')
-    project.write('b.txt', 'x\n')
-    vim.wo.winfixbuf = true
-    local own = api.nvim_get_current_win()
-    local shown = calls.call('editor_open', { path = 'b.txt' })
-    t.ok(shown.window ~= own)
-    t.eq({ own, 2 }, { api.nvim_get_current_win(), #api.nvim_list_wins() })
-    vim.wo.winfixbuf = false
-    vim.cmd.only()
-    vim.o.hidden = false
-    api.nvim_buf_set_lines(0, 0, -1, false, { 'changed' })
-    shown = calls.call('editor_open', { path = 'b.txt' })
-    vim.o.hidden = true
-    t.eq({ false, 2 }, { shown.window == own, #api.nvim_list_wins() })
+  after_each(project.close)
+
+  describe('editor_command', function()
+    it('gives what it printed, cut where it is too long', function()
+      t.eq({ output = 'hello' }, calls.call('editor_command', { command = 'echo "hello"' }))
+      local long = calls.call('editor_command', { command = 'echo repeat("ü", 500)', max_bytes = 101 })
+      t.eq({ ('ü'):rep(50) .. '…', true }, { long.output, long.truncated })
+      calls.call('editor_command', { command = 'let g:a = 1\nlet g:b = 2' })
+      t.eq({ 1, 2 }, { vim.g.a, vim.g.b })
+    end)
+
+    it('gives errors as errors, and nothing of secrets', function()
+      local err = calls.fails('editor_command', { command = 'nosuchcommand' })
+      t.eq('tool_error', err.code)
+      t.matches('E492', err.message)
+      t.matches('%[secret%]', calls.call('editor_command', { command = 'echo "password=hunter2"' }).output)
+    end)
   end)
 
-  it('splits, and opens tab pages, when that is wanted', function()
-    edit('a.txt', 'one\n')
-    local own = api.nvim_get_current_win()
-    project.write('b.txt', 'x\n')
-    calls.call('editor_open', { path = 'b.txt', where = 'vsplit' })
-    t.eq({ 'row', own }, { vim.fn.winlayout()[1], api.nvim_get_current_win() })
-    vim.cmd.only()
-    calls.call('editor_open', { path = 'b.txt', where = 'split' })
-    t.eq({ 'col', own }, { vim.fn.winlayout()[1], api.nvim_get_current_win() })
-    local shown = calls.call('editor_open', { path = 'b.txt', where = 'tab' })
-    t.eq({ 2, true, api.nvim_get_current_win() }, { #api.nvim_list_tabpages(), shown.entered, shown.window })
+  describe('editor_eval_lua', function()
+    it('gives what it returned and printed', function()
+      t.eq(
+        { output = 'hi 1\ntwo', result = '3', type = 'number' },
+        calls.call('editor_eval_lua', {
+          code = 'print("hi", 1) print("two") local a, b = ... return a + b',
+          args = { 1, 2 },
+        })
+      )
+      t.eq({ result = 'text', type = 'string' }, calls.call('editor_eval_lua', { code = 'return "text"' }))
+      t.eq({ result = '{"a":[1,2]}', type = 'table' }, calls.call('editor_eval_lua', { code = 'return {a={1,2}}' }))
+      t.matches('<function 1>', calls.call('editor_eval_lua', { code = 'return {print}' }).result)
+      t.eq({}, calls.call('editor_eval_lua', { code = 'local a' }))
+      local long = calls.call('editor_eval_lua', { code = 'return ("x"):rep(1000)', max_bytes = 100 })
+      t.eq({ ('x'):rep(100) .. '…', true }, { long.result, long.truncated })
+    end)
+
+    it('says what is wrong with the code, and what it threw', function()
+      local err = calls.fails('editor_eval_lua', { code = 'return +' })
+      t.eq('validation_error', err.code)
+      t.matches('^code: code:1:', err.message)
+      err = calls.fails('editor_eval_lua', { code = 'local x\nerror("boom")' })
+      t.eq('tool_error', err.code)
+      t.matches('code:2: boom', err.message)
+      t.matches('nil', calls.fails('editor_eval_lua', { code = 'error()' }).message)
+    end)
+
+    it('gives nothing of secrets', function()
+      vim.cmd('silent edit ' .. project.write('.env', 'SOME_OF_THE_ENV=abcdef\n'))
+      local code = 'return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false))'
+      local result = calls.call('editor_eval_lua', { code = code }).result
+      t.ok(not result:find('abcdef', 1, true), result)
+    end)
   end)
 
-  it('uses its last tab page and split again after five of them, and is not called without end', function()
-    vim.cmd('silent tabnew | tabonly!')
-    edit('a.txt', 'one\n')
-    for i = 1, 8 do
-      project.write(i .. '.txt', 'x\n')
-      calls.call('editor_open', { path = i .. '.txt', where = 'tab' })
-    end
-    t.eq(6, #api.nvim_list_tabpages())
-    t.eq(project.root .. '/8.txt', api.nvim_buf_get_name(0))
-    vim.cmd('silent tabonly! | only!')
-    for i = 1, 8 do
-      calls.call('editor_open', { path = i .. '.txt', where = 'split' })
-    end
-    t.eq(6, #api.nvim_list_wins())
-    local last
-    for _ = 1, 70 do
-      last = project.run('tool', 'editor_open', { path = '1.txt' })
-    end
-    t.eq('rate_limited', last.error.code)
-    t.ok(last.error.retry_after_ms > 0)
-  end)
+  describe('both', function()
+    it('ask, whatever they are called with, and show what would run', function()
+      config.setup({ approval = { rule = function() end } })
+      for name, args in pairs({
+        editor_command = { command = 'let g:ran = 1' },
+        editor_eval_lua = { code = 'vim.g.ran = 1' },
+      }) do
+        t.eq('access_denied', calls.fails(name, args).code) -- nobody is there to be asked
+        local _, text = next(args)
+        t.ok(core.get().registry:find_tool(name).preview(args):find(text, 1, true))
+      end
+      t.eq(nil, vim.g.ran)
+    end)
 
-  it('has what the disk has', function()
-    local bufnr = edit('a.txt', 'one\n')
-    edit('b.txt', 'x\n')
-    vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\n'), 1, 1)
-    calls.call('editor_open', { path = 'a.txt', line = 2 })
-    t.eq({ bufnr, { 'one', 'two' } }, { api.nvim_get_current_buf(), api.nvim_buf_get_lines(0, 0, -1, false) })
-  end)
-
-  it('changes nothing when it is called wrongly', function()
-    edit('a.txt', 'one\n')
-    project.write('b.txt', 'x\n')
-    calls.call('editor_open', { path = 'b.txt' })
-    vim.cmd.edit('a.txt')
-    local before = calls.view()
-    for _, case in ipairs({
-      { {}, 'validation_error', 'exactly one of path and bufnr' },
-      { { path = 'b.txt', line = 2 }, 'validation_error', 'line: 2 is beyond the end %(1 lines%)' },
-      { { path = 'b.txt', line = 1, column = 9 }, 'validation_error', 'column: 9 is beyond the end of line 1' },
-      { { path = 'b.txt', column = 1 }, 'validation_error', 'column: give line' },
-      { { path = 'none.txt' }, 'not_found', 'no file' },
-      { { path = '.' }, 'tool_error', 'directory' },
-      { { path = 'b.txt', where = 'x' }, 'validation_error', 'where' },
-    }) do
-      local err = calls.fails('editor_open', case[1])
-      t.eq(case[2], err.code)
-      t.matches(case[3], err.message)
-    end
-    local after = calls.view()
-    before.errmsg, after.errmsg = nil, nil
-    t.eq(before, after)
+    it('exist only where their own name stands', function()
+      config.reset()
+      config.setup({ tools = { 'editor' } })
+      local tools = core.get().registry
+      for _, name in ipairs({ 'editor_command', 'editor_eval_lua' }) do
+        t.eq(nil, tools:find_tool(name))
+      end
+      t.ok(tools:find_tool('editor_state'))
+    end)
   end)
 end)

@@ -1,37 +1,39 @@
 -- slow
+-- A moved file and its imports, with real language servers.
+
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('lsp_project')
 local t = require('helpers')
 
-local function move(path, new_path)
-  local call = project.start('file_move', { path = path, new_path = new_path })
-  t.wait(function()
-    return call:ended()
-  end, 45000, 'file_move')
-  return call.outcome.payload and call.outcome.payload.text, call.outcome.error
-end
-
-local function disk(name)
-  local ok, lines = pcall(vim.fn.readfile, project.root .. '/' .. name, 'b')
-  return ok and table.concat(lines, '\n') or nil
-end
-
-before_each(function()
-  project.open('typescript')
-  config.setup({
-    tools = { 'file' },
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
-end)
-after_each(project.close)
-
 describe('file_move', function()
+  local function move(path, new_path)
+    local call = project.start('file_move', { path = path, new_path = new_path })
+    t.wait(function()
+      return call:ended()
+    end, 45000, 'file_move')
+    return call.outcome.payload and call.outcome.payload.text, call.outcome.error
+  end
+
+  local function disk(name)
+    local ok, lines = pcall(vim.fn.readfile, project.root .. '/' .. name, 'b')
+    return ok and table.concat(lines, '\n') or nil
+  end
+
+  before_each(function()
+    project.open('typescript')
+    config.setup({
+      tools = { 'file' },
+      approval = {
+        rule = function()
+          return 'allow'
+        end,
+      },
+    })
+    core.get()
+  end)
+  after_each(project.close)
+
   it('has the language server change the imports, and buffers follow', function()
     vim.cmd.edit('shop/ledger.ts')
     local bufnr = vim.api.nvim_get_current_buf()
@@ -85,5 +87,51 @@ describe('file_move', function()
     t.eq(project.root .. '/store/ledger.ts', vim.api.nvim_buf_get_name(0))
     t.ok(disk('store/user1.ts'))
     t.eq(nil, vim.uv.fs_stat(project.root .. '/shop'))
+  end)
+end)
+
+describe('a Python module moved to another package', function()
+  local function disk(name)
+    return table.concat(vim.fn.readfile(project.root .. '/' .. name), '\n')
+  end
+
+  before_each(function()
+    project.open('python')
+    for _, package in ipairs({ 'kit', 'kit/util', 'kit/core' }) do
+      project.write(package .. '/__init__.py', '')
+    end
+    config.setup({
+      tools = { 'file' },
+      approval = {
+        rule = function()
+          return 'allow'
+        end,
+      },
+    })
+    core.get()
+  end)
+  after_each(project.close)
+
+  it('is imported from there, and imports that do not resolve are named', function()
+    project.write('kit/util/parse.py', 'from . import other\n\n\ndef amount(x: str) -> int:\n    return other.ONE\n')
+    project.write('kit/util/other.py', 'ONE = 1\n')
+    project.write('kit/util/near.py', 'from .parse import amount\n\nprint(amount("1"))\n')
+    project.write('kit/a.py', 'from kit.util.parse import amount\n\nprint(amount("1"))\n')
+    project.write('kit/b.py', 'import kit.util.parse\n\nprint(kit.util.parse.amount("1"))\n')
+    project.write('kit/c.py', 'from kit.util import parse\n\nprint(parse.amount("1"))\n')
+    project.write('kit/d.py', 'from kit.util import other, parse\n\nprint(parse.amount("1"), other.ONE)\n')
+    local call = project.start('file_move', { path = 'kit/util/parse.py', new_path = 'kit/core/parsing.py' })
+    t.wait(function()
+      return call:ended()
+    end, 45000, 'file_move')
+    t.eq(nil, call.outcome.error)
+    t.eq('from kit.core.parsing import amount\n\nprint(amount("1"))', disk('kit/a.py'))
+    t.eq('import kit.core.parsing\n\nprint(kit.core.parsing.amount("1"))', disk('kit/b.py'))
+    t.eq('from kit.core import parsing\n\nprint(parsing.amount("1"))', disk('kit/c.py'))
+    t.eq('from ..core.parsing import amount\n\nprint(amount("1"))', disk('kit/util/near.py'))
+    local text = call.outcome.payload.text
+    t.matches('kit/core/parsing.py:1:.*other', text)
+    t.matches('kit/d.py:1:.*parsing', text)
+    t.ok(not text:find('kit/[abc].py:%d+:'), text)
   end)
 end)

@@ -1,6 +1,13 @@
 -- every Neovim
+-- The text of a buffer, its file on disk, and the buffer that the arguments of a call name.
+
+local Call = require('mcp-tools.calls.call')
 local contents = require('mcp-tools.editor.buffer.contents')
+local Ctx = require('mcp-tools.calls.ctx')
+local disk = require('mcp-tools.editor.buffer.disk')
+local project = require('editor_project')
 local t = require('helpers')
+local target = require('mcp-tools.editor.buffer.target')
 
 local api = vim.api
 
@@ -61,5 +68,281 @@ describe('the whole text of a buffer', function()
         end
       end)
     )
+  end)
+end)
+
+describe('a file on disk', function()
+  local function refresh(bufnr)
+    local state
+    disk.refresh(bufnr, function(got)
+      state = got
+    end)
+    return t.wait(function()
+      return state
+    end)
+  end
+
+  local path, bufnr
+  local function lines()
+    return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  end
+
+  before_each(function()
+    project.open()
+    path = project.write('a.txt', 'one\n')
+    vim.cmd('silent edit ' .. path)
+    bufnr = vim.api.nvim_get_current_buf()
+  end)
+  after_each(function()
+    vim.o.autoread = true
+    project.close()
+  end)
+
+  describe('a file that others changed', function()
+    for _, autoread in ipairs({ true, false }) do
+      it('is read again into a clean buffer, with autoread ' .. tostring(autoread), function()
+        vim.o.autoread = autoread
+        t.eq('same', refresh(bufnr))
+        project.write('a.txt', 'one\ntwo\n')
+        t.eq({ 'reloaded', 'same' }, { refresh(bufnr), refresh(bufnr) })
+        t.eq({ 'one', 'two' }, lines())
+      end)
+    end
+
+    it('has the line breaks and the encoding that it has on the disk now', function()
+      vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'caf\195\169' })
+      vim.cmd('silent write! ++ff=dos ++enc=latin1 | silent edit!')
+      t.eq({ 'dos', 'latin1' }, { vim.bo.fileformat, vim.bo.fileencoding })
+      for _, own in ipairs({ 'unset', true, false }) do
+        vim.bo.autoread = own ~= 'unset' and own or nil
+        if own == false then
+          vim.cmd('setlocal noautoread')
+        end
+        project.write('a.txt', 'caf\195\169 ' .. tostring(own) .. '\n')
+        t.eq('reloaded', refresh(bufnr))
+        t.eq({ 'caf\195\169 ' .. tostring(own) }, lines())
+        t.eq({ 'unix', 'utf-8' }, { vim.bo.fileformat, vim.bo.fileencoding })
+        t.eq(own, vim.bo.autoread == nil and 'unset' or vim.bo.autoread)
+        vim.cmd('silent write! ++ff=dos ++enc=latin1 | silent edit!')
+      end
+      vim.bo.autoread = nil
+      project.write('a.txt', 'one\r\ntwo\r\n')
+      t.eq('reloaded', refresh(bufnr))
+      t.eq({ 'one', 'two' }, lines())
+    end)
+
+    it('is one that was written while it was looked at, too', function()
+      vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'a draft' })
+      vim.uv.sleep(20) -- times of files are as coarse as the clock's ticks
+      local state
+      disk.refresh(bufnr, function(got)
+        state = got
+      end)
+      vim.uv.sleep(20) -- the thread that looks at the file is through; what it found is not taken up yet
+      project.write('a.txt', 'one\ntwo\n')
+      t.wait(function()
+        return state
+      end)
+      t.eq({ 'conflict', 'conflict' }, { state, refresh(bufnr) })
+    end)
+
+    it('is left alone while the buffer has changes, and this is said each time', function()
+      vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'mine' })
+      project.write('a.txt', 'theirs\n')
+      t.eq({ 'conflict', 'conflict' }, { refresh(bufnr), refresh(bufnr) })
+      t.eq({ 'mine' }, lines())
+      project.write('a.txt', 'theirs again\n')
+      t.eq('conflict', refresh(bufnr))
+      vim.cmd('silent undo')
+      vim.bo[bufnr].modified = false
+      t.eq({ 'reloaded', 'same' }, { refresh(bufnr), refresh(bufnr) })
+      t.eq({ 'theirs again' }, lines())
+    end)
+
+    it('may be one that was not there when its buffer was made', function()
+      for _, mine in ipairs({ true, false }) do
+        path = project.root .. (mine and '/mine.txt' or '/theirs.txt')
+        vim.o.hidden = true
+        vim.cmd('silent edit ' .. path)
+        bufnr = vim.api.nvim_get_current_buf()
+        t.eq('same', refresh(bufnr))
+        if mine then
+          vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'mine' })
+        end
+        project.write(path, 'theirs\n')
+        t.eq({ mine and 'conflict' or 'reloaded', mine and 'conflict' or 'same' }, { refresh(bufnr), refresh(bufnr) })
+        t.eq({ mine and 'mine' or 'theirs' }, lines())
+      end
+      local save = require('mcp-tools.editor.buffer.save')
+      bufnr = vim.fn.bufnr(project.root .. '/mine.txt')
+      t.eq('stale', t.ok(save.now(bufnr)).code)
+      t.eq(nil, save.now(bufnr, { overwrite = true }))
+      t.eq({ 'same', { 'mine' } }, { refresh(bufnr), vim.fn.readfile(project.root .. '/mine.txt') })
+    end)
+
+    it('may be gone, which is said each time, and come back', function()
+      os.remove(path)
+      t.eq({ 'gone', 'gone' }, { refresh(bufnr), refresh(bufnr) })
+      t.eq({ 'one' }, lines())
+      project.write('a.txt', 'back\n')
+      vim.bo[bufnr].modified = false
+      t.eq({ 'reloaded', { 'back' } }, { refresh(bufnr), lines() })
+    end)
+
+    it('leaves the cursor and the view of the person', function()
+      local text = {}
+      for i = 1, 100 do
+        text[i] = 'line ' .. i
+      end
+      vim.fn.writefile(text, path)
+      refresh(bufnr)
+      vim.api.nvim_win_set_cursor(0, { 50, 3 })
+      vim.cmd('normal! zt')
+      local view = vim.fn.winsaveview()
+      vim.fn.writefile(vim.list_extend(text, { 'more' }), path)
+      t.eq('reloaded', refresh(bufnr))
+      t.eq(view, vim.fn.winsaveview())
+    end)
+
+    it('is told to the language servers of its project, once', function()
+      local heard = {}
+      local function server(root)
+        vim.lsp.start({
+          name = root,
+          root_dir = root,
+          cmd = function()
+            return {
+              request = function(method, _, callback)
+                if method == 'initialize' then
+                  vim.schedule(function()
+                    callback(nil, { capabilities = {} })
+                  end)
+                end
+                return true, 1
+              end,
+              notify = function(method, params)
+                if method == 'workspace/didChangeWatchedFiles' then
+                  table.insert(heard, { root, params.changes[1].uri, params.changes[1].type })
+                end
+                return true
+              end,
+              is_closing = function()
+                return false
+              end,
+              terminate = function() end,
+            }
+          end,
+        }, { bufnr = bufnr })
+      end
+      server(project.root)
+      server(project.base .. '/another')
+      t.wait(function()
+        return #vim.lsp.get_clients() == 2 and vim.lsp.get_clients()[2].initialized
+      end)
+      project.write('a.txt', 'one\ntwo\n')
+      refresh(bufnr)
+      refresh(bufnr)
+      os.remove(path)
+      refresh(bufnr)
+      local uri = vim.uri_from_fname(path)
+      t.eq({ { project.root, uri, 2 }, { project.root, uri, 3 } }, heard)
+    end)
+  end)
+
+  describe('what has no file', function()
+    it('is the same as ever', function()
+      vim.cmd('silent edit ' .. project.root .. '/new.txt')
+      t.eq('same', refresh(vim.api.nvim_get_current_buf()))
+      vim.cmd.enew()
+      t.eq('same', refresh(vim.api.nvim_get_current_buf()))
+      t.eq('same', refresh(vim.api.nvim_create_buf(false, true)))
+      t.eq('same', refresh(9999))
+    end)
+  end)
+end)
+
+describe('a target', function()
+  --- The ctx of a call that was decided on some targets.
+  local function ctx_of(targets)
+    local call = Call.new({ id = 'x', name = 'buffer_read', host = 'test' })
+    call.root, call.targets = project.root, targets or {}
+    return Ctx.new(call, function() end)
+  end
+
+  local function find(args, opts, targets)
+    local answer
+    target.find(ctx_of(targets), args, opts or {}, function(...)
+      answer = { ... }
+    end)
+    t.wait(function()
+      return answer
+    end)
+    return answer[1], answer[2]
+  end
+
+  --- A file that somebody has open by the name of a link.
+  local function open_by_link(name)
+    local path = project.write('plain.txt', 'text')
+    assert(vim.uv.fs_symlink(path, project.root .. '/' .. name))
+    vim.cmd.edit(project.root .. '/' .. name)
+    return path
+  end
+
+  before_each(project.open)
+  after_each(project.close)
+
+  it('is the current file where neither path nor bufnr is given, if that is said', function()
+    vim.cmd.edit(project.write('a.txt', 'text'))
+    t.eq('a.txt', find({}, { current = true }).shown)
+    t.eq('validation_error', select(2, find({})).code)
+    t.eq('validation_error', select(2, find({ path = 'a.txt', bufnr = 0 }, { current = true })).code)
+  end)
+
+  it('is loaded where nobody sees it, and dropped again', function()
+    local path = project.write('a.txt', 'text')
+    t.eq({ path = path, shown = 'a.txt' }, find({ path = 'a.txt' }))
+    local found = find({ path = 'a.txt' }, { load = true })
+    t.eq({ true, path }, { found.new, found.path })
+    target.drop(found)
+    t.ok(not api.nvim_buf_is_valid(found.bufnr))
+  end)
+
+  it('is none when its file is open by a sensitive name, or marked in any buffer', function()
+    local path = open_by_link('.env')
+    local err, why = target.path_refusal(ctx_of(), path)
+    t.eq({ 'access_denied', 'sensitive' }, { err and err.code, why })
+    vim.cmd('silent! %bwipeout!')
+    t.eq(nil, (target.path_refusal(ctx_of(), path)))
+    open_by_link('other.txt')
+    vim.b.sensitive = true
+    vim.cmd.enew()
+    t.eq('sensitive', select(2, target.path_refusal(ctx_of({ { given = path, path = path } }), path)))
+    t.eq('access_denied', select(2, find({ path = path }, { load = true })).code)
+  end)
+
+  it('outside the project is one when the call was decided on it', function()
+    local path = project.write(project.base .. '/outside.txt', 'text')
+    t.matches('is outside the project', select(2, find({ path = path })).message)
+    t.eq(path, find({ path = path }, nil, { { given = path, path = path } }).path)
+  end)
+
+  it('that is sensitive once it is loaded is unloaded', function()
+    local path = project.write('a.txt', 'text')
+    local hook = api.nvim_create_autocmd('BufReadPost', {
+      callback = function(event)
+        vim.b[event.buf].sensitive = true
+      end,
+    })
+    local found, err = find({ path = path }, { load = true })
+    api.nvim_del_autocmd(hook)
+    t.eq({ nil, 'access_denied' }, { found, err and err.code })
+    t.eq(-1, vim.fn.bufnr(path))
+  end)
+
+  it('that has no file and is not loaded is none', function()
+    local bufnr = api.nvim_create_buf(true, false)
+    vim.cmd.bunload(bufnr)
+    local _, err = find({ bufnr = bufnr }, { load = true })
+    t.eq(('buffer %d is not loaded and has no file'):format(bufnr), err and err.message)
   end)
 end)

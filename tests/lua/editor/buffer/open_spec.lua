@@ -1,24 +1,28 @@
 -- every Neovim
+-- Buffers that calls load: loading, sharing, unloading, cancelled calls.
+
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('editor_project')
 local t = require('helpers')
 
-local function load(path)
-  local result
-  open.load(path, function(...)
-    result = vim.F.pack_len(...)
-  end)
-  t.eq(nil, result)
-  t.wait(function()
-    return result
-  end)
-  return vim.F.unpack_len(result)
-end
-
-before_each(project.open)
-after_each(project.close)
-
 describe('a file that is loaded', function()
+  local function load(path)
+    local result
+    open.load(path, function(...)
+      result = vim.F.pack_len(...)
+    end)
+    t.eq(nil, result)
+    t.wait(function()
+      return result
+    end)
+    return vim.F.unpack_len(result)
+  end
+
+  before_each(project.open)
+  after_each(project.close)
+
   it('is in no window and in no list, and the person sees nothing', function()
     local path = project.write('a.lua', 'return 1\n')
     local win, buf, mode = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), vim.fn.mode()
@@ -125,5 +129,163 @@ describe('a file that is loaded', function()
       t.eq({ nil, code }, { bufnr, err.code })
     end
     t.eq(before, #vim.api.nvim_list_bufs())
+  end)
+end)
+
+describe('a buffer that was loaded for a call', function()
+  local api = vim.api
+
+  local grace, grace_edited = open.GRACE, open.GRACE_EDITED
+
+  local function is_loaded(path)
+    return vim.fn.bufloaded(path) == 1
+  end
+
+  local function is_gone(path)
+    t.wait(function()
+      return not is_loaded(path)
+    end, 5000, 'the end of the buffer')
+  end
+
+  local function edit(path, search)
+    local value =
+      project.call('buffer_edit', { path = path, edits = { { search = search, replace = search:upper() } } })
+    t.eq(true, t.ok(value).written)
+    return value
+  end
+
+  local path
+  before_each(function()
+    project.open()
+    project.offer({ 'buffer', 'file', 'symbol' })
+    vim.cmd('filetype on')
+    open.GRACE, open.GRACE_EDITED = 50, 50
+    path = project.write('a.lua', 'local function f()\n  return 1\nend\nreturn f\n')
+  end)
+  after_each(function()
+    open.GRACE, open.GRACE_EDITED = grace, grace_edited
+    project.close()
+  end)
+
+  it('is unloaded some time after the call', function()
+    t.ok((project.call('buffer_read', { path = path, symbol = 'f' })))
+    is_gone(path)
+    edit(path, 'return f')
+    is_gone(path)
+    t.eq(-1, vim.fn.bufnr(path))
+  end)
+
+  it('stays for a while after an edit, and is written by the next one', function()
+    open.GRACE_EDITED = 60000
+    local bufnr = edit(path, 'return f').bufnr
+    t.eq(bufnr, edit(path, 'return 1').bufnr)
+    api.nvim_buf_call(bufnr, function()
+      vim.cmd('silent undo | silent undo | silent write')
+    end)
+    t.eq({ 'local function f()', '  return 1', 'end', 'return f' }, vim.fn.readfile(path))
+    vim.wait(200)
+    t.ok(is_loaded(path))
+  end)
+
+  it('can still be opened from a quickfix list of the user', function()
+    edit(path, 'return f')
+    vim.fn.setqflist({}, ' ', { items = { { filename = path, lnum = 2 } } })
+    is_gone(path)
+    vim.cmd('silent cc 1')
+    t.eq(path, api.nvim_buf_get_name(0))
+    vim.fn.setqflist({}, 'f')
+  end)
+
+  it('stays as long as a call uses it', function()
+    local Call, Ctx = require('mcp-tools.calls.call'), require('mcp-tools.calls.ctx')
+    local call = Call.new({ id = 'c', name = 'tool', host = 'test' })
+    local bufnr = edit(path, 'return f').bufnr
+    open.use(bufnr, Ctx.new(call, function() end))
+    vim.wait(200)
+    t.ok(is_loaded(path))
+    open.drop(bufnr)
+    call:cancel('test')
+    is_gone(path)
+  end)
+
+  it('stays when the user has seen it, lists it or changes it', function()
+    local seen, listed = project.write('seen.lua', 'x\n'), project.write('listed.lua', 'x\n')
+    vim.o.hidden = true
+    api.nvim_buf_set_lines(edit(path, 'return f').bufnr, 0, 0, false, { 'mine' })
+    vim.bo[edit(listed, 'x').bufnr].buflisted = true
+    edit(seen, 'x')
+    vim.cmd('silent edit ' .. seen)
+    vim.cmd('enew')
+    vim.wait(200)
+    t.eq({ true, true, true }, { is_loaded(path), is_loaded(seen), is_loaded(listed) })
+    api.nvim_buf_call(vim.fn.bufnr(path), function()
+      vim.cmd('silent write')
+    end)
+    is_gone(path)
+  end)
+
+  it('stays in the list of the user that named it', function()
+    vim.cmd('silent badd ' .. path)
+    edit(path, 'return f')
+    is_gone(path)
+    t.eq({ 1, 1 }, { vim.fn.buflisted(path), vim.fn.bufexists(path) })
+  end)
+end)
+
+describe('a file that is loaded for a call', function()
+  local CALLS = {
+    buffer_edit = { path = 'a.lua', edits = { { search = 'one', replace = 'two' } } },
+    symbol_read = { path = 'a.lua', symbol = 'f' },
+    buffer_diff = { path = 'a.lua' },
+    file_replace = { query = 'one', replacement = 'two', dry_run = false, expected_count = 1 },
+    editor_open = { path = 'a.lua' },
+  }
+
+  before_each(function()
+    project.open()
+    project.write('a.lua', 'local function f()\n  return "one"\nend\nreturn f\n')
+    config.setup({
+      tools = 'all',
+      approval = {
+        rule = function()
+          return 'allow'
+        end,
+      },
+    })
+    core.get()
+  end)
+
+  after_each(project.close)
+
+  --- Lets everything that was begun come to its end.
+  local function settle()
+    local turns = 0
+    t.wait(function()
+      turns = turns + 1
+      return turns > 20
+    end, 5000, 'turns')
+  end
+
+  it('is not loaded, or goes again, when the call is cancelled in any turn of the editor', function()
+    local before = #vim.api.nvim_list_bufs()
+    for name, args in pairs(CALLS) do
+      for turns = 0, 6 do
+        local call = core.get().executor:execute(name, vim.deepcopy(args), { host = 'test' })
+        local passed = 0
+        t.wait(function()
+          passed = passed + 1
+          return passed > turns or call:ended()
+        end, 5000, 'turns')
+        if call:cancel('test') then
+          settle()
+          t.eq({ name, turns, before }, { name, turns, #vim.api.nvim_list_bufs() })
+          t.eq('local function f()\n  return "one"\nend\nreturn f\n', table.concat(vim.fn.readfile('a.lua', 'b'), '\n'))
+        else
+          vim.cmd('silent! %bwipeout!')
+          project.write('a.lua', 'local function f()\n  return "one"\nend\nreturn f\n')
+          before = #vim.api.nvim_list_bufs()
+        end
+      end
+    end
   end)
 end)

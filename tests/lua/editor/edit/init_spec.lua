@@ -1,386 +1,538 @@
 -- every Neovim
 local baseline = require('mcp-tools.editor.edit.baseline')
+local changes = require('mcp-tools.editor.edit.history')
 local edit = require('mcp-tools.editor.edit')
 local project = require('editor_project')
+local revert = require('mcp-tools.editor.edit.revert')
 local t = require('helpers')
 
 local api = vim.api
 
-local function at(start_line, start_col, end_line, end_col, text)
-  return { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
-end
-
---- Makes lines of a text.
-local function numbered(count)
-  local lines = {}
-  for i = 1, count do
-    lines[i] = 'line ' .. i
+describe('edits', function()
+  local function at(start_line, start_col, end_line, end_col, text)
+    return { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
   end
-  return lines
-end
 
-local function text_of(bufnr)
-  return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
-end
-
-local function disk_of(path)
-  local file = assert(io.open(path, 'rb'))
-  local bytes = file:read('*a')
-  file:close()
-  return bytes
-end
-
-local function open(name, lines)
-  local path = project.write(name, table.concat(lines, '\n') .. '\n')
-  vim.cmd('silent edit ' .. path)
-  return api.nvim_get_current_buf(), path
-end
-
-local function apply_all(items, opts)
-  local result
-  edit.apply_all(items, opts, function(...)
-    result = vim.F.pack_len(...)
-  end)
-  t.wait(function()
-    return result
-  end)
-  return vim.F.unpack_len(result)
-end
-
---- What `User McpToolsEdit` says while `fn` runs.
-local function events(fn)
-  local list = {}
-  local id = api.nvim_create_autocmd('User', {
-    pattern = 'McpToolsEdit',
-    callback = function(args)
-      table.insert(list, args.data)
-    end,
-  })
-  fn()
-  api.nvim_del_autocmd(id)
-  return list
-end
-
-local function ctx()
-  local Call, Ctx = require('mcp-tools.calls.call'), require('mcp-tools.calls.ctx')
-  local call = Call.new({ id = 'c', name = 'some_tool', host = 'mcp', session = 's', client = { name = 'claude' } })
-  return Ctx.new(call, function() end)
-end
-
-before_each(project.open)
-after_each(project.close)
-
-describe('an edit', function()
-  it('is one undo block, also right after another one and in the middle of typing', function()
-    local bufnr = open('a.txt', { 'one', 'two', 'three' })
-    api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'zero' })
-    t.ok(edit.apply(bufnr, { at(0, 0, 0, 4, 'ZERO'), at(3, 0, 3, 5, 'THREE') }))
-    t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'ONE') }))
-    api.nvim_buf_set_lines(bufnr, -1, -1, false, { 'end' })
-    local seen = {}
-    for i = 1, 4 do
-      vim.cmd('silent undo')
-      seen[i] = text_of(bufnr)
+  --- Makes lines of a text.
+  local function numbered(count)
+    local lines = {}
+    for i = 1, count do
+      lines[i] = 'line ' .. i
     end
-    t.eq({ 'ZERO\nONE\ntwo\nTHREE', 'ZERO\none\ntwo\nTHREE', 'zero\none\ntwo\nthree', 'one\ntwo\nthree' }, seen)
-  end)
+    return lines
+  end
 
-  it('leaves marks, extmarks, folds, cursors and views with their text', function()
-    local bufnr = open('a.txt', numbered(200))
-    vim.wo.foldmethod = 'manual'
-    vim.cmd('120,130fold')
-    api.nvim_buf_set_mark(bufnr, 'a', 100, 2, {})
-    local ns = api.nvim_create_namespace('test')
-    local mark = api.nvim_buf_set_extmark(bufnr, ns, 149, 2, { end_row = 149, end_col = 4 })
-    vim.cmd.split()
-    api.nvim_win_set_cursor(0, { 100, 3 })
-    vim.cmd('normal! zt')
-    vim.cmd.wincmd('w')
-    api.nvim_win_set_cursor(0, { 60, 2 })
-    vim.cmd('normal! zt')
-    local before = {}
-    for i, win in ipairs(api.nvim_list_wins()) do
-      before[i] = api.nvim_win_call(win, vim.fn.winsaveview)
-    end
-    local new = numbered(200)
-    new[10] = 'LINE 10'
-    table.insert(new, 20, 'a new one')
-    table.insert(new, 20, 'and another')
-    new[160] = 'changed'
-    local result = t.ok(edit.apply(bufnr, { at(0, 0, 200, 0, table.concat(new, '\n') .. '\n') }))
-    t.eq(table.concat(new, '\n'), text_of(bufnr))
-    for i, win in ipairs(api.nvim_list_wins()) do
-      local view = api.nvim_win_call(win, vim.fn.winsaveview)
-      t.eq({ before[i].lnum + 2, before[i].topline + 2, before[i].col }, { view.lnum, view.topline, view.col })
-    end
-    t.eq({ 102, 2 }, api.nvim_buf_get_mark(bufnr, 'a'))
-    t.eq({ 151, 2 }, api.nvim_buf_get_extmark_by_id(bufnr, ns, mark, {}))
-    t.eq({ 122, 132 }, { vim.fn.foldclosed(125), vim.fn.foldclosedend(125) })
-    t.eq({
-      { line = 10, removed = 1, added = 1 },
-      { line = 20, removed = 0, added = 2 },
-      { line = 160, removed = 1, added = 1 },
-    }, result.hunks)
-  end)
+  local function text_of(bufnr)
+    return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
+  end
 
-  it('works in a buffer that has changes and is in no window, and does not write it', function()
-    local bufnr, path = open('a.txt', { 'one', 'two' })
-    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
-    vim.o.hidden = true
-    vim.cmd.enew()
-    local result = t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'TWO') }))
-    t.eq({ 'mine\nTWO', 'one\ntwo\n', true }, { text_of(bufnr), disk_of(path), vim.bo[bufnr].modified })
-    t.eq(api.nvim_buf_get_changedtick(bufnr), result.changedtick)
-  end)
+  local function disk_of(path)
+    local file = assert(io.open(path, 'rb'))
+    local bytes = file:read('*a')
+    file:close()
+    return bytes
+  end
 
-  it('keeps the line breaks of the file', function()
-    local path = project.write('a.txt', 'one\r\ntwo\r\n')
+  local function open(name, lines)
+    local path = project.write(name, table.concat(lines, '\n') .. '\n')
     vim.cmd('silent edit ' .. path)
-    t.ok(edit.apply(0, { at(0, 0, 1, 0, '1\r\n1b\r\n') }))
-    vim.cmd('silent write')
-    t.eq('1\r\n1b\r\ntwo\r\n', disk_of(path))
-  end)
+    return api.nvim_get_current_buf(), path
+  end
 
-  it('that changes nothing leaves no trace', function()
-    local bufnr = open('a.txt', { 'one', 'two' })
-    local tick, seq = api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur
-    local told = events(function()
-      t.eq({}, t.ok(edit.apply(bufnr, { at(0, 0, 2, 0, 'one\ntwo\n') })).hunks)
+  local function apply_all(items, opts)
+    local result
+    edit.apply_all(items, opts, function(...)
+      result = vim.F.pack_len(...)
     end)
-    t.eq({ tick, seq, {} }, { api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur, told })
-    t.eq(false, vim.bo[bufnr].modified)
-  end)
+    t.wait(function()
+      return result
+    end)
+    return vim.F.unpack_len(result)
+  end
 
-  it('is refused with the reason, and nothing is changed', function()
-    local bufnr = open('a.txt', { 'one', 'two' })
-    local tick = api.nvim_buf_get_changedtick(bufnr)
-    local function refused(code, text, opts, edits)
-      local result, err = edit.apply(bufnr, edits or { at(0, 0, 0, 1, 'x') }, opts)
-      t.eq({ nil, code }, { result, err.code })
-      t.matches(text, err.message)
-    end
-    refused('stale', 'changedtick 1, now ' .. tick, { changedtick = 1 })
-    refused('validation_error', 'overlaps', nil, { at(0, 0, 0, 2, 'x'), at(0, 1, 0, 3, 'y') })
-    vim.bo.modifiable = false
-    refused('tool_error', 'not modifiable')
-    vim.bo.modifiable, vim.bo.readonly = true, true
-    refused('tool_error', 'read%-only')
-    vim.bo.readonly = false
-    t.eq({ 'one\ntwo', tick }, { text_of(bufnr), api.nvim_buf_get_changedtick(bufnr) })
-    vim.cmd('bwipeout!')
-    refused('not_found', 'no loaded buffer')
-  end)
-
-  it('is all or nothing, also when the editor refuses it half way', function()
-    local bufnr = open('a.txt', { 'one', 'two', 'three' })
-    local view, seq = vim.fn.winsaveview(), vim.fn.undotree().seq_cur
-    local count = 0
-    api.nvim_buf_attach(bufnr, false, {
-      on_lines = function()
-        count = count + 1
-        vim.bo[bufnr].modifiable = count ~= 1
-        return count > 1
+  --- What `User McpToolsEdit` says while `fn` runs.
+  local function events(fn)
+    local list = {}
+    local id = api.nvim_create_autocmd('User', {
+      pattern = 'McpToolsEdit',
+      callback = function(args)
+        table.insert(list, args.data)
       end,
     })
-    local result, err = edit.apply(bufnr, { at(0, 0, 0, 3, 'ONE'), at(2, 0, 2, 5, 'THREE') })
-    t.eq({ nil, 'busy' }, { result, err.code })
-    t.eq({ 'one\ntwo\nthree', false }, { text_of(bufnr), vim.bo[bufnr].modified })
-    t.eq({ view, seq }, { vim.fn.winsaveview(), vim.fn.undotree().seq_cur })
-  end)
-
-  it('is told to others, whose failure does not matter', function()
-    local bufnr, path = open('a.txt', { 'one', 'two' })
-    local told = events(function()
-      t.ok(edit.apply(bufnr, { at(1, 0, 1, 0, 'new\n') }, { ctx = ctx() }))
-    end)
-    t.eq({
-      {
-        path = path,
-        bufnr = bufnr,
-        change = require('mcp-tools.editor.edit.history').list()[1].id,
-        tool = 'some_tool',
-        client = { name = 'claude' },
-        hunks = { { line = 2, removed = 0, added = 1 } },
-      },
-    }, told)
-    local id = api.nvim_create_autocmd('User', { pattern = 'McpToolsEdit', command = 'throw "no"' })
-    t.ok(edit.apply(bufnr, { at(0, 0, 0, 0, 'x') }))
+    fn()
     api.nvim_del_autocmd(id)
+    return list
+  end
+
+  local function ctx()
+    local Call, Ctx = require('mcp-tools.calls.call'), require('mcp-tools.calls.ctx')
+    local call = Call.new({ id = 'c', name = 'some_tool', host = 'mcp', session = 's', client = { name = 'claude' } })
+    return Ctx.new(call, function() end)
+  end
+
+  before_each(project.open)
+  after_each(project.close)
+
+  describe('an edit', function()
+    it('is one undo block, also right after another one and in the middle of typing', function()
+      local bufnr = open('a.txt', { 'one', 'two', 'three' })
+      api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'zero' })
+      t.ok(edit.apply(bufnr, { at(0, 0, 0, 4, 'ZERO'), at(3, 0, 3, 5, 'THREE') }))
+      t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'ONE') }))
+      api.nvim_buf_set_lines(bufnr, -1, -1, false, { 'end' })
+      local seen = {}
+      for i = 1, 4 do
+        vim.cmd('silent undo')
+        seen[i] = text_of(bufnr)
+      end
+      t.eq({ 'ZERO\nONE\ntwo\nTHREE', 'ZERO\none\ntwo\nTHREE', 'zero\none\ntwo\nthree', 'one\ntwo\nthree' }, seen)
+    end)
+
+    it('leaves marks, extmarks, folds, cursors and views with their text', function()
+      local bufnr = open('a.txt', numbered(200))
+      vim.wo.foldmethod = 'manual'
+      vim.cmd('120,130fold')
+      api.nvim_buf_set_mark(bufnr, 'a', 100, 2, {})
+      local ns = api.nvim_create_namespace('test')
+      local mark = api.nvim_buf_set_extmark(bufnr, ns, 149, 2, { end_row = 149, end_col = 4 })
+      vim.cmd.split()
+      api.nvim_win_set_cursor(0, { 100, 3 })
+      vim.cmd('normal! zt')
+      vim.cmd.wincmd('w')
+      api.nvim_win_set_cursor(0, { 60, 2 })
+      vim.cmd('normal! zt')
+      local before = {}
+      for i, win in ipairs(api.nvim_list_wins()) do
+        before[i] = api.nvim_win_call(win, vim.fn.winsaveview)
+      end
+      local new = numbered(200)
+      new[10] = 'LINE 10'
+      table.insert(new, 20, 'a new one')
+      table.insert(new, 20, 'and another')
+      new[160] = 'changed'
+      local result = t.ok(edit.apply(bufnr, { at(0, 0, 200, 0, table.concat(new, '\n') .. '\n') }))
+      t.eq(table.concat(new, '\n'), text_of(bufnr))
+      for i, win in ipairs(api.nvim_list_wins()) do
+        local view = api.nvim_win_call(win, vim.fn.winsaveview)
+        t.eq({ before[i].lnum + 2, before[i].topline + 2, before[i].col }, { view.lnum, view.topline, view.col })
+      end
+      t.eq({ 102, 2 }, api.nvim_buf_get_mark(bufnr, 'a'))
+      t.eq({ 151, 2 }, api.nvim_buf_get_extmark_by_id(bufnr, ns, mark, {}))
+      t.eq({ 122, 132 }, { vim.fn.foldclosed(125), vim.fn.foldclosedend(125) })
+      t.eq({
+        { line = 10, removed = 1, added = 1 },
+        { line = 20, removed = 0, added = 2 },
+        { line = 160, removed = 1, added = 1 },
+      }, result.hunks)
+    end)
+
+    it('works in a buffer that has changes and is in no window, and does not write it', function()
+      local bufnr, path = open('a.txt', { 'one', 'two' })
+      api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+      vim.o.hidden = true
+      vim.cmd.enew()
+      local result = t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'TWO') }))
+      t.eq({ 'mine\nTWO', 'one\ntwo\n', true }, { text_of(bufnr), disk_of(path), vim.bo[bufnr].modified })
+      t.eq(api.nvim_buf_get_changedtick(bufnr), result.changedtick)
+    end)
+
+    it('keeps the line breaks of the file', function()
+      local path = project.write('a.txt', 'one\r\ntwo\r\n')
+      vim.cmd('silent edit ' .. path)
+      t.ok(edit.apply(0, { at(0, 0, 1, 0, '1\r\n1b\r\n') }))
+      vim.cmd('silent write')
+      t.eq('1\r\n1b\r\ntwo\r\n', disk_of(path))
+    end)
+
+    it('that changes nothing leaves no trace', function()
+      local bufnr = open('a.txt', { 'one', 'two' })
+      local tick, seq = api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur
+      local told = events(function()
+        t.eq({}, t.ok(edit.apply(bufnr, { at(0, 0, 2, 0, 'one\ntwo\n') })).hunks)
+      end)
+      t.eq({ tick, seq, {} }, { api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur, told })
+      t.eq(false, vim.bo[bufnr].modified)
+    end)
+
+    it('is refused with the reason, and nothing is changed', function()
+      local bufnr = open('a.txt', { 'one', 'two' })
+      local tick = api.nvim_buf_get_changedtick(bufnr)
+      local function refused(code, text, opts, edits)
+        local result, err = edit.apply(bufnr, edits or { at(0, 0, 0, 1, 'x') }, opts)
+        t.eq({ nil, code }, { result, err.code })
+        t.matches(text, err.message)
+      end
+      refused('stale', 'changedtick 1, now ' .. tick, { changedtick = 1 })
+      refused('validation_error', 'overlaps', nil, { at(0, 0, 0, 2, 'x'), at(0, 1, 0, 3, 'y') })
+      vim.bo.modifiable = false
+      refused('tool_error', 'not modifiable')
+      vim.bo.modifiable, vim.bo.readonly = true, true
+      refused('tool_error', 'read%-only')
+      vim.bo.readonly = false
+      t.eq({ 'one\ntwo', tick }, { text_of(bufnr), api.nvim_buf_get_changedtick(bufnr) })
+      vim.cmd('bwipeout!')
+      refused('not_found', 'no loaded buffer')
+    end)
+
+    it('is all or nothing, also when the editor refuses it half way', function()
+      local bufnr = open('a.txt', { 'one', 'two', 'three' })
+      local view, seq = vim.fn.winsaveview(), vim.fn.undotree().seq_cur
+      local count = 0
+      api.nvim_buf_attach(bufnr, false, {
+        on_lines = function()
+          count = count + 1
+          vim.bo[bufnr].modifiable = count ~= 1
+          return count > 1
+        end,
+      })
+      local result, err = edit.apply(bufnr, { at(0, 0, 0, 3, 'ONE'), at(2, 0, 2, 5, 'THREE') })
+      t.eq({ nil, 'busy' }, { result, err.code })
+      t.eq({ 'one\ntwo\nthree', false }, { text_of(bufnr), vim.bo[bufnr].modified })
+      t.eq({ view, seq }, { vim.fn.winsaveview(), vim.fn.undotree().seq_cur })
+    end)
+
+    it('is told to others, whose failure does not matter', function()
+      local bufnr, path = open('a.txt', { 'one', 'two' })
+      local told = events(function()
+        t.ok(edit.apply(bufnr, { at(1, 0, 1, 0, 'new\n') }, { ctx = ctx() }))
+      end)
+      t.eq({
+        {
+          path = path,
+          bufnr = bufnr,
+          change = require('mcp-tools.editor.edit.history').list()[1].id,
+          tool = 'some_tool',
+          client = { name = 'claude' },
+          hunks = { { line = 2, removed = 0, added = 1 } },
+        },
+      }, told)
+      local id = api.nvim_create_autocmd('User', { pattern = 'McpToolsEdit', command = 'throw "no"' })
+      t.ok(edit.apply(bufnr, { at(0, 0, 0, 0, 'x') }))
+      api.nvim_del_autocmd(id)
+    end)
+
+    it('leaves the text of before the session to be compared with', function()
+      local bufnr = open('a.txt', { 'one', 'two' })
+      t.eq(nil, baseline.of('s', bufnr))
+      t.ok(edit.apply(bufnr, { at(0, 0, 0, 3, 'ONE') }, { ctx = ctx() }))
+      t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'TWO') }, { ctx = ctx() }))
+      t.eq({ 'one', 'two' }, baseline.of('s', bufnr))
+      t.eq(nil, baseline.of('another', bufnr))
+      vim.cmd('bwipeout!')
+      t.eq(nil, baseline.of('s', bufnr))
+    end)
   end)
 
-  it('leaves the text of before the session to be compared with', function()
-    local bufnr = open('a.txt', { 'one', 'two' })
-    t.eq(nil, baseline.of('s', bufnr))
-    t.ok(edit.apply(bufnr, { at(0, 0, 0, 3, 'ONE') }, { ctx = ctx() }))
-    t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'TWO') }, { ctx = ctx() }))
-    t.eq({ 'one', 'two' }, baseline.of('s', bufnr))
-    t.eq(nil, baseline.of('another', bufnr))
-    vim.cmd('bwipeout!')
-    t.eq(nil, baseline.of('s', bufnr))
+  describe('a preview of an edit', function()
+    it('is a unified diff, and changes nothing', function()
+      local bufnr = open('a.txt', numbered(20))
+      local tick = api.nvim_buf_get_changedtick(bufnr)
+      local text = edit.preview(bufnr, { at(9, 0, 9, 4, 'LINE') }, { root = project.root, context = 1 })
+      t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -9,3 +9,3 @@\n line 9\n-line 10\n+LINE 10\n line 11\n', text)
+      t.eq(tick, api.nvim_buf_get_changedtick(bufnr))
+      t.eq('', edit.preview(bufnr, {}))
+      local _, err = edit.preview(bufnr, {}, { changedtick = 1 })
+      t.eq('stale', err.code)
+    end)
+  end)
+
+  describe('edits of several files', function()
+    local a, b, path_a, path_b
+
+    local function both(text)
+      return {
+        { bufnr = a, edits = { at(0, 0, 0, 3, text) } },
+        { path = path_b, edits = { at(1, 0, 1, 3, text) } },
+      }
+    end
+
+    before_each(function()
+      path_b = project.write('b.txt', 'one\ntwo\n')
+      a, path_a = open('a.txt', { 'one', 'two' })
+      b = nil
+    end)
+
+    it('leave open files unsaved, and write those that were not open', function()
+      local told
+      told = events(function()
+        local files = t.ok((apply_all(both('X'))))
+        b = files[2].bufnr
+        t.eq({ false, true }, { files[1].written, files[2].written })
+      end)
+      t.eq({ 'X\ntwo', 'one\ntwo\n', true }, { text_of(a), disk_of(path_a), vim.bo[a].modified })
+      t.eq({ 'one\nX', 'one\nX\n', false }, { text_of(b), disk_of(path_b), vim.bo[b].modified })
+      t.eq({ {}, false }, { vim.fn.win_findbuf(b), vim.bo[b].buflisted })
+      t.eq({ path_a, path_b }, { told[1].path, told[2].path })
+      t.eq(true, t.ok((apply_all({ { bufnr = a, edits = { at(0, 0, 0, 1, 'Y') } } }, { write = true })))[1].written)
+      t.eq('Y\ntwo\n', disk_of(path_a))
+    end)
+
+    it('are taken back when one cannot be made', function()
+      local buffers, view = #api.nvim_list_bufs(), vim.fn.winsaveview()
+      local told = events(function()
+        local items = both('X')
+        items[2].edits[1].end_col = 99
+        local files, err = apply_all(items)
+        t.eq({ nil, 'validation_error' }, { files, err.code })
+      end)
+      t.eq({}, told)
+      t.eq({ 'one\ntwo', false, view }, { text_of(a), vim.bo[a].modified, vim.fn.winsaveview() })
+      t.eq({ 'one\ntwo\n', buffers }, { disk_of(path_b), #api.nvim_list_bufs() })
+    end)
+
+    it('are taken back when one cannot be written, those written before included', function()
+      local blocked = project.write('sub/c.txt', 'one\n')
+      api.nvim_create_autocmd('BufWritePre', { pattern = '*/c.txt', command = 'throw "no"', once = true })
+      local items = both('X')
+      table.insert(items, { path = blocked, edits = { at(0, 0, 0, 3, 'X') } })
+      local files, err = apply_all(items, { write = true })
+      t.eq({ nil, 'tool_error' }, { files, err.code })
+      t.matches('c.txt was not written: .*no', err.message)
+      t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\n' }, { disk_of(path_a), disk_of(path_b), disk_of(blocked) })
+      t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
+    end)
+
+    it('are taken back as the files were, without a formatter that runs before each write', function()
+      local blocked = project.write('sub/c.txt', 'one\n')
+      local formatter = api.nvim_create_autocmd('BufWritePre', {
+        pattern = '*/b.txt',
+        callback = function(args)
+          api.nvim_buf_set_lines(args.buf, 0, 0, false, { 'formatted' })
+        end,
+      })
+      api.nvim_create_autocmd('BufWriteCmd', { pattern = '*/c.txt', command = 'throw "no"', once = true })
+      local function item(path)
+        return { path = path, edits = { { start_line = 0, start_col = 0, end_line = 0, end_col = 0, text = 'X' } } }
+      end
+      local before = disk_of(path_b)
+      local files = apply_all({ item(path_b), item(blocked) })
+      api.nvim_del_autocmd(formatter)
+      t.eq({ nil, before }, { files, disk_of(path_b) })
+    end)
+
+    it('do not write over what others wrote, whether all are to be written or one', function()
+      api.nvim_buf_set_lines(a, 1, 2, false, { 'mine' })
+      project.write('a.txt', 'others\ntwo\n')
+      for _, one in ipairs({ true, false }) do
+        local item = { bufnr = a, edits = { at(0, 0, 0, 1, 'X') }, write = one or nil }
+        local files, err = apply_all({ item }, { write = not one or nil })
+        t.eq({ nil, 'stale' }, { files, err and err.code })
+      end
+      t.eq({ 'one\nmine', 'others\ntwo\n' }, { text_of(a), disk_of(path_a) })
+    end)
+
+    it('are stale when a file has changed on the disk', function()
+      project.write('a.txt', 'others\ntwo\n')
+      local files, err = apply_all(both('X'))
+      t.eq({ nil, 'stale' }, { files, err.code })
+      t.eq({ 'others\ntwo', 'one\ntwo\n' }, { text_of(a), disk_of(path_b) })
+      local tick = api.nvim_buf_get_changedtick(a)
+      project.write('a.txt', 'others again\ntwo\n')
+      local items = both('X')
+      items[1].changedtick = tick
+      files, err = apply_all(items)
+      t.eq({ nil, 'stale' }, { files, err.code })
+      vim.api.nvim_buf_set_lines(a, 0, 1, false, { 'mine' })
+      project.write('a.txt', 'theirs\n')
+      files, err = apply_all(both('X'), { write = true })
+      t.eq({ nil, 'stale' }, { files, err.code })
+      t.eq({ 'mine\ntwo', 'theirs\n', 'one\ntwo\n' }, { text_of(a), disk_of(path_a), disk_of(path_b) })
+    end)
+
+    it('look through all buffers only a few times, however many files there are', function()
+      local items = {}
+      for i = 1, 100 do
+        items[i] = { path = project.write(('many/%d.txt'):format(i), 'one\n'), edits = { at(0, 0, 0, 3, 'X') } }
+        vim.fn.bufload(vim.fn.bufadd(items[i].path))
+      end
+      local names = t.calls(api, 'nvim_buf_get_name', function()
+        t.eq(100, #t.ok((apply_all(items, { write = false }))))
+      end)
+      t.ok(names < 2000, ('%d names'):format(names))
+    end)
+
+    it('are undone when another program writes one of the files meanwhile', function()
+      local last = project.write('z.txt', 'one\n')
+      api.nvim_create_autocmd('BufReadPost', {
+        pattern = '*/z.txt',
+        once = true,
+        callback = function()
+          project.write('b.txt', 'written by another program\n')
+        end,
+      })
+      local items = both('X')
+      table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
+      local files, err = apply_all(items, { write = true })
+      t.eq({ nil, 'stale' }, { files, err and err.code })
+      t.eq(
+        { 'one\ntwo\n', 'written by another program\n', 'one\n' },
+        { disk_of(path_a), disk_of(path_b), disk_of(last) }
+      )
+      t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
+    end)
+
+    it('are undone when one of the files was made read-only after it was read', function()
+      vim.uv.fs_chmod(path_a, tonumber('444', 8))
+      local files, err = apply_all(both('X'), { write = true })
+      t.eq({ nil, 'tool_error' }, { files, err and err.code })
+      t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\ntwo' }, { disk_of(path_a), disk_of(path_b), text_of(a) })
+    end)
+
+    it('are refused when a file is named twice, or is not there, or the call is over', function()
+      local items = both('X')
+      items[3] = { path = path_a, edits = {} }
+      t.eq('validation_error', select(2, apply_all(items)).code)
+      items[3].path = project.root .. '/none.txt'
+      t.eq('not_found', select(2, apply_all(items)).code)
+      local over = ctx()
+      over.call:cancel('test')
+      t.eq('cancelled', select(2, apply_all(both('X'), { ctx = over })).code)
+      t.eq({ 'one\ntwo', 'one\ntwo\n' }, { text_of(a), disk_of(path_b) })
+    end)
   end)
 end)
 
-describe('a preview of an edit', function()
-  it('is a unified diff, and changes nothing', function()
-    local bufnr = open('a.txt', numbered(20))
-    local tick = api.nvim_buf_get_changedtick(bufnr)
-    local text = edit.preview(bufnr, { at(9, 0, 9, 4, 'LINE') }, { root = project.root, context = 1 })
-    t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -9,3 +9,3 @@\n line 9\n-line 10\n+LINE 10\n line 11\n', text)
-    t.eq(tick, api.nvim_buf_get_changedtick(bufnr))
-    t.eq('', edit.preview(bufnr, {}))
-    local _, err = edit.preview(bufnr, {}, { changedtick = 1 })
-    t.eq('stale', err.code)
-  end)
-end)
+describe('what agents change', function()
+  local function edit_buffer(args)
+    local outcome = project.run('tool', 'buffer_edit', args)
+    t.eq(nil, outcome.error)
+    return changes.list()[1]
+  end
 
-describe('edits of several files', function()
-  local a, b, path_a, path_b
+  local function back(change)
+    local done
+    revert.run(change, function(...)
+      done = { ... }
+    end)
+    t.wait(function()
+      return done
+    end)
+    return done[1], done[2]
+  end
 
-  local function both(text)
-    return {
-      { bufnr = a, edits = { at(0, 0, 0, 3, text) } },
-      { path = path_b, edits = { at(1, 0, 1, 3, text) } },
-    }
+  local function lines()
+    return api.nvim_buf_get_lines(0, 0, -1, false)
   end
 
   before_each(function()
-    path_b = project.write('b.txt', 'one\ntwo\n')
-    a, path_a = open('a.txt', { 'one', 'two' })
-    b = nil
-  end)
-
-  it('leave open files unsaved, and write those that were not open', function()
-    local told
-    told = events(function()
-      local files = t.ok((apply_all(both('X'))))
-      b = files[2].bufnr
-      t.eq({ false, true }, { files[1].written, files[2].written })
-    end)
-    t.eq({ 'X\ntwo', 'one\ntwo\n', true }, { text_of(a), disk_of(path_a), vim.bo[a].modified })
-    t.eq({ 'one\nX', 'one\nX\n', false }, { text_of(b), disk_of(path_b), vim.bo[b].modified })
-    t.eq({ {}, false }, { vim.fn.win_findbuf(b), vim.bo[b].buflisted })
-    t.eq({ path_a, path_b }, { told[1].path, told[2].path })
-    t.eq(true, t.ok((apply_all({ { bufnr = a, edits = { at(0, 0, 0, 1, 'Y') } } }, { write = true })))[1].written)
-    t.eq('Y\ntwo\n', disk_of(path_a))
-  end)
-
-  it('are taken back when one cannot be made', function()
-    local buffers, view = #api.nvim_list_bufs(), vim.fn.winsaveview()
-    local told = events(function()
-      local items = both('X')
-      items[2].edits[1].end_col = 99
-      local files, err = apply_all(items)
-      t.eq({ nil, 'validation_error' }, { files, err.code })
-    end)
-    t.eq({}, told)
-    t.eq({ 'one\ntwo', false, view }, { text_of(a), vim.bo[a].modified, vim.fn.winsaveview() })
-    t.eq({ 'one\ntwo\n', buffers }, { disk_of(path_b), #api.nvim_list_bufs() })
-  end)
-
-  it('are taken back when one cannot be written, those written before included', function()
-    local blocked = project.write('sub/c.txt', 'one\n')
-    api.nvim_create_autocmd('BufWritePre', { pattern = '*/c.txt', command = 'throw "no"', once = true })
-    local items = both('X')
-    table.insert(items, { path = blocked, edits = { at(0, 0, 0, 3, 'X') } })
-    local files, err = apply_all(items, { write = true })
-    t.eq({ nil, 'tool_error' }, { files, err.code })
-    t.matches('c.txt was not written: .*no', err.message)
-    t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\n' }, { disk_of(path_a), disk_of(path_b), disk_of(blocked) })
-    t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
-  end)
-
-  it('are taken back as the files were, without a formatter that runs before each write', function()
-    local blocked = project.write('sub/c.txt', 'one\n')
-    local formatter = api.nvim_create_autocmd('BufWritePre', {
-      pattern = '*/b.txt',
-      callback = function(args)
-        api.nvim_buf_set_lines(args.buf, 0, 0, false, { 'formatted' })
-      end,
+    project.open()
+    require('mcp-tools').setup({
+      tools = 'all',
+      approval = { default = 'allow', groups = { buffer = 'allow', file = 'allow' } },
     })
-    api.nvim_create_autocmd('BufWriteCmd', { pattern = '*/c.txt', command = 'throw "no"', once = true })
-    local function item(path)
-      return { path = path, edits = { { start_line = 0, start_col = 0, end_line = 0, end_col = 0, text = 'X' } } }
+  end)
+  after_each(project.close)
+
+  it('is kept with who, when, which tool and the lines', function()
+    local path = project.write('a.txt', 'a\nb\nc\n')
+    vim.cmd('silent edit ' .. path)
+    local change = edit_buffer({ path = path, edits = { { search = 'b\n', replace = 'B\nB2\n' } } })
+    t.eq({ 'buffer_edit', path, false }, { change.tool, change.path, change.is_new })
+    t.ok(math.abs(os.time() - change.at) < 60)
+    t.eq({ { start = 2, count = 1, old = { 'b' }, new = { 'B', 'B2' } } }, change.hunks)
+    t.eq({ 'a', 'B', 'B2', 'c' }, changes.after(change))
+    t.eq(change, changes.find(change.id))
+  end)
+
+  it('takes no more room than is meant for it, new files among it', function()
+    local text = { ('x'):rep(10 * 1024 * 1024) }
+    for i = 1, 4 do
+      local made = { path = '/' .. i, before = {}, is_new = true, hunks = { { line = 1, removed = 0, added = 1 } } }
+      changes.note({ call = { name = 'file_write' } }, made, function()
+        return text
+      end)
     end
-    local before = disk_of(path_b)
-    local files = apply_all({ item(path_b), item(blocked) })
-    api.nvim_del_autocmd(formatter)
-    t.eq({ nil, before }, { files, disk_of(path_b) })
+    t.eq(
+      { '/4', '/3', '/2' },
+      vim.tbl_map(function(change)
+        return change.path
+      end, changes.list())
+    )
   end)
 
-  it('do not write over what others wrote, whether all are to be written or one', function()
-    api.nvim_buf_set_lines(a, 1, 2, false, { 'mine' })
-    project.write('a.txt', 'others\ntwo\n')
-    for _, one in ipairs({ true, false }) do
-      local item = { bufnr = a, edits = { at(0, 0, 0, 1, 'X') }, write = one or nil }
-      local files, err = apply_all({ item }, { write = not one or nil })
-      t.eq({ nil, 'stale' }, { files, err and err.code })
-    end
-    t.eq({ 'one\nmine', 'others\ntwo\n' }, { text_of(a), disk_of(path_a) })
+  it('is taken back, though the text around it is another by now', function()
+    local path = project.write('a.txt', 'a\nb\nc\nd\ne\n')
+    vim.cmd('silent edit ' .. path)
+    local edits =
+      { { search = 'b\n', replace = 'B\nB2\n' }, { search = 'd\n', replace = '' }, { search = 'e', replace = 'E' } }
+    local change = edit_buffer({ path = path, edits = edits })
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine', 'a!' })
+    t.eq({ hunks = 2, left = 0 }, (back(change)))
+    t.eq({ 'mine', 'a!', 'b', 'c', 'd', 'e' }, lines())
+    t.ok(change.reverted)
   end)
 
-  it('are stale when a file has changed on the disk', function()
-    project.write('a.txt', 'others\ntwo\n')
-    local files, err = apply_all(both('X'))
-    t.eq({ nil, 'stale' }, { files, err.code })
-    t.eq({ 'others\ntwo', 'one\ntwo\n' }, { text_of(a), disk_of(path_b) })
-    local tick = api.nvim_buf_get_changedtick(a)
-    project.write('a.txt', 'others again\ntwo\n')
-    local items = both('X')
-    items[1].changedtick = tick
-    files, err = apply_all(items)
-    t.eq({ nil, 'stale' }, { files, err.code })
-    vim.api.nvim_buf_set_lines(a, 0, 1, false, { 'mine' })
-    project.write('a.txt', 'theirs\n')
-    files, err = apply_all(both('X'), { write = true })
-    t.eq({ nil, 'stale' }, { files, err.code })
-    t.eq({ 'mine\ntwo', 'theirs\n', 'one\ntwo\n' }, { text_of(a), disk_of(path_a), disk_of(path_b) })
+  it('is taken back as far as it is still there', function()
+    local path = project.write('a.txt', 'a\nb\nc\n')
+    vim.cmd('silent edit ' .. path)
+    local change =
+      edit_buffer({ path = path, edits = { { search = 'a', replace = 'A' }, { search = 'c', replace = 'C' } } })
+    api.nvim_buf_set_lines(0, 2, 3, false, { 'mine' })
+    t.eq({ hunks = 1, left = 1 }, (back(change)))
+    t.eq({ 'a', 'b', 'mine' }, lines())
+    local _, err = back(change)
+    t.eq('stale', err.code)
   end)
 
-  it('look through all buffers only a few times, however many files there are', function()
-    local items = {}
-    for i = 1, 100 do
-      items[i] = { path = project.write(('many/%d.txt'):format(i), 'one\n'), edits = { at(0, 0, 0, 3, 'X') } }
-      vim.fn.bufload(vim.fn.bufadd(items[i].path))
-    end
-    local names = t.calls(api, 'nvim_buf_get_name', function()
-      t.eq(100, #t.ok((apply_all(items, { write = false }))))
-    end)
-    t.ok(names < 2000, ('%d names'):format(names))
+  it('is taken back on the disk where the file is not open', function()
+    local path = project.write('a.txt', 'a\nb\n')
+    local change = edit_buffer({ path = path, edits = { { search = 'a', replace = 'A' } } })
+    t.eq({ 'A', 'b' }, vim.fn.readfile(path))
+    t.ok((back(change)))
+    t.eq({ 'a', 'b' }, vim.fn.readfile(path))
   end)
 
-  it('are undone when another program writes one of the files meanwhile', function()
-    local last = project.write('z.txt', 'one\n')
-    api.nvim_create_autocmd('BufReadPost', {
-      pattern = '*/z.txt',
+  it('includes what a formatter changes when the file is written, and is taken back with it', function()
+    local path, told = project.write('fmt.txt', 'a\nb\nc\n'), nil
+    api.nvim_create_autocmd('BufWritePre', {
+      pattern = '*/fmt.txt',
       once = true,
       callback = function()
-        project.write('b.txt', 'written by another program\n')
+        api.nvim_buf_set_lines(0, 1, 2, false, { 'b = 1' })
+        api.nvim_buf_set_lines(0, 0, 0, false, { '-- header' })
       end,
     })
-    local items = both('X')
-    table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
-    local files, err = apply_all(items, { write = true })
-    t.eq({ nil, 'stale' }, { files, err and err.code })
-    t.eq({ 'one\ntwo\n', 'written by another program\n', 'one\n' }, { disk_of(path_a), disk_of(path_b), disk_of(last) })
-    t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
+    api.nvim_create_autocmd('User', {
+      pattern = 'McpToolsEdit',
+      once = true,
+      callback = function(args)
+        told = args.data.hunks
+      end,
+    })
+    local outcome = project.run('tool', 'buffer_edit', { path = path, edits = { { search = 'b', replace = 'b=1' } } })
+    t.eq('-- header\na\nb = 1\nc\n', table.concat(vim.fn.readfile(path), '\n') .. '\n')
+    local hunks = { { line = 1, removed = 0, added = 1 }, { line = 3, removed = 1, added = 1 } }
+    t.eq({ hunks, hunks }, { told, outcome.value.applied })
+    local change = changes.list()[1]
+    t.eq({ '-- header', 'a', 'b = 1', 'c' }, changes.after(change))
+    t.eq({ hunks = 2, left = 0 }, (back(change)))
+    t.eq({ 'a', 'b', 'c' }, vim.fn.readfile(path))
   end)
 
-  it('are undone when one of the files was made read-only after it was read', function()
-    vim.uv.fs_chmod(path_a, tonumber('444', 8))
-    local files, err = apply_all(both('X'), { write = true })
-    t.eq({ nil, 'tool_error' }, { files, err and err.code })
-    t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\ntwo' }, { disk_of(path_a), disk_of(path_b), text_of(a) })
-  end)
-
-  it('are refused when a file is named twice, or is not there, or the call is over', function()
-    local items = both('X')
-    items[3] = { path = path_a, edits = {} }
-    t.eq('validation_error', select(2, apply_all(items)).code)
-    items[3].path = project.root .. '/none.txt'
-    t.eq('not_found', select(2, apply_all(items)).code)
-    local over = ctx()
-    over.call:cancel('test')
-    t.eq('cancelled', select(2, apply_all(both('X'), { ctx = over })).code)
-    t.eq({ 'one\ntwo', 'one\ntwo\n' }, { text_of(a), disk_of(path_b) })
+  it('is deleted where it made the file, unless somebody has changed that since', function()
+    local path = project.root .. '/new.txt'
+    local function made()
+      t.eq(nil, project.run('tool', 'file_write', { path = path, text = 'one\n\ntwo\n' }).error)
+      return changes.list()[1]
+    end
+    local change = made()
+    t.eq({ true, { 'one', '', 'two' } }, { change.is_new, changes.after(change) })
+    project.write('new.txt', 'one\n\nTWO\n')
+    local _, err = back(change)
+    t.eq('stale', err.code)
+    t.eq({ 'one', '', 'TWO' }, vim.fn.readfile(path))
+    project.write('new.txt', 'one\n\ntwo\n')
+    vim.cmd('silent edit ' .. path)
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
+    _, err = back(change)
+    t.matches('changed after it was created', err.message)
+    vim.cmd('silent undo')
+    t.eq({ hunks = 1, left = 0 }, (back(change)))
+    t.eq({ nil, true, { 'one', '', 'two' } }, { vim.uv.fs_stat(path), vim.bo.modified, lines() })
+    vim.cmd('silent bwipeout!')
+    t.ok((back(made())))
+    t.eq({ nil, -1 }, { vim.uv.fs_stat(path), vim.fn.bufnr(path) })
+    _, err = back(change)
+    t.eq('not_found', err.code)
   end)
 end)

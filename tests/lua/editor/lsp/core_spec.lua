@@ -1,9 +1,14 @@
 -- slow, every Neovim
+-- Positions, clients, waiting for servers and summaries of workspace edits.
+
 local clients = require('mcp-tools.editor.lsp.clients')
 local lsp = require('mcp-tools.editor.lsp')
+local mcp_tools = require('mcp-tools')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('lsp_project')
+local server_state = require('mcp-tools.editor.lsp.server_state')
 local t = require('helpers')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 describe('position', function()
   local line = 'aä€𝄞b'
@@ -127,5 +132,77 @@ describe('a question', function()
       local _, err = lsp.request(ctx, target.bufnr, 'textDocument/references', lsp.place(target.bufnr, 7, 9))
       t.matches('stopped', err.message)
     end)
+  end)
+end)
+
+--- What a tool that waits so comes to.
+local function waited(ms, condition)
+  local ended
+  mcp_tools.register({
+    name = 'waits',
+    description = 'Waits.',
+    annotations = { read_only = true },
+    run = function(ctx)
+      return { value = server_state.await(ctx, ms, condition) or 'over' }
+    end,
+  })
+  mcp_tools.call('waits', {}, function(value, err)
+    ended = { value = value, err = err }
+  end)
+  t.wait(function()
+    return ended
+  end)
+  mcp_tools.unregister('waits')
+  return ended
+end
+
+describe('a wait', function()
+  it('ends with what its condition gives, or with its time', function()
+    local count = 0
+    t.eq(
+      'three',
+      waited(5000, function()
+        count = count + 1
+        return count == 3 and 'three' or nil
+      end).value.value
+    )
+    t.eq('over', waited(50, function() end).value.value)
+  end)
+
+  it('ends its call when its condition throws, and shows the person nothing', function()
+    vim.v.errmsg = ''
+    local count = 0
+    local ended = waited(5000, function()
+      count = count + 1
+      return count > 1 and error('the buffer is gone') or nil
+    end)
+    t.eq('execution_error', ended.err.code)
+    t.eq(2, count)
+    t.eq('', vim.v.errmsg)
+  end)
+end)
+
+describe('the summary of an edit by a server', function()
+  local plan =
+    { files = { { path = 'a', edits = { 1, 2 } }, { path = 'b', edits = { 3 } }, { path = 'c', edits = { 4 } } } }
+
+  it('has the places of each file', function()
+    local files = { { written = true }, { written = false }, { written = true } }
+    t.eq({
+      { path = 'a', places = 2 },
+      { path = 'b', places = 1, unsaved = true },
+      { path = 'c', places = 1 },
+    }, workspace_edit.summary(plan, files))
+  end)
+
+  it('claims no place that the person has rejected, and no change of a file that has none', function()
+    local files =
+      { { written = true, hunks = { 1 } }, { written = false, hunks = {} }, { written = false, hunks = { 1 } } }
+    files.rejected = { { path = 'b', hunk = 1, line = 1 } }
+    t.eq({
+      { path = 'a', applied = 1 },
+      { path = 'b', applied = 0 },
+      { path = 'c', applied = 1, unsaved = true },
+    }, workspace_edit.summary(plan, files))
   end)
 end)

@@ -1,21 +1,20 @@
 -- slow, every Neovim
-local clients = require('mcp-tools.editor.lsp.clients')
+-- Changes by language servers that do what a test says.
+
 local double = require('lsp_double')
 local double_project = require('double_project')
+local format = require('mcp-tools.tools.lsp.format')
 local project = require('lsp_project')
+local rename = require('mcp-tools.editor.lsp.rename')
 local t = require('helpers')
 
 local path, bufnr
-local start, result_of = double_project.start, double_project.result_of
+local result_of = double_project.result_of
 
 local function server(capabilities, answers)
   local s
   s, bufnr = double_project.server(capabilities, answers)
   return s
-end
-
-local function edit(lines)
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
 end
 
 before_each(function()
@@ -61,62 +60,6 @@ describe('a call that is cancelled', function()
       local client = vim.lsp.get_clients({ name = 'double' })[1]
       return client and client.id ~= s.client.id and client.attached_buffers[bufnr]
     end)
-  end)
-end)
-
-describe('diagnostics', function()
-  it('that were asked for are none of a text that came meanwhile', function()
-    local asked = 0
-    local item = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } }
-    item.message, item.severity = 'wrong', 1
-    server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
-      ['textDocument/diagnostic'] = function()
-        asked = asked + 1
-        if asked == 1 then
-          edit({ 'two' })
-          return { kind = 'full', items = {} }
-        end
-        return { kind = 'full', items = { item } }
-      end,
-    })
-    local result = project.call('diagnostics_wait', { path = path })
-    t.eq({ true, { '1:1 error: wrong' } }, { result.settled, result.new })
-  end)
-
-  it('whose question somebody else cancelled are asked for again', function()
-    local asked, s = 0, nil
-    local item = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } }
-    item.message, item.severity = 'wrong', 1
-    s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
-      ['textDocument/diagnostic'] = function()
-        asked = asked + 1
-        for id, request in pairs(asked <= 2 and s.client.requests or {}) do
-          if request.method == 'textDocument/diagnostic' then
-            clients.cancel(s.client, id)
-          end
-        end
-        if asked == 1 then
-          return double.SILENT -- Neovim tells nobody of an answer that says that it was cancelled
-        end
-        return { kind = 'full', items = asked > 2 and { item } or {} } -- as basedpyright answers what was cancelled
-      end,
-    })
-    local result = project.call('diagnostics_wait', { path = path })
-    t.eq({ true, { '1:1 error: wrong' } }, { result.settled, result.new })
-  end)
-
-  it('of a file that is closed while they are waited for end in an error', function()
-    local s = server({ hoverProvider = true })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
-    edit({ 'two' })
-    local call = start('diagnostics_wait', { path = path })
-    vim.wait(200)
-    vim.cmd(('bwipeout! %d'):format(bufnr))
-    t.wait(function()
-      return call:ended()
-    end)
-    t.eq('not_found', call.outcome.error.code)
   end)
 end)
 
@@ -399,5 +342,88 @@ describe('commands of a server', function()
       { edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
     )
     t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+end)
+
+describe('the preview of a change by a server', function()
+  before_each(function()
+    path = project.write('text.txt', 'one\ntwo one\n')
+    bufnr = vim.fn.bufadd(path)
+    vim.fn.bufload(bufnr)
+    vim.bo[bufnr].buflisted = true
+  end)
+
+  local function edit(line, first, last, text)
+    return {
+      range = { start = { line = line, character = first }, ['end'] = { line = line, character = last } },
+      newText = text,
+    }
+  end
+
+  --- A server that is ready and gives this answer.
+  local function serve(capabilities, method, answer)
+    local s = double.start(bufnr, project.root, capabilities, { [method] = answer })
+    t.wait(function()
+      return s.client.initialized
+    end)
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    return s
+  end
+
+  --- What a preview says at first, and when it has been told that there is more.
+  local function told(preview, args)
+    local at_first, err = preview(args)
+    t.eq(nil, err)
+    local ended, fault = false, nil
+    local text = preview(args, function(why)
+      ended, fault = true, why
+    end)
+    t.eq(at_first, text) -- a yes before it has come is for that
+    t.wait(function()
+      return ended
+    end, 10000, 'the dry run')
+    return at_first, fault or (preview(args))
+  end
+
+  describe('a rename', function()
+    it('is shown as the difference that its server makes, which holds for the text that it is of', function()
+      local changes = { [vim.uri_from_fname(path)] = { edit(0, 0, 3, 'uno'), edit(1, 4, 7, 'uno') } }
+      serve({ renameProvider = true }, 'textDocument/rename', { changes = changes })
+      local args = { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 }
+      local at_first, then_ = told(rename.preview, args)
+      t.matches('^renames "one" in .*, line 1, column 1, to uno in the whole project\n', at_first)
+      t.matches('%-one\n%-two one\n%+uno\n%+two uno', then_)
+      t.eq({ 'one', 'two one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+      args = { bufnr = bufnr, symbol = 'one', new_name = 'uno' } -- the same place
+      t.eq(then_, (rename.preview(args)))
+      args.new_name = 'other'
+      t.matches('^renames', (rename.preview(args)))
+      args.new_name = 'uno'
+      vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'more' })
+      t.matches('^renames', (rename.preview(args)))
+    end)
+
+    it('that the server refuses says so', function()
+      serve({ renameProvider = true }, 'textDocument/rename', double.fault('no such name'))
+      local _, fault = told(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 })
+      t.matches('no such name', fault.message)
+    end)
+  end)
+
+  it('formatting is shown as the difference that its server makes; there is nothing to ask for without one', function()
+    local s = serve({ documentFormattingProvider = true }, 'textDocument/formatting', { edit(0, 0, 3, 'ONE') })
+    local at_first, then_ = told(format.preview, { path = path })
+    t.matches('^formats .*text.txt, lines 1 to the last\n', at_first)
+    t.matches('%-one\n%+ONE', then_)
+    vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'more' })
+    s.answers['textDocument/formatting'] = {}
+    local ended
+    format.preview({ path = path }, function()
+      ended = true
+    end)
+    t.wait(function()
+      return ended
+    end)
+    t.eq('tool_error', (select(2, format.preview({ path = path })) or {}).code)
   end)
 end)

@@ -1,4 +1,7 @@
 -- slow, every Neovim
+-- Renames, quotes and symbols without a line, by servers that do what a test says.
+
+local double = require('lsp_double')
 local double_project = require('double_project')
 local project = require('lsp_project')
 local t = require('helpers')
@@ -182,9 +185,9 @@ describe('a rename', function()
     vim.api.nvim_win_set_buf(0, bufnr)
     t.matches('%+new', preview(args))
     edit({ 'one', 'one', 'three' })
-    t.matches('^renames "one" at', preview(args))
+    t.matches('^renames "one" ', preview(args))
     edit({ 'x.größe()' })
-    t.matches('^renames "größe" at', preview({ line = 1, column = 5, new_name = 'new' }))
+    t.matches('^renames "größe" ', preview({ line = 1, column = 5, new_name = 'new' }))
     t.matches('^renames the symbol in', preview({ line = 1, column = 10, new_name = 'new' }))
     t.matches('line: 7 is beyond', select(2, preview({ line = 7, column = 5, new_name = 'new' })).message)
     t.matches('column: 99 is beyond', select(2, preview({ line = 1, column = 99, new_name = 'new' })).message)
@@ -198,5 +201,205 @@ describe('a rename', function()
     })
     local _, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.matches('wants to rename a file', err.message)
+  end)
+end)
+
+describe('quotes of a server', function()
+  local TOKEN = 'ghp_' .. ('a1B2'):rep(9)
+
+  local function quiet_server(capabilities, answers)
+    local s = server(capabilities, answers)
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    return s
+  end
+
+  --- Fails when an answer has the token.
+  local function without_token(name, args)
+    local result, err = project.call(name, vim.tbl_extend('force', { path = path }, args or {}))
+    local text = vim.inspect({ result, err })
+    t.ok(not text:find(TOKEN, 1, true), text)
+    t.matches('%[secret%]', text)
+  end
+
+  describe('hover', function()
+    it('without contents is none', function()
+      local s = quiet_server({ hoverProvider = true })
+      for _, contents in ipairs({ vim.NIL, {}, { kind = 'markdown', value = vim.NIL }, { { language = 'lua' } } }) do
+        s.answers['textDocument/hover'] = { contents = contents }
+        local result, err = project.call('lsp_hover', { path = path, line = 1, column = 1 })
+        t.eq('not_found', not result and err.code or result.hover:match('^```') and 'not_found')
+      end
+      s.answers['textDocument/hover'] = vim.empty_dict()
+      t.eq('not_found', select(2, project.call('lsp_hover', { path = path, line = 1, column = 1 })).code)
+    end)
+
+    it('and the definition are asked for at the same time', function()
+      local s, asked
+      s = quiet_server({ hoverProvider = true, definitionProvider = true }, {
+        ['textDocument/hover'] = function()
+          asked = s.asked[#s.asked].method
+          return { contents = 'text' }
+        end,
+        ['textDocument/definition'] = function()
+          return {
+            uri = vim.uri_from_fname(path),
+            range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } },
+          }
+        end,
+      })
+      local result = t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
+      t.eq({ 'text', 'text.txt:1' }, { result.hover, result.defined })
+      t.eq('textDocument/definition', asked)
+    end)
+  end)
+
+  describe('an event of language servers that somebody sets off by hand', function()
+    it('throws nothing before the person', function()
+      quiet_server({ hoverProvider = true })
+      t.ok(project.call('lsp_status'))
+      for _, event in ipairs({ 'LspAttach', 'LspDetach', 'LspNotify' }) do
+        t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = nil }) })
+        t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = 'mine' }) })
+      end
+    end)
+  end)
+
+  describe('secrets in what a server says', function()
+    it('of signatures and hints are withheld', function()
+      quiet_server({ signatureHelpProvider = {}, inlayHintProvider = true }, {
+        ['textDocument/signatureHelp'] = {
+          signatures = { { label = 'open(' .. TOKEN .. ')', parameters = { { label = TOKEN } } } },
+        },
+        ['textDocument/inlayHint'] = {
+          { position = { line = 0, character = 0 }, label = { { value = '= "' }, { value = TOKEN .. '"' } } },
+        },
+      })
+      without_token('lsp_signature', { line = 1, column = 1 })
+      if vim.fn.has('nvim-0.10') == 1 then
+        without_token('lsp_inlay_hints')
+      end
+    end)
+
+    it('of symbols are withheld', function()
+      local range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } }
+      quiet_server({ documentSymbolProvider = true, workspaceSymbolProvider = true }, {
+        ['textDocument/documentSymbol'] = {
+          { name = 'one', detail = 'one = "' .. TOKEN .. '"', kind = 13, range = range, selectionRange = range },
+        },
+        ['workspace/symbol'] = {
+          {
+            name = 'one',
+            kind = 13,
+            containerName = TOKEN,
+            location = { uri = vim.uri_from_fname(path), range = range },
+          },
+        },
+      })
+      without_token('lsp_symbols')
+      without_token('lsp_workspace_symbols', { query = 'one' })
+    end)
+
+    it('of actions, errors and work in progress are withheld', function()
+      local s = quiet_server({ codeActionProvider = true, hoverProvider = true }, {
+        ['textDocument/codeAction'] = {
+          { title = 'fix', disabled = { reason = 'no: ' .. TOKEN } },
+        },
+        ['textDocument/hover'] = double.fault('cannot read ' .. TOKEN),
+      })
+      without_token('lsp_code_actions', { line = 1, column = 1 })
+      without_token('lsp_hover', { line = 1, column = 1 })
+      s:progress('begin', { title = 'Indexing', message = TOKEN })
+      without_token('lsp_status')
+    end)
+  end)
+end)
+
+describe('a symbol without a line', function()
+  local TEXT = {
+    '-- post_entry and close are explained here',
+    'class Ledger',
+    '  def post_entry()',
+    '  def close()',
+    'class Journal',
+    '  def close()',
+    '-- total',
+    'total = Ledger()',
+  }
+
+  local s
+
+  local function range(line, from, to)
+    return { start = { line = line, character = from }, ['end'] = { line = line, character = to } }
+  end
+
+  local function symbol(name, line, from, children)
+    local at = range(line, from, from + #name)
+    return { name = name, kind = 5, range = at, selectionRange = at, children = children }
+  end
+
+  --- The answer, with the place that the server was asked about.
+  local function references(args)
+    local result, err = project.call('lsp_references', vim.tbl_extend('force', { path = path }, args))
+    local asked
+    for _, each in ipairs(s.asked) do
+      if each.method == 'textDocument/references' then
+        asked = { each.params.position.line, each.params.position.character }
+      end
+    end
+    return asked, err, result
+  end
+
+  local function serve(capabilities)
+    local answers = {
+      ['textDocument/documentSymbol'] = {
+        symbol('Ledger', 1, 6, { symbol('post_entry', 2, 6), symbol('close', 3, 6) }),
+        symbol('Journal', 4, 6, { symbol('close', 5, 6) }),
+      },
+      ['textDocument/documentHighlight'] = function(params)
+        return params.position.line == 7 and { { range = range(7, 0, 5) } } or nil
+      end,
+      ['textDocument/references'] = { { uri = vim.uri_from_fname(path), range = range(7, 8, 14) } },
+    }
+    s = server(vim.tbl_extend('error', { referencesProvider = true }, capabilities), answers)
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+  end
+
+  before_each(function()
+    project.write('text.txt', table.concat(TEXT, '\n') .. '\n')
+  end)
+
+  it('is where the server defines it, not in the first comment', function()
+    serve({ documentSymbolProvider = true, documentHighlightProvider = true })
+    t.eq({ 2, 6 }, (references({ symbol = 'post_entry' })))
+    t.eq({ 5, 6 }, (references({ symbol = 'Journal/close' })))
+    t.eq({ 3, 6 }, (references({ symbol = 'Ledger.close' })))
+    t.eq({ 4, 6 }, (references({ symbol = '/Journal' })))
+  end)
+
+  it('is where the server knows the word as a name, when it is not defined', function()
+    serve({ documentSymbolProvider = true, documentHighlightProvider = true })
+    t.eq({ 7, 0 }, (references({ symbol = 'total' })))
+  end)
+
+  it('is an error that names the definitions, when it is ambiguous or only in comments', function()
+    serve({ documentSymbolProvider = true, documentHighlightProvider = true })
+    local asked, err = references({ symbol = 'close' })
+    t.eq({ nil, 'validation_error' }, { asked, err.code })
+    t.matches('Ledger/close %(line 4%), Journal/close %(line 6%)', err.message)
+    for _, name in ipairs({ 'explained', 'nothing', '/close' }) do
+      asked, err = references({ symbol = name })
+      t.eq({ nil, 'not_found' }, { asked, err.code })
+    end
+    t.matches('Ledger/close', err.message)
+  end)
+
+  it('on a line is on that line', function()
+    serve({ documentSymbolProvider = true, documentHighlightProvider = true })
+    t.eq({ 5, 6 }, (references({ symbol = 'close', line = 6 })))
+  end)
+
+  it('is the first such text, when no server can tell', function()
+    serve({})
+    t.eq({ 0, 3 }, (references({ symbol = 'post_entry' })))
   end)
 end)

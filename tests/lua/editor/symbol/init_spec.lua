@@ -1,8 +1,10 @@
 -- every Neovim
+-- Outlines and symbols of texts in many languages.
+
+local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local double = require('syntax_double')
 local edits = require('mcp-tools.editor.symbol.edits')
 local file_type = require('mcp-tools.files.filetype')
-local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
@@ -86,7 +88,7 @@ describe('a name path', function()
     local _, err = one('post')
     t.eq('validation_error', err.code)
     t.eq(
-      'symbol: "post" means 3 symbols of a.py: Ledger/post (line 5), post[1] (line 17), post[2] (line 19);'
+      'symbol: "post" matches 3 symbols of a.py: Ledger/post (line 5), post[1] (line 17), post[2] (line 19);'
         .. ' give the whole path of one',
       err.message
     )
@@ -524,5 +526,38 @@ describe('texts one after the other', function()
       end
     end)
     t.eq(1, matched)
+  end)
+end)
+
+describe('symbols of a file', function()
+  it('in any order come in that of the text, with pauses', function()
+    local list, pauses = {}, 0
+    for i = 1, 1000 do
+      local line = (i * 7919) % 1009
+      list[i] = { name = 'f' .. line, kind = 'function', range = { line, 0, line, 5 }, children = {} }
+    end
+    local expected = vim.tbl_map(function(node)
+      return node.range[1]
+    end, list)
+    table.sort(expected)
+    local found = nodes.prune(list, function()
+      pauses = pauses + 1
+    end)
+    t.eq(
+      expected,
+      vim.tbl_map(function(node)
+        return node.range[1]
+      end, found)
+    )
+    t.eq(true, pauses >= 1000)
+  end)
+
+  it('stand in what is around them', function()
+    local function node(name, from, to)
+      return { name = name, kind = 'class', range = { from, 0, to, 0 }, children = {} }
+    end
+    local top = nodes.nest({ node('inner', 2, 3), node('other', 9, 9), node('outer', 1, 5) })
+    t.eq({ 'outer', 'other' }, { top[1].name, top[2].name })
+    t.eq('inner', top[1].children[1].name)
   end)
 end)

@@ -1,5 +1,5 @@
 -- slow
--- A whole debug session through the tools, as a model has it.
+-- Whole debug sessions: stepping, waits, pauses, cancelled calls, the end of a program, and what the user notices.
 
 local dap = require('dap_project')
 local t = require('helpers')
@@ -40,5 +40,231 @@ describe('a debug session', function()
     for _, size in ipairs(sizes) do
       t.ok(size <= 600, ('an answer has %d bytes'):format(size))
     end
+  end)
+end)
+
+--- A program that waits until a file is there.
+local WAITING = table.concat({
+  'import os, sys, time', -- 1
+  'print("begun", flush=True)',
+  'count = 0', -- 3
+  'while not os.path.exists(sys.argv[1]):',
+  '    count += 1', -- 5
+  '    time.sleep(0.02)',
+  'print("done")', -- 7
+  '',
+}, '\n')
+
+describe('a launch', function()
+  it('that is cancelled at once starts nothing', function()
+    local path = dap.write('waiting.py', WAITING)
+    local args = { type = 'python', request = 'launch', name = 'test', program = path, args = { dap.root .. '/gate' } }
+    local call = dap.start('dap_run', args)
+    call.handle:cancel()
+    t.ok(call.ended)
+    vim.wait(300, function()
+      return next(dap.dap().sessions()) ~= nil
+    end, 10)
+    t.eq({}, vim.tbl_keys(dap.dap().sessions()))
+  end)
+end)
+
+describe('a program that runs', function()
+  it('is no error when the wait runs out, is paused, and is told at once when it has stopped already', function()
+    local path = dap.write('waiting.py', WAITING)
+    local gate = dap.root .. '/gate'
+    local answer = dap.run(path, { args = { gate }, wait_timeout_ms = 50 })
+    t.eq({ 'still_running', 50 }, { answer.status, answer.waited_ms })
+    local _, err = dap.call('dap_stacktrace')
+    t.eq('tool_error', err.code)
+    t.matches('no stopped thread.*dap_wait_until_paused.*dap_pause', err.message)
+    t.eq('running', dap.ok('dap_status').status)
+    t.eq('still_running', dap.ok('dap_wait_until_paused', { timeout_ms = 10, check_interval_ms = 5 }).status)
+    local output = answer.output
+    while not output do -- until it has come to its loop
+      output = dap.ok('dap_wait_until_paused', { timeout_ms = 100 }).output
+    end
+    t.eq('begun', output)
+    local paused = dap.ok('dap_pause', { wait_timeout_ms = 10000 })
+    t.eq({ 'stopped', 'pause' }, { paused.status, paused.reason })
+    t.matches('waiting%.py', vim.inspect({ paused.at, paused.callers }))
+    t.eq('stopped', dap.ok('dap_wait_until_paused', { timeout_ms = 0 }).status)
+    t.eq('stopped', dap.ok('dap_pause').status)
+    t.eq('stopped', dap.ok('dap_status').status)
+    t.eq('running', dap.ok('dap_continue', { wait_until_paused = false }).status)
+    dap.write('gate', '')
+    local ended = dap.ok('dap_wait_until_paused', { timeout_ms = 10000 })
+    t.eq({ 'ended', 0 }, { ended.status, ended.exit_code })
+    t.matches('done', ended.output)
+    _, err = dap.call('dap_continue')
+    t.eq('not_found', err.code)
+    t.matches('has ended %(exit code 0%)', err.message)
+  end)
+
+  it('ends with a call that is cancelled while it is started', function()
+    local path = dap.write('waiting.py', WAITING)
+    local call = dap.start('dap_run', {
+      type = 'python',
+      request = 'launch',
+      name = 'cancelled',
+      program = path,
+      args = { dap.root .. '/gate' },
+    })
+    t.wait(function()
+      local session = dap.dap().session()
+      return session and session.initialized
+    end, 10000, 'the start')
+    call.handle:cancel()
+    t.wait(function()
+      return call.ended and next(dap.dap().sessions()) == nil
+    end, 10000, 'the end of the session')
+    t.eq('cancelled', call.err.code)
+  end)
+
+  it('goes on when a wait for it is cancelled', function()
+    local gate = dap.root .. '/gate'
+    dap.run(dap.write('waiting.py', WAITING), { args = { gate }, wait_until_paused = false })
+    local call = dap.start('dap_wait_until_paused')
+    call.handle:cancel()
+    t.eq(
+      'cancelled',
+      t.wait(function()
+        return call.err
+      end).code
+    )
+    dap.write('gate', '')
+    t.eq(0, dap.ok('dap_wait_until_paused').exit_code)
+  end)
+end)
+
+describe('a session that another one starts', function()
+  it('is the one that is told and asked, and both are listed', function()
+    local support = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(dap.open, 'S').source:sub(2)))
+    local args = { vim.fs.dirname(support) .. '/fixtures/dap_adapter.py' }
+    dap.dap().adapters.many = { type = 'executable', command = dap.python, args = args }
+    local answer = dap.ok('dap_run', { type = 'many', request = 'launch', name = 'parent' })
+    t.eq({ 'stopped', 'breakpoint', { 'who = child' } }, { answer.status, answer.reason, answer.locals })
+    t.eq('child', dap.ok('dap_variables').variables[1].value)
+    t.eq('main', dap.ok('dap_threads').threads[1].name)
+    local list = dap.ok('dap_sessions').sessions
+    local parent, child = list[#list - 1], list[#list]
+    t.eq({ 'parent', 'running' }, { parent.name, parent.status })
+    t.eq({ 'child', 'stopped', parent.id, answer.session_id }, { child.name, child.status, child.parent_id, child.id })
+    local later = dap.ok('dap_continue', { wait_timeout_ms = 200 })
+    t.eq({ 'still_running', 'bye' }, { later.status, later.output })
+    t.eq('ended', dap.ok('dap_terminate').status)
+    t.eq(nil, dap.dap().session())
+  end)
+end)
+
+describe('the end of a program', function()
+  it('is told with exit code and output, also when it was short, and what it printed is kept', function()
+    local path = dap.write('short.py', 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nsys.exit(3)\n')
+    local answer = dap.run(path, { exception_filters = {} })
+    t.eq({ 'ended', 3 }, { answer.status, answer.exit_code })
+    t.matches('out', answer.output)
+    local output = dap.ok('dap_program_output', { include_metadata = true })
+    t.eq({ true, 3 }, { output.ended, output.exit_code })
+    local by_category = {}
+    for _, line in ipairs(output.lines) do
+      by_category[line.category] = line.text
+    end
+    t.eq({ stdout = 'out', stderr = 'err' }, by_category)
+    t.eq({ 'err' }, dap.ok('dap_program_output', { category = 'stderr' }).lines)
+    t.eq({}, dap.ok('dap_program_output', { since = output.next }).lines)
+    local sessions = dap.ok('dap_sessions').sessions
+    t.eq(
+      { 'ended', 'test', 3 },
+      { sessions[#sessions].status, sessions[#sessions].name, sessions[#sessions].exit_code }
+    )
+    t.eq(false, dap.ok('dap_status').active)
+  end)
+
+  it('is told for an exception with its type and message', function()
+    local path = dap.write('broken.py', 'def f(password):\n    raise ValueError("no " + "way")\n\nf("pa55word")\n')
+    local answer = dap.run(path)
+    t.eq({ 'exception', 'f (broken.py:2)' }, { answer.reason, answer.at })
+    t.eq('no way', answer.exception.message)
+    t.matches('ValueError', answer.exception.type)
+    t.eq({ 'password = [secret]' }, answer.locals)
+    local filters = {}
+    for _, filter in ipairs(dap.ok('dap_exceptions').filters) do
+      filters[filter.filter] = filter.active
+    end
+    t.eq({ true, false }, { filters.uncaught, filters.raised })
+    local _, err = dap.call('dap_exceptions', { filters = { 'sometimes' } })
+    t.matches("no 'sometimes' %(it has: .*raised", err.message)
+    for _, filter in ipairs(dap.ok('dap_exceptions', { filters = { 'raised' } }).filters) do
+      t.eq(filter.filter == 'raised', filter.active)
+    end
+    local again = dap.ok('dap_restart')
+    t.eq({ 'exception', 'f (broken.py:2)' }, { again.reason, again.at })
+    local ended = dap.ok('dap_terminate')
+    t.eq({ true, 'ended' }, { ended.success, ended.status })
+    t.eq(nil, dap.dap().session())
+    t.eq('not_found', select(2, dap.call('dap_disconnect')).code)
+  end)
+end)
+
+--- Two windows, the cursor in the second one, a file beside it, a register and a search of the person.
+local function person()
+  vim.cmd.edit(dap.write('notes.txt', ('line\n'):rep(30)))
+  vim.cmd.vsplit(dap.write('other.txt', ('other\n'):rep(30)))
+  vim.cmd.edit(dap.root .. '/notes.txt')
+  vim.api.nvim_win_set_cursor(0, { 7, 2 })
+  vim.fn.setreg('a', 'kept')
+  vim.fn.setreg('/', 'searched')
+end
+
+--- What of the person must stay as it is.
+local function state()
+  local windows = {}
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    local view = vim.api.nvim_win_call(win, vim.fn.winsaveview)
+    table.insert(windows, { win, vim.api.nvim_win_get_buf(win), vim.api.nvim_win_get_cursor(win), view })
+  end
+  return {
+    windows = windows,
+    current = { vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_tabpage() },
+    mode = vim.api.nvim_get_mode(),
+    alternate = vim.fn.bufnr('#'),
+    registers = { vim.fn.getreg('a'), vim.fn.getreg('"'), vim.fn.getreg('/') },
+    jumps = vim.fn.getjumplist(),
+    listed = vim.tbl_filter(function(bufnr)
+      return vim.bo[bufnr].buflisted and vim.api.nvim_buf_get_name(bufnr) ~= ''
+    end, vim.api.nvim_list_bufs()),
+  }
+end
+
+describe('the person', function()
+  it('keeps window, cursor, files and registers through a whole session of tools', function()
+    local path = dap.write('loop.py', dap.LOOP)
+    person()
+    vim.cmd('normal! 3j') -- a count of theirs is no count of a step
+    local before = state()
+    dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
+    t.eq('total (loop.py:6)', dap.run(path).at)
+    t.eq(before, state())
+    t.eq('total (loop.py:7)', dap.ok('dap_step_over').at)
+    dap.ok('dap_run_to', { filename = path, line = 8 })
+    dap.ok('dap_step_out')
+    dap.ok('dap_evaluate', { expression = '1' })
+    dap.ok('dap_remove_breakpoint', { filename = path, line = 6 })
+    t.eq('ended', dap.ok('dap_continue').status)
+    t.eq(before, state())
+  end)
+
+  it('is brought to a stop after a step of their own, as ever', function()
+    local path = dap.write('loop.py', dap.LOOP)
+    person()
+    dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
+    dap.run(path)
+    local session = dap.dap().session()
+    session:request('next', { threadId = session.stopped_thread_id }, function() end)
+    t.wait(function()
+      return vim.api.nvim_buf_get_name(0) == path and vim.api.nvim_win_get_cursor(0)[1] == 7
+    end, 10000, 'the jump to the stop')
+    local told = dap.ok('dap_wait_until_paused')
+    t.eq({ 'step', 'total (loop.py:7)' }, { told.reason, told.at })
   end)
 end)

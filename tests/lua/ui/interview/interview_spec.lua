@@ -1,4 +1,5 @@
 -- every Neovim
+local answers = require('mcp-tools.ui.interview.answers')
 local config = require('mcp-tools.config')
 local interview = require('mcp-tools.ui.interview')
 local mcp_tools = require('mcp-tools')
@@ -50,5 +51,72 @@ describe('an editor without a person', function()
     t.raises('cb: expected callable', function()
       mcp_tools.interview({}, {}, nil)
     end)
+  end)
+end)
+
+describe('what is wrong with questions', function()
+  it('is said with the number of the question', function()
+    for _, case in ipairs({
+      { {}, 'questions array is required and must not be empty' },
+      { 'x', 'questions array is required' },
+      { { { question = 'a' }, { question = ' ' } }, 'Question 2: question text is required' },
+      { { { question = 'a', choices = { 1 } } }, 'Question 1: choices must be a list of texts' },
+      {
+        { { question = 'a', choices = { 'b' }, default_choice = 1 } },
+        'Question 1: default_choice .* got 1',
+      },
+      { { { question = 'a', default_choice = 0 } }, 'Question 1: default_choice .* got 0' },
+      { { { question = 'a', choices = { 'b' }, default_choice = 'b' } }, 'Question 1: default_choice .* got b' },
+    }) do
+      t.matches(case[2], answers.fault(case[1]))
+    end
+    t.eq(nil, answers.fault({ { question = 'a', choices = { 'b', 'c' }, default_choice = 1 } }))
+  end)
+end)
+
+describe('answers', function()
+  it('of one choice are its text; what was typed last counts instead', function()
+    local all = answers.new({ { question = 'q', choices = { 'a', 'b' } } })
+    t.eq({ 'missing', nil }, { all:next(), all:answer(1) })
+    all:choose(1)
+    all:choose(2)
+    t.eq({ 'b', false, true }, { all:answer(1), all:is_chosen(1), all:is_chosen(2) })
+    all:set_text(' mine\n')
+    t.eq({ 'mine', false }, { all:answer(1), all:is_chosen(2) })
+    all:set_text(' ')
+    t.eq('b', all:answer(1))
+    all:set_text('mine')
+    all:choose(1)
+    t.eq({ 'a', 'end' }, { all:answer(1), all:next() })
+    t.eq({ completed = true, answers = { { question = 'q', answer = 'a' } } }, all:result())
+  end)
+
+  it('of several are lists in the order of the choices, text last', function()
+    local all = answers.new({ { question = 'q', choices = { 'a', 'b', 'c' }, multiselect = true, default_choice = 2 } })
+    t.eq({ 'c' }, all:answer(1))
+    all:choose(1)
+    all:choose(3)
+    all:choose(3)
+    all:set_text('d')
+    t.eq({ 'a', 'c', 'd' }, all:answer(1))
+    all:choose(1)
+    all:choose(3)
+    all:set_text('')
+    t.eq({}, all:answer(1))
+    t.eq('end', all:next())
+  end)
+
+  it('stay when the person goes back and on, and begin with what was given', function()
+    local all = answers.new({
+      { question = 'one', default = 'text' },
+      { question = 'two', choices = { 'a', 'b' }, default_choice = 1, default = 'not yet' },
+    })
+    t.eq({ false, 'text' }, { all:back(), all:answer(1) })
+    t.eq('question', all:next())
+    t.eq({ 'b', true, 'not yet' }, { all:answer(2), all:is_chosen(2), all:text() })
+    all:choose(1)
+    t.eq(true, all:back())
+    all:set_text('')
+    t.eq({ '', 'question', 'a' }, { all:answer(1), all:next(), all:answer(2) })
   end)
 end)

@@ -1,0 +1,348 @@
+-- every Neovim
+local search_replace = require('mcp-tools.editor.text.search_replace')
+local t = require('helpers')
+local text_diff = require('mcp-tools.editor.text.diff')
+local text_edits = require('mcp-tools.editor.text.edits')
+
+--- Lines of which nobody can say where they come from.
+local function alike(count)
+  local list = {}
+  for i = 1, count do
+    list[i] = math.random() < 0.5 and 'a' or 'b'
+  end
+  return list
+end
+
+local function numbered(count)
+  local list = {}
+  for i = 1, count do
+    list[i] = 'line ' .. i .. (i % 3 == 0 and ' end' or '')
+  end
+  return list
+end
+
+--- The second text, made of the first and what is said of their difference.
+local function made(one, two, spans)
+  local out, row = {}, 1
+  for _, span in ipairs(spans) do
+    vim.list_extend(out, one, row, span[1] - 1)
+    vim.list_extend(out, two, span[3], span[3] + span[4] - 1)
+    row = span[1] + span[2]
+  end
+  return table.concat(vim.list_extend(out, one, row, #one), '\n')
+end
+
+local function later(one, two)
+  local spans
+  text_diff.spans_async(one, two, function(found)
+    spans = found
+  end)
+  t.wait(function()
+    return spans
+  end, 20000, 'a comparison')
+  return spans
+end
+
+--- The second text, made of the first and a unified diff.
+local function patched(one, unified)
+  local out, row = {}, 1
+  for line in vim.gsplit(unified, '\n', { plain = true, trimempty = true }) do
+    local sign, first, count = line:sub(1, 1), line:match('^@@ %-(%d+),?(%d*) ')
+    if first then
+      local at = tonumber(first) + (count == '0' and 1 or 0)
+      vim.list_extend(out, one, row, at - 1)
+      row = at
+    else
+      if sign ~= '+' then
+        t.eq(one[row], line:sub(2))
+        row = row + 1
+      end
+      table.insert(out, sign ~= '-' and line:sub(2) or nil)
+    end
+  end
+  return table.concat(vim.list_extend(out, one, row, #one), '\n')
+end
+
+--- A unified diff without the names of the texts.
+local function hunks(one, two, context)
+  return (text_diff.unified(one, two, { context = context }):gsub('^%-%-%- a\n%+%+%+ b\n', ''))
+end
+
+describe('the difference of two texts', function()
+  math.randomseed(7)
+
+  it('is found line by line, at once and beside the main loop', function()
+    for _ = 1, 300 do
+      local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
+      local spans = text_diff.spans(one, two)
+      t.eq({ one, two, table.concat(two, '\n') }, { one, two, made(one, two, spans) })
+      t.eq(spans, later(one, two))
+    end
+  end)
+
+  it('makes the second text of the first as a unified diff', function()
+    for i = 1, 300 do
+      local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
+      t.eq(table.concat(two, '\n'), patched(one, hunks(one, two, i % 4)))
+    end
+    local one = numbered(30)
+    local two = vim.list_slice(one)
+    table.remove(two, 20)
+    two[10], two[4] = 'changed', 'changed'
+    local diff = (vim.text and vim.text.diff or vim.diff)
+    local expected = diff(table.concat(one, '\n') .. '\n', table.concat(two, '\n') .. '\n', { ctxlen = 3 })
+    t.eq(expected, hunks(one, two, 3))
+  end)
+
+  it('takes little longer to write than to find', function()
+    local one, two = numbered(140000), numbered(140000)
+    for i = 1, #two do
+      two[i] = 'changed ' .. i
+    end
+    local function time(fn)
+      collectgarbage()
+      local begun = os.clock()
+      fn(one, two)
+      return os.clock() - begun
+    end
+    local found = time(text_diff.spans)
+    t.ok(time(text_diff.unified) < 12 * found)
+  end)
+
+  it('of a long text has every place that differs', function()
+    local one = numbered(60000)
+    local two = vim.list_slice(one)
+    for i = 1, #one, 10 do
+      two[i] = 'changed ' .. i
+    end
+    local spans = later(one, two)
+    t.eq({ 6000, { 1, 1, 1, 1 }, { 59991, 1, 59991, 1 } }, { #spans, spans[1], spans[6000] })
+    t.eq(spans, text_diff.spans(one, two))
+  end)
+
+  it('does not keep the editor waiting, however little two texts have in common', function()
+    local one, two = alike(400000), alike(400000)
+    local longest, before = 0, vim.uv.hrtime()
+    local timer = vim.uv.new_timer()
+    timer:start(1, 1, function()
+      longest, before = math.max(longest, vim.uv.hrtime() - before), vim.uv.hrtime()
+    end)
+    local spans = later(one, two)
+    timer:close()
+    t.eq(table.concat(two, '\n'), made(one, two, spans))
+    t.ok(#spans > 1000)
+    t.ok(longest < 1e9, ('%d ms'):format(longest / 1e6))
+  end)
+
+  it('of very long texts is one place where nobody can wait for it', function()
+    local one, two = alike(200000), alike(200000)
+    local begun = vim.uv.hrtime()
+    local spans, unified = text_diff.spans(one, two), hunks(one, two, 3)
+    t.ok(vim.uv.hrtime() - begun < 2e9)
+    t.eq({ 1, table.concat(two, '\n') }, { #spans, made(one, two, spans) })
+    local _, lines = unified:gsub('\n[-+]', '')
+    t.eq(spans[1][2] + spans[1][4], lines)
+  end)
+end)
+
+local LINES = { 'one', 'two', 'three', 'ünf', '' }
+
+local function edit(start_line, start_col, end_line, end_col, text)
+  return { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
+end
+
+local function ordered(edits, lines)
+  lines = lines or LINES
+  return text_edits.ordered(edits, #lines, function(row)
+    return lines[row + 1]
+  end)
+end
+
+local function applied(edits, lines)
+  return text_edits.applied(lines or LINES, t.ok(ordered(edits, lines)))
+end
+
+describe('edits of text', function()
+  it('are made wherever they stand in the list', function()
+    t.eq({ 'ONE', 'two', 'th', '!ünf', '' }, applied({ edit(2, 2, 3, 0, '\n!'), edit(0, 0, 0, 3, 'ONE') }))
+  end)
+
+  it('keep their order at one place', function()
+    t.eq({ 'abone', 'two', 'three', 'ünf', '' }, applied({ edit(0, 0, 0, 0, 'a'), edit(0, 0, 0, 0, 'b') }))
+  end)
+
+  it('may end on the line behind the last one', function()
+    local lines = { 'a', 'b' }
+    t.eq({ 'a', 'b', 'c' }, applied({ edit(2, 0, 2, 0, 'c\n') }, lines))
+    t.eq({ 'a', 'b', 'c' }, applied({ edit(2, 0, 2, 0, 'c') }, lines))
+    t.eq({ 'a' }, applied({ edit(1, 0, 2, 0, '') }, lines))
+    t.eq({ 'a', 'c' }, applied({ edit(1, 0, 2, 0, 'c\n') }, lines))
+    t.eq({ '' }, applied({ edit(0, 0, 2, 0, '') }, lines))
+    t.eq({ 'x', 'y' }, applied({ edit(0, 0, 2, 0, 'x\ny\n') }, lines))
+  end)
+
+  it('beside each other at the end of the text do not overlap', function()
+    local lines = { 'a', 'b', 'c' }
+    local delete_last = edit(2, 0, 3, 0, '')
+    t.eq({ 'a', 'B' }, applied({ edit(1, 0, 2, 0, 'B\n'), delete_last }, lines))
+    t.eq({ 'a', 'B' }, applied({ delete_last, edit(1, 0, 1, 1, 'B') }, lines))
+    t.eq({ 'a' }, applied({ edit(1, 0, 2, 0, ''), delete_last }, lines))
+    t.eq({ 'a', 'b', 'new' }, applied({ edit(2, 0, 2, 0, 'new\n'), delete_last }, lines))
+    t.eq({ 'a', 'b', 'new' }, applied({ delete_last, edit(2, 0, 2, 0, 'new\n') }, lines))
+    t.eq({ 'a', 'b', 'end' }, applied({ delete_last, edit(3, 0, 3, 0, 'end\n') }, lines))
+    t.eq(
+      { 'a', 'b', 'C', 'd', 'e' },
+      applied({
+        edit(3, 0, 3, 0, 'd\n'),
+        edit(2, 0, 3, 0, 'C\n'),
+        edit(3, 0, 3, 0, 'e\n'),
+      }, lines)
+    )
+    t.eq({ '' }, applied({ edit(0, 0, 1, 0, ''), edit(1, 0, 2, 0, ''), delete_last }, lines))
+    t.eq({ 'a', 'b', 'c' }, applied({ edit(3, 0, 3, 0, '') }, lines))
+  end)
+
+  it('are refused where they overlap, end before they start, or are outside', function()
+    for _, case in ipairs({
+      { { edit(0, 0, 0, 2, 'x'), edit(0, 1, 0, 3, 'y') }, 'edits%[1%]: it overlaps' },
+      { { edit(1, 0, 0, 0, 'x') }, 'end is before its start' },
+      { { edit(0, 2, 0, 1, 'x') }, 'end is before its start' },
+      { { edit(0, 0, 0, 4, 'x') }, '0:0 to 0:4 is not in the text %(5 lines%)' },
+      { { edit(5, 1, 5, 1, 'x') }, 'not in the text' },
+      { { edit(0, 0, 0, 0, 'x'), edit(-1, 0, 0, 0, 'x') }, 'edits%[1%]: ' },
+    }) do
+      local list, err = ordered(case[1])
+      t.eq(nil, list)
+      t.eq('validation_error', err.code)
+      t.matches(case[2], err.message)
+    end
+  end)
+end)
+
+describe('parts of an edit', function()
+  --- What the parts of one edit make of the text, applied as one by one in a buffer.
+  local function in_buffer(lines, one)
+    local at = t.ok(ordered({ one }, lines))[1]
+    local bufnr = vim.api.nvim_create_buf(false, true)
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+    local old = vim.api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
+    local parts = text_edits.parts(at, old)
+    for i = #parts, 1, -1 do
+      local part = parts[i]
+      vim.api.nvim_buf_set_text(bufnr, part.row, part.col, part.end_row, part.end_col, part.lines)
+    end
+    local got = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+    vim.api.nvim_buf_delete(bufnr, { force = true })
+    return got, parts
+  end
+
+  it('leave alone what is the same, in whole characters', function()
+    local got, parts = in_buffer({ 'aaa é bbb' }, edit(0, 0, 0, 10, 'aaa è bbb'))
+    t.eq({ 'aaa è bbb' }, got)
+    t.eq({ { row = 0, col = 4, end_row = 0, end_col = 6, lines = { 'è' } } }, parts)
+    t.eq({}, select(2, in_buffer({ 'a', 'b' }, edit(0, 0, 1, 1, 'a\nb'))))
+  end)
+
+  it('are few, however many places of a large text differ', function()
+    local old, new = {}, {}
+    for i = 1, 30000 do
+      old[i] = 'line ' .. i
+      new[i] = i % 3 == 0 and 'changed ' .. i or old[i]
+    end
+    local got, parts = in_buffer(old, edit(0, 0, #old, 0, table.concat(new, '\n') .. '\n'))
+    t.eq(new, got)
+    t.ok(#parts > 100 and #parts < 5000, #parts)
+  end)
+
+  it('make what the edit makes', function()
+    math.randomseed(7)
+    local words = { 'a', 'b', 'c', '', 'é', 'ab', 'ac' }
+    local function some_lines(min)
+      local lines = {}
+      for i = 1, math.random(min, 7) do
+        lines[i] = words[math.random(#words)]
+      end
+      return lines
+    end
+    for _ = 1, 2000 do
+      local lines, new = some_lines(1), some_lines(0)
+      local row = math.random(0, #lines - 1)
+      local end_row = math.random(row, #lines - 1)
+      local col = lines[row + 1]:find('é') and 0 or math.random(0, #lines[row + 1])
+      local end_col = lines[end_row + 1]:find('é') and #lines[end_row + 1] or math.random(0, #lines[end_row + 1])
+      if row < end_row or col <= end_col then
+        local one = edit(row, col, end_row, end_col, table.concat(new, '\n'))
+        t.eq(applied({ one }, lines), (in_buffer(lines, one)))
+      end
+    end
+  end)
+end)
+
+--- Every place of a text in another, overlapping ones too.
+local function count(text, search)
+  local found, at = 0, text:find(search, 1, true)
+  while at do
+    found, at = found + 1, text:find(search, at + 1, true)
+  end
+  return found
+end
+
+describe('edits by search', function()
+  it('find what is in the text once, wherever it begins and ends', function()
+    math.randomseed(7)
+    local function random(max, alphabet)
+      local chars = {}
+      for i = 1, math.random(max) do
+        local at = math.random(#alphabet)
+        chars[i] = alphabet:sub(at, at)
+      end
+      return table.concat(chars)
+    end
+    for _ = 1, 4000 do
+      local whole, search = random(14, 'ab\n\n'), random(5, 'ab\n\n')
+      local lines = vim.split(whole, '\n', { plain = true })
+      local edits, err = search_replace.edits(lines, { { search = search, replace = 'X\n' } }, { brief = true })
+      local expected = count(whole .. '\n', search)
+      t.eq({ whole, search, expected == 1 }, { whole, search, edits ~= nil })
+      if edits then
+        local list = t.ok(text_edits.ordered(edits, #lines, function(row)
+          return lines[row + 1]
+        end))
+        local at, last = (whole .. '\n'):find(search, 1, true)
+        local after = (whole .. '\n'):sub(1, at - 1) .. 'X\n' .. (whole .. '\n'):sub(last + 1)
+        t.eq({ whole, search, (after:gsub('\n$', '')) }, {
+          whole,
+          search,
+          table.concat(text_edits.applied(lines, list), '\n'),
+        })
+      else
+        local times = expected > 10 and 'more than 10' or tostring(expected)
+        t.matches(expected == 0 and 'not found' or 'occurs ' .. times .. ' times', err.message)
+      end
+    end
+  end)
+
+  it('find what crosses the pieces in which a long line is searched', function()
+    local line = ('x'):rep(300000) .. 'needle' .. ('y'):rep(300000)
+    for shift = 0, 6 do
+      local lines = { ('z'):rep(256 * 1024 - 300000 % 7 + shift) .. line }
+      local at = lines[1]:find('needle', 1, true) - 1
+      local edits = t.ok(search_replace.edits(lines, { { search = 'needle', replace = '' } }))
+      t.eq({ at, at + 6 }, { edits[1].start_col, edits[1].end_col })
+    end
+    local lines = { ('a'):rep(256 * 1024 - 3) .. 'bcdefg' .. ('a'):rep(1000) }
+    t.ok(search_replace.edits(lines, { { search = 'bcdefg', replace = '' } }))
+  end)
+
+  it('take a time that grows with the text, not with what is looked for', function()
+    local lines = {}
+    for i = 1, 200000 do
+      lines[i] = '    return same_line(again)'
+    end
+    lines[#lines] = 'last'
+    local search = table.concat(lines, '\n', 1, 100000) .. '\nnot there'
+    local begun = vim.uv.hrtime()
+    t.eq(nil, (search_replace.edits(lines, { { search = search, replace = '' } }, { brief = true })))
+    t.ok(vim.uv.hrtime() - begun < 2e9)
+  end)
+end)

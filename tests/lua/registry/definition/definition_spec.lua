@@ -1,0 +1,471 @@
+-- Definitions of tools, resources and prompts: faults, lint, misspelled fields.
+
+local definition = require('mcp-tools.registry.definition.tool')
+local mcp_tools = require('mcp-tools')
+local notifications = require('notifications')
+local prompt = require('mcp-tools.registry.definition.prompt')
+local resource = require('mcp-tools.registry.definition.resource')
+local t = require('helpers')
+
+local NIL = vim.NIL
+
+local function noop() end
+
+local function tool(fields)
+  return vim.tbl_extend('force', { name = 'x', description = 'Does x.', execute = noop }, fields or {})
+end
+
+---@return mcp-tools.Definition
+local function normalise(fields)
+  local normalised, err = definition.normalise(tool(fields))
+  return t.ok(normalised, err)
+end
+
+local function faults(def)
+  local normalised, err = definition.normalise(def)
+  t.eq(nil, normalised)
+  return vim.split(err, '\n', { plain = true })
+end
+
+describe('faults', function()
+  it('come all in one error', function()
+    t.eq(
+      {
+        "tool 'bad': description: is required",
+        "tool 'bad': needs_approval: must be a boolean or a function or a string",
+        "tool 'bad': state: must be a function",
+        "tool 'bad': timeout: must be a number of milliseconds, 0 or more (0 = none)",
+        "tool 'bad': title: must be a string",
+        "tool 'bad': execute: is required (or run)",
+        "tool 'bad': annotations.read_only: must be true or false",
+        "tool 'bad': callers.nvim: must be a table",
+        "tool 'bad': args.n.type: must be a type (a string) or a list of types",
+        "tool 'bad': args.o.properties.deep.enum: must be a list",
+        'tool \'bad\': output_schema.type: must be "object" at the top',
+      },
+      faults({
+        name = 'bad',
+        title = 5,
+        args = { n = { type = 5 }, o = { properties = { deep = { enum = 'a' } } } },
+        output_schema = { properties = {} },
+        annotations = { read_only = 'yes' },
+        timeout = -1,
+        needs_approval = 3,
+        state = {},
+        callers = { nvim = true },
+      })
+    )
+  end)
+
+  it('name the choice between two fields', function()
+    t.eq({ "tool 'x': run: cannot be used together with execute" }, faults(tool({ run = noop })))
+    t.eq(
+      { "tool 'x': input_schema: cannot be used together with args" },
+      faults(tool({ args = {}, input_schema = { type = 'object' } }))
+    )
+  end)
+
+  it('name a definition that is none, and one without a name', function()
+    t.eq({ 'tool: must be a table, got string' }, faults('x'))
+    t.eq("tool '?': name: is required", faults({ description = 'd', execute = noop })[1])
+    t.eq("tool '': name: must not be empty", faults(tool({ name = '' }))[1])
+  end)
+
+  it('reach into whole schemas', function()
+    t.eq(
+      { 'tool \'x\': input_schema.type: must be "object" at the top' },
+      faults(tool({ input_schema = { type = 'array' } }))
+    )
+    t.eq(
+      { 'tool \'x\': input_schema.properties.a.$ref: "#/$defs/no" does not exist' },
+      faults(tool({ input_schema = { type = 'object', properties = { a = { ['$ref'] = '#/$defs/no' } } } }))
+    )
+    t.eq(
+      { "tool 'x': input_schema.properties.a: must be a schema (a table or a boolean)" },
+      faults(tool({ input_schema = { type = 'object', properties = { a = NIL } } }))
+    )
+    t.matches(
+      'unevaluatedProperties: not supported',
+      faults(tool({ args = { a = { unevaluatedProperties = false } } }))[1]
+    )
+  end)
+
+  it('name arguments that are no tables, no names, or no data', function()
+    t.eq({
+      'tool \'x\': args.a: must be a table such as { type = "string" }',
+      'tool \'x\': args.b: must be a table such as { type = "string" }',
+    }, faults(tool({ args = { a = 'string', b = 1 } })))
+    t.eq({ "tool 'x': args: must map names to tables, not be a list" }, faults(tool({ args = { { name = 'a' } } })))
+    local slip = { a = { type = 'string', required = 'yes' } }
+    t.eq({ "tool 'x': args.a.required: must be a boolean" }, faults(tool({ args = slip })))
+    t.eq({ "tool 'x': args.a.default: is a function, not data" }, faults(tool({ args = { a = { default = noop } } })))
+    local loop = { type = 'object' }
+    loop.properties = { again = loop }
+    t.eq({ "tool 'x': args.a.properties.again: contains itself; use $ref" }, faults(tool({ args = { a = loop } })))
+  end)
+
+  it('of what else clients see', function()
+    t.eq(
+      { "tool 'x': callers.mcp.icons: must be a list" },
+      faults(tool({ callers = { mcp = { icons = { src = 'a' } } } }))
+    )
+    t.eq(
+      { "tool 'x': callers.mcp.meta: is a function, not data" },
+      vim.tbl_map(function(line)
+        return (line:gsub('meta%.?f?', 'meta'))
+      end, faults(tool({ callers = { mcp = { meta = { f = noop } } } })))
+    )
+    t.eq({ "tool 'x': description: is not UTF-8" }, faults(tool({ description = 'a\255' })))
+  end)
+end)
+
+describe('lint', function()
+  it('accepts odd names and unknown fields, and says so', function()
+    local odd = normalise({ name = 'my.tool', argz = {}, tags = {}, annotations = { readonly = true, mine = 1 } })
+    t.eq({
+      'tags: unknown field',
+      'name: has characters other than A-Z, a-z, 0-9 and _; some clients rename such tools',
+      'annotations.mine: unknown field',
+    }, odd.lint)
+    t.eq({
+      'argz: did you mean args?',
+      'annotations.readonly: did you mean read_only?',
+    }, odd.typos)
+    t.eq({}, normalise({ name = ('a'):rep(40) }).lint)
+    t.eq({ 'name: longer than 40 characters' }, normalise({ name = ('a'):rep(41) }).lint)
+  end)
+
+  it('names defaults that do not fit', function()
+    local normalised = normalise({ args = { n = { type = 'number', default = 'x' } } })
+    t.matches('^args%.n%.default: does not match its own schema', normalised.lint[1])
+  end)
+
+  it('lists patterns that are not checked by their place in the definition', function()
+    local normalised = normalise({ args = { s = { type = 'string', pattern = '\\bx' } } })
+    t.eq('args.s.pattern', normalised.unchecked[1].path)
+  end)
+end)
+
+describe('normalise', function()
+  it('keeps what the rest needs', function()
+    local function state() end
+    local function needs() end
+    local callers = { nvim = { pending_message = 'wait' } }
+    local normalised = normalise({ timeout = 0, state = state, needs_approval = needs, callers = callers })
+    t.eq(
+      { 0, state, needs, callers },
+      { normalised.timeout, normalised.state, normalised.needs_approval, normalised.callers }
+    )
+    t.eq({ 'execute', noop }, { normalised.style, normalised.handler })
+    local coroutine_style = definition.normalise({ name = 'r', description = 'd', run = noop })
+    t.eq({ 'run', noop }, { coroutine_style.style, coroutine_style.handler })
+    for _, needs_approval in ipairs({ true, false, 'because' }) do
+      t.eq(needs_approval, normalise({ needs_approval = needs_approval }).needs_approval)
+    end
+    t.eq(nil, normalised.check_output)
+    t.ok(normalise({ output_schema = { type = 'object', required = { 'a' } } }).check_output:check({ a = 1 }))
+  end)
+
+  it('never changes the definition it is given, nor shares what it publishes', function()
+    local def = tool({
+      args = { a = { type = 'object', properties = {}, required = true, default = {} }, l = { type = 'array' } },
+      output_schema = { type = 'object', properties = {}, required = {} },
+      annotations = { read_only = true },
+    })
+    local before = vim.deepcopy(def)
+    local normalised = t.ok(definition.normalise(def))
+    local value = normalised.check:fill({})
+    value.a.changed = true
+    t.eq(before, def)
+    t.eq(nil, getmetatable(def.output_schema.properties))
+    def.args.a.type = 'string'
+    t.eq('object', normalised.input_schema.properties.a.type)
+    t.eq(vim.empty_dict(), normalised.input_schema.properties.a.default)
+  end)
+end)
+
+local function read() end
+
+local function normalised(more)
+  return assert(resource.normalise(vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, more or {})))
+end
+
+describe('a resource definition', function()
+  it('needs a URI, a name and a function', function()
+    local def = normalised()
+    t.eq({ 'x://y', 'y', 'x', 'execute' }, { def.key, def.name, def.scheme, def.style })
+    t.eq({ 'description: is missing; a model chooses by it' }, def.lint)
+    t.eq({ uri = 'x://y', name = 'y' }, resource.published(def))
+  end)
+
+  it('is published in the names of MCP', function()
+    local def = normalised({
+      title = 'Y',
+      description = 'why',
+      mime_type = 'text/plain; charset=utf-8',
+      tags = { 'a' },
+      annotations = { audience = { 'user' }, priority = 0.5, last_modified = '2026-01-01T00:00:00Z' },
+      callers = { mcp = { meta = { k = 1 }, icons = { { src = 'data:,' } } } },
+    })
+    t.eq({
+      uri = 'x://y',
+      name = 'y',
+      title = 'Y',
+      description = 'why',
+      mimeType = 'text/plain; charset=utf-8',
+      annotations = { audience = { 'user' }, priority = 0.5, lastModified = '2026-01-01T00:00:00Z' },
+      icons = { { src = 'data:,' } },
+      _meta = { k = 1, tags = { 'a' } },
+    }, resource.published(def))
+    t.eq({}, def.lint)
+  end)
+
+  it('may be a template', function()
+    local def = assert(resource.normalise({
+      uri_template = 'x://{id}/{+path}',
+      name = 'y',
+      run = read,
+      complete = { id = read },
+      paths = { 'path' },
+      description = 'why',
+    }))
+    t.eq({ 'run', { path = true }, { id = read } }, { def.style, def.paths, def.complete })
+    t.eq('x://{id}/{+path}', resource.published(def).uriTemplate)
+    t.eq(nil, resource.published(def).uri)
+  end)
+
+  it('is refused with every fault at once', function()
+    local _, fault = resource.normalise({
+      uri = 'x://a b',
+      name = '',
+      mime_type = 'text',
+      tags = 'a',
+      annotations = { priority = 2, audience = { 'all' } },
+      complete = { id = 1 },
+      paths = { 'p' },
+      timeout = -1,
+      callers = { mcp = { meta = { 1 } }, nvim = 1 },
+    })
+    for _, line in ipairs({
+      "resource 'x://a b': annotations.audience: must be a list",
+      "resource 'x://a b': annotations.priority: must be a number from 0 to 1",
+      "resource 'x://a b': complete.id: must be a function",
+      "resource 'x://a b': callers.mcp.meta: must map",
+      "resource 'x://a b': callers.nvim: must be a table",
+      "resource 'x://a b': mime_type: must be a media type",
+      "resource 'x://a b': name: must not be empty",
+      "resource 'x://a b': paths: 'p' is not a variable",
+      "resource 'x://a b': read: is required (or run)",
+      "resource 'x://a b': tags: must be a list of strings",
+      "resource 'x://a b': timeout: must be a number of milliseconds",
+      "resource 'x://a b': uri: has characters that must be percent-encoded",
+    }) do
+      t.matches(vim.pesc(line), fault)
+    end
+  end)
+
+  it('is refused with each of these', function()
+    local cases = {
+      { { uri = vim.NIL }, 'uri: is required' },
+      { { uri_template = 'x://{a}' }, 'uri_template: cannot be used together with uri' },
+      { { uri = vim.NIL, uri_template = 'x://{?a}' }, 'uri_template: .*operators' },
+      { { uri = 'no-scheme' }, 'uri: must begin with a scheme' },
+      { { uri = 'X://upper' }, 'uri: must begin with a scheme in lower case' },
+      { { run = read }, 'run: cannot be used together with read' },
+      { { watch = 1 }, 'watch: must be a function' },
+      { { description = '\255' }, 'description: is not UTF%-8' },
+      { { complete = { a = read } }, 'complete%.a: is not a variable' },
+    }
+    for _, case in ipairs(cases) do
+      local def, fault =
+        resource.normalise(vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, case[1]))
+      t.eq(nil, def)
+      t.matches(case[2], fault)
+    end
+    t.matches('must be a table', select(2, resource.normalise('x')))
+  end)
+
+  it('is linted for what it has beside', function()
+    t.eq({ 'mimetype: did you mean mime_type?' }, normalised({ mimetype = 'a/b', description = 'x' }).typos)
+  end)
+end)
+
+local function get() end
+
+local function names(def)
+  return vim.tbl_map(function(arg)
+    return arg.name
+  end, def.args)
+end
+
+describe('a prompt definition', function()
+  it('is published in the names of MCP', function()
+    local def = assert(prompt.normalise({
+      name = 'p',
+      title = 'P',
+      description = 'why',
+      args = { topic = { description = 'what', required = true, complete = get, title = 'T' } },
+      get = get,
+    }))
+    t.eq({
+      name = 'p',
+      title = 'P',
+      description = 'why',
+      arguments = { { name = 'topic', title = 'T', description = 'what', required = true } },
+    }, prompt.published(def))
+    t.eq({}, def.lint)
+    t.eq(
+      { name = 'q', description = 'x' },
+      prompt.published(assert(prompt.normalise({
+        name = 'q',
+        description = 'x',
+        run = get,
+      })))
+    )
+  end)
+
+  it('keeps the order of a list, and makes one of a map', function()
+    local base = { name = 'p', description = 'x', get = get }
+    local listed = vim.tbl_extend('force', base, { args = { { name = 'z' }, { name = 'a', required = true } } })
+    t.eq({ 'z', 'a' }, names(assert(prompt.normalise(listed))))
+    local mapped = vim.tbl_extend('force', base, { args = { b = {}, z = { required = true }, a = {} } })
+    t.eq({ 'z', 'a', 'b' }, names(assert(prompt.normalise(mapped))))
+  end)
+
+  it('is refused with every fault at once', function()
+    local _, fault = prompt.normalise({
+      name = 'p',
+      args = { a = { required = 'yes', complete = 1, description = 5 }, b = 1 },
+      timeout = 'x',
+    })
+    for _, line in ipairs({
+      "prompt 'p': description: is required",
+      "prompt 'p': args.a.required: must be a boolean",
+      "prompt 'p': args.a.complete: must be a function",
+      "prompt 'p': args.a.description: must be a string",
+      "prompt 'p': args.b: must be a table",
+      "prompt 'p': timeout: must be a number",
+      "prompt 'p': get: is required (or run)",
+    }) do
+      t.matches(vim.pesc(line), fault)
+    end
+    _, fault =
+      prompt.normalise({ name = 'p', description = 'x', get = get, args = { {}, { name = 'a' }, { name = 'a' } } })
+    t.matches('args%[1%]%.name: must be a non%-empty string', fault)
+    t.matches('args%[3%]%.name: is a duplicate', fault)
+  end)
+
+  it('is linted for names that clients cannot make a command of', function()
+    local def =
+      assert(prompt.normalise({ name = 'a b', description = 'x', get = get, args = { q = { requird = true } } }))
+    t.matches('args.q.requird: did you mean required', def.typos[1])
+    t.matches('name: has characters', def.lint[1])
+  end)
+end)
+
+local function add(name, fields)
+  mcp_tools.register(vim.tbl_extend('force', {
+    name = name,
+    description = 'x',
+    execute = function(ctx)
+      ctx(true)
+    end,
+  }, fields))
+end
+
+local function said(text)
+  return t.wait(function()
+    for _, item in ipairs(notifications.list) do
+      if item.text:find(text, 1, true) then
+        return item
+      end
+    end
+  end, 2000, text)
+end
+
+describe('what is mistyped in a definition', function()
+  before_each(function()
+    notifications.collect()
+  end)
+
+  after_each(function()
+    notifications.restore()
+  end)
+
+  it('is told once, with what was meant', function()
+    add('slips', {
+      need_approval = true,
+      annotations = { readonly = true },
+    })
+    local item = said("did you mean needs_approval? (tool 'slips'); ")
+    t.eq(vim.log.levels.WARN, item.level)
+    for _, text in ipairs({
+      'need_approval: did you mean needs_approval?',
+      'annotations.readonly: did you mean read_only?',
+    }) do
+      t.ok(item.text:find(text, 1, true), ('"%s" in "%s"'):format(text, item.text))
+    end
+    add('slips', { need_approval = true })
+    add('slips', { need_approval = true })
+    add('last', { need_approval = true })
+    said("need_approval: did you mean needs_approval? (tool 'last')")
+    t.eq(3, #notifications.list)
+  end)
+
+  it('of a resource and a prompt is told as well', function()
+    local function answer(ctx)
+      ctx('x')
+    end
+    mcp_tools.register_resource({
+      uri = 'x://slip',
+      name = 'slip',
+      description = 'x',
+      mimetype = 'text/plain',
+      read = answer,
+    })
+    said('did you mean mime_type?')
+    local args = { a = { descripton = 'y' } }
+    mcp_tools.register_prompt({ name = 'slip', description = 'x', titel = 'X', args = args, get = read })
+    said("titel: did you mean title? (prompt 'slip'); args.a.descripton: did you mean description?")
+  end)
+
+  it('is not what only looks strange', function()
+    add('strange', {
+      tags = { 'one' },
+      category = 'x',
+      args = { a = { ['x-order'] = 1, nullable = true, id = 'a', kind = 'b', enumNames = { 'A' }, const = 1 } },
+    })
+    add('last', { nedes_approval = true })
+    said("(tool 'last')")
+    t.eq(1, #notifications.list)
+  end)
+
+  it('stands in health, with the file that it is to be corrected in', function()
+    add('sick', { need_approval = true })
+    vim.cmd('checkhealth mcp-tools')
+    local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+    t.matches('WARNING tool sick: need_approval: did you mean needs_approval%?', text)
+    t.matches('[^\n]*definition_spec.lua', text)
+    vim.cmd('bwipeout!')
+  end)
+
+  it('is told where it is refused for what is missing', function()
+    local function nothing() end
+    for hint, def in pairs({
+      ["tool 'slip': execut: did you mean execute"] = { 'register', description = 'x', execut = nothing },
+      ["tool 'slip': descripton: did you mean description"] = { 'register', descripton = 'x', execute = nothing },
+      ["resource 'slip://x': raed: did you mean read"] = { 'register_resource', uri = 'slip://x', raed = nothing },
+      ["prompt 'slip': descripton: did you mean description"] = {
+        'register_prompt',
+        descripton = 'x',
+        get = nothing,
+      },
+    }) do
+      local register = mcp_tools[table.remove(def, 1)]
+      def.name = 'slip'
+      t.raises(hint, function()
+        register(def)
+      end)
+    end
+  end)
+end)

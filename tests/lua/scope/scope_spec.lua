@@ -1,0 +1,410 @@
+-- What one client sees of the enabled tools, and may call, through the verbs that the bridge uses.
+
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local log = require('mcp-tools.log')
+local mcp_tools = require('mcp-tools')
+local t = require('helpers')
+local wire = require('mcp-tools.rpc')
+
+describe('what a client sees', function()
+  local CHANNEL = 0
+  local count = 0
+
+  local function setup(options)
+    config.setup(vim.tbl_extend('force', { approval = { default = 'allow' } }, options or {}))
+    core.get()
+  end
+
+  --- Names that a client gets, without the prefix.
+  local function listed(scope, client)
+    local reply = wire.list('tools', nil, { client = client or 'c', scope = scope })
+    return vim.tbl_map(function(tool)
+      return (tool.name:gsub('^nvim_', ''))
+    end, vim.json.decode(reply.json))
+  end
+
+  local function call(name, scope, client, args)
+    count = count + 1
+    return wire.execute(name, args or vim.empty_dict(), {
+      channel = CHANNEL,
+      call_id = 's' .. count,
+      client = { name = client or 'c', version = '1' },
+      scope = scope,
+    }).result
+  end
+
+  local UNKNOWN = { state = 'failed', error = { code = 'unknown_tool', message = 'Unknown tool: %s' } }
+
+  --- A call beyond a scope is the same as one of a name that nothing has.
+  local function is_unknown(result, name)
+    local expected = vim.deepcopy(UNKNOWN)
+    expected.error.message = expected.error.message:format(name)
+    t.eq(expected, { state = result.state, error = { code = result.error.code, message = result.error.message } })
+  end
+
+  before_each(function()
+    config.reset()
+    CHANNEL = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+    wire.hello(CHANNEL, { protocol = wire.PROTOCOL, role = 'client' })
+    local function noop(ctx)
+      ctx('ok')
+    end
+    mcp_tools.register({ name = 'mine', description = 'd', annotations = { read_only = true }, execute = noop })
+    mcp_tools.register({ name = 'writes', description = 'd', execute = noop })
+    setup({ tools = { 'buffer', 'test' } })
+  end)
+
+  after_each(function()
+    wire.lost(CHANNEL)
+    vim.fn.jobstop(CHANNEL)
+    config.reset()
+    core.registry():clear('tools')
+  end)
+
+  describe('names of a scope', function()
+    it('are kept apart, whatever is in them', function()
+      t.eq({}, listed({ tools = { 'mine\nwrites' } }))
+      t.eq({ 'mine', 'writes' }, listed({ tools = { 'mine', 'writes' } }))
+    end)
+  end)
+
+  describe('a scope', function()
+    it('takes names of groups and of tools, with or without the prefix', function()
+      local all = listed()
+      t.ok(vim.list_contains(all, 'mine') and vim.list_contains(all, 'test_echo'))
+      t.eq({ 'mine', 'test_echo' }, listed({ tools = { 'mine', 'nvim_test_echo' } }))
+      t.eq({ 'mine', 'writes' }, listed({ tools = { 'registered' } }))
+      t.eq(all, listed({ tools = { 'all' } }))
+      t.eq({ all, {} }, { listed({}), listed({ tools = { '*' } }) })
+      for _, name in ipairs(listed({ tools = { 'recommended' } })) do
+        t.ok(core.registry():get(name).recommended, name)
+      end
+      t.ok(#listed({ tools = { 'buffer' } }) >= 2)
+    end)
+
+    it('hides from calls what it hides from lists, as if it were not there', function()
+      local scope = { tools = { 'mine' } }
+      t.eq('ok', call('nvim_mine', scope).text)
+      t.eq('ok', call('mine', scope).text)
+      is_unknown(call('nvim_writes', scope), 'nvim_writes')
+      is_unknown(call('nvim_nothing', scope), 'nvim_nothing')
+      is_unknown(call('nvim_writs', scope), 'nvim_writs') -- what it may have meant is not for this client
+      t.eq('ok', call('nvim_writes').text)
+    end)
+
+    it('that only reads has nothing that may change something', function()
+      local names = listed({ read_only = true })
+      t.ok(vim.list_contains(names, 'mine') and vim.list_contains(names, 'test_echo'))
+      t.ok(not vim.list_contains(names, 'writes'))
+      is_unknown(call('nvim_writes', { read_only = true }), 'nvim_writes')
+      t.eq({ 'mine' }, listed({ read_only = true, tools = { 'mine', 'writes' } }))
+    end)
+
+    it('never shows what is off', function()
+      t.eq({}, listed({ tools = { 'bridge' } }))
+      is_unknown(call('nvim_bridge_refresh', { tools = { 'bridge_refresh' } }), 'nvim_bridge_refresh')
+    end)
+
+    it('leaves names out that nothing has; when none is left it sees nothing, and the log says so once', function()
+      t.eq({ 'mine' }, listed({ tools = { 'nothing', 'mine' } }))
+      local said, real = {}, log.warn
+      log.warn = function(...) -- luacheck: ignore
+        table.insert(said, string.format(...))
+      end
+      t.eq({}, listed({ tools = { 'nothing' } }))
+      core.registry():changed('tools')
+      t.eq({}, listed({ tools = { 'nothing' } }))
+      log.warn = real -- luacheck: ignore
+      t.eq(1, #said)
+      t.matches('nothing', said[1])
+    end)
+
+    it('does not touch resources and prompts', function()
+      core.get()
+      local scope = { client = 'c', scope = { tools = { 'mine' }, read_only = true } }
+      for _, kind in ipairs({ 'resources', 'templates', 'prompts' }) do
+        t.eq(wire.list(kind).json, wire.list(kind, nil, scope).json)
+      end
+    end)
+  end)
+
+  describe('the option clients', function()
+    it('takes away from what the client of that name sees, and from its scope', function()
+      setup({ clients = { ['claude-code'] = { tools = { 'mine', 'test_echo' } } } })
+      t.eq({ 'mine', 'test_echo' }, listed(nil, 'claude-code'))
+      t.eq({ 'mine' }, listed({ tools = { 'mine', 'writes' } }, 'claude-code'))
+      is_unknown(call('writes', nil, 'claude-code'), 'writes')
+      is_unknown(call('writes', { tools = { 'writes' } }, 'claude-code'), 'writes')
+      t.eq('ok', call('writes', nil, 'other').text)
+      t.ok(#listed(nil, 'other') > 2)
+    end)
+
+    it('takes a name, a list, or a map of what is not wanted', function()
+      setup({
+        clients = { a = { tools = 'mine' }, b = { tools = { mine = false, test = false } }, c = { readonly = true } },
+      })
+      t.eq({ 'mine' }, listed(nil, 'a'))
+      local names = listed(nil, 'b')
+      t.ok(vim.list_contains(names, 'writes') and vim.list_contains(names, 'buffer_list'))
+      t.ok(not vim.list_contains(names, 'mine') and not vim.list_contains(names, 'test_echo'))
+      t.ok(not vim.list_contains(listed(nil, 'c'), 'writes'))
+      setup({ clients = { a = { tools = {} } } })
+      t.eq({}, listed(nil, 'a'))
+    end)
+
+    it('is followed by those who are connected: the list has another revision', function()
+      local before = wire.list('tools').revision
+      setup({ clients = { x = { tools = { 'mine' } } } })
+      local between = wire.list('tools').revision
+      t.ok(between > before)
+      setup({ debug = false })
+      t.eq(between, wire.list('tools').revision)
+      setup({ catalogue = 'search' })
+      t.ok(wire.list('tools').revision > between)
+    end)
+
+    it('is checked as a whole', function()
+      local err = t.raises('none of its options were applied', function()
+        config.setup({ clients = { a = { tool = 'x' }, b = { catalogue = 'serach' }, c = { tools = 1 }, d = 1 } })
+      end)
+      t.matches('clients.a.tool: unknown field %(did you mean tools%?%)', err)
+      t.matches('clients.b.catalogue: expected "direct" or "search", got "serach" %(did you mean "search"%?%)', err)
+      t.matches('clients.c.tools: expected a string, a list or a table, got number', err)
+      t.matches('clients.d: expected a table, got number', err)
+    end)
+  end)
+
+  describe('the catalogue', function()
+    local SEARCH = { catalogue = 'search' }
+
+    it('stands in the place of all tools, by the option, for a client, or by its own wish', function()
+      local three = { 'tools_call', 'tools_describe', 'tools_search' }
+      t.eq(three, listed(SEARCH))
+      setup({ clients = { a = { catalogue = 'search' } } })
+      t.eq({ three, false }, { listed(nil, 'a'), listed()[1] == 'tools_call' })
+      setup({ catalogue = 'search', clients = { b = { catalogue = 'direct' } } })
+      t.eq(three, listed())
+      t.ok(#listed(nil, 'b') > 3)
+      t.ok(#listed({ catalogue = 'direct' }) > 3)
+      is_unknown(call('tools_search', { catalogue = 'direct' }), 'tools_search')
+    end)
+
+    it('costs less than 2 kB, whatever is on', function()
+      setup({ tools = 'all' })
+      t.ok(#wire.list('tools', nil, { client = 'c', scope = SEARCH }).json <= 2000)
+    end)
+
+    it('is there at once, while others are being loaded', function()
+      config.reset()
+      config.setup({ tools = 'all' })
+      t.eq(nil, wire.list('tools', nil, { client = 'c', scope = SEARCH }).loading)
+    end)
+
+    it('finds names by words, one line each, the fittest first', function()
+      local text = call('nvim_tools_search', SEARCH, nil, { words = 'reading a buffer' }).text
+      local lines = vim.split(text, '\n')
+      t.matches('^nvim_buffer_read: ', lines[1])
+      for _, line in ipairs(lines) do
+        t.matches('^nvim_[%w_]+: ', line)
+      end
+      text = call('tools_search', SEARCH, nil, { words = 'buffer', limit = 1 }).text
+      t.matches('^nvim_buffer_%w+: .*\n%(%d+ more fit: raise limit', text)
+    end)
+
+    it('names everything by group without words, and when nothing fits', function()
+      local text = call('tools_search', SEARCH).text
+      t.matches('registered: nvim_mine nvim_writes', text)
+      t.matches('^No tool fits.*registered: nvim_mine', call('tools_search', SEARCH, nil, { words = 'zzz' }).text)
+    end)
+
+    it('describes tools as a list of all would, and names those that are not there', function()
+      local result = call('tools_describe', SEARCH, nil, { names = { 'nvim_mine', 'test_echo', 'nothing' } })
+      local value = vim.json.decode(result.text)
+      t.eq({ 'nothing' }, value.unknown)
+      local direct = {}
+      for _, tool in ipairs(vim.json.decode(wire.list('tools').json)) do
+        direct[tool.name] = tool
+      end
+      t.eq({ direct.nvim_mine, direct.nvim_test_echo }, value.tools)
+    end)
+
+    it('calls a tool as if it had been called itself', function()
+      t.eq(
+        'hello',
+        call('nvim_tools_call', SEARCH, nil, { name = 'nvim_test_echo', arguments = { text = 'hello' } }).text
+      )
+      t.eq('ok', call('tools_call', SEARCH, nil, { name = 'mine' }).text)
+      local wrong = call('tools_call', SEARCH, nil, { name = 'test_echo', arguments = { text = 1 } })
+      t.eq({ 'validation_error', 'text' }, { wrong.error.code, wrong.error.errors[1].field })
+      t.matches('test_echo', wrong.error.message)
+      wrong = call('tools_call', SEARCH, nil, { name = 'test_echo', text = 'x' })
+      t.eq({ 'validation_error', 'text' }, { wrong.error.code, wrong.error.errors[1].field })
+      wrong = call('tools_call', SEARCH, nil, { name = 'nothing' })
+      t.eq({ 'not_found', 'name: Unknown tool: nothing' }, { wrong.error.code, wrong.error.message })
+      wrong = call('tools_call', SEARCH, nil, { name = 'test_ecko' })
+      t.matches('did you mean test_echo', wrong.error.message)
+      t.eq('ok', call('nvim_mine', SEARCH).text)
+    end)
+
+    it('leaves decision, timeout and name to the tool that is called', function()
+      setup({ approval = { tools = { mine = 'deny' } } })
+      t.eq('access_denied', call('tools_call', SEARCH, nil, { name = 'mine' }).error.code)
+      setup({ approval = { tools = { mine = 'allow', tools_call = 'deny' } } })
+      t.eq('ok', call('tools_call', SEARCH, nil, { name = 'mine' }).text)
+      mcp_tools.register({
+        name = 'slow',
+        description = 'd',
+        timeout = 4321,
+        annotations = { read_only = true },
+        execute = function() end,
+      })
+      call('tools_call', SEARCH, nil, { name = 'slow' })
+      local running = t.ok(core.get().executor:get('s' .. count))
+      t.eq({ 'slow', 4321, true }, { running.name, running.timeout, running.definition.annotations.read_only })
+      running:cancel('user')
+    end)
+
+    it('keeps to the scope', function()
+      local scope = { catalogue = 'search', tools = { 'mine' } }
+      t.eq('registered: nvim_mine', call('tools_search', scope).text)
+      t.eq({ 'writes' }, vim.json.decode(call('tools_describe', scope, nil, { names = { 'writes' } }).text).unknown)
+      local beyond, nothing =
+        call('tools_call', scope, nil, { name = 'writes' }), call('tools_call', scope, nil, { name = 'nowrit' })
+      t.eq((nothing.error.message:gsub('nowrit', 'writes')), beyond.error.message)
+      is_unknown(call('writes', scope), 'writes')
+    end)
+
+    it('loads what it calls', function()
+      config.reset()
+      config.setup({ tools = 'all' })
+      t.eq('x', call('tools_call', SEARCH, nil, { name = 'nvim_test_echo', arguments = { text = 'x' } }).text)
+    end)
+
+    it('searches once everything is loaded', function()
+      config.reset()
+      config.setup({ tools = 'all' })
+      local reply = call('tools_search', SEARCH)
+      local id = 's' .. count
+      t.wait(function()
+        reply = wire.get_result(id).result or reply
+        return reply
+      end)
+      t.matches('buffer: .*nvim_buffer_read', reply.text)
+      t.matches('registered: nvim_mine', reply.text)
+    end)
+  end)
+
+  describe('a prefix that is changed while clients are connected', function()
+    it('is used in the next list', function()
+      require('mcp-tools').register({ name = 'renamed', description = 'x', execute = function() end })
+      core.get()
+      local before = wire.list('tools')
+      t.matches('"nvim_renamed"', before.json)
+      config.setup({ tool_prefix = 'vi_' })
+      core.get()
+      local after = wire.list('tools', before.revision)
+      t.matches('"vi_renamed"', after.json or '')
+      config.reset()
+    end)
+  end)
+end)
+
+local function noop() end
+
+--- What clients get of a kind, by name.
+local function listed(kind)
+  local names = {}
+  core.get() -- so that nothing is left to load
+  for _, entry in ipairs(vim.json.decode(wire.list(kind).json)) do
+    names[entry.name] = entry
+  end
+  return names
+end
+
+--- What health says of a name.
+local function failures_of(name)
+  local found
+  mcp_tools.refresh(nil, function(failures)
+    found = failures
+  end)
+  t.wait(function()
+    return found
+  end)
+  return vim.tbl_filter(function(failure)
+    return failure.source == name
+  end, found)
+end
+
+local function nested(levels)
+  local schema = { type = 'string' }
+  for _ = 1, levels do
+    schema = { type = 'object', properties = { inner = schema } }
+  end
+  return schema
+end
+
+describe('a schema that is nested too deep', function()
+  it('is refused where it is registered, with its depth', function()
+    mcp_tools.register({ name = 'fine', description = 'd', execute = noop, input_schema = nested(45) })
+    local ok, err = pcall(mcp_tools.register, {
+      name = 'deep',
+      description = 'd',
+      execute = noop,
+      input_schema = nested(60),
+    })
+    t.eq(false, ok)
+    t.matches("tool 'deep': input_schema: is nested more than 96 levels deep", tostring(err))
+    t.ok(listed('tools').nvim_fine)
+    t.eq(nil, listed('tools').nvim_deep)
+  end)
+end)
+
+describe('a definition that cannot be written', function()
+  local kinds = {
+    tools = {
+      add = function(name, callers)
+        mcp_tools.register({ name = name, description = 'd', execute = noop, callers = callers })
+      end,
+      prefix = 'nvim_',
+      label = 'bad_tools',
+    },
+    resources = {
+      add = function(name, callers)
+        mcp_tools.register_resource({ uri = 'x://' .. name, name = name, read = noop, callers = callers })
+      end,
+      label = "resource 'x://bad_resources'",
+    },
+    templates = {
+      add = function(name, callers)
+        local uri = ('x://%s/{n}'):format(name)
+        mcp_tools.register_resource({ uri_template = uri, name = name, read = noop, callers = callers })
+      end,
+      label = "resource 'x://bad_templates/{n}'",
+    },
+    prompts = {
+      add = function(name, callers)
+        mcp_tools.register_prompt({ name = name, description = 'd', get = noop, callers = callers })
+      end,
+      label = "prompt 'bad_prompts'",
+    },
+  }
+  for kind, case in pairs(kinds) do
+    it('is left out of the ' .. kind .. ', logged, and reported', function()
+      local callers = { mcp = { meta = { a = 1 } } }
+      case.add('good_' .. kind, nil)
+      case.add('bad_' .. kind, callers)
+      callers.mcp.meta.a = noop -- who registered it still holds this table
+      local names, prefix = listed(kind), case.prefix or ''
+      t.ok(names[prefix .. 'good_' .. kind], 'the good one is missing')
+      t.eq(nil, names[prefix .. 'bad_' .. kind])
+      t.matches('not listed: definition%._meta%.a: a function', failures_of(case.label)[1].error)
+      t.matches('left out of the list', table.concat(log.lines(5), '\n'))
+    end)
+  end
+
+  it('is forgotten with it', function()
+    mcp_tools.unregister('bad_tools')
+    t.eq({}, failures_of('bad_tools'))
+  end)
+end)

@@ -1,0 +1,132 @@
+-- slow
+-- Holds for every bundled tool: an extreme text or number gets a result or a short error, blocks nothing, and nothing
+-- throws.
+
+local editor = require('editor_project')
+local every = require('every_tool')
+
+describe('every tool', function()
+  local VALUES = {
+    '',
+    (' '):rep(20000),
+    ('a'):rep(100000),
+    ('a/'):rep(50000),
+    ('\n'):rep(10000),
+    ('%'):rep(300),
+    'a\0b',
+    '\255\254',
+    '-rf',
+    '{{{{[((*',
+  }
+  local FILES = {
+    (' '):rep(100000) .. '\n',
+    ('sample_3 '):rep(20000) .. '\n',
+    ('('):rep(5000) .. ('def sample_3():'):rep(100) .. '\n' .. (')'):rep(5000) .. '\n',
+    ('\t'):rep(2000) .. 'def sample_3():\n' .. ('\t \n'):rep(5000),
+  }
+  --- Bytes of an error that a model has to read.
+  local MAX_ERROR = 4000
+  --- What they are given is what they run, or show to the person.
+  local LEFT_OUT =
+    { editor_command = true, editor_eval_lua = true, shell_run = true, shell_jobs = true, interview = true }
+
+  ---@param schema table
+  ---@return boolean
+  local function is_text(schema)
+    return every.takes(schema, 'string') and not schema.enum
+  end
+
+  local limit, world = every.LIMIT, nil
+
+  before_each(function()
+    every.LIMIT = 300
+    editor.open()
+    local path = editor.write('sample.py', 'def sample_3():\n    return 3\n')
+    vim.cmd.edit(path)
+    world = { path = 'sample.py', uri = vim.uri_from_fname(path), glob = '*.py', word = 'sample_3', other = 'other.py' }
+    world.bufnr = vim.api.nvim_get_current_buf()
+    every.offer()
+  end)
+
+  after_each(function()
+    every.LIMIT = limit
+    editor.close()
+  end)
+
+  it('bears texts that nobody means', function()
+    local trial = every.trial()
+    for _, tool in ipairs(every.tools()) do
+      for number, value in ipairs(LEFT_OUT[tool.name] and {} or VALUES) do
+        for place, args in pairs(every.with_value(tool.input_schema, world, value, is_text)) do
+          local at = ('%s.%s = value %d'):format(tool.name, place, number)
+          local err = trial:call(at, tool.name, args).outcome.error
+          if err and #err.message > MAX_ERROR then
+            local text = '%s: an error of %d bytes: %s'
+            table.insert(trial.wrong, text:format(at, #err.message, err.message:sub(1, 100)))
+          end
+        end
+      end
+    end
+    trial:ends_well()
+  end)
+
+  it('bears files that nobody means', function()
+    local trial = every.trial()
+    for number, text in ipairs(FILES) do
+      vim.cmd('%bwipeout!')
+      vim.cmd.edit(editor.write('sample.py', text))
+      world.bufnr = vim.api.nvim_get_current_buf()
+      for _, tool in ipairs(every.tools()) do
+        if tool.annotations and tool.annotations.read_only and not LEFT_OUT[tool.name] then
+          for _, args in ipairs(every.ways(tool.input_schema, world)) do
+            trial:call(('%s of file %d'):format(tool.name, number), tool.name, args)
+          end
+        end
+      end
+    end
+    trial:ends_well()
+  end)
+end)
+
+describe('every tool', function()
+  local VALUES = { 0, -1, 2 ^ 31, 2 ^ 53 - 1, 2 ^ 53, 1e308, -1e308 }
+
+  ---@param schema table
+  ---@return boolean
+  local function is_number(schema)
+    return every.takes(schema, 'integer', 'number')
+  end
+
+  local limit, world = every.LIMIT, nil
+
+  before_each(function()
+    every.LIMIT = 300
+    editor.open()
+    local lines = {}
+    for i = 1, 120 do
+      lines[i] = ('def sample_%d(): return %d'):format(i, i)
+    end
+    local path = editor.write('sample.py', table.concat(lines, '\n') .. '\n')
+    vim.cmd.edit(path)
+    world = { path = 'sample.py', uri = vim.uri_from_fname(path), glob = '*.py', word = 'sample_3', other = 'other.py' }
+    world.bufnr = vim.api.nvim_get_current_buf()
+    every.offer()
+  end)
+
+  after_each(function()
+    every.LIMIT = limit
+    editor.close()
+  end)
+
+  it('bears numbers that nobody means', function()
+    local trial = every.trial()
+    for _, tool in ipairs(every.tools()) do
+      for _, value in ipairs(VALUES) do
+        for place, args in pairs(every.with_value(tool.input_schema, world, value, is_number)) do
+          trial:call(('%s.%s = %g'):format(tool.name, place, value), tool.name, args)
+        end
+      end
+    end
+    trial:ends_well()
+  end)
+end)

@@ -1,3 +1,0 @@
--- slow
-require('lsp_cases.cold')('python')
-it('ends', require('lsp_project').close)

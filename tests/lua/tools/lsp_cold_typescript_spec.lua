@@ -1,3 +1,0 @@
--- slow
-require('lsp_cases.cold')('typescript')
-it('ends', require('lsp_project').close)

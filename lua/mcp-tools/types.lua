@@ -44,7 +44,8 @@
 ---@field reviewed boolean? bundled tools: the user can review its changes instead of an approval
 ---@field explicit boolean? bundled tools: on only if `tools` contains its own name; its group and "all" do not apply
 ---@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, at once or later
----@field run? fun(ctx: mcp-tools.Ctx, args: table): any a coroutine: `ctx:await`, `coroutine.yield(state)`, `return`
+---@field run? fun(ctx: mcp-tools.Ctx, args: table): any, any a coroutine: `ctx:await`, `coroutine.yield(state)`,
+--- `return result`, `return nil, err`
 
 --- A resource. Exactly one of `uri` and `uri_template`, and of `read` and `run`.
 ---@class mcp-tools.Resource

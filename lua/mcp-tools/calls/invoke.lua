@@ -127,7 +127,7 @@ local function drive(call, ctx)
     elseif vim.in_fast_event() then
       return vim.schedule(step) -- only the first step has arguments, and it is never in a fast event
     end
-    local ok, value = coroutine.resume(co, ...)
+    local ok, value, err = coroutine.resume(co, ...)
     if not ok then
       threw(
         call,
@@ -135,7 +135,7 @@ local function drive(call, ctx)
       )
     elseif coroutine.status(co) == 'dead' then
       if not (call:ended() and value == nil) then -- after `return ctx:fail(…)` the call has ended
-        settle(call, value)
+        ctx(value, value == nil and err or nil)
       end
     elseif value ~= Ctx.AWAIT then
       if value ~= nil then -- a bare yield only lets the editor process events

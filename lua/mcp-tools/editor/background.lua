@@ -45,4 +45,18 @@ function M.run(fn, cb)
   end)
 end
 
+--- Errors that may not occur at the next attempt.
+local TRANSIENT = { busy = true, timeout = true, cancelled = true }
+
+--- Computes what a preview shows, then calls `again`, unless the error may not occur at the next attempt.
+---@param fn fun(ctx: mcp-tools.Ctx): mcp-tools.Error?
+---@param again fun(err: mcp-tools.Error?)
+function M.prepare(fn, again)
+  M.run(fn, function(err)
+    if not (err and TRANSIENT[err.code]) then
+      again(err)
+    end
+  end)
+end
+
 return M

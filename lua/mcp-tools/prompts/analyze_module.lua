@@ -25,7 +25,7 @@ return {
     end
     local file, err = symbol.of_source(ctx, source)
     if not file then
-      return ctx(nil, err)
+      return nil, err
     end
     local outline = {}
     nodes.each(file.tree, function(node)

@@ -57,7 +57,7 @@ return {
       { path = place, max = 20 * MAX }
     )
     if not found then
-      return ctx(nil, err)
+      return nil, err
     elseif #found.files == 0 then
       return ('I looked for "%s" in %s and found nothing. What else could it be called here? Look for that.'):format(
         args.query,

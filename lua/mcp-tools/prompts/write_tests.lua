@@ -41,7 +41,7 @@ local function complete_symbol(ctx, prefix, arguments)
     bufnr = buffers.current()
   end
   if not bufnr or not access.buffer(bufnr, ctx.root) then
-    return ctx({})
+    return {}
   end
   ctx:on_cancel(symbol.of_buffer(bufnr, function(file)
     local values, looked_at = {}, 0
@@ -82,7 +82,7 @@ return {
     end
     local at = node and node.line or err.code == 'not_found' and line_with(source.lines, args.symbol)
     if not at then
-      return ctx(nil, err)
+      return nil, err
     end
     local last = math.min(node and node.end_line or at + LINES, at + MAX_LINES - 1)
     local text = 'Write tests for `%s` in %s (line %d). First look how tests of this project are named, laid out and'

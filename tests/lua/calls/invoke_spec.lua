@@ -233,6 +233,26 @@ describe('a result that cannot be made', function()
   end)
 end)
 
+describe('what a `run` tool returns', function()
+  it('fails the call if it is nil and an error, and its second value is ignored otherwise', function()
+    local call = run({
+      run = function(ctx)
+        ctx:await(vim.schedule)
+        return nil, { code = 'not_found', message = 'no such mark' }
+      end,
+    })
+    t.wait(ended(call))
+    t.eq('not_found no such mark', call.outcome.error.code .. ' ' .. call.outcome.error.message)
+    call = run({
+      run = function()
+        return ('aa'):gsub('a', 'b')
+      end,
+    })
+    t.wait(ended(call))
+    t.eq('bb', call.outcome.value)
+  end)
+end)
+
 describe('the time of a tool', function()
   it('is not cut by what it did before it first waited', function()
     local started

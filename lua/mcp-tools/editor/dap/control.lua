@@ -96,17 +96,13 @@ end
 ---@param command 'continue'|'next'|'stepIn'|'stepOut'
 ---@return fun(ctx: mcp-tools.Ctx, args: table): any
 function M.tool(command)
-  return function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
-    local ok, fault = M.resume(ctx, entry, command)
+  return sessions.run(sessions.stopped, function(ctx, entry, args)
+    local ok, err = M.resume(ctx, entry, command)
     if not ok then
-      return ctx(nil, fault)
+      return nil, err
     end
     return M.answer(ctx, entry, args)
-  end
+  end)
 end
 
 ---@param ctx mcp-tools.Ctx

@@ -527,6 +527,20 @@ function M.stopped(args)
   return which
 end
 
+--- Returns a `run` function for the session that arguments mean.
+---@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
+---@param fn fun(ctx: mcp-tools.Ctx, entry: mcp-tools.dap.Entry, args: table): any, mcp-tools.Error?
+---@return fun(ctx: mcp-tools.Ctx, args: table): any, mcp-tools.Error?
+function M.run(find, fn)
+  return function(ctx, args)
+    local entry, err = find(args)
+    if not entry then
+      return nil, err
+    end
+    return fn(ctx, entry, args)
+  end
+end
+
 --- Returns a `preview` function that shows a text for approval, or the error if there is no suitable session.
 ---@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
 ---@param text string|fun(args: table, entry: mcp-tools.dap.Entry): string

@@ -56,9 +56,6 @@ function M.refusal(args, method, at_place)
   return err
 end
 
---- Errors that may not occur at the next attempt.
-local TRANSIENT = { busy = true, timeout = true, cancelled = true }
-
 --- Diffs of dry runs: { diff, ticks }.
 local kept = lru(32)
 
@@ -126,14 +123,9 @@ function M.preview(what, args, text, run, again)
     return text
   end
   local dry_run = vim.tbl_extend('force', args, { dry_run = true })
-  background.run(function(ctx)
-    local _, err = run(ctx, dry_run)
-    return err
-  end, function(err)
-    if not (err and TRANSIENT[err.code]) then
-      again(err)
-    end
-  end)
+  background.prepare(function(ctx)
+    return select(2, run(ctx, dry_run))
+  end, again)
   return text
 end
 

@@ -31,8 +31,6 @@ for word in ('def class function func fn struct interface enum trait type module
   KEYWORDS[word] = true
 end
 
---- Errors that may not occur at the next attempt.
-local TRANSIENT = { busy = true, timeout = true, cancelled = true }
 --- Approval text before the symbol has been found.
 local SEARCHING = 'The diff appears here when the symbol has been found.'
 
@@ -40,7 +38,8 @@ local SEARCHING = 'The diff appears here when the symbol has been found.'
 M.MAX_TEXT = 500000
 
 --- Returns the edits, or why there are none.
----@alias mcp-tools.SymbolEdits fun(lines: string[], place: mcp-tools.SymbolPlace): mcp-tools.Edit[]?, string?
+---@alias mcp-tools.SymbolEdits
+---| fun(lines: string[], place: mcp-tools.SymbolPlace, args: table): mcp-tools.Edit[]?, string?
 
 --- Returns the arguments that all changes of symbols share.
 ---@param more table
@@ -129,16 +128,10 @@ end
 ---@param args table
 ---@return mcp-tools.PickedSymbol?
 ---@return mcp-tools.Error? err
-function M.find(ctx, args)
+local function find_symbol(ctx, args)
   local found, err = find.one(ctx, args)
-  if not found then
-    return nil, err
-  end
-  err = edit.refusal(found.source.bufnr, args.changedtick)
-  if err then
-    return nil, err
-  end
-  return found
+  err = err or edit.refusal(found.source.bufnr, args.changedtick)
+  return not err and found or nil, err
 end
 
 --- Edits that were shown for approval and run if the text is unchanged: { text, edits }.
@@ -230,7 +223,7 @@ end
 ---@return mcp-tools.Edit[]?
 ---@return mcp-tools.Error? err
 ---@return string? text to which they apply
-function M.edits(ctx, found, args, make)
+local function edits_of(ctx, found, args, make)
   local bufnr = found.source.bufnr
   local lines, filetype = api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   local text = table.concat(lines, '\n') .. '\n'
@@ -247,7 +240,7 @@ function M.edits(ctx, found, args, make)
     parse(text, filetype, done)
   end)
   local place = place_of(lines, found.source.file, found.node, filetype, root)
-  local list, why = make(lines, place)
+  local list, why = make(lines, place, args)
   if not list then
     return nil, refused(found.path, why --[[@as string]])
   elseif args.body then
@@ -268,7 +261,7 @@ end
 ---@param args { diagnostics: boolean? }
 ---@return table? answer
 ---@return mcp-tools.Error? err
-function M.apply(ctx, found, edits, args)
+local function apply(ctx, found, edits, args)
   local bufnr = found.source.bufnr
   local tick = found.source.file.changedtick
   local items = { { bufnr = bufnr, edits = edits, changedtick = tick, write = buffers.is_unseen(bufnr) } }
@@ -299,24 +292,20 @@ end
 ---@param again fun(err: mcp-tools.Error?)
 local function prepare(args, make, again)
   places:set(args.symbol, nil)
-  background.run(function(ctx)
-    local found, err = M.find(ctx, args)
+  background.prepare(function(ctx)
+    local found, err = find_symbol(ctx, args)
     if not found then
       return err
     end
     local edits, text
-    edits, err, text = M.edits(ctx, found, args, make)
+    edits, err, text = edits_of(ctx, found, args, make)
     if edits then
       previewed:set(key_of(found.source, args), { text = text, edits = edits })
       places:set(args.symbol, not args.path and not args.bufnr and found.source.path or nil)
     end
     find.close(found.source)
     return err
-  end, function(err)
-    if not (err and TRANSIENT[err.code]) then
-      again(err)
-    end
-  end)
+  end, again)
 end
 
 --- Returns the lines of a file if they are known without waiting.
@@ -337,7 +326,7 @@ end
 ---@param again? fun(err: mcp-tools.Error?) called when the diff is known
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.preview(args, make, again)
+local function preview(args, make, again)
   local path, err = name_path.parse(args.symbol, 'symbol')
   if not path then
     return nil, err
@@ -374,6 +363,30 @@ function M.preview(args, make, again)
   local name = target.path and access.shown(target.path, project.root()) or ('buffer %d'):format(target.bufnr)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = edit_preview.CONTEXT }
   return edit_preview.shown(text_diff.unified(lines, text_edits.applied(lines, list), names))
+end
+
+--- Returns the handlers of a tool that changes a symbol.
+---@param make mcp-tools.SymbolEdits
+---@param refusal? fun(ctx: mcp-tools.Ctx, found: mcp-tools.PickedSymbol, edits: mcp-tools.Edit[]): mcp-tools.Error?
+---@return fun(args: table, again?: fun(err: mcp-tools.Error?)): string?, mcp-tools.Error? preview
+---@return fun(ctx: mcp-tools.Ctx, args: table): table?, mcp-tools.Error? run
+function M.handlers(make, refusal)
+  return function(args, again)
+    return preview(args, make, again)
+  end, function(ctx, args)
+    local found, err = find_symbol(ctx, args)
+    local edits
+    if found then
+      edits, err = edits_of(ctx, found, args, make)
+    end
+    if edits and refusal then
+      err = refusal(ctx, found, edits)
+    end
+    if err then
+      return nil, err
+    end
+    return apply(ctx, found, edits, args)
+  end
 end
 
 return M

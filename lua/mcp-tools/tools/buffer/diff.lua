@@ -27,7 +27,7 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local shown = (utf8.repair(found.shown))
     local about = { path = shown, bufnr = found.bufnr, against = args.against }
@@ -45,7 +45,7 @@ return {
     elseif found.path then
       before, err = contents.on_disk(ctx, found.path, found.bufnr)
       if not before and err.code ~= 'not_found' then
-        return ctx(nil, err)
+        return nil, err
       end
       about.note = not before and 'there is no such file on the disk' or nil
       before = before or ''
@@ -55,7 +55,7 @@ return {
     pause()
     local now = contents.of_buffer(found.bufnr, pause)
     if not now then
-      return ctx(nil, buffers.gone(found.bufnr))
+      return nil, buffers.gone(found.bufnr)
     end
     about.modified = vim.bo[found.bufnr].modified
     about.changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr)
@@ -63,6 +63,6 @@ return {
     local names = { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context }
     local answer
     answer, err = text_diff.await(ctx, before or now, now, names, about)
-    return answer or ctx(nil, err)
+    return answer, err
   end,
 }

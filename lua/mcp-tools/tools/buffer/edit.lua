@@ -129,7 +129,7 @@ return {
     local is_open = before and before.bufnr and not buffers.is_unseen(before.bufnr)
     local found, err = target.await(ctx, args, { load = true })
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local files
     for _ = 1, TRIES do
@@ -140,7 +140,7 @@ return {
       end
     end
     if not files then
-      return ctx(nil, err)
+      return nil, err
     end
     return after_edit.add(ctx, args, {
       path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),

@@ -50,12 +50,12 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     elseif not found.bufnr then
-      return ctx(nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(found.shown)))
+      return nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(found.shown))
     end
     if args.changedtick and args.changedtick ~= vim.api.nvim_buf_get_changedtick(found.bufnr) then
-      return ctx(nil, buffer_change.stale(found.bufnr, args.changedtick))
+      return nil, buffer_change.stale(found.bufnr, args.changedtick)
     end
     local wanted = vim.bo[found.bufnr].modified
       or found.state == 'gone'
@@ -65,7 +65,7 @@ return {
         save.write(found.bufnr, done, { overwrite = args.overwrite, ctx = ctx })
       end)
       if err then
-        return ctx(nil, err)
+        return nil, err
       end
     end
     return {

@@ -2,6 +2,7 @@
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
+local result = require('mcp-tools.editor.result')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
@@ -17,9 +18,8 @@ return {
     if nvim_dap.loaded() then
       sessions.attach()
     end
-    local all = breakpoints.list(ctx)
-    local page = vim.list_slice(all, args.offset + 1, math.min(#all, args.offset + args.limit))
-    local last = args.offset + #page
-    return { breakpoints = page, total = #all, next_offset = last < #all and last or nil }
+    local page, answer = result.page(breakpoints.list(ctx), args)
+    answer.breakpoints = page
+    return answer
   end,
 }

@@ -13,6 +13,6 @@ return {
     return ('%d breakpoints are removed.'):format(breakpoints.count())
   end,
   run = function(ctx)
-    return ctx(breakpoints.clear(ctx))
+    return breakpoints.clear(ctx)
   end,
 }

@@ -19,7 +19,7 @@ return {
   run = function(ctx, args)
     local dap, err = nvim_dap.get()
     if not dap then
-      return ctx(nil, err)
+      return nil, err
     end
     local all, withheld = launch.all(ctx.root)
     local list = {}

@@ -12,14 +12,10 @@ return {
     session_id = sessions.ARG,
   },
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.stopped, function(ctx, entry, args)
     local frame, fault = stop.frame(ctx, entry)
     if not frame then
-      return ctx(nil, fault or 'the stopped thread has no frame')
+      return nil, fault or 'the stopped thread has no frame'
     end
     local source = frame.source or {}
     local code, withheld
@@ -36,5 +32,5 @@ return {
       code_context = code,
       withheld = withheld,
     }
-  end,
+  end),
 }

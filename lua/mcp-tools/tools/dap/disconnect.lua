@@ -20,15 +20,11 @@ return {
   preview = sessions.preview(sessions.active, function(args)
     return args.terminate_debuggee and 'The session ends, and its program.' or 'The session ends; its program goes on.'
   end),
-  run = function(ctx, args)
-    local entry, err = sessions.active(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.active, function(ctx, entry, args)
     local ok, fault = control.disconnect(ctx, sessions.get(entry.root) or entry, args.terminate_debuggee)
     if not ok then
-      return ctx(nil, fault)
+      return nil, fault
     end
     return vim.tbl_extend('force', { success = true }, stop.describe(ctx, entry))
-  end,
+  end),
 }

@@ -25,11 +25,5 @@ return {
   preview = sessions.preview(sessions.stopped, function(args)
     return args.expression
   end),
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
-    return ctx(evaluate.run(ctx, entry, args))
-  end,
+  run = sessions.run(sessions.stopped, evaluate.run),
 }

@@ -56,11 +56,7 @@ return {
   preview = sessions.preview(sessions.active, function(args)
     return 'Stops at: ' .. (args.filters and table.concat(args.filters, ', ') or 'as now')
   end),
-  run = function(ctx, args)
-    local entry, err = sessions.active(args)
-    if not entry then
-      return ctx(nil, err)
-    end
-    return ctx(exceptions(ctx, entry, args.filters))
-  end,
+  run = sessions.run(sessions.active, function(ctx, entry, args)
+    return exceptions(ctx, entry, args.filters)
+  end),
 }

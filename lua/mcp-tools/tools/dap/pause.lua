@@ -23,17 +23,14 @@ return {
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it stops the program under the debugger',
   preview = sessions.preview(sessions.active, 'The program is paused where it is.'),
-  run = function(ctx, args)
-    local entry, err = sessions.active(args)
-    if not entry then
-      return ctx(nil, err)
-    elseif sessions.state(entry) ~= 'stopped' then
+  run = sessions.run(sessions.active, function(ctx, entry, args)
+    if sessions.state(entry) ~= 'stopped' then
       local ok, fault = control.pause(ctx, entry, args.thread_id)
       if not ok then
-        return ctx(nil, fault)
+        return nil, fault
       end
       return control.wait(ctx, entry, args.wait_timeout_ms)
     end
     return stop.describe(ctx, entry)
-  end,
+  end),
 }

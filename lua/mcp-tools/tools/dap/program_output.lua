@@ -31,11 +31,7 @@ return {
     session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = function(ctx, args)
-    local entry, err = sessions.any(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.any, function(ctx, entry, args)
     local found = entry.output:after(args.category, args.since)
     local pause, list, bytes = time_slice.of(ctx), {}, 0
     redacted.refresh(ctx)
@@ -61,5 +57,5 @@ return {
       ended = entry.ended or nil,
       exit_code = entry.exit_code,
     }
-  end,
+  end),
 }

@@ -17,7 +17,5 @@ return {
     end
     return ('The breakpoint in line %d is removed.'):format(args.line)
   end,
-  run = function(ctx, args)
-    return ctx(breakpoints.remove(ctx, args))
-  end,
+  run = breakpoints.remove,
 }

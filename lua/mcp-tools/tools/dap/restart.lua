@@ -15,11 +15,5 @@ return {
   preview = sessions.preview(sessions.any, function(_, entry)
     return vim.inspect(launch.config_of(entry))
   end),
-  run = function(ctx, args)
-    local entry, err = sessions.any(args)
-    if not entry then
-      return ctx(nil, err)
-    end
-    return ctx(launch.restart(ctx, entry, args))
-  end,
+  run = sessions.run(sessions.any, launch.restart),
 }

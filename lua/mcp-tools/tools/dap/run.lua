@@ -50,8 +50,8 @@ return {
     local config, err = launch.configuration(args, ctx.root)
     err = config and launch.has_changed(args, config) or err
     if not config or err then
-      return ctx(nil, err)
+      return nil, err
     end
-    return ctx(launch.run(ctx, config, args))
+    return launch.run(ctx, config, args)
   end,
 }

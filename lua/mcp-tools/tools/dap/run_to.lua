@@ -22,11 +22,5 @@ return {
     end
     return ('The stopped program runs to line %d.'):format(args.line)
   end,
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
-    return ctx(breakpoints.run_to(ctx, entry, args))
-  end,
+  run = sessions.run(sessions.stopped, breakpoints.run_to),
 }

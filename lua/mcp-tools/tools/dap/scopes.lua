@@ -14,18 +14,14 @@ return {
     session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.stopped, function(ctx, entry, args)
     local id, fault = stop.frame_id(ctx, entry, args.frame_id)
     if not id then
-      return ctx(nil, fault)
+      return nil, fault
     end
     local scopes, refused = variables.scopes(ctx, entry, id, args.timeout_ms)
     if not scopes then
-      return ctx(nil, refused)
+      return nil, refused
     end
     return {
       scopes = vim.tbl_map(function(scope)
@@ -37,5 +33,5 @@ return {
         }
       end, scopes),
     }
-  end,
+  end),
 }

@@ -33,7 +33,5 @@ return {
     end
     return table.concat(lines, '\n')
   end,
-  run = function(ctx, args)
-    return ctx(breakpoints.set(ctx, args))
-  end,
+  run = breakpoints.set,
 }

@@ -20,11 +20,5 @@ return {
   preview = sessions.preview(sessions.stopped, function(args)
     return ('%s = %s'):format(args.name, args.value)
   end),
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
-    return ctx(evaluate.set(ctx, entry, args))
-  end,
+  run = sessions.run(sessions.stopped, evaluate.set),
 }

@@ -16,11 +16,7 @@ return {
     session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.stopped, function(ctx, entry, args)
     local answer = { session_id = entry.id, status = 'stopped', reason = entry.stop.reason }
     answer.thread_id = entry.stop.thread_id
     local frames, total = stop.stack(ctx, entry, entry.stop.thread_id, args.levels)
@@ -51,5 +47,5 @@ return {
       answer.values_left_out = locals.values_left_out
     end
     return answer
-  end,
+  end),
 }

@@ -14,15 +14,11 @@ return {
     session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.stopped, function(ctx, entry, args)
     local thread = args.thread_id or entry.stop.thread_id
     local frames, total = stop.stack(ctx, entry, thread, args.levels, args.timeout_ms)
     if not frames then
-      return ctx(nil, total)
+      return nil, total
     end
     return {
       thread_id = thread,
@@ -31,5 +27,5 @@ return {
         return stop.frame_shown(frame, ctx.root)
       end, vim.list_slice(frames, 1, args.levels)),
     }
-  end,
+  end),
 }

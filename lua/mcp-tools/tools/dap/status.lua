@@ -29,7 +29,7 @@ return {
     local entry, err = sessions.active(args)
     if not entry then
       if args.session_id then
-        return ctx(nil, err)
+        return nil, err
       end
       return { active = false, message = err.message }
     end

@@ -12,15 +12,11 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it ends the program under the debugger',
   preview = sessions.preview(sessions.active, 'The program and the debug session end.'),
-  run = function(ctx, args)
-    local entry, err = sessions.active(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.active, function(ctx, entry)
     local ok, fault = control.terminate(ctx, entry)
     if not ok then
-      return ctx(nil, fault)
+      return nil, fault
     end
     return vim.tbl_extend('force', { success = true }, stop.describe(ctx, entry))
-  end,
+  end),
 }

@@ -14,14 +14,10 @@ return {
     session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = function(ctx, args)
-    local entry, err = sessions.active(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.active, function(ctx, entry, args)
     local body, fault = request.send(ctx, entry, 'threads', nil, args.timeout_ms)
     if not body then
-      return ctx(nil, fault)
+      return nil, fault
     end
     local all = body.threads or {}
     return {
@@ -31,5 +27,5 @@ return {
       end, vim.list_slice(all, 1, MAX)),
       total = #all,
     }
-  end,
+  end),
 }

@@ -27,17 +27,14 @@ return {
     session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = function(ctx, args)
-    local entry, err = sessions.stopped(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.stopped, function(ctx, entry, args)
     if not args.variables_reference then
-      args.frame_id, err = stop.frame_id(ctx, entry, args.frame_id)
+      local fault
+      args.frame_id, fault = stop.frame_id(ctx, entry, args.frame_id)
       if not args.frame_id then
-        return ctx(nil, err)
+        return nil, fault
       end
     end
-    return ctx(variables.page(ctx, entry, args))
-  end,
+    return variables.page(ctx, entry, args)
+  end),
 }

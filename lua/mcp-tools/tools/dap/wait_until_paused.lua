@@ -20,11 +20,7 @@ return {
   },
   annotations = { read_only = true },
   timeout = control.TOOL_TIMEOUT,
-  run = function(ctx, args)
-    local entry, err = sessions.any(args)
-    if not entry then
-      return ctx(nil, err)
-    end
+  run = sessions.run(sessions.any, function(ctx, entry, args)
     return control.wait(ctx, entry, args.timeout_ms)
-  end,
+  end),
 }

@@ -150,7 +150,5 @@ return {
     },
   },
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, given)
-    return ctx(run(ctx, given))
-  end,
+  run = run,
 }

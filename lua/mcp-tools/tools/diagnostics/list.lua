@@ -24,7 +24,5 @@ return {
   })),
   annotations = { read_only = true, idempotent = true },
   recommended = true,
-  run = function(ctx, given)
-    return ctx(list.list(ctx, given))
-  end,
+  run = list.list,
 }

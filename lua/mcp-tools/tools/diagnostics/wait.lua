@@ -27,7 +27,5 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   recommended = true,
-  run = function(ctx, given)
-    return ctx(list.wait(ctx, given))
-  end,
+  run = list.wait,
 }

@@ -32,6 +32,6 @@ return {
     return ':' .. args.command
   end,
   run = function(ctx, args)
-    return ctx(execute.command(ctx, args.command, args.max_bytes, time_slice.of(ctx)))
+    return execute.command(ctx, args.command, args.max_bytes, time_slice.of(ctx))
   end,
 }

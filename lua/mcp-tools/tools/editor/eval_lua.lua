@@ -45,9 +45,9 @@ return {
   run = function(ctx, args)
     local fn, err = chunk(args.code)
     if not fn then
-      return ctx(nil, err)
+      return nil, err
     end
     local list = { n = #args.args, unpack(args.args) }
-    return ctx(execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx)))
+    return execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx))
   end,
 }

@@ -195,13 +195,13 @@ local function read(ctx, args, found, pause)
   if file then
     text, err = directory.text(ctx, file)
     if not text then
-      return ctx(nil, err)
+      return nil, err
     end
   end
   local part = text and read_topic(text, tag, args.offset, args.limit)
   if not part then
     local message = 'the tag %s is not in its file any more; :helptags makes its index anew'
-    return ctx(nil, errors.new('not_found', message:format(tag)))
+    return nil, errors.new('not_found', message:format(tag))
   end
   local others = vim.list_slice(found, 2, SEE + 1)
   return result.utf8({
@@ -241,14 +241,14 @@ return {
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
     if (args.topic == nil) == (args.search == nil) then
-      return ctx(nil, errors.new('validation_error', 'give exactly one of topic and search'))
+      return nil, errors.new('validation_error', 'give exactly one of topic and search')
     end
     local pause = time_slice.of(ctx)
     local found = matching_tags(args.topic or args.search)
     if args.topic then
       if #found == 0 then
         local text = 'topic: the help has no tag like %s; search looks into its text'
-        return ctx(nil, errors.new('not_found', text:format(args.topic)))
+        return nil, errors.new('not_found', text:format(args.topic))
       end
       return read(ctx, args, found, pause)
     end

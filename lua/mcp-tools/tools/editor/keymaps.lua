@@ -119,7 +119,7 @@ return {
     else
       local found, err = buffers.find(args)
       if not found then
-        return ctx(nil, err)
+        return nil, err
       end
       bufnr = found.bufnr
     end

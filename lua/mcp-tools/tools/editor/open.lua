@@ -85,20 +85,20 @@ return {
   run = function(ctx, args)
     local err = limit(ctx)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     local bufnr
     bufnr, err = buffer_of(ctx, args)
     if not bufnr then
-      return ctx(nil, err)
+      return nil, err
     end
     local place, bad = place_of(bufnr, args)
     if not place then
-      return ctx(nil, bad)
+      return nil, bad
     end
     local window, why = show.show(bufnr, place, args.where)
     if not window then
-      return ctx(nil, why)
+      return nil, why
     end
     local at = api.nvim_win_get_cursor(window)
     return result.utf8({

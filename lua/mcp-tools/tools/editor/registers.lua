@@ -130,7 +130,7 @@ return {
   run = function(ctx, args)
     local err = refusal(args.names)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     return result.utf8({ registers = read_all(args.names, args.max_bytes, time_slice.of(ctx)) })
   end,

@@ -29,11 +29,11 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local sum, size = checksum.file(ctx, found.path)
     if not sum then
-      return ctx(nil, size)
+      return nil, size
     end
     return {
       path = (utf8.repair(found.shown)),

@@ -201,19 +201,19 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local text
     text, err = text_of(ctx, found)
     if not text then
-      return ctx(nil, err)
+      return nil, err
     elseif utf8.invalid_at(text) then
-      return ctx(nil, errors.new('tool_error', ('%s is not JSON: it is not UTF-8'):format(found.shown)))
+      return nil, errors.new('tool_error', ('%s is not JSON: it is not UTF-8'):format(found.shown))
     end
     local answer
     answer, err = find(ctx, text, args.query, args.max_bytes)
     if not answer then
-      return ctx(nil, err)
+      return nil, err
     end
     answer.path = (utf8.repair(found.shown))
     if answer.value == nil and answer.type ~= 'null' then

@@ -93,7 +93,7 @@ return {
   run = function(ctx, args)
     local folder, err = folder_of(ctx, args.path)
     if not folder then
-      return ctx(nil, err)
+      return nil, err
     end
     local names, source, cut = file_names.list(ctx, folder, { ignored = args.ignored })
     local matches, pause = matcher(args.glob), time_slice.of(ctx)

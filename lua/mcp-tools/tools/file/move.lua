@@ -75,7 +75,7 @@ return {
       moved, err = move.run(ctx, from, to)
     end
     if not from or not to or not moved then
-      return ctx(nil, err)
+      return nil, err
     end
     return move.result(ctx, from, to, moved)
   end,

@@ -24,7 +24,7 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local range = {
       first = args.start_line,
@@ -36,7 +36,7 @@ return {
     end)
     err = not lines and total or result_lines.range_fault(args, total)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     local about = {
       path = (utf8.repair(found.shown)),

@@ -179,7 +179,7 @@ return {
       files, err = replace.apply(ctx, plan)
     end
     if not files then
-      return ctx(nil, err)
+      return nil, err
     end
     return done_text(plan, files)
   end,

@@ -37,7 +37,7 @@ return {
   run = function(ctx, args)
     local found, err = search.find(ctx, args, args)
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local pause = time_slice.of(ctx)
     redact.refresh(pause)

@@ -122,13 +122,13 @@ local function replace(ctx, args, found)
   -- What others write from now on changes the changedtick, or is found by the checksum.
   local loaded, err = target.await(ctx, { path = found.path }, { load = true })
   if not loaded then
-    return ctx(nil, err)
+    return nil, err
   end
   local bufnr = loaded.bufnr
   local tick = vim.api.nvim_buf_get_changedtick(bufnr)
   err = unexpected(ctx, args, found)
   if err then
-    return ctx(nil, err)
+    return nil, err
   end
   local ends, kept = ends_for(args, file_text.kept_ends_of(bufnr))
   local edits = whole(vim.api.nvim_buf_line_count(bufnr), args)
@@ -140,7 +140,7 @@ local function replace(ctx, args, found)
     edit.apply_all({ item }, { ctx = ctx, write = true }, done)
   end)
   if not files then
-    return ctx(nil, err)
+    return nil, err
   end
   return after_edit.add(ctx, args, {
     path = (utf8.repair(found.shown)),
@@ -300,7 +300,7 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local stat = ctx:await(function(done)
       uv.fs_lstat(
@@ -312,7 +312,7 @@ return {
     end)
     err = refusal(args, found, stat)
     if err then
-      return ctx(nil, err)
+      return nil, err
     elseif stat or found.bufnr then
       return replace(ctx, args, found)
     end
@@ -325,7 +325,7 @@ return {
     end
     err = err or create(ctx, found.path, text)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     disk.tell_servers(found.path, CREATED)
     edit.record_created(found.path, text == '' and {} or file_text.lines_of(text), ctx)

@@ -111,15 +111,15 @@ return {
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
     if err then
-      return ctx(nil, err)
+      return nil, err
     elseif not place.path then
-      return ctx(nil, errors.new('validation_error', 'give exactly one of path and bufnr'))
+      return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
     elseif args.end_line and args.end_line < args.start_line then
-      return ctx(nil, errors.new('validation_error', 'end_line: must not be before start_line'))
+      return nil, errors.new('validation_error', 'end_line: must not be before start_line')
     end
     local commit, bad = revision.of_argument(ctx, args, 'revision')
     if bad then
-      return ctx(nil, bad)
+      return nil, bad
     end
     local last = args.start_line + args.limit - 1
     local runs, fault, is_cut = runs_of(ctx, place.path, {
@@ -132,12 +132,10 @@ return {
     if not runs then
       local short = fault:match('has only %d+ lines?')
       if short then
-        return ctx(
-          nil,
+        return nil,
           errors.new('validation_error', ('start_line: %d is beyond the end; it %s'):format(args.start_line, short))
-        )
       end
-      return ctx(nil, revision.error_of(fault))
+      return nil, revision.error_of(fault)
     end
     local reached = runs[#runs] and runs[#runs].end_line or 0
     local has_more = is_cut or reached == last and (not args.end_line or args.end_line > last)

@@ -54,15 +54,15 @@ return {
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     local command, bad = command_of(ctx, args)
     if not command then
-      return ctx(nil, bad)
+      return nil, bad
     end
     local fields, fault = diff.answer(ctx, command, args, place.path)
     if not fields then
-      return ctx(nil, revision.error_of(fault --[[@as string]]))
+      return nil, revision.error_of(fault --[[@as string]])
     end
     if not args.target and not args.staged then
       fields.unsaved = buffers.unsaved(ctx.root, place.path)

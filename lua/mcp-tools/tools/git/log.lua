@@ -56,15 +56,15 @@ return {
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     local list, bad = arguments(ctx, args)
     if not list then
-      return ctx(nil, bad)
+      return nil, bad
     end
     local commits, fault, cut = log.find(ctx, list, place.path, args.files)
     if not commits then
-      return ctx(nil, revision.error_of(fault --[[@as string]]))
+      return nil, revision.error_of(fault --[[@as string]])
     end
     local more = #commits > args.limit
     if more then

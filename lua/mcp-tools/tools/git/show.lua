@@ -111,13 +111,13 @@ return {
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
     if err then
-      return ctx(nil, err)
+      return nil, err
     elseif args.text and not place.path then
-      return ctx(nil, errors.new('validation_error', 'text: needs the path of a file'))
+      return nil, errors.new('validation_error', 'text: needs the path of a file')
     end
     local commit, bad = revision.of_argument(ctx, args, 'revision', not args.text and log.one or nil)
     if not commit then
-      return ctx(nil, bad)
+      return nil, bad
     end
     local fields, fault
     if args.text then
@@ -126,7 +126,7 @@ return {
       fields, fault = changes(ctx, args, commit, place.path)
     end
     if not fields then
-      return ctx(nil, type(fault) == 'table' and fault or revision.error_of(fault --[[@as string]]))
+      return nil, type(fault) == 'table' and fault or revision.error_of(fault --[[@as string]])
     end
     return fields
   end,

@@ -145,11 +145,11 @@ return {
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     local found, fault = status_of(ctx, args.untracked, place.path)
     if not found then
-      return ctx(nil, revision.error_of(fault --[[@as string]]))
+      return nil, revision.error_of(fault --[[@as string]])
     end
     local files, answer = found.files, found
     answer.files = nil

@@ -39,7 +39,7 @@ return {
       answer, err = code_actions.list(ctx, given)
     end
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     return answer
   end,

@@ -12,6 +12,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    return ctx(navigation.locate(ctx, given, 'textDocument/declaration', 'declaration'))
+    return navigation.locate(ctx, given, 'textDocument/declaration', 'declaration')
   end,
 }

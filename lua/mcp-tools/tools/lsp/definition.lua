@@ -13,6 +13,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    return ctx(navigation.locate(ctx, given, 'textDocument/definition', 'definition'))
+    return navigation.locate(ctx, given, 'textDocument/definition', 'definition')
   end,
 }

@@ -99,7 +99,5 @@ return {
   end,
   preview = preview,
   reviewed = true,
-  run = function(ctx, given)
-    return ctx(run(ctx, given))
-  end,
+  run = run,
 }

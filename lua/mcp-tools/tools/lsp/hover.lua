@@ -14,6 +14,6 @@ return {
   recommended = true,
   run = function(ctx, given)
     given.column = given.column or given.col -- guill's name for it
-    return ctx(hover.at(ctx, given))
+    return hover.at(ctx, given)
   end,
 }

@@ -12,7 +12,5 @@ return {
     end_line = { type = 'integer', description = 'Last line; default: the last of the file', minimum = 1 },
   })),
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, given)
-    return ctx(hover.hints(ctx, given))
-  end,
+  run = hover.hints,
 }

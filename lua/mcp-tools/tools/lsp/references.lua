@@ -13,11 +13,5 @@ return {
     files = { type = 'string', description = 'Only files that match this glob, such as src/**/*.py' },
   })),
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, given)
-    local answer, err = navigation.references(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
-  end,
+  run = navigation.references,
 }

@@ -25,7 +25,5 @@ return {
   preview = rename.preview,
   reviewed = true,
   recommended = true,
-  run = function(ctx, given)
-    return ctx(rename.run(ctx, given))
-  end,
+  run = rename.run,
 }

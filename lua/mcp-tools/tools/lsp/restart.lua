@@ -14,7 +14,5 @@ return {
   annotations = { read_only = false, destructive = false, idempotent = true },
   needs_approval = 'it restarts language servers',
   preview = status.preview,
-  run = function(ctx, given)
-    return ctx(status.restart(ctx, given))
-  end,
+  run = status.restart,
 }

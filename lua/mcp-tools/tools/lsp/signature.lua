@@ -10,7 +10,5 @@ return {
     .. ' parameters}], active_signature, active_parameter}, counted from 1. symbol means just behind its "(".',
   args = args.place(),
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, given)
-    return ctx(hover.signature(ctx, given))
-  end,
+  run = hover.signature,
 }

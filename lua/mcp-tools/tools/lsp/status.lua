@@ -18,7 +18,5 @@ return {
     },
   }),
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, given)
-    return ctx(status.of(ctx, given))
-  end,
+  run = status.of,
 }

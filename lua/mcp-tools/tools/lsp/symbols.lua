@@ -104,11 +104,5 @@ return {
     limit = { type = 'integer', description = 'At most so many', default = 1000, minimum = 1, maximum = 10000 },
   }),
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, given)
-    local answer, err = of_file(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
-  end,
+  run = of_file,
 }

@@ -18,6 +18,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    return ctx(hierarchy.of(ctx, given, KINDS[given.direction]))
+    return hierarchy.of(ctx, given, KINDS[given.direction])
   end,
 }

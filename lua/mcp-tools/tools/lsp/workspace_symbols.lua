@@ -134,11 +134,5 @@ return {
     },
   })),
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, given)
-    local answer, err = of_project(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
-  end,
+  run = of_project,
 }

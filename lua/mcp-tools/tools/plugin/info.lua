@@ -26,7 +26,7 @@ return {
   run = function(ctx, args)
     local plugin, err = plugins.find(args.name)
     if not plugin then
-      return ctx(nil, err)
+      return nil, err
     end
     local modules, cut = directory.modules(plugin.path, time_slice.of(ctx))
     local items, about = result.page(modules, args)

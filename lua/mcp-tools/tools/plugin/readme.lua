@@ -26,23 +26,20 @@ return {
   run = function(ctx, args)
     local plugin, err = plugins.find(args.name)
     if not plugin then
-      return ctx(nil, err)
+      return nil, err
     end
     local name = directory.readme(plugin.path)
     if not name then
-      return ctx(
-        nil,
-        errors.new('not_found', ('name: %s has no readme; plugin_info names its help'):format(plugin.name))
-      )
+      return nil, errors.new('not_found', ('name: %s has no readme; plugin_info names its help'):format(plugin.name))
     end
     local text, fault = directory.text(ctx, plugin.path .. '/' .. name)
     if not text then
-      return ctx(nil, fault)
+      return nil, fault
     end
     local lines = vim.split(text, '\n', { plain = true })
     local bad = result_lines.range_fault(args, #lines)
     if bad then
-      return ctx(nil, bad)
+      return nil, bad
     end
     local part = vim.list_slice(lines, args.start_line, result_lines.last_line(args, #lines))
     return result_lines.of(part, { plugin = (utf8.repair(plugin.name)), file = (utf8.repair(name)) }, args, #lines)

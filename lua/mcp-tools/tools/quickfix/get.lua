@@ -25,12 +25,12 @@ return {
   run = function(ctx, args)
     local list, err = quickfix.find(args)
     if not list then
-      return ctx(nil, err)
+      return nil, err
     end
     local about = quickfix.get(list, { id = 0, nr = args.nr, title = 0, idx = 0, size = 0 })
     local stack = quickfix.get({ window = list.window, nr = '$' }, {}).nr
     if args.nr > stack then
-      return ctx(nil, errors.new('not_found', ('nr: there is no list %d, there are %d'):format(args.nr, stack)))
+      return nil, errors.new('not_found', ('nr: there is no list %d, there are %d'):format(args.nr, stack))
     end
     local pause = time_slice.of(ctx)
     local last = math.min(about.size, args.offset + args.limit)

@@ -80,7 +80,7 @@ return {
   run = function(ctx, args)
     local what, err = plan_of(args, ctx.root)
     if not what then
-      return ctx(nil, err)
+      return nil, err
     end
     local answer, fault = launch.run(ctx, configuration(what, args), {
       wait_until_paused = args.wait_until_paused,
@@ -88,7 +88,7 @@ return {
       exception_filters = args.stop_at_failure and FAILURES or nil,
     })
     if not answer then
-      return ctx(nil, fault)
+      return nil, fault
     end
     return answer
   end,

@@ -120,14 +120,14 @@ return {
     local root = paths.real_root(ctx.root)
     local path, nowhere = root, not args.path and access.no_project(root) ---@type string?, string|false|nil
     if nowhere then
-      return ctx(nil, errors.new('access_denied', nowhere))
+      return nil, errors.new('access_denied', nowhere)
     elseif args.path then
       local why
       path, why = access.path((paths.resolve(args.path)), ctx.root)
       if not path then
-        return ctx(nil, errors.new('access_denied', ('path: it cannot be looked at, it is %s'):format(why)))
+        return nil, errors.new('access_denied', ('path: it cannot be looked at, it is %s'):format(why))
       elseif not vim.uv.fs_stat(path) then
-        return ctx(nil, errors.new('not_found', ('path: there is no file or folder %s'):format(path)))
+        return nil, errors.new('not_found', ('path: there is no file or folder %s'):format(path))
       end
     end
     redact.refresh(time_slice.of(ctx))

@@ -33,7 +33,7 @@ return {
     if not run then
       local what = args.run_id and 'run_id: there is no run ' .. utf8.cut(args.run_id, 200)
         or 'this session has run no tests yet'
-      return ctx(nil, errors.new('not_found', what .. '; runner_run starts one'))
+      return nil, errors.new('not_found', what .. '; runner_run starts one')
     end
     local ms = args.wait_ms > 0 and deadline.bound(ctx, args.wait_ms) or 0
     background.await(ctx, run, ms)

@@ -21,7 +21,7 @@ local END_MS = 5000
 local function cancel(ctx, args)
   local run = runs.get(ctx, args.cancel)
   if not run then
-    return ctx(nil, errors.new('not_found', ('cancel: there is no run %s'):format(utf8.cut(args.cancel, 200))))
+    return nil, errors.new('not_found', ('cancel: there is no run %s'):format(utf8.cut(args.cancel, 200)))
   end
   runs.cancel(run)
   background.await(ctx, run, END_MS)
@@ -92,7 +92,7 @@ return {
     end
     local what, err = plan.of(args, ctx.root)
     if not what then
-      return ctx(nil, err)
+      return nil, err
     end
     printed_secrets.learn(ctx, ctx.root) -- before it tells of them, by progress
     local run, busy = runs.start(what, {
@@ -103,7 +103,7 @@ return {
       on_output = not args.background and live.teller(ctx) or nil,
     })
     if not run then
-      return ctx(nil, busy)
+      return nil, busy
     end
     local not_seen = buffers.unsaved(ctx.root)
     if not args.background then

@@ -133,13 +133,9 @@ return {
       job = jobs.get(ctx, args.id)
       if not job then
         local text = 'id: there is no job %s of this client; action list names them'
-        return ctx(nil, errors.new('not_found', text:format(args.id or '(none given)')))
+        return nil, errors.new('not_found', text:format(args.id or '(none given)'))
       end
     end
-    local answer, err = ACTIONS[args.action](ctx, args, job)
-    if not answer then
-      return ctx(nil, err)
-    end
-    return answer
+    return ACTIONS[args.action](ctx, args, job)
   end,
 }

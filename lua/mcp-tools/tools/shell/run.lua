@@ -44,7 +44,7 @@ return {
   run = function(ctx, args)
     local what, err = command.of(args, ctx.root)
     if not what then
-      return ctx(nil, err)
+      return nil, err
     end
     printed_secrets.learn(ctx, what.cwd) -- before it tells of them, by progress
     local not_seen, started = buffers.unsaved(ctx.root), vim.uv.hrtime()
@@ -60,7 +60,7 @@ return {
       on_output = live.teller(ctx),
     })
     if not (done.code or done.ended_by) then
-      return ctx(nil, errors.new('tool_error', done.fault))
+      return nil, errors.new('tool_error', done.fault)
     end
     local duration = math.floor((vim.uv.hrtime() - started) / 1e6)
     local stdout, is_cut = result.tail(done.stdout, done.cut and args.max_bytes - 1 or args.max_bytes)

@@ -8,6 +8,27 @@ local references = require('mcp-tools.editor.symbol.references')
 --- Lines of users that are listed.
 local MAX_LISTED = 50
 
+--- Refuses to delete a symbol that is used, or may be.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param found mcp-tools.PickedSymbol
+---@param list mcp-tools.Edit[]
+---@return mcp-tools.Error?
+local function refusal(ctx, found, list)
+  local users, err = references.find(ctx, found, { first = list[1].start_line + 1, last = list[1].end_line })
+  if not users then
+    return err
+  elseif users.incomplete then
+    local text = 'whether %s is used cannot be told: %s; nothing was deleted, try again'
+    return errors.new('busy', text:format(found.path, users.incomplete))
+  elseif users.total > 0 then
+    local text = '%s is in use, so it was not deleted; change these places first\n%s'
+    local listed = references.text(users, found.path, { limit = MAX_LISTED, offset = 0 })
+    return errors.new('tool_error', text:format(found.path, listed))
+  end
+end
+
+local preview, run = change.handlers(edits.delete, refusal)
+
 return {
   name = 'symbol_delete',
   title = 'Delete an unused symbol',
@@ -18,31 +39,6 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it changes text',
   reviewed = true,
-  preview = function(args, again)
-    return change.preview(args, edits.delete, again)
-  end,
-  run = function(ctx, args)
-    local found, err = change.find(ctx, args)
-    if not found then
-      return ctx(nil, err)
-    end
-    local list, users
-    list, err = change.edits(ctx, found, args, edits.delete)
-    if not list then
-      return ctx(nil, err)
-    end
-    users, err = references.find(ctx, found, { first = list[1].start_line + 1, last = list[1].end_line })
-    if not users then
-      return ctx(nil, err)
-    elseif users.incomplete then
-      local text = 'whether %s is used cannot be told: %s; nothing was deleted, try again'
-      return ctx(nil, errors.new('busy', text:format(found.path, users.incomplete)))
-    end
-    if users.total > 0 then
-      local text = '%s is in use, so it was not deleted; change these places first\n%s'
-      local listed = references.text(users, found.path, { limit = MAX_LISTED, offset = 0 })
-      return ctx(nil, errors.new('tool_error', text:format(found.path, listed)))
-    end
-    return ctx(change.apply(ctx, found, list, args))
-  end,
+  preview = preview,
+  run = run,
 }

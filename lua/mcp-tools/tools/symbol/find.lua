@@ -135,11 +135,11 @@ return {
   run = function(ctx, args)
     local path, err = name_path.parse(args.symbol, 'symbol')
     if not path then
-      return ctx(nil, err)
+      return nil, err
     end
     args.kinds, err = kinds.read(args.kinds or {}, nodes.MORE_KINDS)
     if not args.kinds then
-      return ctx(nil, err)
+      return nil, err
     elseif #args.kinds == 0 then
       args.kinds = nil
     end
@@ -147,7 +147,7 @@ return {
     if not args.bufnr then
       place, err = search_files.place(ctx, args.path)
       if not place then
-        return ctx(nil, err)
+        return nil, err
       end
     end
     if place and place.is_directory then
@@ -156,7 +156,7 @@ return {
       found, err = find.in_file(ctx, path, args)
     end
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local notes = {}
     if found.incomplete then

@@ -31,6 +31,6 @@ return {
     else
       text, err = overview.of_one(ctx, args)
     end
-    return ctx(text, err)
+    return text, err
   end,
 }

@@ -23,7 +23,7 @@ return {
   run = function(ctx, args)
     local found, err = find.one(ctx, args)
     if not found then
-      return ctx(nil, err)
+      return nil, err
     end
     local node, bufnr = found.node, found.source.bufnr
     local first = math.min(node.line + args.offset, node.end_line)

@@ -25,7 +25,7 @@ return {
       list, err = references.find(ctx, found)
     end
     if not found or not list then
-      return ctx(nil, err)
+      return nil, err
     end
     return references.text(list, found.path, args)
   end,

@@ -3,13 +3,9 @@
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 
----@param args table
----@return mcp-tools.SymbolEdits
-local function made(args)
-  return function(lines, place)
-    return edits.replace(lines, place, args.body)
-  end
-end
+local preview, run = change.handlers(function(lines, place, args)
+  return edits.replace(lines, place, args.body)
+end)
 
 return {
   name = 'symbol_replace',
@@ -30,19 +26,6 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   previewed = { 'body' },
-  preview = function(args, again)
-    return change.preview(args, made(args), again)
-  end,
-  run = function(ctx, args)
-    local found, err = change.find(ctx, args)
-    if not found then
-      return ctx(nil, err)
-    end
-    local list
-    list, err = change.edits(ctx, found, args, made(args))
-    if not list then
-      return ctx(nil, err)
-    end
-    return ctx(change.apply(ctx, found, list, args))
-  end,
+  preview = preview,
+  run = run,
 }

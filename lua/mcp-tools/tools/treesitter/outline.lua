@@ -13,7 +13,5 @@ return {
     bufnr = { type = 'integer', description = 'Buffer number; 0 or neither: the current file', minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, args)
-    return ctx(overview.by_syntax(ctx, args))
-  end,
+  run = overview.by_syntax,
 }

@@ -18,7 +18,5 @@ return {
     offset = { type = 'integer', description = 'Captures to pass over', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, args)
-    return ctx(inspect.query(ctx, args))
-  end,
+  run = inspect.query,
 }

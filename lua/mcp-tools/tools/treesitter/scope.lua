@@ -16,7 +16,5 @@ return {
     limit = { type = 'integer', description = 'At most so many nodes', default = 20, minimum = 1, maximum = 200 },
   },
   annotations = { read_only = true, idempotent = true },
-  run = function(ctx, args)
-    return ctx(inspect.scope(ctx, args))
-  end,
+  run = inspect.scope,
 }

@@ -22,16 +22,16 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     elseif not found.bufnr then
-      return ctx(nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown)))
+      return nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown))
     end
     local tree = vim.fn.undotree(found.bufnr)
     local from, to = args.from or undo.saved(found.bufnr), args.to or tree.seq_cur
     local texts
     texts, err = undo.texts(found.bufnr, { from, to }, ctx)
     if not texts then
-      return ctx(nil, err)
+      return nil, err
     end
     local shown = (utf8.repair(found.shown))
     local names = {
@@ -45,6 +45,6 @@ return {
     pause()
     local answer
     answer, err = text_diff.await(ctx, old, text_diff.text(texts[2]), names, about)
-    return answer or ctx(nil, err)
+    return answer, err
   end,
 }

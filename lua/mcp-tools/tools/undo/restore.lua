@@ -45,14 +45,14 @@ return {
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})
     if not found then
-      return ctx(nil, err)
+      return nil, err
     elseif not found.bufnr then
-      return ctx(nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown)))
+      return nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown))
     end
     local bufnr = found.bufnr
     err = edit.refusal(bufnr, args.changedtick)
     if err then
-      return ctx(nil, err)
+      return nil, err
     end
     local from = vim.fn.undotree(bufnr).seq_cur
     local before = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
@@ -60,7 +60,7 @@ return {
       return undo.run_in(bufnr, ('silent keepjumps undo %d'):format(args.seq))
     end)
     if fault then
-      return ctx(nil, fault:find('E830', 1, true) and undo.missing(bufnr, args.seq) or errors.new('busy', fault))
+      return nil, fault:find('E830', 1, true) and undo.missing(bufnr, args.seq) or errors.new('busy', fault)
     end
     local edited = ctx:await(function(done)
       buffer_change.record(bufnr, before, ctx, done)

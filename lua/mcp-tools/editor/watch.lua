@@ -143,32 +143,32 @@ local function start(directory, on_event)
   return handle
 end
 
---- Watches a directory. While it does not exist, the nearest existing parent is watched.
+--- Watches a directory and, because its path may be renamed, deleted or created, the directories above it.
 ---@param path string resolved
 ---@param changed fun(name: string?) the changed entry, nil if unknown; may be called in a fast context
 ---@return (fun())? stop nil: the system has no watches left
 function M.directory(path, changed)
-  local handle, watched, is_stopped
+  local handles, exists, is_stopped = {}, false, false
   local follow
 
+  local function close()
+    for _, handle in ipairs(handles) do
+      handle:close()
+    end
+    handles = {}
+  end
+
   local function follow_again()
-    local existed = watched == path
-    if not is_stopped and follow() and (existed or watched == path) then
+    local existed = exists
+    if not is_stopped and follow() and (existed or exists) then
       changed(nil)
     end
   end
 
-  function follow()
-    if handle then
-      handle:close()
-    end
-    watched = path
-    local below
-    while watched ~= '/' and not uv.fs_stat(watched) do
-      watched, below = vim.fs.dirname(watched), watched
-    end
-    local at, own, next_name = watched, vim.fs.basename(watched), below and vim.fs.basename(below)
-    handle = start(at, function(err, name)
+  --- Watches one directory of the path. `below`: the next one.
+  local function add(at, below)
+    local own, next_name = vim.fs.basename(at), below and vim.fs.basename(below)
+    local handle = start(at, function(err, name)
       if at == path and not err then
         changed(name)
       end
@@ -177,14 +177,30 @@ function M.directory(path, changed)
         vim.schedule(follow_again)
       end
     end)
-    if handle and below then
-      vim.schedule(function()
-        if handle and watched == at and uv.fs_stat(below) then -- created before this watch started
-          follow_again()
-        end
-      end)
+    table.insert(handles, handle)
+  end
+
+  function follow()
+    close()
+    local below, missing
+    local at = path
+    while true do
+      local is_there = uv.fs_stat(at) ~= nil
+      add(at, below)
+      if #handles == 0 and is_there then
+        return false
+      end
+      missing = #handles == 0 and at or missing
+      if at == '/' then
+        break
+      end
+      at, below = vim.fs.dirname(at), at
     end
-    return handle ~= nil
+    exists = missing == nil
+    if missing and uv.fs_stat(missing) then -- created before the watch started
+      vim.schedule(follow_again)
+    end
+    return true
   end
 
   if not follow() then
@@ -192,10 +208,7 @@ function M.directory(path, changed)
   end
   return function()
     is_stopped = true
-    if handle then
-      handle:close()
-      handle = nil
-    end
+    close()
   end
 end
 

@@ -54,6 +54,22 @@ describe('a watched file', function()
     t.eq(before, seen.count)
   end)
 
+  it('is heard of when a directory above it is renamed or replaced', function()
+    project.write('top/middle/deep/a.txt', 'one')
+    project.write('other/middle/deep/a.txt', 'two')
+    local seen = watched('top/middle/deep/a.txt')
+    seen.after(function()
+      assert(vim.uv.fs_rename(project.root .. '/top', project.root .. '/old'))
+    end)
+    seen.after(function()
+      assert(vim.uv.fs_rename(project.root .. '/other', project.root .. '/top'))
+    end)
+    seen.after(function()
+      project.write('top/middle/deep/a.txt', 'three')
+    end)
+    seen.stop()
+  end)
+
   it('is heard of by writes of the editor where the system has no more watches', function()
     local new = vim.uv.new_fs_event
     vim.uv.new_fs_event = function() -- luacheck: ignore 122

@@ -1,13 +1,16 @@
 --- Prompt: status of the project.
 
 local findings = require('mcp-tools.editor.diagnostics.findings')
-local git_changes = require('mcp-tools.editor.git.changes')
 local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local redact = require('mcp-tools.privacy.redact')
+local revision = require('mcp-tools.editor.git.revision')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
+
+--- Maximum size of git's status in bytes.
+local MAX_STATUS = 16 * 1024
 
 ---@param root string
 ---@return string
@@ -48,12 +51,13 @@ return {
   title = 'Status of the project',
   description = 'Sums up where the work on this project stands: git, open and unsaved files, diagnostics.',
   run = function(ctx)
-    local status, fault = git_changes.status(ctx)
+    local command = { 'status', '--short', '--branch', '--untracked-files=normal', '--', '.' }
+    local status = revision.ask(ctx, command, MAX_STATUS)
     local quickfix = vim.fn.getqflist({ size = 0, title = 0 })
     local text = table.concat({
       'This is the state of my project. Sum up where the work stands, what is half done, and what you would do next.',
       'Project: ' .. ctx.root,
-      status and 'git status:\n' .. excerpt.fenced(trim(status)) or 'git status failed: ' .. fault,
+      status.ok and 'git status:\n' .. excerpt.fenced(trim(status.stdout)) or 'git status failed: ' .. status.fault,
       'Open files:\n' .. open_files(ctx.root),
       'Diagnostics: ' .. problems(ctx.root),
       'Language servers: ' .. servers(),

@@ -1,15 +1,19 @@
 --- Prompt: review changes.
 
-local git_changes = require('mcp-tools.editor.git.changes')
+local git = require('mcp-tools.editor.git')
+local git_diff = require('mcp-tools.editor.git.diff')
 local path_completion = require('mcp-tools.privacy.completion')
 local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local trim = require('mcp-tools.util.trim')
 local buffers = require('mcp-tools.editor.buffer')
+local revision = require('mcp-tools.editor.git.revision')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Maximum number of names in a list.
 local MAX_NAMES = 50
+--- Maximum size of the diff in bytes.
+local MAX_DIFF = 256 * 1024
 
 ---@param lines string[]
 ---@param label string
@@ -23,6 +27,54 @@ local function add(lines, label, names)
   table.insert(lines, ('%s: %s%s'):format(label, shown, more))
 end
 
+--- Completes branches and tags.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+local function complete_revision(ctx, prefix)
+  local args = { 'for-each-ref', '--format=%(refname:short)', '--sort=-committerdate' }
+  vim.list_extend(args, { 'refs/heads', 'refs/tags', 'refs/remotes' })
+  git.run(args, { ctx = ctx, cwd = ctx.root, limit = 64 * 1024 }, function(done)
+    ctx(vim.tbl_filter(function(name)
+      return vim.startswith(name, prefix) and revision.is_name(name)
+    end, vim.split('HEAD\n' .. done.stdout, '\n', { trimempty = true })))
+  end)
+end
+
+---@class mcp-tools.Changes
+---@field diff string against the revision, staged or not
+---@field cut boolean
+---@field withheld string[] changed files that must not be shown
+---@field untracked string[]
+
+--- Returns the changes since a revision.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param base string
+---@param path? string resolved; only this file or directory
+---@return mcp-tools.Changes?
+---@return string? fault
+local function changes_since(ctx, base, path)
+  local commit, unknown = revision.commit(ctx, base)
+  if not commit then
+    return nil, unknown
+  end
+  local command = { 'diff', commit }
+  local found, fault = git_diff.files(ctx, command, path)
+  if not found then
+    return nil, fault
+  end
+  local text, cut = git_diff.text(ctx, command, found.files, MAX_DIFF)
+  if not text then
+    return nil, cut --[[@as string]]
+  end
+  local others = revision.ask(ctx, { 'ls-files', '-z', '--others', '--exclude-standard', '--', path })
+  return {
+    diff = text,
+    cut = cut or found.cut,
+    withheld = found.withheld,
+    untracked = revision.entries(others.stdout),
+  }
+end
+
 return {
   name = 'review_changes',
   title = 'Review changes',
@@ -31,20 +83,20 @@ return {
     {
       name = 'base',
       description = 'The revision to compare with; HEAD when left out',
-      complete = git_changes.complete_revision,
+      complete = complete_revision,
     },
     { name = 'path', description = 'Only this file or folder', complete = path_completion.project },
   },
   run = function(ctx, args)
     local base = args.base or 'HEAD'
-    if not git_changes.is_revision(base) then
+    if not revision.is_name(base) then
       return ctx:fail('validation_error', ('base: invalid revision %s'):format(base))
     end
     local place, why = access.place(args.path, ctx.root)
     if not place then
       return ctx:fail('not_found', why)
     end
-    local changes, fault = git_changes.changes(ctx, base, args.path and place)
+    local changes, fault = changes_since(ctx, base, args.path and place)
     if not changes then
       return ctx:fail('tool_error', 'cannot read the changes: ' .. fault)
     end

@@ -1,5 +1,6 @@
---- Tool results: pages of lists, valid UTF-8, and texts that are reduced to fit.
+--- Tool results: pages of lists, ranges of lines, valid UTF-8, and texts that are reduced to fit.
 
+local errors = require('mcp-tools.errors')
 local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -7,6 +8,8 @@ local M = {}
 
 --- Maximum size of a result in bytes, about 6,000 tokens.
 M.MAX_BYTES = 24000
+--- Maximum size of the text of a range of lines, in bytes.
+M.MAX_TEXT = 256 * 1024
 
 --- One representation of a result.
 ---@class mcp-tools.Variant
@@ -92,6 +95,53 @@ function M.tail(text, max)
   end
   text = text:sub(-max)
   return text:match('^[^\n]*\n(.+)$') or text, true
+end
+
+--- Returns a range of lines as fields of a result: as many as fit, and the number of the next one.
+---@param lines string[] the requested range
+---@param about table other fields of the result; modified in place
+---@param args { start_line: integer, end_line: integer? } the requested range
+---@param total integer
+---@return table
+function M.lines(lines, about, args, total)
+  local bytes, count = 0, 0
+  for i, line in ipairs(lines) do
+    bytes = bytes + #line + 1
+    if bytes > M.MAX_TEXT and i > 1 then
+      break
+    end
+    count = i
+  end
+  local text = table.concat(lines, '\n', 1, count)
+  local is_cut = #text > M.MAX_TEXT
+  local last, lossy = args.start_line + count - 1, nil
+  about.text, lossy = utf8.repair(text:sub(1, M.MAX_TEXT))
+  about.lines, about.start_line, about.end_line = total, args.start_line, last
+  about.next_line = last < math.min(args.end_line or total, total) and last + 1 or nil
+  about.truncated = (is_cut or count < #lines) and true or nil
+  about.lossy = lossy or nil
+  return about
+end
+
+--- Returns why a range is not valid for the text.
+---@param args { start_line: integer, end_line: integer? }
+---@param total integer
+---@return mcp-tools.Error?
+function M.range_fault(args, total)
+  if args.end_line and args.end_line < args.start_line then
+    return errors.new('validation_error', 'end_line: must not be before start_line')
+  elseif args.start_line > math.max(total, 1) then
+    local text = ('start_line: line %d is beyond the end (%d lines)'):format(args.start_line, total)
+    return errors.new('validation_error', text)
+  end
+end
+
+--- Returns the last requested line.
+---@param args { start_line: integer, end_line: integer?, limit: integer }
+---@param total number
+---@return number
+function M.last_line(args, total)
+  return math.min(args.end_line or total, args.start_line + args.limit - 1, total)
 end
 
 return M

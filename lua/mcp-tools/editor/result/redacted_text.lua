@@ -1,9 +1,15 @@
---- Redacts text of files and command output in pieces: valid UTF-8 without secrets.
+--- Redacts text of files and output of commands in pieces: valid UTF-8 without secrets.
 
+local read = require('mcp-tools.privacy.read')
 local redact = require('mcp-tools.privacy.redact')
+local sensitive = require('mcp-tools.privacy.sensitive')
+local sensitive_lines = require('mcp-tools.privacy.sensitive_lines')
 local terminal_text = require('mcp-tools.util.terminal_text')
 local time_slice = require('mcp-tools.util.time_slice')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
+
+local uv = vim.uv
 
 local M = {}
 
@@ -62,6 +68,87 @@ end
 ---@return string
 function M.output(ctx, text)
   return redact.text(M.plain(ctx, text), time_slice.of(ctx))
+end
+
+--- Maximum size of a line of progress in bytes.
+local MAX_LINE = 200
+--- Maximum number of bytes searched per piece of output, from its end.
+local MAX_SEARCHED = 4096
+
+--- Returns the last line that is not blank.
+---@param text string
+---@return string?
+local function last_line(text)
+  local plain = terminal_text.plain(text:sub(-MAX_SEARCHED))
+  for line in vim.gsplit(plain:reverse(), '\n', { plain = true }) do
+    if line:find('%S') then
+      return utf8.cut(redact.line((utf8.repair(trim(line:reverse())))), MAX_LINE)
+    end
+  end
+end
+
+--- Returns an `on_output` function for `process.run` that reports the last line as progress of the call.
+---@param ctx mcp-tools.Ctx
+---@return fun(stream: string, text: string)
+function M.progress(ctx)
+  local bytes = 0
+  return function(_, text)
+    bytes = bytes + #text
+    local line = last_line(text)
+    if line then
+      ctx:progress(bytes, nil, line)
+    end
+  end
+end
+
+--- Maximum size of a file in bytes, and number of sensitive files and of directory entries considered.
+local MAX_FILE, MAX_FILES, MAX_ENTRIES = 64 * 1024, 20, 5000
+
+---@type table<string, integer> path → modification time when its lines were learned
+local learned = {}
+
+---@param ctx mcp-tools.Ctx
+---@param directory string
+---@return string[]
+local function sensitive_in(ctx, directory)
+  return ctx:await(function(done)
+    uv.fs_scandir(directory, function(_, handle)
+      local names = {}
+      for _ = 1, handle and MAX_ENTRIES or 0 do
+        local name, kind = uv.fs_scandir_next(handle)
+        if not name then
+          break
+        elseif kind ~= 'directory' then
+          names[#names + 1] = name
+        end
+      end
+      vim.schedule(function() -- reads an option, which needs the main loop
+        done(vim.tbl_filter(function(name)
+          return sensitive.is_sensitive(directory .. '/' .. name)
+        end, names))
+      end)
+    end)
+  end)
+end
+
+--- Learns the lines of sensitive files in a command's directory, such as `.env`, so that they are redacted from its
+--- output. Runs in a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param directory string
+function M.learn(ctx, directory)
+  for i, name in ipairs(sensitive_in(ctx, directory)) do
+    local path = directory .. '/' .. name
+    local stat = i <= MAX_FILES and uv.fs_stat(path)
+    if stat and stat.type == 'file' and learned[path] ~= stat.mtime.sec * 1e9 + stat.mtime.nsec then
+      learned[path] = stat.mtime.sec * 1e9 + stat.mtime.nsec
+      local text = ctx:await(function(done)
+        read.read(path, MAX_FILE, done, function()
+          return true
+        end)
+      end)
+      sensitive_lines.learn(vim.split(text or '', '\r?\n'))
+    end
+  end
 end
 
 return M

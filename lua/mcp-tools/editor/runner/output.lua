@@ -1,7 +1,6 @@
 --- Finds failures in the output of a test run and prepares the output for a result: plain text without secrets.
 
 local paths = require('mcp-tools.files.paths')
-local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
@@ -20,7 +19,7 @@ local MAX_MESSAGE, MAX_DETAIL = 1000, 4000
 ---@param run mcp-tools.runner.Run
 ---@param results mcp-tools.runner.Results
 function M.finish(ctx, run, results)
-  printed_secrets.learn(ctx, run.root)
+  redacted_text.learn(ctx, run.root)
   for _, failure in ipairs(results.failures) do
     failure.id = utf8.repair(failure.id)
     failure.message = utf8.cut(trim(redacted_text.output(ctx, failure.message)), MAX_MESSAGE)
@@ -118,7 +117,7 @@ function M.read(ctx, run, results, done)
   if results then
     M.finish(ctx, run, results)
   else
-    printed_secrets.learn(ctx, run.root)
+    redacted_text.learn(ctx, run.root)
   end
   local text = done.stdout:sub(-MAX_OUTPUT)
   if done.stderr ~= '' then

@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local read = require('mcp-tools.privacy.read')
-local result_lines = require('mcp-tools.editor.result.lines')
+local result = require('mcp-tools.editor.result')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
@@ -13,13 +13,13 @@ local MAX_FILE = 32 * 1024 * 1024
 local function read_buffer(ctx, args, found)
   local bufnr = found.bufnr
   local total = vim.api.nvim_buf_line_count(bufnr)
-  local err = result_lines.range_fault(args, total)
+  local err = result.range_fault(args, total)
   if err then
     return ctx(nil, err)
   end
-  local wanted = result_lines.last_line(args, total) - args.start_line + 1
-  local lines = buffers.some_lines(bufnr, args.start_line, wanted, result_lines.MAX_BYTES + 1)
-  local answer = result_lines.of(lines, {
+  local wanted = result.last_line(args, total) - args.start_line + 1
+  local lines = buffers.some_lines(bufnr, args.start_line, wanted, result.MAX_TEXT + 1)
+  local answer = result.lines(lines, {
     path = vim.api.nvim_buf_get_name(bufnr) ~= '' and utf8.repair(found.shown) or nil,
     bufnr = bufnr,
     modified = vim.bo[bufnr].modified,
@@ -31,19 +31,19 @@ local function read_buffer(ctx, args, found)
 end
 
 local function read_file(ctx, args, found)
-  local last = result_lines.last_line(args, math.huge)
-  local range = { first = args.start_line, last = last, max_bytes = result_lines.MAX_BYTES }
+  local last = result.last_line(args, math.huge)
+  local range = { first = args.start_line, last = last, max_bytes = result.MAX_TEXT }
   read.lines(found.path, MAX_FILE, range, function(lines, total)
     if ctx:cancelled() then
       return
     elseif not lines then
       return ctx(nil, total)
     end
-    local err = result_lines.range_fault(args, total)
+    local err = result.range_fault(args, total)
     if err then
       return ctx(nil, err)
     end
-    ctx(result_lines.of(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total))
+    ctx(result.lines(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total))
   end, function(real)
     return ctx:covers(real)
   end)

@@ -2,7 +2,7 @@
 
 local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.privacy.read')
-local result_lines = require('mcp-tools.editor.result.lines')
+local result = require('mcp-tools.editor.result')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -28,13 +28,13 @@ return {
     end
     local range = {
       first = args.start_line,
-      last = result_lines.last_line(args, math.huge),
-      max_bytes = result_lines.MAX_BYTES,
+      last = result.last_line(args, math.huge),
+      max_bytes = result.MAX_TEXT,
     }
     local lines, total = ctx:await(function(done)
       read.lines(found.path, open.MAX_BYTES, range, done)
     end)
-    err = not lines and total or result_lines.range_fault(args, total)
+    err = not lines and total or result.range_fault(args, total)
     if err then
       return nil, err
     end
@@ -42,6 +42,6 @@ return {
       path = (utf8.repair(found.shown)),
       unsaved = found.bufnr and vim.bo[found.bufnr].modified or nil,
     }
-    return result_lines.of(lines, about, args, total)
+    return result.lines(lines, about, args, total)
   end,
 }

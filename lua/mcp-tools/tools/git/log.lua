@@ -1,6 +1,5 @@
 --- The history of the project, or of a file.
 
-local log = require('mcp-tools.editor.git.log')
 local revision = require('mcp-tools.editor.git.revision')
 
 --- Commits from where to where, and what else narrows them. In a coroutine.
@@ -62,7 +61,7 @@ return {
     if not list then
       return nil, bad
     end
-    local commits, fault, cut = log.find(ctx, list, place.path, args.files)
+    local commits, fault, cut = revision.log(ctx, list, place.path, args.files)
     if not commits then
       return nil, revision.error_of(fault --[[@as string]])
     end

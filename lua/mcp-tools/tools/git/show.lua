@@ -3,11 +3,11 @@
 local access = require('mcp-tools.privacy.access')
 local diff = require('mcp-tools.editor.git.diff')
 local errors = require('mcp-tools.errors')
-local log = require('mcp-tools.editor.git.log')
+local line_range = require('mcp-tools.files.line_range')
 local paths = require('mcp-tools.files.paths')
+local result = require('mcp-tools.editor.result')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local revision = require('mcp-tools.editor.git.revision')
-local strings = require('mcp-tools.util.strings')
 
 local ARGS = {
   revision = { type = 'string', description = 'Commit, branch or tag', default = 'HEAD' },
@@ -35,40 +35,17 @@ local function changes(ctx, args, about, path)
   return fields and vim.tbl_extend('error', about, fields), fault
 end
 
---- Text beyond this is cut at a line, so that one answer fits a model's context.
-local MAX_BYTES = 256 * 1024
---- Of the whole file.
+--- Maximum size of the file in bytes.
 local MAX_FILE = 8 * 1024 * 1024
 
----@param text string
----@param first integer
----@param count integer
----@return string[] lines of the range that fit
----@return integer total
-local function range(text, first, count)
-  local lines, total, bytes, full = {}, 0, 0, false
-  for line in strings.each_ended(text:sub(-1) == '\n' and text or text .. '\n', '\n') do
-    total = total + 1
-    if total >= first and total < first + count and not full then
-      bytes = bytes + #line + 1
-      full = bytes > MAX_BYTES and #lines > 0
-      if not full then
-        lines[#lines + 1] = line:sub(1, MAX_BYTES)
-      end
-    end
-  end
-  return lines, text == '' and 0 or total
-end
-
---- Some lines of a file as it was. In a coroutine.
+--- Returns lines of a file as it was in a commit. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param commit string
 ---@param path string resolved
----@param first integer
----@param count integer
+---@param args { start_line: integer, limit: integer }
 ---@return table? answer
 ---@return mcp-tools.Error|string|nil fault
-local function read_old(ctx, commit, path, first, count)
+local function read_old(ctx, commit, path, args)
   local shown = access.shown(path, paths.real_root(ctx.root))
   local object = ('%s:./%s'):format(commit, shown)
   local done = revision.ask(ctx, { 'show', '--format=', '--end-of-options', object }, MAX_FILE)
@@ -82,23 +59,17 @@ local function read_old(ctx, commit, path, first, count)
   elseif vim.startswith(done.stdout, ('tree %s\n\n'):format(object)) then
     return nil, errors.new('validation_error', ('path: %s is a folder in that commit'):format(shown))
   end
-  local lines, total = range(done.stdout, first, count)
-  if first > math.max(total, 1) then
-    local text = 'start_line: line %d is beyond the end (%d lines)'
-    return nil, errors.new('validation_error', text:format(first, total))
+  local range = { first = args.start_line, last = args.start_line + args.limit - 1, max_bytes = result.MAX_TEXT }
+  local cutter = line_range.new(range)
+  cutter:add(done.stdout)
+  local lines, total = cutter:finish()
+  local fault = result.range_fault(args, total)
+  if fault then
+    return nil, fault
   end
-  local text, lossy = redacted_text.file(ctx, table.concat(lines, '\n'))
-  local last = first + #lines - 1
-  return {
-    path = shown,
-    commit = commit:sub(1, 12),
-    lines = total,
-    start_line = first,
-    end_line = last,
-    next_line = last < total and last + 1 or nil,
-    lossy = lossy or nil,
-    text = text,
-  }
+  local answer = result.lines(lines, { path = shown, commit = commit:sub(1, 12) }, args, total)
+  answer.text = redacted_text.file(ctx, answer.text)
+  return answer
 end
 
 return {
@@ -115,13 +86,13 @@ return {
     elseif args.text and not place.path then
       return nil, errors.new('validation_error', 'text: needs the path of a file')
     end
-    local commit, bad = revision.of_argument(ctx, args, 'revision', not args.text and log.one or nil)
+    local commit, bad = revision.of_argument(ctx, args, 'revision', not args.text and revision.show or nil)
     if not commit then
       return nil, bad
     end
     local fields, fault
     if args.text then
-      fields, fault = read_old(ctx, commit, place.path, args.start_line, args.limit)
+      fields, fault = read_old(ctx, commit, place.path, args)
     else
       fields, fault = changes(ctx, args, commit, place.path)
     end

@@ -3,7 +3,7 @@
 local errors = require('mcp-tools.errors')
 local directory = require('mcp-tools.editor.plugins.directory')
 local plugins = require('mcp-tools.editor.plugins.list')
-local result_lines = require('mcp-tools.editor.result.lines')
+local result = require('mcp-tools.editor.result')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
@@ -37,11 +37,11 @@ return {
       return nil, fault
     end
     local lines = vim.split(text, '\n', { plain = true })
-    local bad = result_lines.range_fault(args, #lines)
+    local bad = result.range_fault(args, #lines)
     if bad then
       return nil, bad
     end
-    local part = vim.list_slice(lines, args.start_line, result_lines.last_line(args, #lines))
-    return result_lines.of(part, { plugin = (utf8.repair(plugin.name)), file = (utf8.repair(name)) }, args, #lines)
+    local part = vim.list_slice(lines, args.start_line, result.last_line(args, #lines))
+    return result.lines(part, { plugin = (utf8.repair(plugin.name)), file = (utf8.repair(name)) }, args, #lines)
   end,
 }

@@ -2,10 +2,9 @@
 
 local background = require('mcp-tools.editor.process.background')
 local errors = require('mcp-tools.errors')
-local live = require('mcp-tools.editor.shell.live')
 local owners = require('mcp-tools.util.owner')
 local plan = require('mcp-tools.editor.runner.plan')
-local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local project = require('mcp-tools.instances.project')
 local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
@@ -94,13 +93,13 @@ return {
     if not what then
       return nil, err
     end
-    printed_secrets.learn(ctx, ctx.root) -- before it tells of them, by progress
+    redacted_text.learn(ctx, ctx.root) -- before progress reports them
     local run, busy = runs.start(what, {
       root = ctx.root,
       owner = owners.of(ctx),
       timeout = args.timeout_ms,
       quickfix = args.quickfix,
-      on_output = not args.background and live.teller(ctx) or nil,
+      on_output = not args.background and redacted_text.progress(ctx) or nil,
     })
     if not run then
       return nil, busy

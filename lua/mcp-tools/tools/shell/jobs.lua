@@ -6,7 +6,6 @@ local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local owners = require('mcp-tools.util.owner')
 local project = require('mcp-tools.instances.project')
-local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 
 --- A job that does not end within this after SIGTERM and SIGKILL is left to the system.
@@ -56,7 +55,7 @@ function ACTIONS.read(ctx, args, job)
   if args.wait_ms > 0 and (seen == nil or seen >= job.bytes) then
     background.await(ctx, job, args.wait_ms)
   end
-  printed_secrets.learn(ctx, job.command.cwd)
+  redacted_text.learn(ctx, job.command.cwd)
   local piece = job:read(seen, args.max_bytes)
   local answer = about(job)
   answer.command = nil

@@ -2,10 +2,8 @@
 
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
-local live = require('mcp-tools.editor.shell.live')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.instances.project')
-local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local result = require('mcp-tools.editor.result')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local buffers = require('mcp-tools.editor.buffer')
@@ -46,7 +44,7 @@ return {
     if not what then
       return nil, err
     end
-    printed_secrets.learn(ctx, what.cwd) -- before it tells of them, by progress
+    redacted_text.learn(ctx, what.cwd) -- before progress reports them
     local not_seen, started = buffers.unsaved(ctx.root), vim.uv.hrtime()
     local done = process.await(what.argv, {
       ctx = ctx,
@@ -57,7 +55,7 @@ return {
       limit = args.max_bytes,
       stderr_limit = args.max_bytes,
       keep = 'tail',
-      on_output = live.teller(ctx),
+      on_output = redacted_text.progress(ctx),
     })
     if not (done.code or done.ended_by) then
       return nil, errors.new('tool_error', done.fault)

@@ -46,7 +46,7 @@ LAYERS = (
 folder may know each other; what else shares a line may not."""
 
 EDITOR_LAYERS = (
-    "agents/ context/ file/ runner/ symbol/",
+    "agents/ context/ runner/ symbol/",
     "diagnostics/",
     "lsp/",
     "search/",
@@ -64,7 +64,7 @@ them."""
 
 KNOWN_AGENTS = "agents/known/"
 
-DRAWERS_MAY = "init editor/ instances/ privacy/ files/ content errors util/"
+DRAWERS_MAY = "init editor/ instances/ privacy/ files/ log content errors util/"
 """All that they may require: what they are made of, and of the plugin itself its public API."""
 
 BY_NAME = {

@@ -1,6 +1,6 @@
 --- The possible answers to a request for approval, and which of them a client may give.
 
-local policy = require('mcp-tools.editor.review.policy')
+local review = require('mcp-tools.editor.review')
 local rules = require('mcp-tools.approval.rules')
 
 local M = {}
@@ -27,7 +27,7 @@ end
 function M.of(call, decision, can_silence)
   local choices = { 'once', 'deny' }
   local definition = call.definition
-  if definition.reviewed and definition.source and definition.source.origin == 'bundled' and policy.is_attended() then
+  if definition.reviewed and definition.source and definition.source.origin == 'bundled' and review.is_attended() then
     table.insert(choices, 2, 'review')
   end
   local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'

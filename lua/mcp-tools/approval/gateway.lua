@@ -13,7 +13,7 @@ local level = require('mcp-tools.approval.level')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
-local policy = require('mcp-tools.editor.review.policy')
+local review = require('mcp-tools.editor.review')
 local read_cache = require('mcp-tools.privacy.read_cache')
 local rules = require('mcp-tools.approval.rules')
 local sources = require('mcp-tools.registry.source')
@@ -272,7 +272,7 @@ end
 function Gateway:decide_or_ask(call, answer)
   call.project = call.root and paths.real_root(call.root) or self:project()
   local decision = self:judge(call)
-  if decision.action == 'ask' and BY_DEFINITION[decision.by] and policy.replaces_question(call) then
+  if decision.action == 'ask' and BY_DEFINITION[decision.by] and review.replaces_question(call) then
     decision = { action = 'allow', by = 'review', reason = 'its changes are reviewed', targets = decision.targets }
   end
   if call:ended() then -- while a rule or a needs_approval function processed events

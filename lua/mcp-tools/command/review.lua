@@ -9,7 +9,7 @@ local diff_view = require('mcp-tools.ui.window.diff')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.instances.project')
 local queue = require('mcp-tools.editor.review')
-local revert = require('mcp-tools.editor.edit.revert')
+local edit = require('mcp-tools.editor.edit')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
 local text_diff = require('mcp-tools.editor.text.diff')
@@ -154,7 +154,7 @@ end
 ---@param change mcp-tools.Change
 ---@param done? fun()
 local function run_revert(change, done)
-  revert.run(change, function(reverted, err)
+  edit.revert(change, function(reverted, err)
     if not reverted then
       return notify.error(err.message)
     end

@@ -159,16 +159,16 @@ describe('file_write', function()
 
   it('does not overwrite what others write while it compares the checksum', function()
     local path = project.write('a.txt', 'one\n')
-    local checksum = require('mcp-tools.editor.file.checksum')
-    local file = checksum.file
-    checksum.file = function(...)
-      local sum = file(...)
+    local contents = require('mcp-tools.editor.buffer.contents')
+    local checksum = contents.checksum
+    contents.checksum = function(...)
+      local sum = checksum(...)
       project.write('a.txt', 'written by others\n')
       return sum
     end
     local args = { path = path, text = 'two\n', expected_sha256 = vim.fn.sha256('one\n') }
     local ok, fault = pcall(refused, 'file_write', 'stale', 'has changed since', args)
-    checksum.file = file
+    contents.checksum = checksum
     t.ok(ok, fault)
     t.eq({ 'written by others' }, vim.fn.readfile(path))
   end)

@@ -64,7 +64,7 @@ describe('a script of package.json', function()
   end)
 
   it('says what is wrong', function()
-    p.fails('not_found', 'no script "none" %(there are: test, test:other%)', 'runner_run', { runner = 'npm:none' })
+    p.fails('not_found', 'no script "none".*test, test:other', 'runner_run', { runner = 'npm:none' })
     p.fails('validation_error', 'tests: only pytest', 'runner_run', { runner = 'npm:test', tests = { 'a' } })
     p.write('package.json', '{"scripts": {"test": "ant-like"}}')
     trust('package.json')
@@ -73,7 +73,7 @@ describe('a script of package.json', function()
       line = 4,
     })
     p.write('package.json', '{')
-    p.fails('tool_error', 'is not JSON', 'runner_run', { runner = 'npm:test' })
+    p.fails('tool_error', 'not valid JSON', 'runner_run', { runner = 'npm:test' })
   end)
 end)
 
@@ -120,7 +120,7 @@ describe('a target of make', function()
     for _, argument in ipairs({ '-kf', '--file=x', '--mak', '-C', '--directory=x', '-Ix', '--eval=x' }) do
       p.fails(
         'validation_error',
-        'args: .* something else',
+        '^args: ',
         'runner_run',
         { runner = 'make:test', args = { argument } }
       )
@@ -200,7 +200,7 @@ describe('runner_run', function()
     p.fails('validation_error', 'leave out path', 'runner_run', { scope = 'all', path = 'shop.py' })
     p.fails('not_found', 'there is no file', 'runner_run', { path = 'tests/none.py' })
     p.fails('not_found', 'no test begins at or above line 1', 'runner_run', { path = 'tests/test_half.py', line = 1 })
-    p.fails('validation_error', 'line: needed', 'runner_run', { path = 'tests/test_half.py', scope = 'nearest' })
+    p.fails('validation_error', '^line: ', 'runner_run', { path = 'tests/test_half.py', scope = 'nearest' })
     p.fails('validation_error', 'is an option', 'runner_run', { tests = { '-x' } })
     p.fails('validation_error', 'cannot be combined', 'runner_run', { tests = { 'a' }, path = 'shop.py' })
     p.fails('validation_error', 'one of neotest', 'runner_run', { runner = 'ant' })

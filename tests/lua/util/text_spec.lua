@@ -115,9 +115,9 @@ describe('text in text', function()
       { brief = true }
     )
     t.eq('not_found', err.code)
-    local matcher = require('mcp-tools.editor.search.matcher').new({ query = needle })
+    local matcher = require('mcp-tools.editor.search').matcher({ query = needle })
     matcher:each(text, error, error)
-    matcher = require('mcp-tools.editor.search.matcher').new({ query = ('a'):rep(400000) .. '\nb' })
+    matcher = require('mcp-tools.editor.search').matcher({ query = ('a'):rep(400000) .. '\nb' })
     for _ = 1, 100 do
       matcher:each('a short text\n', error, error)
     end

@@ -1,4 +1,5 @@
---- Text of a buffer, of a file on disk as its buffer would hold it, or of several files as the editor has them.
+--- Text of a buffer, of a file on disk as its buffer would hold it, or of several files as the editor has them; the
+--- checksum of a file.
 
 local ahead = require('mcp-tools.privacy.read_cache')
 local buffers = require('mcp-tools.editor.buffer')
@@ -7,6 +8,7 @@ local file_text = require('mcp-tools.files.text')
 local garbage = require('mcp-tools.util.garbage')
 local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.privacy.read')
+local sha256 = require('mcp-tools.util.sha256')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -177,6 +179,31 @@ function M.of(ctx, list, of_path)
     pause()
   end
   return texts
+end
+
+--- Maximum size of a file whose checksum is computed, in bytes; larger files take seconds.
+M.MAX_SUMMED = 64 * 1024 * 1024
+--- Number of bytes hashed between two pauses.
+local CHUNK = 16 * 1024
+
+--- Returns the SHA-256 of a file. Runs in a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param path string resolved
+---@return string? sum
+---@return mcp-tools.Error|integer size or error
+function M.checksum(ctx, path)
+  local bytes, err = ctx:await(function(done)
+    read.read(path, M.MAX_SUMMED, done)
+  end)
+  if not bytes then
+    return nil, err
+  end
+  local sum, pause = sha256.new(), time_slice.of(ctx)
+  for at = 1, #bytes, CHUNK do
+    sum:add(bytes:sub(at, at + CHUNK - 1))
+    pause()
+  end
+  return sum:finish(), #bytes
 end
 
 return M

@@ -6,7 +6,6 @@
 local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local errors = require('mcp-tools.errors')
-local in_lists = require('mcp-tools.editor.buffer.in_lists')
 local project = require('mcp-tools.instances.project')
 local timer = require('mcp-tools.util.timer')
 local validate = require('mcp-tools.util.validate')
@@ -137,6 +136,58 @@ local function load(path, problem, stat)
     err or errors.new('busy', ('%s could not be loaded now; try again'):format(access.shown(path, project.root())))
 end
 
+--- Maximum number of entries checked; a longer list is assumed to refer to every buffer.
+local MAX_ENTRIES = 5000
+
+---@class mcp-tools.ListedBuffers
+---@field tick integer `changedtick` of the list
+---@field buffers table<integer, true>? nil: the list is too long
+
+--- By list id, which is unique across stacks.
+---@type table<integer, mcp-tools.ListedBuffers>
+local lists = {}
+
+---@param get fun(what: table): table
+---@param id integer
+---@return table<integer, true>?
+local function buffers_of(get, id)
+  if get({ id = id, size = 0 }).size > MAX_ENTRIES then
+    return nil
+  end
+  local found = {}
+  for _, item in ipairs(get({ id = id, items = 0 }).items) do
+    found[item.bufnr] = true
+  end
+  return found
+end
+
+--- Returns whether the user's quickfix or location lists refer to a buffer: if such a buffer is deleted, Neovim cannot
+--- open its entries any more.
+---@param bufnr integer
+---@return boolean
+function M.is_in_list(bufnr)
+  local gets = { vim.fn.getqflist }
+  for _, window in ipairs(api.nvim_list_wins()) do
+    table.insert(gets, function(what)
+      return vim.fn.getloclist(window, what)
+    end)
+  end
+  local previous, is_referenced = lists, false
+  lists = {}
+  for _, get in ipairs(gets) do
+    for nr = 1, get({ nr = '$' }).nr do
+      local list = get({ nr = nr, id = 0, changedtick = 0 })
+      local entry = lists[list.id] or previous[list.id]
+      if not entry or entry.tick ~= list.changedtick then
+        entry = { tick = list.changedtick, buffers = buffers_of(get, list.id) }
+      end
+      lists[list.id] = entry
+      is_referenced = is_referenced or not entry.buffers or entry.buffers[bufnr] == true
+    end
+  end
+  return is_referenced
+end
+
 ---@type table<integer, integer> buffer → number of its holders
 local held = {}
 ---@type table<integer, true> held buffers to drop once they are released
@@ -204,7 +255,7 @@ function M.drop(bufnr)
     end
   end
   -- A listed buffer that was never loaded (an argument of `nvim`) or one in a quickfix list must not be deleted.
-  pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted or in_lists.has(bufnr) })
+  pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted or M.is_in_list(bufnr) })
 end
 
 ---@param lease mcp-tools.BufferLease

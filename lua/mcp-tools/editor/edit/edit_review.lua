@@ -1,17 +1,15 @@
 --- The user's review of a call's edits, before or after they are applied.
 
 local access = require('mcp-tools.privacy.access')
-local are_stale = require('mcp-tools.editor.review.review').are_stale
+local buffer_change = require('mcp-tools.editor.edit.change')
 local config = require('mcp-tools.config')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local log = require('mcp-tools.log')
 local open_buffer = require('mcp-tools.editor.buffer.open')
-local policy = require('mcp-tools.editor.review.policy')
 local review = require('mcp-tools.editor.review')
 local text_edits = require('mcp-tools.editor.text.edits')
-local delete_created = require('mcp-tools.editor.edit.delete_created')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
@@ -25,7 +23,7 @@ local MAX_LISTED = 20
 ---@param ctx mcp-tools.Ctx?
 ---@return boolean
 function M.is_needed(ctx)
-  return ctx ~= nil and ctx.call ~= nil and policy.of(ctx.call) == 'ask'
+  return ctx ~= nil and ctx.call ~= nil and review.when(ctx.call) == 'ask'
 end
 
 ---@param outcome mcp-tools.ReviewOutcome
@@ -43,7 +41,7 @@ local function refusal(outcome)
       table.insert(lines, ('%s:%d%s'):format(name, rejection.line, reason and ': ' .. reason or ''))
     end
   end
-  if are_stale(outcome.proposals) then
+  if review.are_stale(outcome.proposals) then
     local text = 'not applied: the file changed during review (%s); read it again'
     return errors.new('stale', text:format(table.concat(lines, '; ')))
   end
@@ -57,7 +55,7 @@ end
 ---@param cb fun(outcome: mcp-tools.ReviewOutcome?, err: mcp-tools.Error?)
 local function ask(ctx, files, cb)
   local call = ctx.call
-  if not policy.is_attended() then
+  if not review.is_attended() then
     return cb(nil, errors.new('access_denied', 'this edit needs a review, and no user is at the editor'))
   end
   local is_stopped = call:move('await_input')
@@ -71,7 +69,7 @@ local function ask(ctx, files, cb)
     title = call.definition.title or call.name,
     files = files,
     timeout = config.get().review.timeout,
-    asked = policy.is_asked_for(call),
+    asked = review.is_asked_for(call),
     on_end = function(outcome)
       if is_stopped and call:move('input') then
         call:start_clock()
@@ -121,7 +119,7 @@ local function keep_accepted(ctx, targets, outcome, cb)
     local target, proposal = targets[i], outcome.proposals[i]
     if not target then
       outcome.rejected = rejected
-      if are_stale(outcome.proposals) then
+      if review.are_stale(outcome.proposals) then
         return cb(nil, refusal(outcome))
       end
       return cb(note_of(ctx, rejected, outcome.edited))
@@ -208,7 +206,7 @@ end
 ---@param targets mcp-tools.EditTarget[]
 ---@return table<integer, string[]>? by buffer; nil: no review follows
 function M.origins(ctx, targets)
-  if not ctx or not ctx.call or policy.of(ctx.call) ~= 'after' or not policy.is_attended() then
+  if not ctx or not ctx.call or review.when(ctx.call) ~= 'after' or not review.is_attended() then
     return nil
   end
   local open = review.find(client_of(ctx), AFTER)
@@ -233,7 +231,7 @@ local function revert_rejected(proposal, revert)
   if proposal.made then
     local is_rejected = #proposal.hunks > 0 and #proposal:rejected() == 0
     return is_rejected
-      and delete_created(proposal.path, proposal.base, function(err)
+      and buffer_change.delete_created(proposal.path, proposal.base, function(err)
         if err then
           log.error('cannot delete a rejected new file: %s', err.message)
         end

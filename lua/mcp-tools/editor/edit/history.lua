@@ -1,4 +1,5 @@
---- History of agents' edits in this editor, with the text before each.
+--- History of agents' edits in this editor, with the text before each, and before a client's session first changed a
+--- buffer.
 
 local hunk_list = require('mcp-tools.editor.text.hunks')
 
@@ -137,6 +138,62 @@ function M.reverse_hunks(change, now)
   end
   hunk_list.follow(back, M.after(change), now)
   return back
+end
+
+-- Baselines -----------------------------------------------------------------------------------------------------------
+
+---@class mcp-tools.Baseline
+---@field session string?
+---@field bufnr integer
+---@field lines string[]
+---@field bytes integer
+
+---@type mcp-tools.Baseline[] oldest first
+local baselines = {}
+local baseline_bytes = 0
+
+---@param i integer
+local function drop_baseline(i)
+  baseline_bytes = baseline_bytes - table.remove(baselines, i).bytes
+end
+
+--- Keeps the lines of a buffer, unless the session has changed the buffer before.
+---@param session string?
+---@param bufnr integer
+---@param lines string[] must not be modified afterwards
+function M.note_baseline(session, bufnr, lines)
+  local bytes = bytes_of(lines)
+  if M.baseline(session, bufnr) or bytes > MAX_BYTES then
+    return
+  end
+  table.insert(baselines, { session = session, bufnr = bufnr, lines = lines, bytes = bytes })
+  baseline_bytes = baseline_bytes + bytes
+  while baseline_bytes > MAX_BYTES do
+    drop_baseline(1)
+  end
+  vim.api.nvim_create_autocmd('BufWipeout', {
+    buffer = bufnr,
+    once = true,
+    desc = 'mcp-tools: drop the baselines of a deleted buffer',
+    callback = function()
+      for i = #baselines, 1, -1 do
+        if baselines[i].bufnr == bufnr then
+          drop_baseline(i)
+        end
+      end
+    end,
+  })
+end
+
+--- Returns the lines of a buffer before the session first changed it, or nil if they are not known.
+---@param session string?
+---@param bufnr integer
+---@return string[]?
+function M.baseline(session, bufnr)
+  local found = vim.iter(baselines):find(function(each)
+    return each.session == session and each.bufnr == bufnr
+  end)
+  return found and found.lines
 end
 
 return M

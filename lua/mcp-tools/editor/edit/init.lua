@@ -6,6 +6,8 @@ local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local history = require('mcp-tools.editor.edit.history')
+local hunk_list = require('mcp-tools.editor.text.hunks')
 local edit_review = require('mcp-tools.editor.edit.edit_review')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
@@ -258,7 +260,7 @@ end
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param path string
-local function revert(bufnr, edits, path)
+local function revert_rejected(bufnr, edits, path)
   local item = { bufnr = bufnr, edits = edits, write = buffers.is_unseen(bufnr) }
   if not api.nvim_buf_is_loaded(bufnr) then
     return log.error('%s was closed before its rejected edits could be reverted', path)
@@ -277,7 +279,7 @@ end
 function M.record_created(path, lines, ctx)
   buffer_change.publish_created(path, lines, ctx)
   if #lines > 0 then
-    edit_review.after_new(ctx, path, revert)
+    edit_review.after_new(ctx, path, revert_rejected)
   end
 end
 
@@ -338,7 +340,7 @@ function M.apply_all(items, opts, cb)
       end)
     end, function()
       if ctx and origins then
-        edit_review.after(ctx, origins, revert)
+        edit_review.after(ctx, origins, revert_rejected)
       end
       cb(files)
     end)
@@ -359,6 +361,75 @@ function M.apply_all(items, opts, cb)
       end, function()
         apply(targets, note)
       end)
+    end)
+  end)
+end
+
+---@class mcp-tools.Reverted
+---@field hunks integer number of reverted hunks
+---@field left integer number of hunks whose lines have changed since
+
+---@param hunk mcp-tools.Hunk that reverts one
+---@return boolean
+local function is_reverted(hunk)
+  return hunk.is_there == true
+end
+
+---@param change mcp-tools.Change
+---@param bufnr integer
+---@param is_open boolean
+---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?)
+local function revert_in(change, bufnr, is_open, cb)
+  local back = history.reverse_hunks(change, api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  local fitting = vim.tbl_filter(function(hunk)
+    return not hunk.changed
+  end, back)
+  local name = buffers.shown(bufnr)
+  if vim.iter(back):all(is_reverted) then
+    return cb(nil, errors.new('stale', ('this change to %s has already been reverted'):format(name)))
+  elseif #fitting == 0 then
+    return cb(nil, errors.new('stale', ('cannot revert: %s was changed after this edit'):format(name)))
+  end
+  local item = { bufnr = bufnr, edits = hunk_list.edits(fitting), changedtick = api.nvim_buf_get_changedtick(bufnr) }
+  M.apply_all({ item }, { write = not is_open }, function(files, err)
+    if not files then
+      return cb(nil, err)
+    end
+    change.reverted = true
+    cb({ hunks = #fitting, left = #back - #fitting })
+  end)
+end
+
+--- Reverts an edit of the history as far as its lines are unchanged. Open files stay unsaved, others are written. A
+--- file that the edit created is deleted if it has not changed; the caller has asked the user.
+---@param change mcp-tools.Change
+---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?) on the main loop
+function M.revert(change, cb)
+  if change.is_new then
+    return buffer_change.delete_created(change.path, history.after(change), function(err)
+      if err then
+        return cb(nil, err)
+      end
+      change.reverted = true
+      cb({ hunks = #change.hunks, left = 0 })
+    end)
+  end
+  local bufnr = change.bufnr
+  if not bufnr or not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_name(bufnr) ~= change.path then
+    bufnr = buffers.of_path(change.path)
+  end
+  if bufnr then
+    return revert_in(change, bufnr, not buffers.is_unseen(bufnr), cb)
+  end
+  open.load(change.path, function(loaded, err, new)
+    if not loaded then
+      return cb(nil, err)
+    end
+    revert_in(change, loaded, not new, function(...)
+      if new then
+        open.drop(loaded)
+      end
+      cb(...)
     end)
   end)
 end

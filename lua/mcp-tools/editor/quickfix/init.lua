@@ -1,12 +1,18 @@
---- Quickfix and location lists: reads redacted entries and writes lists.
+--- Quickfix and location lists: reads redacted entries, and writes lists.
+---
+--- A stack holds ten lists, and a new one removes the oldest. So we keep only a few and replace our oldest. Neovim
+--- creates a buffer for each file of a list and keeps it; buffers of our lists are deleted with the list.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
+local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
 local sanitize = require('mcp-tools.util.sanitize')
 local utf8 = require('mcp-tools.util.utf8')
+
+local api = vim.api
 
 local M = {}
 
@@ -33,8 +39,8 @@ M.KINDS = { E = 'error', W = 'warning', I = 'info', N = 'note' }
 --- Returns a window of the current file, otherwise the current window.
 ---@return integer
 local function current_window()
-  local bufnr, here = buffers.current(), vim.api.nvim_get_current_win()
-  if not bufnr or vim.api.nvim_win_get_buf(here) == bufnr then
+  local bufnr, here = buffers.current(), api.nvim_get_current_win()
+  if not bufnr or api.nvim_win_get_buf(here) == bufnr then
     return here
   end
   return vim.fn.win_findbuf(bufnr)[1] or here
@@ -52,7 +58,7 @@ function M.find(args)
     return { nr = args.nr }
   end
   local window = args.window or current_window()
-  if window ~= 0 and not vim.api.nvim_win_is_valid(window) then
+  if window ~= 0 and not api.nvim_win_is_valid(window) then
     return nil, errors.new('not_found', ('window: there is no window %d; editor_state lists them'):format(window))
   end
   return { window = window, nr = args.nr }
@@ -96,11 +102,11 @@ local function verdict_of(item, root)
     local is_note = item.lnum == 0 and item.valid == 0
     return { ok = is_note, why = not is_note and 'not a plain file' or nil }
   end
-  if not vim.api.nvim_buf_is_valid(item.bufnr) then -- deleted during a pause
+  if not api.nvim_buf_is_valid(item.bufnr) then -- deleted during a pause
     return { ok = false, why = 'not a plain file' }
   end
   local ok, why = access.buffer(item.bufnr, root)
-  local path = utf8.repair(access.shown(vim.api.nvim_buf_get_name(item.bufnr), root))
+  local path = utf8.repair(access.shown(api.nvim_buf_get_name(item.bufnr), root))
   return { ok = ok, why = why, path = path }
 end
 
@@ -158,7 +164,7 @@ end
 ---@param column integer?
 ---@return integer?
 local function byte_of(bufnr, line, column)
-  local text = bufnr and line and column and vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
+  local text = bufnr and line and column and api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
   local byte = text and vim.fn.byteidxcomp((text:gsub('%z', '\n')), column - 1) -- it does not accept NUL
   return byte and (byte >= 0 and byte + 1 or #text + 1) or column
 end
@@ -183,16 +189,172 @@ function M.item(entry, loaded)
   }
 end
 
+--- Maximum number of our lists of one kind on a stack.
+local MAX_OWN = 3
+--- Maximum number of entries of a list that is appended to.
+M.MAX_ENTRIES = 10000
+
+---@alias mcp-tools.QuickfixKind 'mcp-tools'|'mcp-tools: tests'
+
+--- Buffers that were created for a list, by stack and list id.
+---@type table<string, { list: mcp-tools.QuickfixList, id: integer, buffers: integer[] }>
+local made = {}
+local count = 0
+
+---@param list mcp-tools.QuickfixList
+---@return integer
+local function capacity(list)
+  if vim.fn.exists('&chistory') == 0 then
+    return 10
+  end
+  return list.window and vim.wo[list.window].lhistory or vim.o.chistory
+end
+
+--- Returns the ids of our lists on a stack, oldest first.
+---@param list mcp-tools.QuickfixList
+---@param kind mcp-tools.QuickfixKind
+---@return integer[] ids
+---@return integer total number of lists on the stack
+local function own_lists(list, kind)
+  local own, total = {}, M.get({ window = list.window }, { nr = '$' }).nr
+  for nr = 1, total do
+    local about = M.get(list, { nr = nr, id = 0, context = 0 })
+    local context = about.context
+    if type(context) == 'table' and context.kind == kind then
+      table.insert(own, { id = about.id, number = context.number })
+    end
+  end
+  table.sort(own, function(a, b)
+    return a.number < b.number
+  end)
+  return vim.tbl_map(function(entry)
+    return entry.id
+  end, own), total
+end
+
+--- Returns whether one of our lists is on the stack.
+---@param list mcp-tools.QuickfixList
+---@param kind mcp-tools.QuickfixKind
+---@return boolean
+function M.has_own(list, kind)
+  return #own_lists(list, kind) > 0
+end
+
+--- Returns whether a new list would remove a list of the user from the stack.
+---@param list mcp-tools.QuickfixList
+---@param kind mcp-tools.QuickfixKind
+---@return boolean
+function M.is_full(list, kind)
+  local ids, total = own_lists(list, kind)
+  return #ids == 0 and total >= capacity(list)
+end
+
+---@param bufnr integer
+local function drop(bufnr)
+  local is_unused = api.nvim_buf_is_valid(bufnr)
+    and not api.nvim_buf_is_loaded(bufnr)
+    and not vim.bo[bufnr].buflisted
+    and not open.is_in_list(bufnr)
+  if is_unused then
+    pcall(api.nvim_buf_delete, bufnr, { force = true })
+  end
+end
+
+--- Drops the buffers of deleted lists.
+local function sweep()
+  for key, entry in pairs(made) do
+    local has_window = not entry.list.window or api.nvim_win_is_valid(entry.list.window)
+    if not has_window or M.get(entry.list, { id = entry.id }).id ~= entry.id then
+      made[key] = nil
+      vim.iter(entry.buffers):each(drop)
+    end
+  end
+end
+
 --- Writes items to a list, without opening a window or moving the cursor.
 ---@param list mcp-tools.QuickfixList
 ---@param action ' '|'a'|'r' add a new list, append to the current one, replace its items
 ---@param what { title: string?, items: table[], id: integer?, nr: '$'?, context: any }
 ---@return boolean ok
-function M.set(list, action, what)
+local function write(list, action, what)
   if list.window then
     return vim.fn.setloclist(list.window, {}, action, what) == 0
   end
   return vim.fn.setqflist({}, action, what) == 0
+end
+
+--- Writes a list and notes which buffers are created.
+---@param list mcp-tools.QuickfixList
+---@param action ' '|'a'|'r'
+---@param what table
+---@return integer? id of the list
+local function set(list, action, what)
+  sweep()
+  local before = {}
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    before[bufnr] = true
+  end
+  if not write(list, action, what) then
+    return nil
+  end
+  local id = what.id or M.get(list, { nr = 0, id = 0 }).id
+  local key = ('%d:%d'):format(list.window or 0, id)
+  local known = made[key] or { list = { window = list.window }, id = id, buffers = {} }
+  local old = action == 'a' and {} or known.buffers
+  known.buffers = action == 'a' and known.buffers or {}
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    if not before[bufnr] then
+      table.insert(known.buffers, bufnr)
+    end
+  end
+  if #old > 0 then
+    local used = {}
+    for _, item in ipairs(M.get(list, { id = id, items = 0 }).items) do
+      used[item.bufnr] = true
+    end
+    for _, bufnr in ipairs(old) do
+      if used[bufnr] then
+        table.insert(known.buffers, bufnr)
+      else
+        drop(bufnr)
+      end
+    end
+  end
+  made[key] = known
+  return id
+end
+
+--- Creates a list and makes it the current one.
+---@param list mcp-tools.QuickfixList
+---@param what { title: string, items: table[] }
+---@param kind mcp-tools.QuickfixKind
+---@param max? integer maximum number of lists of this kind
+---@return boolean ok
+function M.new(list, what, kind, max)
+  local ids, total = own_lists(list, kind)
+  count = count + 1
+  what = vim.tbl_extend('error', what, { context = { kind = kind, number = count } })
+  if #ids < (max or MAX_OWN) and total < capacity(list) or #ids == 0 then
+    return set(list, ' ', vim.tbl_extend('error', what, { nr = '$' })) ~= nil
+  end
+  local id = ids[1]
+  if not set(list, 'r', vim.tbl_extend('error', what, { id = id })) then
+    return false
+  end
+  local nr = M.get(list, { id = id, nr = 0 }).nr
+  local command = ('silent %d%shistory'):format(nr, list.window and 'l' or 'c')
+  return pcall(api.nvim_win_call, list.window or 0, function()
+    vim.cmd(command)
+  end)
+end
+
+--- Changes the current list.
+---@param list mcp-tools.QuickfixList
+---@param action 'a'|'r'
+---@param what { title: string?, items: table[] }
+---@return boolean ok
+function M.change(list, action, what)
+  return set(list, action, what) ~= nil
 end
 
 return M

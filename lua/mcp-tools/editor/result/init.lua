@@ -114,8 +114,9 @@ function M.lines(lines, about, args, total)
   end
   local text = table.concat(lines, '\n', 1, count)
   local is_cut = #text > M.MAX_TEXT
-  local last, lossy = args.start_line + count - 1, nil
-  about.text, lossy = utf8.repair(text:sub(1, M.MAX_TEXT))
+  local last = args.start_line + count - 1
+  local whole, lossy = utf8.repair(text:sub(1, M.MAX_TEXT))
+  about.text = whole
   about.lines, about.start_line, about.end_line = total, args.start_line, last
   about.next_line = last < math.min(args.end_line or total, total) and last + 1 or nil
   about.truncated = (is_cut or count < #lines) and true or nil

@@ -1,12 +1,13 @@
---- Queue of reviews, in which the user accepts, rejects or changes the proposals of agents, hunk by hunk.
+--- Reviews, in which the user accepts, rejects or changes the proposals of agents, hunk by hunk.
 ---
---- The first review is shown, the others wait. Each ends once.
+--- The first review of the queue is shown, the others wait. Each ends once.
 
-local Review = require('mcp-tools.editor.review.review')
-local validate = require('mcp-tools.util.validate')
+local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
+local source = require('mcp-tools.registry.source')
 local texts = require('mcp-tools.editor.review.texts')
 local timer = require('mcp-tools.util.timer')
+local validate = require('mcp-tools.util.validate')
 
 local api = vim.api
 
@@ -43,6 +44,189 @@ local MAX_OPEN, MAX_PER_SESSION = 32, 8
 ---@field show fun(review: mcp-tools.Review) it is first in the queue
 ---@field update fun(review: mcp-tools.Review) it or the number of waiting reviews has changed
 ---@field hide fun(review: mcp-tools.Review) it has ended or is no longer first
+
+-- One review ----------------------------------------------------------------------------------------------------------
+
+--- closed: ended undecided. busy: not shown because too many are open.
+---@alias mcp-tools.ReviewState 'accepted'|'rejected'|'closed'|'busy'
+
+---@class mcp-tools.ReviewOutcome
+---@field state mcp-tools.ReviewState accepted: at least one hunk
+---@field files table<string, string> final texts of the files with accepted hunks
+---@field rejected mcp-tools.Rejected[]
+---@field reason string? why it was closed, busy, or rejected as a whole
+---@field edited boolean whether the user has changed accepted hunks
+---@field proposals mcp-tools.Proposal[]
+
+---@class mcp-tools.Review
+---@field id integer
+---@field client { name: string?, session: string? }
+---@field key string
+---@field title string
+---@field applied boolean the edits are already applied; accepting a hunk reverts one
+---@field asked boolean the user has asked for it, so it is shown first
+---@field whole boolean one decision for all hunks
+---@field no_reason boolean the client cannot receive the reason for a rejection
+---@field saves boolean the client writes the buffer's text to the file
+---@field files mcp-tools.Proposal[]
+---@field ready boolean the texts are loaded
+---@field ended mcp-tools.ReviewState?
+---@field stops (fun())[] called at its end
+---@field on_finish fun(review: mcp-tools.Review, outcome: mcp-tools.ReviewOutcome)
+---@field on_touched fun(review: mcp-tools.Review)
+local Review = {}
+Review.__index = Review
+
+--- Returns the number of undecided hunks.
+---@return integer
+function Review:undecided()
+  local count = 0
+  for _, file in ipairs(self.files) do
+    count = count + file:undecided()
+  end
+  return count
+end
+
+---@param state mcp-tools.ReviewState
+---@param reason string?
+function Review:finish(state, reason)
+  if self.ended then
+    return
+  end
+  local outcome = { state = state, files = {}, rejected = {}, edited = false, proposals = self.files }
+  for _, file in ipairs(self.files) do
+    if state == 'accepted' then
+      local _, text = file:final()
+      outcome.files[file.path] = text
+      outcome.edited = outcome.edited or file:is_edited()
+    end
+    local is_decided = state == 'accepted' or state == 'rejected'
+    vim.list_extend(outcome.rejected, is_decided and file:rejected() or {})
+  end
+  if state == 'accepted' and next(outcome.files) == nil then
+    outcome.state = 'rejected'
+  end
+  outcome.reason = reason or outcome.state == 'rejected' and outcome.rejected[1] and outcome.rejected[1].reason or nil
+  self.ended = outcome.state
+  for _, stop in ipairs(self.stops) do
+    log.guard('the end of a review', stop)
+  end
+  self.on_finish(self, outcome)
+end
+
+--- Handles a verdict or a changed text: the review ends when nothing is left to decide.
+function Review:touched()
+  if self.ended or not self.ready then
+    return
+  elseif self:undecided() == 0 then
+    return self:finish('accepted')
+  end
+  self.on_touched(self)
+end
+
+--- Accepts a hunk.
+---@param file integer
+---@param hunk integer
+---@return boolean ok
+---@return string? why_not
+function Review:accept(file, hunk)
+  if self.whole then
+    return self:decide_rest('accepted')
+  end
+  local ok, why = self.files[file]:accept(hunk)
+  self:touched()
+  return ok, why
+end
+
+--- Rejects a hunk.
+---@param file integer
+---@param hunk integer
+---@param reason string?
+---@return boolean ok
+---@return string? why_not
+function Review:reject(file, hunk, reason)
+  if self.whole then
+    return self:decide_rest('rejected', reason)
+  end
+  local ok, why = self.files[file]:reject(hunk, reason)
+  self:touched()
+  return ok, why
+end
+
+--- Removes the verdict on a hunk.
+---@param file integer
+---@param hunk integer
+function Review:reopen(file, hunk)
+  self.files[file]:reopen(hunk)
+  self:touched()
+end
+
+--- Replaces the proposed lines of a hunk.
+---@param file integer
+---@param hunk integer
+---@param lines string[]
+---@return boolean ok
+---@return string? why_not
+function Review:edit(file, hunk, lines)
+  local ok, why = self.files[file]:edit(hunk, lines)
+  self:touched()
+  return ok, why
+end
+
+--- Replaces the proposed text of a file.
+---@param file integer
+---@param lines string[]
+---@return boolean ok
+---@return string? why_not
+function Review:rewrite(file, lines)
+  local ok, why = self.files[file]:rewrite(lines)
+  if not self.ended then
+    self.on_touched(self) -- the user is still typing, so it does not end even if no hunk is left
+  end
+  return ok, why
+end
+
+--- Decides all undecided hunks.
+---@param verdict 'accepted'|'rejected'
+---@param reason string?
+---@return boolean ok
+---@return string? why_not
+function Review:decide_rest(verdict, reason)
+  if self.whole and verdict == 'accepted' then
+    for _, file in ipairs(self.files) do
+      local ok, why = file:accept_all()
+      if not ok then
+        return false, why
+      end
+    end
+  end
+  for _, file in ipairs(self.files) do
+    file:decide_rest(verdict, reason)
+  end
+  self:touched()
+  return true
+end
+
+--- Returns whether nothing could be applied any more, whatever the user decided.
+---@param proposals mcp-tools.Proposal[]
+---@return boolean
+function M.are_stale(proposals)
+  return vim.iter(proposals):all(function(proposal)
+    return proposal.gone ~= nil
+      or #proposal.hunks > 0
+        and vim.iter(proposal.hunks):all(function(hunk)
+          return hunk.changed == true and not hunk.reason
+        end)
+  end)
+end
+
+--- Ends it undecided.
+---@param reason string?
+function Review:close(reason)
+  self:finish('closed', reason or 'the review was closed')
+end
+
+-- Queue ---------------------------------------------------------------------------------------------------------------
 
 ---@type mcp-tools.Review[] the first ready one is shown
 local all = {}
@@ -251,7 +435,7 @@ function M.open(opts)
   -- Applied edits are one review per session, which must not be lost.
   local busy = not opts.applied and M.busy(opts.client, opts.key) or nil
   last_id = last_id + 1
-  local review = Review.new({
+  local review = setmetatable({
     id = last_id,
     client = opts.client,
     key = opts.key,
@@ -261,6 +445,9 @@ function M.open(opts)
     whole = opts.whole == true,
     no_reason = opts.no_reason == true,
     saves = opts.saves == true,
+    files = {},
+    ready = false,
+    stops = {},
     on_touched = function(review)
       if review == shown then
         notify_presenter('update', review)
@@ -269,7 +456,7 @@ function M.open(opts)
     on_finish = function(review, outcome)
       finished(review, outcome, opts.on_end)
     end,
-  })
+  }, Review)
   if not busy then
     table.insert(all, review)
   end
@@ -294,6 +481,53 @@ function M.open(opts)
       review:close(reason)
     end,
   }
+end
+
+-- When edits are reviewed ---------------------------------------------------------------------------------------------
+
+---@alias mcp-tools.ReviewWhen 'ask'|'after'|'never'
+
+--- Approval decisions that require a review (approval/gateway.lua); the second one was made by the user.
+local REVIEWED = { review = true, ['user: review'] = true }
+
+local STRICTNESS = { never = 1, after = 2, ask = 3 }
+
+--- Returns the user's decision for this call, otherwise the options. A client's own option only applies if it is
+--- stricter, since clients choose their names.
+---@param call mcp-tools.Call?
+---@return mcp-tools.ReviewWhen?
+function M.when(call)
+  local definition = call and call.definition
+  if not call or not definition then
+    return nil
+  elseif call.decision and REVIEWED[call.decision.by] then
+    return 'ask'
+  end
+  local options = config.get()
+  local group = options.review.groups[source.group(definition)]
+  local when = options.review.tools[definition.name] or group or options.review.when
+  local client = call.client and call.client.name and options.clients[call.client.name]
+  local own = client and client.review
+  if own and STRICTNESS[own] > (STRICTNESS[when] or 0) then
+    return own
+  end
+  return when
+end
+
+--- Returns whether the user has asked to review this call.
+---@param call mcp-tools.Call
+---@return boolean
+function M.is_asked_for(call)
+  return call.decision ~= nil and call.decision.by == 'user: review'
+end
+
+--- Returns whether the review replaces the approval question: all changes of the tool must go through the review.
+---@param call mcp-tools.Call
+---@return boolean
+function M.replaces_question(call)
+  local definition = call.definition
+  local bundled = definition.source and definition.source.origin == 'bundled'
+  return bundled and definition.reviewed == true and M.is_attended() and M.when(call) == 'ask'
 end
 
 return M

@@ -1,8 +1,8 @@
 --- What has changed in a buffer: since it was written, or since the client's session first changed it.
 
-local baseline = require('mcp-tools.editor.edit.baseline')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
+local history = require('mcp-tools.editor.edit.history')
 local text_diff = require('mcp-tools.editor.text.diff')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -39,7 +39,7 @@ return {
     local pause = time_slice.of(ctx)
     local before
     if args.against == 'session' then
-      local lines = baseline.of(ctx.session, found.bufnr)
+      local lines = history.baseline(ctx.session, found.bufnr)
       before = lines and text_diff.text(lines)
       about.note = not before and 'this session has not changed the buffer' or nil
     elseif found.path then

@@ -1,6 +1,6 @@
 --- The checksum of a file on the disk.
 
-local checksum = require('mcp-tools.editor.file.checksum')
+local contents = require('mcp-tools.editor.buffer.contents')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -31,7 +31,7 @@ return {
     if not found then
       return nil, err
     end
-    local sum, size = checksum.file(ctx, found.path)
+    local sum, size = contents.checksum(ctx, found.path)
     if not sum then
       return nil, size
     end

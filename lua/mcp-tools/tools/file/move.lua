@@ -1,15 +1,457 @@
---- A file or folder, moved.
+--- Moves a file or directory. Buffers follow, and language servers update references in other files.
 
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
+local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local move = require('mcp-tools.editor.file.move')
+local findings = require('mcp-tools.editor.diagnostics.findings')
+local fresh = require('mcp-tools.editor.diagnostics.fresh')
+local glob = require('mcp-tools.files.glob')
+local log = require('mcp-tools.log')
+local lsp = require('mcp-tools.editor.lsp')
+local moved_imports = require('mcp-tools.editor.lsp.moved_imports')
+local names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
+local request = require('mcp-tools.editor.lsp.request')
+local save = require('mcp-tools.editor.buffer.save')
+local sensitive = require('mcp-tools.privacy.sensitive')
 local target = require('mcp-tools.editor.buffer.target')
+local time_slice = require('mcp-tools.util.time_slice')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
---- Where a path is.
+local api, uv = vim.api, vim.uv
+
+---@param path string
+---@param top string
+local function is_at_or_below(path, top)
+  return path == top or vim.startswith(path, top .. '/')
+end
+
+--- Returns the buffers of the moved files, loaded or not.
+---@param from string resolved
+---@return { bufnr: integer, path: string }[]
+local function buffers_of(from)
+  local list = {}
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    local name = api.nvim_buf_get_name(bufnr)
+    if name ~= '' and buffer_kind.kind(bufnr) == 'file' then
+      local path = paths.resolve(name)
+      if is_at_or_below(path, from) then
+        table.insert(list, { bufnr = bufnr, path = path })
+      end
+    end
+  end
+  return list
+end
+
+--- Notifies language servers of a buffer's new name through Neovim's own autocommands for writes.
+---@param bufnr integer
+local function notify_renamed(bufnr)
+  for _, each in ipairs(api.nvim_get_autocmds({ event = 'BufWritePost', buffer = bufnr })) do
+    local group = each.group_name or ''
+    if group:match('^nvim%.lsp%.') or group:match('^lsp_b_') then
+      api.nvim_exec_autocmds('BufWritePost', { group = each.group, buffer = bufnr, modeline = false })
+    end
+  end
+end
+
+--- Renames a loaded buffer and writes it, or a later `:write` would ask whether to overwrite the file. No autocommands
+--- (formatters) run and no final line break is added, so that the bytes stay the same.
+---@param bufnr integer
+---@param new string
+local function rename_buffer(bufnr, new)
+  local fixeol = vim.bo[bufnr].fixendofline
+  vim.bo[bufnr].fixendofline = false
+  local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
+    vim.cmd(('silent keepalt keepjumps file %s'):format(vim.fn.fnameescape(new)))
+    vim.cmd('silent noautocmd lockmarks keepalt keepjumps write!')
+  end)
+  vim.bo[bufnr].fixendofline = fixeol
+  if not ok then
+    error(thrown, 0)
+  end
+  notify_renamed(bufnr)
+end
+
+--- Makes a buffer follow its moved file.
+---@param bufnr integer
+---@param old string
+---@param new string
+---@return string? problem
+local function follow(bufnr, old, new)
+  local problem
+  if api.nvim_buf_is_loaded(bufnr) then
+    local ok, thrown = pcall(rename_buffer, bufnr, new)
+    problem = not ok and ('buffer %d could not be renamed: %s'):format(bufnr, save.plain(thrown)) or nil
+  else
+    local listed = vim.bo[bufnr].buflisted
+    vim.bo[vim.fn.bufadd(new)].buflisted = listed
+  end
+  for _, each in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_get_name(each) == old and #vim.fn.win_findbuf(each) == 0 then
+      pcall(api.nvim_buf_delete, each, { force = true })
+    end
+  end
+  return problem
+end
+
+--- Reloads buffers that changed on disk, since they are written to the new path.
+---@param ctx mcp-tools.Ctx
+---@param from string
+local function refresh(ctx, from)
+  for _, each in ipairs(buffers_of(from)) do
+    ctx:await(function(done)
+      disk.refresh(each.bufnr, done)
+    end)
+  end
+end
+
+local WILL, DID = 'workspace/willRenameFiles', 'workspace/didRenameFiles'
+--- Timeout of the tool and of a server's response in ms; the first response takes long in a large project.
+local TIMEOUT_MS = 60000
+--- Maximum number of changed files checked afterwards, and time for that in ms.
+local MAX_CHECKED, CHECK_MS = 20, 8000
+--- Maximum number of problems listed.
+local MAX_PROBLEMS = 10
+--- `FileChangeType` of the protocol.
+local CREATED, DELETED = 1, 3
+--- Matches imports of most languages.
+local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
+
+---@class mcp-tools.Moved
+---@field problems string[] buffers that could not be renamed
+---@field bufnr integer? of the file, if it has one
+---@field broken string[] diagnostics in changed lines after the move
+---@field unchecked integer number of changed files that no server has checked
+---@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FileEdited[], name: string }[]
+
+--- Returns why a path cannot be moved.
+---@param from string
+---@param to string
+---@return mcp-tools.Error?
+local function refusal(from, to)
+  local stat = uv.fs_lstat(from)
+  if not stat then
+    return errors.new('not_found', ('path: there is no %s'):format(from))
+  elseif stat.type ~= 'file' and stat.type ~= 'directory' then
+    return errors.new('validation_error', ('path: %s is a %s'):format(from, stat.type))
+  elseif uv.fs_lstat(to) then
+    local text = 'new_path: %s already exists and is not overwritten; give the full path of a new file'
+    return errors.new('tool_error', text:format(to))
+  elseif is_at_or_below(to, from) then
+    return errors.new('validation_error', 'new_path: must not be inside path')
+  elseif #buffer_kind.showing(to) > 0 then
+    return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(to))
+  end
+  for _, each in ipairs(buffers_of(from)) do
+    if api.nvim_buf_is_loaded(each.bufnr) and vim.bo[each.bufnr].modified then
+      local text = '%s has unsaved changes; write them first (buffer_write)'
+      return errors.new('tool_error', text:format(each.path))
+    end
+  end
+end
+
+--- Returns the first file of a directory that would no longer be sensitive under the directory's new name.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param from string
+---@param to string
+---@return string? path
+local function exposed_file(ctx, from, to)
+  local stat = uv.fs_lstat(from)
+  if not stat or stat.type ~= 'directory' or not sensitive.depends_on_name(from) then
+    return nil
+  end
+  local pause = time_slice.of(ctx)
+  for _, name in ipairs((names.list(ctx, from, { ignored = true }))) do
+    local path = from .. '/' .. name
+    if sensitive.is_sensitive(path) and not sensitive.is_sensitive(to .. '/' .. name) then
+      return path
+    end
+    pause()
+  end
+end
+
+--- Returns whether a server has registered for a file operation.
+---@param client vim.lsp.Client
+---@param which 'willRename'|'didRename'
+---@param path string
+---@param is_directory boolean
+local function is_registered(client, which, path, is_directory)
+  local workspace = (client.server_capabilities or {}).workspace or {}
+  local wanted = (workspace.fileOperations or {})[which]
+  for _, filter in ipairs(wanted and wanted.filters or {}) do
+    local pattern = filter.pattern or {}
+    local kind = pattern.matches
+    local fits = not kind or kind == (is_directory and 'folder' or 'file')
+    if fits and (filter.scheme or 'file') == 'file' and glob.compile(pattern.glob or '**')(path) then
+      return true
+    end
+  end
+  return false
+end
+
+---@param from string
+---@param to string
+local function params_of(from, to)
+  return { files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(to) } } }
+end
+
+--- Reverts the changes in other files, the last first, also for an ended call.
+---@param moved mcp-tools.Moved
+---@param done fun(problem: string?)
+local function revert_plans(moved, done)
+  local each = table.remove(moved.plans)
+  if not each then
+    return done()
+  end
+  local function go_on(err)
+    if err then
+      log.error('cannot revert changes by %s after a failed move: %s', each.name, err.message)
+      return done(('; changes by %s in other files remain: %s'):format(each.name, err.message))
+    end
+    revert_plans(moved, done)
+  end
+  workspace_edit.revert(each.plan, each.files, go_on)
+end
+
+--- Asks servers for changes in other files and applies them.
+---@param ctx mcp-tools.Ctx
+---@param from string
+---@param to string
+---@param is_directory boolean
+---@param moved mcp-tools.Moved
+---@return mcp-tools.Error? err
+local function change_others(ctx, from, to, is_directory, moved)
+  for _, client in ipairs(clients.of(nil)) do
+    local bufnr = next(client.attached_buffers)
+    if bufnr and is_registered(client, 'willRename', from, is_directory) then
+      local unready = lsp.wait_until_ready(ctx, client, bufnr, WILL)
+      if unready then
+        return errors.new('busy', ('%s, so references in other files cannot be updated yet; try again'):format(unready))
+      end
+      local change, err = request.ask(ctx, client, WILL, params_of(from, to), bufnr, TIMEOUT_MS)
+      local plan, files
+      if change then
+        plan, err = workspace_edit.plan(ctx, change, client)
+      end
+      if plan and #plan.files > 0 then
+        moved_imports.correct(plan.files, from, to)
+        for _, file in ipairs(plan.files) do
+          -- Moved files were saved and stay saved.
+          file.write = file.write or is_at_or_below(file.resolved, from)
+        end
+        files, err = workspace_edit.apply(ctx, plan)
+        if files then
+          table.insert(moved.plans, { plan = plan, files = files, name = client.name })
+        end
+      end
+      if err then
+        return err
+      end
+    end
+  end
+end
+
+--- Creates a directory and its parents.
+---@param directory string
+---@return string[] made the deepest first
+---@return string? problem
+local function make_directories(directory)
+  local missing, made = {}, {}
+  while not uv.fs_stat(directory) do
+    table.insert(missing, directory)
+    directory = vim.fs.dirname(directory)
+  end
+  for i = #missing, 1, -1 do
+    local ok, problem = uv.fs_mkdir(missing[i], 493)
+    if not ok then
+      return made, problem
+    end
+    table.insert(made, 1, missing[i])
+  end
+  return made
+end
+
+--- Renames on disk without overwriting.
+---@param from string
+---@param to string
+---@return mcp-tools.Error? err
+local function rename(from, to)
+  local made, problem = make_directories(vim.fs.dirname(to))
+  if not problem and uv.fs_lstat(to) then
+    problem = 'it already exists'
+  end
+  local ok = not problem
+  if ok then
+    ok, problem = uv.fs_rename(from, to)
+  end
+  if ok then
+    return nil
+  end
+  for _, directory in ipairs(made) do
+    uv.fs_rmdir(directory)
+  end
+  return errors.new('tool_error', ('cannot move %s to %s: %s'):format(from, to, problem))
+end
+
+--- Returns the lines that edits change.
+---@param edits mcp-tools.Edit[]
+---@return table<integer, true>
+local function changed_rows(edits)
+  local rows = {}
+  for _, each in ipairs(edits) do
+    rows[each.start_line] = true
+  end
+  return rows
+end
+
+--- Returns diagnostics after the move in changed lines and in the imports of the moved file.
+---@param ctx mcp-tools.Ctx
+---@param moved mcp-tools.Moved
+---@return string[] problems
+---@return integer unchecked files
+local function broken_imports(ctx, moved)
+  local rows_of, order = {}, {}
+  for _, each in ipairs(moved.plans) do
+    for _, file in ipairs(each.plan.files) do
+      if not rows_of[file.bufnr] and file.bufnr ~= moved.bufnr then
+        table.insert(order, file.bufnr)
+      end
+      rows_of[file.bufnr] = vim.tbl_extend('force', rows_of[file.bufnr] or {}, changed_rows(file.edits))
+    end
+  end
+  if moved.bufnr and api.nvim_buf_is_loaded(moved.bufnr) then
+    table.insert(order, 1, moved.bufnr)
+  end
+  local problems, unchecked = {}, math.max(0, #order - MAX_CHECKED)
+  local deadline, pause = uv.hrtime() + CHECK_MS * 1e6, time_slice.of(ctx)
+  watched_files.notify_servers(ctx, true)
+  for i = 1, math.min(#order, MAX_CHECKED) do
+    local bufnr = order[i]
+    local served = api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
+    local left = (deadline - uv.hrtime()) / 1e6
+    if #served == 0 or fresh.wait(ctx, bufnr, served, math.max(left, 1)) == 'no' then
+      unchecked = unchecked + 1
+    else
+      local path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root)
+      for _, each in ipairs((findings.of(bufnr, { min_severity = 'warning' }, pause))) do
+        local row = each.item.lnum - 1
+        local line = api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+        local is_import = bufnr == moved.bufnr and IMPORT:match_str(line) ~= nil
+        if is_import or rows_of[bufnr] and rows_of[bufnr][row] then
+          table.insert(problems, ('%s:%s'):format(path, each.row))
+        end
+      end
+    end
+  end
+  return problems, unchecked
+end
+
+--- Moves a file or directory.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param from string resolved
+---@param to string resolved
+---@return mcp-tools.Moved?
+---@return mcp-tools.Error? err
+local function run(ctx, from, to)
+  local err = refusal(from, to)
+  if err then
+    return nil, err
+  end
+  local is_directory = (uv.fs_stat(from) or {}).type == 'directory'
+  local loaded
+  if not is_directory then
+    loaded = lsp.target(ctx, { path = from }) -- starts its server
+    if loaded then
+      lsp.clients(ctx, loaded.bufnr)
+    end
+  end
+  local moved = { plans = {}, problems = {}, broken = {}, unchecked = 0, bufnr = loaded and loaded.bufnr }
+  local over = false
+  ctx:on_cancel(function()
+    if not over then
+      over = true
+      revert_plans(moved, function() end)
+    end
+  end)
+  err = change_others(ctx, from, to, is_directory, moved)
+  if not err then
+    refresh(ctx, from)
+    err = refusal(from, to) or rename(from, to)
+  end
+  over = true
+  if err then
+    local remaining = ctx:await(function(done)
+      revert_plans(moved, done)
+    end)
+    return nil, remaining and errors.new(err.code, err.message .. remaining) or err
+  end
+  for _, each in ipairs(buffers_of(from)) do
+    local problem = follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
+    table.insert(moved.problems, problem)
+  end
+  for _, client in ipairs(clients.of(nil)) do
+    if is_registered(client, 'didRename', from, is_directory) then
+      clients.notify(client, DID, params_of(from, to))
+    end
+  end
+  disk.tell_servers(from, DELETED)
+  disk.tell_servers(to, CREATED)
+  if #moved.plans > 0 then
+    moved.broken, moved.unchecked = broken_imports(ctx, moved)
+  end
+  for _, each in ipairs(buffers_of(from)) do
+    if not api.nvim_buf_is_loaded(each.bufnr) and not vim.bo[each.bufnr].buflisted then
+      pcall(api.nvim_buf_delete, each.bufnr, { force = true }) -- Neovim adds it for late diagnostics of the old path
+    end
+  end
+  if loaded and loaded.new then
+    target.drop(loaded)
+  end
+  return moved
+end
+
+--- Returns the result as text.
+---@param ctx mcp-tools.Ctx
+---@param from string
+---@param to string
+---@param moved mcp-tools.Moved
+---@return string
+local function text_of(ctx, from, to, moved)
+  local rows = { ('%s is now %s'):format(access.shown(from, ctx.root), access.shown(to, ctx.root)) }
+  local plans = vim.tbl_filter(function(each)
+    return #each.plan.files > 0
+  end, moved.plans)
+  for _, each in ipairs(plans) do
+    local files = #each.plan.files
+    table.insert(rows, ('%d places in %d files changed (by %s)'):format(each.plan.count, files, each.name))
+    for i, file in ipairs(each.plan.files) do
+      local state = each.files[i].written and '' or ', open and not saved'
+      table.insert(rows, ('%s: %d%s'):format(file.path, #file.edits, state))
+    end
+  end
+  if #plans == 0 then
+    table.insert(rows, 'no language server changed anything elsewhere')
+  end
+  if #moved.broken > 0 then
+    local text = '%d changed or moved imports do not resolve or have other problems now:'
+    table.insert(rows, text:format(#moved.broken))
+    vim.list_extend(rows, vim.list_slice(moved.broken, 1, MAX_PROBLEMS))
+  end
+  if moved.unchecked > 0 then
+    table.insert(rows, ('%d changed files were not checked afterwards'):format(moved.unchecked))
+  end
+  vim.list_extend(rows, moved.problems)
+  return table.concat(rows, '\n')
+end
+
+--- Resolves an argument.
 ---@param root string
----@param name string of the argument
+---@param name string name of the argument
 ---@param given string
 ---@return string? path
 ---@return mcp-tools.Error? err
@@ -21,13 +463,13 @@ local function resolved(root, name, given)
   return path, err
 end
 
---- Where a path is, when the call may touch it.
+--- Resolves an argument and checks that the call may use the path.
 ---@param ctx mcp-tools.Ctx
----@param name string of the argument
+---@param name string name of the argument
 ---@param given string
 ---@return string? path
 ---@return mcp-tools.Error? err
-local function place(ctx, name, given)
+local function allowed(ctx, name, given)
   local path, err = resolved(ctx.root, name, given)
   err = err or target.path_refusal(ctx, path --[[@as string]])
   if err then
@@ -48,7 +490,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it moves files',
-  timeout = move.TIMEOUT_MS,
+  timeout = TIMEOUT_MS,
   preview = function(args)
     local root = project.root()
     local from, err = resolved(root, 'path', args.path)
@@ -56,27 +498,27 @@ return {
     if from then
       to, err = resolved(root, 'new_path', args.new_path)
     end
-    err = err or move.refusal(from --[[@as string]], to --[[@as string]])
+    err = err or refusal(from --[[@as string]], to --[[@as string]])
     if err then
       return nil, err
     end
     return ('%s → %s\nLanguage servers may change what refers to it in other files.'):format(args.path, args.new_path)
   end,
   run = function(ctx, args)
-    local from, err = place(ctx, 'path', args.path)
+    local from, err = allowed(ctx, 'path', args.path)
     local to
     if from then
-      to, err = place(ctx, 'new_path', args.new_path)
+      to, err = allowed(ctx, 'new_path', args.new_path)
     end
     local moved
-    local exposed = from and to and move.exposed(ctx, from, to)
+    local exposed = from and to and exposed_file(ctx, from, to)
     err = exposed and target.path_refusal(ctx, exposed) or err
     if from and to and not exposed then
-      moved, err = move.run(ctx, from, to)
+      moved, err = run(ctx, from, to)
     end
     if not from or not to or not moved then
       return nil, err
     end
-    return move.result(ctx, from, to, moved)
+    return text_of(ctx, from, to, moved)
   end,
 }

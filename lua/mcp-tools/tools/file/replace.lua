@@ -1,10 +1,386 @@
---- Text replaced in many files, all or none.
+--- Replaces text in many files: matches are listed first, then the chosen ones are replaced atomically.
+---
+--- The id of a match depends on the text around it, so it becomes invalid when that changes.
 
-local result = require('mcp-tools.editor.result')
+local background = require('mcp-tools.editor.background')
+local buffers = require('mcp-tools.editor.buffer')
+local canonical_json = require('mcp-tools.util.canonical_json')
+local disk = require('mcp-tools.editor.buffer.disk')
+local edit = require('mcp-tools.editor.edit')
+local edit_preview = require('mcp-tools.editor.edit.preview')
+local errors = require('mcp-tools.errors')
 local matches_text = require('mcp-tools.editor.search.matches_text')
+local open = require('mcp-tools.editor.buffer.open')
 local redact = require('mcp-tools.privacy.redact')
-local replace = require('mcp-tools.editor.search.replace')
+local result = require('mcp-tools.editor.result')
+local search = require('mcp-tools.editor.search')
+local text_diff = require('mcp-tools.editor.text.diff')
+local text_edits = require('mcp-tools.editor.text.edits')
 local time_slice = require('mcp-tools.util.time_slice')
+
+local api = vim.api
+
+--- Maximum number of files and matches in one call.
+local MAX_FILES, MAX_PLACES = 500, 10000
+--- Maximum size of all replacements in one call, bytes.
+local MAX_NEW = 4 * 1024 * 1024
+--- Number of bytes on each side of a match that its id depends on.
+local AROUND = 100
+--- Up to this number of matches in one line are replaced separately, so that extmarks between them stay.
+local MAX_IN_LINE = 20
+--- How long a preview that was computed for approval is kept, ns: it is shown at once.
+local FRESH = 5e9
+
+---@class mcp-tools.Occurrence
+---@field id string
+---@field row integer from 0
+---@field col integer bytes
+---@field line string
+---@field match mcp-tools.search.Match
+---@field new string
+
+---@class mcp-tools.ReplaceFile
+---@field file mcp-tools.search.File
+---@field occurrences mcp-tools.Occurrence[]
+
+---@class mcp-tools.ReplacePlan
+---@field files mcp-tools.ReplaceFile[]
+---@field total integer
+---@field skipped integer
+
+---@class mcp-tools.ReplaceArgs: mcp-tools.search.Query
+---@field replacement string
+---@field path string?
+---@field globs string[]?
+
+---@param file mcp-tools.search.File
+---@param match mcp-tools.search.Match
+---@param line string
+---@return string
+local function id_of(file, match, line)
+  local to = match.end_row == match.row and match.end_col or #line
+  local near = line:sub(math.max(1, match.col + 1 - AROUND), to + AROUND)
+  local text = ('%s\n%d\n%d\n'):format(file.path, match.row, match.col) .. near:gsub('%z', '\n') -- sha256 takes no NUL
+  return vim.fn.sha256(text):sub(1, 12)
+end
+
+--- Returns the line of each match, and its groups if the replacement refers to some.
+---@param ctx mcp-tools.Ctx
+---@param found mcp-tools.search.Found
+---@param replacement string
+---@return { line: string, groups: table<string, string>? }[][]? places by file
+---@return mcp-tools.Error? err
+local function places_of(ctx, found, replacement)
+  local places, lines, pause = {}, {}, time_slice.of(ctx)
+  local has_groups = found.engine ~= nil and replacement:find('%$[%d$]') ~= nil
+  for i, file in ipairs(found.files) do
+    local row_of, last, list = matches_text.rows(file.text), nil, {}
+    for k, match in ipairs(file.matches) do
+      local line = row_of(match.row) or ''
+      if match.row ~= last then
+        last = match.row
+        table.insert(lines, line .. '\n')
+      end
+      list[k] = { line = line, groups = has_groups and { ['0'] = line:sub(match.col + 1, match.end_col), ['$'] = '$' } }
+      pause()
+    end
+    places[i] = list
+  end
+  if not (has_groups and replacement:gsub('%$%$', ''):find('%$[1-9]')) then
+    return places
+  end
+  local all, err = found.engine:groups(ctx, table.concat(lines))
+  if not all then
+    return nil, err
+  end
+  local at = 0
+  for _, list in ipairs(places) do
+    for _, place in ipairs(list) do
+      at = at + 1
+      if not all[at] or all[at]['0'] ~= place.groups['0'] then
+        return nil, errors.new('tool_error', 'replacement: the groups of the matches cannot be determined')
+      end
+      place.groups = vim.tbl_extend('force', place.groups, all[at])
+    end
+    pause()
+  end
+  return places
+end
+
+--- Returns the replacement of a match: `$0` and `$1` are the match and a group of a regular expression, `$$` is a
+--- dollar.
+---@param replacement string
+---@param groups table<string, string>?
+---@param room integer
+---@return string? text nil if it would be longer than `room` bytes
+local function replaced(replacement, groups, room)
+  if not groups then
+    return #replacement <= room and replacement or nil
+  end
+  local size = #replacement
+  for which in replacement:gmatch('%$([%d$])') do
+    size = size - 2 + #(groups[which] or '')
+  end
+  return size <= room and (replacement:gsub('%$([%d$])', groups)) or nil
+end
+
+--- Finds all matches and their replacements.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args mcp-tools.ReplaceArgs
+---@return mcp-tools.ReplacePlan?
+---@return mcp-tools.Error? err
+local function plan_of(ctx, args)
+  local found, err = search.find(ctx, args, args)
+  if not found then
+    return nil, err
+  elseif found.cut or #found.files > MAX_FILES or found.total > MAX_PLACES then
+    local text = '%d occurrences in %d files; the maximum is %d in %d: narrow it with path or globs'
+    return nil, errors.new('too_large', text:format(found.total, #found.files, MAX_PLACES, MAX_FILES))
+  end
+  local places
+  places, err = places_of(ctx, found, args.replacement)
+  if not places then
+    return nil, err
+  end
+  local plan, pause = { files = {}, total = found.total, skipped = found.skipped }, time_slice.of(ctx)
+  local room = MAX_NEW
+  for i, file in ipairs(found.files) do
+    local list = {}
+    for k, match in ipairs(file.matches) do
+      local place = places[i][k]
+      local new = replaced(args.replacement, place.groups, room)
+      if not new then
+        local text = 'replacement: all replacements would be more than %d MiB; make it shorter, or narrow it with path'
+        return nil, errors.new('too_large', text:format(MAX_NEW / 1024 / 1024))
+      end
+      room = room - #new
+      list[k] = {
+        id = id_of(file, match, place.line),
+        row = match.row,
+        col = match.col,
+        line = place.line,
+        match = match,
+        new = new,
+      }
+      pause()
+    end
+    table.insert(plan.files, { file = file, occurrences = list })
+    pause()
+  end
+  return plan
+end
+
+--- Selects the matches with the given ids.
+---@param plan mcp-tools.ReplacePlan
+---@param ids string[]?
+---@return mcp-tools.ReplacePlan? plan
+---@return mcp-tools.Error? err
+local function chosen(plan, ids)
+  if not ids then
+    return plan
+  end
+  local wanted, left = {}, 0
+  for _, id in ipairs(ids) do
+    left = left + (wanted[id] and 0 or 1)
+    wanted[id] = true
+  end
+  local out = { files = {}, total = 0, skipped = plan.skipped }
+  for _, each in ipairs(plan.files) do
+    local list = vim.tbl_filter(function(occurrence)
+      return wanted[occurrence.id] == true
+    end, each.occurrences)
+    if #list > 0 then
+      table.insert(out.files, { file = each.file, occurrences = list })
+      out.total = out.total + #list
+    end
+  end
+  if out.total ~= left then
+    local text = 'ids: %d of %d no longer exist, the text has changed; nothing was replaced, make a dry run again'
+    return nil, errors.new('stale', text:format(left - out.total, left))
+  end
+  return out
+end
+
+--- Returns the edits of a file. Many in one line become one edit, since each would copy the line.
+---@param each mcp-tools.ReplaceFile
+---@return mcp-tools.Edit[]
+local function edits_of(each)
+  local edits, in_row = {}, {}
+  for _, occurrence in ipairs(each.occurrences) do
+    in_row[occurrence.row] = (in_row[occurrence.row] or 0) + 1
+  end
+  local joined, all = nil, {} ---@type { edit: mcp-tools.Edit, parts: string[] }?, table[]
+  for _, occurrence in ipairs(each.occurrences) do
+    local match = occurrence.match
+    local is_one = match.end_row == match.row and in_row[match.row] > MAX_IN_LINE
+    if is_one and joined and joined.edit.start_line == match.row then
+      table.insert(joined.parts, occurrence.line:sub(joined.edit.end_col + 1, match.col))
+      table.insert(joined.parts, occurrence.new)
+      joined.edit.end_col = match.end_col
+    else
+      local new_edit = {
+        start_line = match.row,
+        start_col = match.col,
+        end_line = match.end_row,
+        end_col = match.end_col,
+        text = occurrence.new,
+      }
+      table.insert(edits, new_edit)
+      joined = is_one and { edit = new_edit, parts = { occurrence.new } } or nil
+      table.insert(all, joined)
+    end
+  end
+  for _, each_joined in ipairs(all) do
+    each_joined.edit.text = table.concat(each_joined.parts)
+  end
+  return edits
+end
+
+--- Returns the buffer of a file if its text is still the one that was searched.
+---@param ctx mcp-tools.Ctx
+---@param file mcp-tools.search.File
+---@return mcp-tools.FileEdits?
+---@return mcp-tools.Error? err
+local function ready(ctx, file)
+  local bufnr, err = file.bufnr, nil
+  if not bufnr then
+    bufnr, err = ctx:await(function(done)
+      open.load(file.path, done, ctx)
+    end)
+  end
+  if not bufnr then
+    return nil, err
+  end
+  ctx:await(function(done)
+    disk.refresh(bufnr, done)
+  end)
+  local text = api.nvim_buf_is_loaded(bufnr) and table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') or ''
+  if text ~= file.text:gsub('\n$', '') then
+    local fault = '%s has changed since it was searched; nothing was replaced, make a dry run again'
+    return nil, errors.new('stale', fault:format(file.shown))
+  end
+  return {
+    bufnr = bufnr,
+    edits = {},
+    changedtick = api.nvim_buf_get_changedtick(bufnr),
+    write = buffers.is_unseen(bufnr),
+  }
+end
+
+--- Applies a plan atomically.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param plan mcp-tools.ReplacePlan
+---@return mcp-tools.FileEdited[]? in the order of the plan
+---@return mcp-tools.Error? err
+local function apply(ctx, plan)
+  local items = {}
+  for i, each in ipairs(plan.files) do
+    local item, err = ready(ctx, each.file)
+    if not item then
+      return nil, err
+    end
+    item.edits = edits_of(each)
+    items[i] = item
+    ctx:progress(i, #plan.files)
+  end
+  return ctx:await(function(done)
+    edit.apply_all(items, { ctx = ctx }, done)
+  end)
+end
+
+--- Whether a call only lists matches. `expected_count` alone is enough to replace.
+---@param args { dry_run: boolean?, expected_count: integer? }
+---@return boolean
+local function is_dry_run(args)
+  if args.dry_run == nil then
+    return args.expected_count == nil
+  end
+  return args.dry_run
+end
+
+--- Returns an error if a replacement has no expected count.
+---@param args { dry_run: boolean?, expected_count: integer? }
+---@return mcp-tools.Error?
+local function uncounted(args)
+  if not is_dry_run(args) and not args.expected_count then
+    local text = 'expected_count: required to replace; a dry run counts the matches'
+    return errors.new('validation_error', text)
+  end
+end
+
+--- Returns the plan of a replacement after checking its count.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer }
+---@return mcp-tools.ReplacePlan?
+---@return mcp-tools.Error? err
+local function counted(ctx, args)
+  local plan, err = plan_of(ctx, args)
+  if plan then
+    plan, err = chosen(plan, args.ids)
+  end
+  if plan and plan.total ~= args.expected_count then
+    local text = 'expected_count is %d, but there are %d; nothing was replaced, make a dry run again'
+    return nil, errors.new('stale', text:format(args.expected_count, plan.total))
+  end
+  return plan, err
+end
+
+-- Preview -------------------------------------------------------------------------------------------------------------
+
+---@type table<string, { diff: string, at: integer }> by arguments
+local computed = {}
+
+---@param ctx mcp-tools.Ctx
+---@param plan mcp-tools.ReplacePlan
+---@return string
+local function diff_of(ctx, plan)
+  local parts, pause = {}, time_slice.of(ctx)
+  for _, each in ipairs(plan.files) do
+    local lines = vim.split((each.file.text:gsub('\n$', '')), '\n', { plain = true })
+    local list = text_edits.ordered(edits_of(each), #lines, function(row)
+      return lines[row + 1]
+    end)
+    local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
+    table.insert(parts, list and (text_diff.unified(lines, text_edits.applied(lines, list), names)) or '')
+    pause()
+  end
+  return table.concat(parts)
+end
+
+--- Returns the approval text: a sentence at first, the diff when the files have been searched.
+---@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer? }
+---@param again? fun(err: mcp-tools.Error?) called when the diff is known
+---@return string?
+---@return mcp-tools.Error? err
+local function preview(args, again)
+  local err = uncounted(args)
+  if err then
+    return nil, err
+  end
+  local key = canonical_json.text(args)
+  for each, known in pairs(computed) do
+    if vim.uv.hrtime() - known.at > FRESH then
+      computed[each] = nil
+    end
+  end
+  if computed[key] then
+    return edit_preview.shown(computed[key].diff)
+  end
+  if again and not is_dry_run(args) then
+    background.run(function(ctx)
+      local plan, failed = counted(ctx, args)
+      return { diff = plan and diff_of(ctx, plan), err = failed }
+    end, function(made)
+      computed[key] = made.diff and { diff = made.diff, at = vim.uv.hrtime() }
+      again(made.err)
+    end)
+  end
+  local text =
+    'replaces %d occurrences of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'
+  return text:format(args.expected_count or 0, args.query, args.replacement, args.path or 'the project')
+end
+
+-- Result --------------------------------------------------------------------------------------------------------------
 
 --- Maximum number of files that the answer to a replacement names.
 local MAX_NAMED = 20
@@ -158,25 +534,25 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = function(args)
-    return not replace.is_dry_run(args) and 'it changes files'
+    return not is_dry_run(args) and 'it changes files'
   end,
-  preview = replace.preview,
+  preview = preview,
   reviewed = true,
   run = function(ctx, args)
-    local err = replace.uncounted(args)
+    local err = uncounted(args)
     local plan, files
-    if not err and replace.is_dry_run(args) then
-      plan, err = replace.plan(ctx, args)
+    if not err and is_dry_run(args) then
+      plan, err = plan_of(ctx, args)
       if plan then
         local pause = time_slice.of(ctx)
         redact.refresh(pause)
         return list_text(plan, args, pause)
       end
     elseif not err then
-      plan, err = replace.counted(ctx, args)
+      plan, err = counted(ctx, args)
     end
     if plan and not err then
-      files, err = replace.apply(ctx, plan)
+      files, err = apply(ctx, plan)
     end
     if not files then
       return nil, err

@@ -3,7 +3,7 @@
 local access = require('mcp-tools.privacy.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
-local checksum = require('mcp-tools.editor.file.checksum')
+local contents = require('mcp-tools.editor.buffer.contents')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
@@ -107,7 +107,7 @@ local function unexpected(ctx, args, found)
   if found.bufnr and args.changedtick then
     return nil
   end
-  local sum, err = checksum.file(ctx, found.path)
+  local sum, err = contents.checksum(ctx, found.path)
   if not sum then
     return err --[[@as mcp-tools.Error]]
   elseif sum ~= args.expected_sha256:lower() then

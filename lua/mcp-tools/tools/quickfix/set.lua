@@ -3,7 +3,6 @@
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
-local stack = require('mcp-tools.editor.quickfix.stack')
 local sanitize = require('mcp-tools.util.sanitize')
 
 --- What Neovim counts lines and columns with.
@@ -56,9 +55,9 @@ local function meant(args)
     end
   end
   local size = args.action == 'append' and quickfix.get({ window = list.window }, { size = 0 }).size or 0
-  if size + #items > stack.MAX_ENTRIES then
+  if size + #items > quickfix.MAX_ENTRIES then
     local text = 'entries: the list has %d already, and takes %d; make a new one'
-    return nil, errors.new('too_large', text:format(size, stack.MAX_ENTRIES))
+    return nil, errors.new('too_large', text:format(size, quickfix.MAX_ENTRIES))
   end
   return list, items
 end
@@ -124,7 +123,7 @@ return {
       return 'it replaces the entries of a list'
     end
     local list = args.action == 'new' and quickfix.find(args)
-    if list and stack.is_full(list, KIND) then
+    if list and quickfix.is_full(list, KIND) then
       return 'it pushes the oldest list off the stack'
     end
     return count_new_files(args.entries or {}) > MAX_NEW_FILES and 'it makes buffers for many files' or false
@@ -152,9 +151,9 @@ return {
     local what = { title = title, items = items }
     local ok
     if args.action == 'new' then
-      ok = stack.new(list, what, KIND)
+      ok = quickfix.new(list, what, KIND)
     else
-      ok = stack.change(list, ACTIONS[args.action], what)
+      ok = quickfix.change(list, ACTIONS[args.action], what)
     end
     if not ok then
       return ctx(nil, errors.new('busy', 'the list cannot be changed now; try again'))

@@ -4,7 +4,6 @@ local background = require('mcp-tools.editor.process.background')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local owners = require('mcp-tools.util.owner')
-local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -13,7 +12,7 @@ return {
   description = 'What a run of tests came to: state (running, done, cancelled, timed_out), counts, failures in pages;'
     .. ' of runner_run with background, or the last run again. 20 runs are kept. When the answer has next_offset there'
     .. ' are more failures.',
-  args = vim.tbl_extend('error', report.ARGS, {
+  args = vim.tbl_extend('error', runs.ARGS, {
     run_id = { type = 'string', description = 'The run; default: the last one of this session' },
     wait_ms = {
       type = 'integer',
@@ -37,6 +36,6 @@ return {
     end
     local ms = args.wait_ms > 0 and deadline.bound(ctx, args.wait_ms) or 0
     background.await(ctx, run, ms)
-    return report.of(run, args)
+    return runs.report(run, args)
   end,
 }

@@ -6,7 +6,6 @@ local owners = require('mcp-tools.util.owner')
 local plan = require('mcp-tools.editor.runner.plan')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local project = require('mcp-tools.instances.project')
-local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
 local buffers = require('mcp-tools.editor.buffer')
 local utf8 = require('mcp-tools.util.utf8')
@@ -24,7 +23,7 @@ local function cancel(ctx, args)
   end
   runs.cancel(run)
   background.await(ctx, run, END_MS)
-  return report.of(run, { limit = args.limit, offset = 0 })
+  return runs.report(run, { limit = args.limit, offset = 0 })
 end
 
 return {
@@ -62,7 +61,7 @@ return {
     background = { type = 'boolean', description = 'Do not wait for the end', default = false },
     cancel = { type = 'string', description = 'Instead: end this run_id' },
     quickfix = { type = 'boolean', description = 'Fill the quickfix list', default = true },
-    limit = report.ARGS.limit,
+    limit = runs.ARGS.limit,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = MAX_TIMEOUT + 30000,
@@ -111,7 +110,7 @@ return {
       end)
       background.await(ctx, run)
     end
-    local result = report.of(run, { limit = args.limit, offset = 0 })
+    local result = runs.report(run, { limit = args.limit, offset = 0 })
     result.unsaved = not_seen
     return result
   end,

@@ -1,9 +1,7 @@
 -- every Neovim
-local baseline = require('mcp-tools.editor.edit.baseline')
 local changes = require('mcp-tools.editor.edit.history')
 local edit = require('mcp-tools.editor.edit')
 local project = require('editor_project')
-local revert = require('mcp-tools.editor.edit.revert')
 local t = require('helpers')
 
 local api = vim.api
@@ -213,13 +211,13 @@ describe('edits', function()
 
     it('leaves the text of before the session to be compared with', function()
       local bufnr = open('a.txt', { 'one', 'two' })
-      t.eq(nil, baseline.of('s', bufnr))
+      t.eq(nil, changes.baseline('s', bufnr))
       t.ok(edit.apply(bufnr, { at(0, 0, 0, 3, 'ONE') }, { ctx = ctx() }))
       t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'TWO') }, { ctx = ctx() }))
-      t.eq({ 'one', 'two' }, baseline.of('s', bufnr))
-      t.eq(nil, baseline.of('another', bufnr))
+      t.eq({ 'one', 'two' }, changes.baseline('s', bufnr))
+      t.eq(nil, changes.baseline('another', bufnr))
       vim.cmd('bwipeout!')
-      t.eq(nil, baseline.of('s', bufnr))
+      t.eq(nil, changes.baseline('s', bufnr))
     end)
   end)
 
@@ -401,7 +399,7 @@ describe('what agents change', function()
 
   local function back(change)
     local done
-    revert.run(change, function(...)
+    edit.revert(change, function(...)
       done = { ... }
     end)
     t.wait(function()

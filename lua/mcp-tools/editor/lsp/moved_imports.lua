@@ -1,5 +1,5 @@
 --- Corrects Python imports of a moved module: basedpyright changes only the last name of the dotted path, even if the
---- directory changes. move.lua reports what cannot be corrected.
+--- directory changes. The tool file_move reports what cannot be corrected.
 
 local M = {}
 

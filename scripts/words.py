@@ -45,7 +45,6 @@ CONVERTED: tuple[str, ...] = (
     "lua/mcp-tools/editor/context",
     "lua/mcp-tools/editor/edit",
     "lua/mcp-tools/editor/execute.lua",
-    "lua/mcp-tools/editor/file",
     "lua/mcp-tools/editor/plugins",
     "lua/mcp-tools/editor/position.lua",
     "lua/mcp-tools/editor/process",

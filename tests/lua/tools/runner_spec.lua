@@ -118,12 +118,7 @@ describe('a target of make', function()
     p.fails('not_found', 'no target "none"', 'runner_run', { runner = 'make:none' })
     p.fails('validation_error', 'whole targets', 'runner_run', { runner = 'make:test', path = 'src/a.c' })
     for _, argument in ipairs({ '-kf', '--file=x', '--mak', '-C', '--directory=x', '-Ix', '--eval=x' }) do
-      p.fails(
-        'validation_error',
-        '^args: ',
-        'runner_run',
-        { runner = 'make:test', args = { argument } }
-      )
+      p.fails('validation_error', '^args: ', 'runner_run', { runner = 'make:test', args = { argument } })
     end
     t.eq(2, p.ok('runner_run', { args = { '-k', '-j2', '--no-builtin-rules', 'NAME=x' } }).exit_code)
   end)

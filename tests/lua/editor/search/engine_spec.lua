@@ -6,7 +6,7 @@ local engines = require('mcp-tools.editor.search.engine')
 local files = require('mcp-tools.editor.search.files')
 local project = require('editor_project')
 local result = require('mcp-tools.editor.result')
-local search = require('mcp-tools.editor.search')
+local text_search = require('mcp-tools.editor.search')
 local search_programs = require('search_programs')
 local t = require('helpers')
 
@@ -235,7 +235,7 @@ end)
 
 --- Texts that a query matches, in order.
 local function plain(query, text, opts)
-  local made = search.matcher(vim.tbl_extend('force', { query = query }, opts or {}))
+  local made = text_search.matcher(vim.tbl_extend('force', { query = query }, opts or {}))
   local found, lines = {}, vim.split(text, '\n', { plain = true })
   made:each(text, function(match)
     local first = lines[match.row + 1]:sub(match.col + 1)
@@ -258,7 +258,7 @@ describe('plain text', function()
 
   it('takes time that grows with the length of a text, however long its lines are', function()
     local count, begun = 0, vim.uv.hrtime()
-    search.matcher({ query = 'a' }):each(('a'):rep(100000) .. ('b'):rep(3e6), function()
+    text_search.matcher({ query = 'a' }):each(('a'):rep(100000) .. ('b'):rep(3e6), function()
       count = count + 1
     end)
     t.eq(100000, count)

@@ -31,6 +31,7 @@ COUNTED = 4096
 RequestId = int | str
 
 _CONTAINERS = frozenset({dict, list})
+_IDS = frozenset({int, str})
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
@@ -118,7 +119,7 @@ def _id_of(body: bytes) -> RequestId | None:
     except (ValueError, RecursionError):
         return None
     id_ = value.get("id") if isinstance(value, dict) else None
-    return id_ if isinstance(id_, int | str) and not isinstance(id_, bool) else None
+    return id_ if type(id_) in _IDS else None
 
 
 def loads(text: bytes | str) -> Any:
@@ -182,25 +183,22 @@ def _message(value: Any) -> Message | Fault:
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         return Fault(INVALID_REQUEST, "Invalid request: not a JSON-RPC 2.0 message")
     id_ = value.get("id")
-    if "id" in value and (isinstance(id_, bool) or not isinstance(id_, int | str)):
+    if "id" in value and type(id_) not in _IDS:
         return Fault(INVALID_REQUEST, "Invalid request: id must be a string or an integer")
+    method = value.get("method")
+    if type(method) is str:
+        params = value.get("params")
+        if params is not None and not isinstance(params, dict):
+            return Fault(INVALID_PARAMS, "Invalid params: must be an object", id_)
+        return Notification(method, params) if id_ is None else Request(id_, method, params)
     if "method" in value:
-        return _call(value, id_)
+        return Fault(INVALID_REQUEST, "Invalid request: method must be a string", id_)
     if id_ is not None and ("result" in value) != ("error" in value):
         failure = value.get("error")
         if "error" in value and not isinstance(failure, dict):
             return Fault(INVALID_REQUEST, "Invalid request: error must be an object", id_)
         return Answer(id_, value.get("result"), failure)
     return Fault(INVALID_REQUEST, "Invalid request: neither a request nor an answer", id_)
-
-
-def _call(value: dict[str, Any], id_: RequestId | None) -> Message | Fault:
-    method, params = value["method"], value.get("params")
-    if not isinstance(method, str):
-        return Fault(INVALID_REQUEST, "Invalid request: method must be a string", id_)
-    if params is not None and not isinstance(params, dict):
-        return Fault(INVALID_PARAMS, "Invalid params: must be an object", id_)
-    return Notification(method, params) if id_ is None else Request(id_, method, params)
 
 
 def _has_more(body: bytes, brackets: int) -> bool:

@@ -7,7 +7,7 @@ Times: `*_ms` and `timeout` are milliseconds. Deadlines are seconds of the event
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .errors import Code
 
@@ -125,8 +125,7 @@ class Reply:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientInfo:
+class ClientInfo(NamedTuple):
     """Declared name and version of a client; not used for access control."""
 
     name: str

@@ -68,23 +68,19 @@ def _look(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
     count, names, size, faulty = 0, 0, 0, False
     while stack:
         value = stack.pop()
-        kind = type(value)
-        if kind is str:
-            continue
-        if kind is dict:
-            count += len(value)
-            if count > MAX_VALUES:
-                break
+        count += len(value)
+        if count > MAX_VALUES:
+            break
+        if type(value) is dict:
             names += len(value)
             size += sum(map(len, value))
-            stack.extend(value.values())
-        elif kind is list:
-            count += len(value)
-            if count > MAX_VALUES:
-                break
-            stack.extend(value)
-        elif _fault(value):
-            faulty = True
+            value = value.values()
+        for child in value:
+            kind = type(child)
+            if kind is dict or kind is list:
+                stack.append(child)
+            elif kind is not str and _fault(child):
+                faulty = True
     return count, names, size, faulty
 
 

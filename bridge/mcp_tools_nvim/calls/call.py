@@ -143,10 +143,6 @@ class Call:
         """Whether its client is away, to send the request again with answers."""
         return self.parked_state is not None and self.parked_state.timer is not None
 
-    def send(self) -> None:
-        """Marks the call as sent."""
-        self.state = "sent"
-
     def start(self, deadline: float | None) -> None:
         """Marks the tool as running; `deadline` None = no limit."""
         if self.outcome is None:

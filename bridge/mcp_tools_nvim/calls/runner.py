@@ -126,7 +126,9 @@ class Calls:
             call.task is task and not call.ended and call.state == "waiting_approval" for call in calls
         )
 
-    async def run(self, request: CallRequest, observer: Observer, ask: Ask | None = None) -> Outcome:
+    def run(
+        self, request: CallRequest, observer: Observer, ask: Ask | None = None
+    ) -> Coroutine[Any, Any, Outcome]:
         """Runs one call to its end.
 
         Args:
@@ -137,15 +139,13 @@ class Calls:
         Returns:
             The outcome, also of a failed tool. Cancelling the task cancels the tool.
         """
-        call = self._enter(request, observer, ask or _cannot_ask)
-        outcome = await self._attempt(call, self._run(call)) if isinstance(call, Call) else call
-        assert isinstance(outcome, Outcome)  # noqa: S101 - only a call without `ask` is parked
+        attempt: Any = self._attempt(request, observer, ask or _cannot_ask)
+        outcome: Coroutine[Any, Any, Outcome] = attempt  # only a call without `ask` is parked
         return outcome
 
-    async def run_attempt(self, request: CallRequest, observer: Observer) -> Outcome | Parked:
+    def run_attempt(self, request: CallRequest, observer: Observer) -> Coroutine[Any, Any, Outcome | Parked]:
         """Runs one call to its end, or until it asks its client for something."""
-        call = self._enter(request, observer, None)
-        return await self._attempt(call, self._run(call)) if isinstance(call, Call) else call
+        return self._attempt(request, observer, None)
 
     async def resume(
         self, task_id: str, seq: int, answers: dict[str, Any], observer: Observer
@@ -175,7 +175,7 @@ class Calls:
             self._follower.answer(call, seq, {key: answers[key] for key in open_.requests})
         call.observer = observer
         return await self._parking.rejoin(
-            call, lambda: self._attempt(call, self._follower.follow(call)), self._reasons
+            call, lambda: self._attempt(call.request, observer, call.ask, call), self._reasons
         )
 
     def _enter(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Call | Outcome:
@@ -189,11 +189,16 @@ class Calls:
         self._calls[call.id] = call
         return call
 
-    async def _attempt(self, call: Call, work: Coroutine[Any, Any, Outcome | None]) -> Outcome | Parked:
-        """Runs a call until its end or its next question."""
+    async def _attempt(
+        self, request: CallRequest, observer: Observer, ask: Ask | None, parked: Call | None = None
+    ) -> Outcome | Parked:
+        """Runs a new call, or continues a parked one, until its end or its next question."""
+        call = self._enter(request, observer, ask) if parked is None else parked
+        if not isinstance(call, Call):
+            return call
         call.task = asyncio.current_task(self.loop)
         try:
-            outcome = await work
+            outcome = await (self._run(call) if parked is None else self._follower.follow(call))
             if outcome is None:
                 assert call.inputs is not None  # noqa: S101 - that is what None means
                 return self._parking.park(call, call.inputs)
@@ -297,7 +302,7 @@ class Calls:
                 return refused
         acks = self._acks.take()
         reply = editor.execute(call.id, call.request, start_by, self._timeout, acks, start_by + START_GRACE)
-        call.send()
+        call.state = "sent"
         call.wait = reply
         try:
             answer = await reply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -11,6 +12,9 @@ from .. import jsonrpc
 from ..sessions.streams import EventIds, Outbox
 from .connection import is_connected, note_answer
 from .events import PING_SECONDS, attach, write_stream
+
+if TYPE_CHECKING:
+    from ..mcp.kernel import Peer
 
 CHECK_SECONDS = 0.25
 """Interval of the checks of responses in flight."""
@@ -49,6 +53,13 @@ class Responses:
 class DeferredResponse:
     """A response that becomes JSON or an event stream.
 
+    Args:
+        request: the HTTP request.
+        among: the responses in flight.
+        ids: makes event ids; without it a stream cannot be resumed.
+        asked: the requests that are answered.
+        peer: the client of the session, if there is one.
+
     Attributes:
         outbox: outbox of the event stream, once there is one.
         when_gone: called repeatedly once the client has disconnected.
@@ -60,14 +71,14 @@ class DeferredResponse:
         among: Responses,
         ids: EventIds | None = None,
         *,
-        asked: Sequence[jsonrpc.RequestId] = (),
-        prime: bool = False,
+        asked: Sequence[jsonrpc.Request] = (),
+        peer: Peer | None = None,
     ) -> None:
         self._request = request
         self._asked = asked
         self._among = among
         self._ids = ids
-        self._prime = prime
+        self._peer = peer
         self._writer: asyncio.Task[web.StreamResponse] | None = None
         self._finished = False
         self._silent_since: float | None = None
@@ -135,9 +146,10 @@ class DeferredResponse:
     def _commit(self) -> Outbox | None:
         """Returns the stream, starting it if needed; None when the answer was already sent as JSON."""
         if self.outbox is None and not self._finished:
-            self.outbox = Outbox(self._ids, self._asked)
+            self.outbox = Outbox(self._ids, [request.id for request in self._asked])
             turn = attach(self.outbox, self._request)
-            writing = write_stream(self.outbox, self._request, turn, prime=self._prime, answers=True)
+            prime = self._peer is not None and self._peer.expects_priming
+            writing = write_stream(self.outbox, self._request, turn, prime=prime, answers=True)
             self._writer = asyncio.get_running_loop().create_task(writing)
         return self.outbox
 

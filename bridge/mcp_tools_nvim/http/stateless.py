@@ -51,7 +51,7 @@ class Stateless:
         try:
             store = connection_store(http)
             dispatch = kernel.dispatch(body.id, body.params, response.push, store=store, within=within)
-            answer = await exchange.run(kernel, dispatch, kernel.serve(route, dispatch, body))
+            answer = await exchange.run(kernel, dispatch, partial(kernel.serve, route))
             return await response.finish(answer, exchange.status)
         finally:
             self._exchanges.discard(exchange)

@@ -144,8 +144,8 @@ class StreamableHttp:
             http,
             self._responses,
             self._events,
-            asked=[request.id for request in requests],
-            prime=session.peer.expects_priming,
+            asked=requests,
+            peer=session.peer,
         )
         session.streams.responding(response)
         response.when_gone = partial(session.lose, response, requests)

@@ -54,11 +54,16 @@ class Exchange:
         if self._calls.awaits_approval(self.task):
             self.cancel("disconnected")
 
-    async def run(self, kernel: Kernel, dispatch: Dispatch, serving: Awaitable[dict[str, Any]]) -> bytes:
+    async def run(
+        self,
+        kernel: Kernel,
+        dispatch: Dispatch,
+        serve: Callable[[Dispatch, jsonrpc.Request], Awaitable[dict[str, Any]]],
+    ) -> bytes:
         """Serves the request and returns the answer; raises only when the task is cancelled elsewhere."""
         id_ = self.request.id
         try:
-            result = await serving
+            result = await serve(dispatch, self.request)
             encoded, dispatch.encoded = dispatch.encoded, None  # frees memory: the dispatch lives longer
             if encoded is not None:
                 return jsonrpc.result_of_encoded(id_, *encoded)

@@ -6,7 +6,7 @@ other outcome is left to the handler in `methods.py` (`Dispatch.early`), which t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from mcp_types import SERVER_INFO_META_KEY
@@ -61,23 +61,23 @@ class FastPath:
         self._server_info = server_info
         self._frames: dict[str, _Frame] = {}
 
-    async def run(self, caller: Caller) -> bool:
-        """Runs a plain call. Returns False when the kernel must make the answer of the finished call."""
+    async def run(self, caller: Caller, otherwise: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Runs a plain call; `otherwise` makes the results that are not serialized here."""
         params, dispatch = caller.params, caller.dispatch
         arguments = params.get("arguments") or {}
         if (failure := refuse_arguments(arguments)) is not None:
             dispatch.early = failure
-            return False
+            return await otherwise()
         try:
             outcome = await execute.run_call(self._calls, caller, params["name"], arguments)
         except InputRequiredError as required:
             dispatch.early = required
-            return False
+            return await otherwise()
         dispatch.encoded = self._encode(outcome, caller.connection.protocol_version)
         if dispatch.encoded is None:
             dispatch.early = outcome
-            return False
-        return True
+            return await otherwise()
+        return {}
 
     def _encode(self, outcome: Outcome, version: str) -> tuple[bytes, ...] | None:
         if outcome.error is not None or outcome.kind not in ("text", "json"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from mcp.server.connection import Connection
@@ -126,20 +126,20 @@ class Peer:
         self._connection.protocol_version = version
         self._connection.initialized.set()
 
-    async def request(self, dispatch: Dispatch, request: jsonrpc.Request) -> dict[str, Any]:
+    def request(self, dispatch: Dispatch, request: jsonrpc.Request) -> Awaitable[dict[str, Any]]:
         """Serves a request; raises whatever the handler raises."""
-        params = request.params
+        method, params = request.method, request.params
+        if method == "initialize" and params is not None:
+            params = well_formed(params)
+        serve = partial(self._runner.on_request, dispatch, method, params)
         if (
-            request.method == fast_path.METHOD
+            method == fast_path.METHOD
             and self._connection.initialize_accepted
             and params is not None
             and is_plain_call(params)
-            and await self._fast_path.run(Caller(self._connection, dispatch, params))
         ):
-            return {}
-        if request.method == "initialize" and params is not None:
-            params = well_formed(params)
-        return await self._runner.on_request(dispatch, request.method, params)
+            return self._fast_path.run(Caller(self._connection, dispatch, params), serve)
+        return serve()
 
     async def notified(self, notification: jsonrpc.Notification) -> None:
         """Serves a notification; never raises."""
@@ -212,22 +212,22 @@ class Kernel:
         rejection = unsupported_protocol_version_rejection(version)
         return None if rejection is None else _rejection(rejection)
 
-    async def serve(
+    def serve(
         self, route: InboundModernRoute, dispatch: Dispatch, request: jsonrpc.Request
-    ) -> dict[str, Any]:
+    ) -> Awaitable[dict[str, Any]]:
         """Serves a stateless request; raises whatever the handler raises."""
         client = self._client(route, {} if dispatch.store is None else dispatch.store)
         params = request.params
+        serve = partial(client.runner.on_request, dispatch, request.method, params)
         if (
             request.method == fast_path.METHOD
             and client.well_formed
             and params is not None
             and is_plain_call(params)
             and LOG_LEVEL_META_KEY not in params["_meta"]
-            and await self._fast_path.run(Caller(client.connection, dispatch, params))
         ):
-            return {}
-        return await client.runner.on_request(dispatch, request.method, params)
+            return self._fast_path.run(Caller(client.connection, dispatch, params), serve)
+        return serve()
 
     @staticmethod
     def error(id_: jsonrpc.RequestId, failure: Exception) -> dict[str, Any]:

@@ -43,11 +43,12 @@ def scope(asked: Scope | None) -> dict[str, Any] | None:
 
 
 def _crosses(value: Any, levels: int) -> bool:
-    if isinstance(value, dict | list):
+    kind = type(value)
+    if kind is dict or kind is list:
         if levels == 0:
             return False
-        for child in value.values() if isinstance(value, dict) else value:
-            if not isinstance(child, str) and not _crosses(child, levels - 1):
+        for child in value.values() if kind is dict else value:
+            if type(child) is not str and not _crosses(child, levels - 1):
                 return False
         return True
-    return not isinstance(value, int) or -(2**63) <= value < 2**63
+    return kind is not int or -(2**63) <= value < 2**63

@@ -127,6 +127,9 @@ class Session:
         ids: makes event ids; None where streams cannot be resumed.
         scope: which tools the client asked to see.
         watcher: follows the session of a terminal agent.
+
+    Attributes:
+        agent: name of the terminal agent whose endpoint the client uses; None for other clients.
     """
 
     def __init__(
@@ -141,6 +144,7 @@ class Session:
     ) -> None:
         self.key = key
         self.scope = scope
+        self.agent = None if scope is None else scope.agent
         self._watcher = watcher
         self._announced = False
         self.transport: Transport = transport
@@ -160,11 +164,6 @@ class Session:
         self._in_flight: dict[jsonrpc.RequestId, Exchange] = {}
         self._about_to_run: set[jsonrpc.RequestId] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def agent(self) -> str | None:
-        """Name of the terminal agent whose endpoint the client uses; None for other clients."""
-        return None if self.scope is None else self.scope.agent
 
     @property
     def calls(self) -> int:
@@ -219,7 +218,7 @@ class Session:
             dispatch = self._kernel.dispatch(
                 request.id, request.params, push, ask, hang_up, within=self.scope
             )
-            return await exchange.run(self._kernel, dispatch, self.peer.request(dispatch, request))
+            return await exchange.run(self._kernel, dispatch, self.peer.request)
         finally:
             del self._in_flight[request.id]
             self.last_heard = time.monotonic()

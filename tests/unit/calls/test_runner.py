@@ -366,7 +366,7 @@ async def test_waiting_for_approval_is_not_tool_time() -> None:
 def test_a_call_that_has_started_is_past_its_approval(now: CallState) -> None:
     """A reply that says otherwise was overtaken by the start."""
     call = Call("1", CallRequest("tool", {}, ClientInfo("client", "1")), NullObserver(), lambda: 0.0)
-    call.send()
+    call.state = "sent"
     call.take(Reply(False, state="waiting_approval"))
     assert call.state == "waiting_approval"
     call.start(None)

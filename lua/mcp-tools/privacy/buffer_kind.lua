@@ -33,6 +33,14 @@ function M.kind(bufnr)
   return is_path(name) and 'file' or 'other', name
 end
 
+--- Returns the resolved path of a buffer's file, nil for other kinds.
+---@param bufnr integer valid
+---@return string?
+function M.path(bufnr)
+  local kind, name = M.kind(bufnr)
+  return kind == 'file' and (paths.resolve(name)) or nil
+end
+
 --- Returns whether a buffer is loaded and has an empty 'buftype'.
 ---@param bufnr integer valid
 ---@return boolean

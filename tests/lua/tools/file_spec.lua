@@ -157,6 +157,39 @@ describe('file_write', function()
     t.eq({ 'one', 'two' }, api.nvim_buf_get_lines(value.bufnr, 0, -1, false))
   end)
 
+  it('does not follow a link that takes the place of the file', function()
+    local path = project.write('a.txt', 'one\n')
+    local victim = project.base .. '/victim.txt'
+    vim.fn.writefile({ 'her' }, victim)
+    local function swap()
+      vim.uv.fs_unlink(path)
+      assert(vim.uv.fs_symlink(victim, path))
+    end
+    -- After the check of the contents, with a file that Neovim takes for the same.
+    assert(vim.uv.fs_utime(victim, 1e9, 1e9))
+    assert(vim.uv.fs_utime(path, 1e9, 1e9))
+    local contents = require('mcp-tools.editor.buffer.contents')
+    local checksum = contents.checksum
+    contents.checksum = function(...)
+      local sum = checksum(...)
+      swap()
+      return sum
+    end
+    local args = { path = path, text = 'two\n', expected_sha256 = vim.fn.sha256('one\n') }
+    local ok, fault = pcall(refused, 'file_write', 'access_denied', 'replaced', args)
+    contents.checksum = checksum
+    t.ok(ok, fault)
+    t.eq({ 'her' }, vim.fn.readfile(victim))
+    -- While the autocommands of the write run.
+    vim.uv.fs_unlink(path)
+    project.write('a.txt', 'one\n')
+    local hook = api.nvim_create_autocmd('BufWritePre', { callback = swap })
+    ok, fault = pcall(refused, 'file_write', 'access_denied', 'replaced', args)
+    api.nvim_del_autocmd(hook)
+    t.ok(ok, fault)
+    t.eq({ 'her' }, vim.fn.readfile(victim))
+  end)
+
   it('does not overwrite what others write while it compares the checksum', function()
     local path = project.write('a.txt', 'one\n')
     local contents = require('mcp-tools.editor.buffer.contents')

@@ -1,11 +1,13 @@
 --- Writes a buffer to its file without asking the user.
 ---
 --- Autocommands run as with `:write`. What `:write` would ask about is checked first: a file that was changed or made
---- read-only since it was read is not overwritten.
+--- read-only since it was read is not overwritten. Neovim opens the file by its name, which may have become a link to a
+--- file that the call must not write; so where the name leads is checked again after the last autocommand.
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
 
 local api, uv = vim.api, vim.uv
 
@@ -76,14 +78,28 @@ local function overwrite_refusal(bufnr, overwrite)
   end
 end
 
+--- Returns an error if a buffer's name no longer leads to this file.
+---@param bufnr integer
+---@param path string? resolved
+---@return mcp-tools.Error?
+local function replaced(bufnr, path)
+  if path and paths.resolve(api.nvim_buf_get_name(bufnr)) ~= path then
+    return errors.new('access_denied', ('%s was replaced after it was approved'):format(buffers.shown(bufnr)))
+  end
+end
+
 --- Writes a buffer without waiting. A file that changed since it was read is `stale`.
 ---@param bufnr integer loaded
----@param opts? { overwrite: boolean?, keep_end: boolean?, as_is: boolean? } `overwrite`: even if the file has changed;
----  `keep_end`: add no line break at the end, whatever 'fixendofline' is; `as_is`: run no `BufWritePre` (formatters)
+---@param opts? { path: string?, overwrite: boolean?, keep_end: boolean?, as_is: boolean? } `path`: the resolved file
+---  that the call may write; `overwrite`: even if the file has changed; `keep_end`: add no line break at the end,
+---  whatever 'fixendofline' is; `as_is`: run no `BufWritePre` (formatters)
 ---@return mcp-tools.Error? err
 function M.now(bufnr, opts)
   opts = opts or {}
-  local err = M.refusal(bufnr) or overwrite_refusal(bufnr, opts.overwrite) or unwritable(bufnr)
+  local err = M.refusal(bufnr)
+    or replaced(bufnr, opts.path)
+    or overwrite_refusal(bufnr, opts.overwrite)
+    or unwritable(bufnr)
   if err then
     return err
   end
@@ -97,26 +113,34 @@ function M.now(bufnr, opts)
   if opts.as_is then
     vim.go.eventignore = ignored == '' and 'BufWritePre' or ignored .. ',BufWritePre'
   end
+  local hook = api.nvim_create_autocmd('BufWritePre', { -- runs last
+    buffer = bufnr,
+    callback = function()
+      err = replaced(bufnr, opts.path)
+      assert(not err, 'it was replaced') -- ends `:write`
+    end,
+  })
   -- `!`: what `:write` would ask about has been checked.
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
+  pcall(api.nvim_del_autocmd, hook)
   if opts.as_is then
     vim.go.eventignore = ignored
   end
   if api.nvim_buf_is_valid(bufnr) then
     vim.bo[bufnr].fixendofline = fixes
   end
-  if not ok then
-    return errors.new('tool_error', ('%s was not written: %s'):format(buffers.shown(bufnr), M.plain(thrown)))
+  if not ok and not err then
+    err = errors.new('tool_error', ('%s was not written: %s'):format(buffers.shown(bufnr), M.plain(thrown)))
   end
+  return err
 end
 
 --- Writes a buffer. A file that changed since it was read is `stale`.
 ---@param bufnr integer loaded
 ---@param cb fun(err: mcp-tools.Error?)
----@param opts? { overwrite: boolean?, ctx: mcp-tools.Ctx? } `overwrite`: even if the file has changed; a cancelled call
----  writes nothing
+---@param opts? { path: string?, overwrite: boolean?, ctx: mcp-tools.Ctx? } as for `now`; `ctx`: not if cancelled
 function M.write(bufnr, cb, opts)
   disk.refresh(bufnr, function()
     if not api.nvim_buf_is_loaded(bufnr) then
@@ -124,7 +148,7 @@ function M.write(bufnr, cb, opts)
     elseif opts and opts.ctx and opts.ctx:cancelled() then
       return cb(errors.new('cancelled', 'cancelled before anything was written'))
     end
-    cb(M.now(bufnr, { overwrite = opts and opts.overwrite }))
+    cb(M.now(bufnr, opts))
   end)
 end
 

@@ -79,14 +79,14 @@ local function with_buffer(ctx, bufnr, new, cb)
     M.drop({ bufnr = bufnr, new = new })
     return cb(nil, err)
   end
+  local path = buffer_kind.path(bufnr)
   disk.refresh(bufnr, function(state)
     if not vim.api.nvim_buf_is_loaded(bufnr) then
       return cb(nil, buffers.gone(bufnr))
     end
-    local kind, name = buffer_kind.kind(bufnr)
     cb({
       bufnr = bufnr,
-      path = kind == 'file' and (paths.resolve(name)) or nil,
+      path = path,
       shown = buffers.shown(bufnr, ctx.root),
       state = state,
       new = new,

@@ -3,6 +3,7 @@
 --- Only differing text is replaced, so marks, folds, cursors and views stay with their text.
 
 local buffer_change = require('mcp-tools.editor.edit.change')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -77,7 +78,7 @@ end
 -- Several files --------------------------------------------------------------------------------------------------
 
 ---@class mcp-tools.FileEdits
----@field path string? resolved; or `bufnr`
+---@field path string? resolved; the file that may be written. Required without `bufnr`
 ---@field bufnr integer?
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer?
@@ -98,6 +99,7 @@ end
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer? of the text that the edits are for
 ---@field bufnr integer
+---@field path string? resolved
 ---@field new boolean whether it was not loaded before
 ---@field unseen boolean whether only tools use it
 ---@field write boolean?
@@ -126,6 +128,7 @@ local function gather(items, ctx, cb)
       edits = item.edits,
       changedtick = item.changedtick,
       bufnr = bufnr,
+      path = item.path or api.nvim_buf_is_valid(bufnr) and buffer_kind.path(bufnr) or nil,
       new = new,
       unseen = new or api.nvim_buf_is_valid(bufnr) and buffers.is_unseen(bufnr),
       write = item.write,
@@ -169,7 +172,7 @@ local function undo_all(targets)
     if target.done and buffer_change.has_changed(target.done) then
       buffer_change.undo(target.done)
       if target.written then
-        local err = save.now(target.bufnr, { overwrite = true, keep_end = true, as_is = true })
+        local err = save.now(target.bufnr, { path = target.path, overwrite = true, keep_end = true, as_is = true })
         if err then
           log.error('cannot undo an edit of several files completely: %s', err.message)
         end
@@ -215,7 +218,7 @@ local function change_all(targets, write)
   end
   for _, target in ipairs(targets) do
     if is_wanted(target, write) and buffer_change.has_changed(target.done) then
-      local err = save.now(target.bufnr, { keep_end = target.ends ~= nil })
+      local err = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
       if err then
         return err
       end
@@ -253,7 +256,7 @@ local function with_changedtick(item, of_path)
     return item
   end
   local tick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
-  return { bufnr = bufnr, edits = item.edits, changedtick = tick, write = item.write, ends = item.ends }
+  return vim.tbl_extend('force', item, { bufnr = bufnr, changedtick = tick })
 end
 
 --- Reverts hunks of an applied edit that the user has rejected. Files that only tools use are written.

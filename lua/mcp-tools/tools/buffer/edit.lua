@@ -64,7 +64,8 @@ local function attempt(ctx, args, found, write)
     return nil, bad
   end
   local files, refused = ctx:await(function(done)
-    edit.apply_all({ { bufnr = bufnr, edits = edits, changedtick = tick } }, { ctx = ctx, write = write }, done)
+    local item = { path = found.path, bufnr = bufnr, edits = edits, changedtick = tick }
+    edit.apply_all({ item }, { ctx = ctx, write = write }, done)
   end)
   local is_free = not args.changedtick and not is_counted(args) and not edit_review.is_needed(ctx)
   return files, refused, refused and is_free and refused.code == 'stale' and edit.refusal(bufnr, tick) ~= nil

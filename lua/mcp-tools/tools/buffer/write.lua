@@ -62,7 +62,7 @@ return {
       or (found.path and not vim.uv.fs_stat(found.path))
     if wanted then
       err = ctx:await(function(done)
-        save.write(found.bufnr, done, { overwrite = args.overwrite, ctx = ctx })
+        save.write(found.bufnr, done, { path = found.path, overwrite = args.overwrite, ctx = ctx })
       end)
       if err then
         return nil, err

@@ -260,6 +260,7 @@ local function ready(ctx, file)
     return nil, errors.new('stale', fault:format(file.shown))
   end
   return {
+    path = file.path,
     bufnr = bufnr,
     edits = {},
     changedtick = api.nvim_buf_get_changedtick(bufnr),

@@ -136,7 +136,8 @@ local function replace(ctx, args, found)
   edits[1].text = vim.bo[bufnr].bomb and edits[1].text:gsub('^' .. BOM, '') or edits[1].text
   local files
   files, err = ctx:await(function(done)
-    local item = { bufnr = bufnr, edits = edits, changedtick = args.changedtick or tick, ends = ends }
+    local tick_read = args.changedtick or tick
+    local item = { path = found.path, bufnr = bufnr, edits = edits, changedtick = tick_read, ends = ends }
     edit.apply_all({ item }, { ctx = ctx, write = true }, done)
   end)
   if not files then

@@ -254,7 +254,7 @@ async def selection_shows(stage: Stage) -> None:
     else:  # nothing tells when it has come
         await stage.nvim.wait_for(
             "return vim.iter(probe.sessions.sessions()):any(function(session)"
-            " return session.told and session.told.active and session.told.active.selection ~= nil end)"
+            " return vim.tbl_get(session, 'sent_context', 'active', 'selection') ~= nil end)"
         )
 
 

@@ -608,7 +608,7 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
                 timeout=10_000,
             )
             assert any('"nvim-tools"' in line for line in again)
-            assert "changed meanwhile" in await nvim.lua("return vim.fn.execute('messages')")
+            assert "nothing was written" in await nvim.lua("return vim.fn.execute('messages')")
             assert "nvim-tools" not in path.read_text()
         await nvim.lua(READ)
         await nvim.request("nvim_feedkeys", "y", "xt", False)

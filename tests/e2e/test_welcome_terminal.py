@@ -103,7 +103,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows("y write", "nvim-tools")
         assert not settings.exists()
         await screen.type("y")
-        await screen.shows("there was more of it")
+        await screen.shows("more below")
         await screen.type("y")
         await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
         assert settings.exists()

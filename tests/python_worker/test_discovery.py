@@ -487,7 +487,7 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
 
     nvim = await editor(init=add)
     assert await looked(nvim) == []
-    assert "type :trust" in (await nvim.lua(FAILURES))["evil.py"]
+    assert ":trust" in (await nvim.lua(FAILURES))["evil.py"]
     assert not proof.exists()
 
     (home.make("state") / "nvim").mkdir(exist_ok=True)
@@ -555,7 +555,7 @@ async def test_a_link_in_the_project_is_a_file_of_the_project(editor: Editor, ho
         (project / "mcp_tools").symlink_to(real.parent)
     nvim = await editor(init=f"vim.opt.runtimepath:append([[{project}]])")
     assert await looked(nvim) == []
-    assert "type :trust" in (await nvim.lua(FAILURES))["evil.py"]
+    assert ":trust" in (await nvim.lua(FAILURES))["evil.py"]
     assert not proof.exists()
 
     (home.make("state") / "nvim").mkdir(exist_ok=True)

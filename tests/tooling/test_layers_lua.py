@@ -228,7 +228,8 @@ def test_there_is_no_cycle(tree: Tree) -> None:
 
 
 FOREIGN = re.compile(
-    r"(?<!['\"])\brequire\b\s*(?:,\s*|\(\s*)?(?:debug\.traceback\s*,\s*)?(?P<module>['\"][^'\"]*['\"]|[\w.]+)"
+    r"(?<!['\"])\brequire\b\s*(?:[,(]\s*(?:debug\.traceback\s*,\s*)?(?P<module>['\"][^'\"]*['\"]|[\w.]+)"
+    r"|(?P<string>['\"][^'\"]*['\"]))"
 )
 BY_VARIABLE = {
     "loading/bundled_files",
@@ -245,7 +246,7 @@ def foreign(source: str, text: str) -> list[str]:
     code = re.sub(r"--[^\n]*", "", text)
     return [
         f"{source}: {name}"
-        for name in (match["module"] for match in FOREIGN.finditer(code))
+        for name in (match["module"] or match["string"] for match in FOREIGN.finditer(code))
         if not (name[1:].startswith(("mcp-tools", "vim.")) if name[0] in "'\"" else source in BY_VARIABLE)
     ]
 

@@ -55,7 +55,7 @@ local function expand(text, mount)
   if not head then
     return text, values, fault
   end
-  text = head:gsub('%${([^}]*)}', function(inside) -- linear: each `${` is followed by a `}`
+  text = head:gsub('%${([^}]*)}', function(inside) -- bounded: each `${` is followed by a `}`
     local name, default = inside:match('^env:([%w_]+)$'), nil
     if not name and mount.foreign then
       name = inside:match('^[%a_][%w_]*$')

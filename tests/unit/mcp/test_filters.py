@@ -124,5 +124,5 @@ def test_odd_definitions_fit_no_filter() -> None:
     assert not Filter(mime_type="text/plain").fits("a:b", {"mimeType": 5})
     assert not Filter(tags=frozenset({"x"})).fits("a:b", {"_meta": None})
     assert Filter().fits("a:b", {})
-    with pytest.raises(FilterError, match="there is file, test"):
+    with pytest.raises(FilterError, match="file, test"):
         parse_filter({"scheme": "a\n"}, SCHEMES)

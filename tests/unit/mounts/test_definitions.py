@@ -40,7 +40,7 @@ class MountSession:
     def __init__(self, *items: dict[str, Any]) -> None:
         self.items = list(items)
 
-    def offers(self, method: str) -> bool:
+    def supports(self, method: str) -> bool:
         return method == "tools/list"
 
     async def list(self, method: str) -> tuple[list[dict[str, Any]], list[str]]:

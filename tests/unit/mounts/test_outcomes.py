@@ -57,7 +57,7 @@ def test_reserved_keys_are_left_out_everywhere() -> None:
 def test_reserved_keys_of_definitions_are_left_out() -> None:
     """Nor does what it lists speak in that name."""
     item = {"name": "t", "inputSchema": {"type": "object"}, "_meta": {**RESERVED, "own/key": 1}}
-    assert definitions.tool(MOUNT, item, None)["callers"] == {"mcp": {"meta": {"own/key": 1}}}  # type: ignore[arg-type]
+    assert definitions.tool_definition(MOUNT, item, None)["callers"] == {"mcp": {"meta": {"own/key": 1}}}  # type: ignore[arg-type]
 
 
 def test_uris_are_those_of_the_mount() -> None:

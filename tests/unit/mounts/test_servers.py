@@ -88,7 +88,7 @@ async def test_a_changed_list_is_registered_once_the_editor_answers(editor: Edit
     running = start("tools")
     await eventually(lambda: editor.reports and editor.reports[-1]["state"] == "ready", 10)
     editor.answers, before = False, editor.asked
-    running._definitions._given.clear()  # as if all of them had changed
+    running._definitions._registered.clear()  # as if all of them had changed
     running._changed(("tools/list",))
     await eventually(lambda: editor.asked > before + 2, 10)
     assert "Neovim does not answer" in editor.reports[-1]["error"]

@@ -389,7 +389,7 @@ def test_a_client_that_starts_before_the_editor(
     clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has one tool, gets the editor's when that appears, and again the one tool when it goes away."""
-    monkeypatch.setattr(pumps, "MAX_LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(pumps, "MAX_RETRY_SECONDS", 0.5)
     bridge = FakeBridge(TOKEN, answered)
     port = bridge.server_port
     bridge.end()
@@ -436,7 +436,7 @@ def test_an_absent_editor_is_looked_for_less_and_less_often(
     clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request of the client makes it look soon again."""
-    monkeypatch.setattr(pumps, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(pumps, "RETRY_SECONDS", 0.01)
     bridge = FakeBridge(TOKEN, answered)
     client = clients(bridge.url)
     client.ask(INITIALIZE)

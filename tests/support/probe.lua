@@ -37,7 +37,7 @@ local MODULES = {
   sessions = 'mcp-tools.editor.agents',
   settings = 'mcp-tools.rpc.settings',
   symbol = 'mcp-tools.editor.symbol',
-  symbol_nodes = 'mcp-tools.editor.symbol.nodes',
+  symbol_nodes = 'mcp-tools.editor.symbol_tree',
   wire = 'mcp-tools.rpc',
   wire_channels = 'mcp-tools.rpc.channels',
 }

@@ -54,7 +54,7 @@ EDITOR_LAYERS = (
     "result/ review/",
     "execute watch",
     "buffer/",
-    "background position process/ text/",
+    "background position process/ symbol_tree text/",
 )
 """The same for the parts of editor/."""
 

@@ -3,8 +3,7 @@
 local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.privacy.completion')
 local excerpt = require('mcp-tools.editor.result.excerpt')
-local name_path = require('mcp-tools.editor.symbol.name_path')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local symbol = require('mcp-tools.editor.symbol')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -28,8 +27,8 @@ return {
       return nil, err
     end
     local outline = {}
-    nodes.each(file.tree, function(node)
-      table.insert(outline, ('- %s (line %d)'):format(name_path.of(node, file.tree), node.line))
+    symbol_tree.each(file.tree, function(node)
+      table.insert(outline, ('- %s (line %d)'):format(symbol_tree.of(node, file.tree), node.line))
       return #outline == MAX
     end)
     local resource, cut = excerpt.resource(source)

@@ -5,8 +5,7 @@ local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.privacy.completion')
 local access = require('mcp-tools.privacy.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
-local name_path = require('mcp-tools.editor.symbol.name_path')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local symbol = require('mcp-tools.editor.symbol')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -45,8 +44,8 @@ local function complete_symbol(ctx, prefix, arguments)
   end
   ctx:on_cancel(symbol.of_buffer(bufnr, function(file)
     local values, looked_at = {}, 0
-    nodes.each(file and file.tree or {}, function(node)
-      local path = name_path.of(node, file.tree)
+    symbol_tree.each(file and file.tree or {}, function(node)
+      local path = symbol_tree.of(node, file.tree)
       if vim.startswith(node.name, prefix) or vim.startswith(path, prefix) then
         table.insert(values, path)
       end
@@ -72,7 +71,7 @@ return {
     end
     local where = source.path or 'the current buffer'
     local file, node
-    local wanted, err = name_path.parse(args.symbol, 'symbol')
+    local wanted, err = symbol_tree.parse(args.symbol, 'symbol')
     if wanted then
       file, err = symbol.of_source(ctx, source)
     end

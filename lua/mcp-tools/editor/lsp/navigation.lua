@@ -8,8 +8,8 @@ local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.lsp.position')
 local strings = require('mcp-tools.util.strings')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local time_slice = require('mcp-tools.util.time_slice')
-local utf8 = require('mcp-tools.util.utf8')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
@@ -30,82 +30,18 @@ local SYMBOLS = 'textDocument/documentSymbol'
 local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
 --- Maximum number of places that the server is asked about.
 local MAX_ASKED = 20
---- Maximum number of definitions in an error message.
-local MAX_LISTED = 12
-
----@class mcp-tools.lsp.Definition
----@field name string
----@field path string
----@field line integer from 0
----@field character integer
-
----@param items table[]
----@param parent string?
----@param list mcp-tools.lsp.Definition[]
----@param pause fun()
-local function flatten(items, parent, list, pause)
-  for _, item in ipairs(items) do
-    local range = item.selectionRange or item.range or type(item.location) == 'table' and item.location.range
-    if type(item.name) == 'string' and type(range) == 'table' then
-      local name = item.name:match('^([^(]+)%(.*%)$') or item.name
-      local above = parent or type(item.containerName) == 'string' and item.containerName or nil
-      local path = above and above ~= '' and above .. '/' .. name or name
-      table.insert(list, { name = name, path = path, line = range.start.line, character = range.start.character })
-      flatten(type(item.children) == 'table' and item.children or {}, path, list, pause)
-    end
-    pause()
-  end
-end
-
----@param list mcp-tools.lsp.Definition[]
----@return string
-local function listed(list)
-  local out = {}
-  for i = 1, math.min(#list, MAX_LISTED) do
-    out[i] = ('%s (line %d)'):format(list[i].path, list[i].line + 1)
-  end
-  return table.concat(out, ', ') .. (#list > MAX_LISTED and (' and %d more'):format(#list - MAX_LISTED) or '')
-end
-
---- Returns the definitions that match a name path.
----@param all mcp-tools.lsp.Definition[]
----@param symbol string
----@return mcp-tools.lsp.Definition[]
-local function matching(all, symbol)
-  local text, nth = symbol:match('^/?(.-)%[(%d+)%]$')
-  local wanted = '/' .. (text or symbol:gsub('^/', ''))
-  local function ending(normalize)
-    return vim.tbl_filter(function(each)
-      local path = '/' .. normalize(each.path)
-      return path == wanted or symbol:sub(1, 1) ~= '/' and vim.endswith(path, wanted)
-    end, all)
-  end
-  local found = ending(function(path)
-    return path
-  end)
-  if #found == 0 then -- `M.open`, `Class::method`
-    wanted = wanted:gsub('[.:]+', '/')
-    found = ending(function(path)
-      return (path:gsub('[.:]+', '/'))
-    end)
-  end
-  return nth and { found[tonumber(nth)] } or found
-end
-
---- Returns the definitions of a file.
+--- Returns the symbols of a file.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.lsp.Definition[]? list nil: no server lists them
----@return mcp-tools.lsp.Encoding|mcp-tools.Error? encoding_or_err
-local function definitions(ctx, bufnr, opts)
+---@return mcp-tools.SymbolNode[]? tree nil: no server lists them
+---@return mcp-tools.Error? err
+local function symbols_of(ctx, bufnr, opts)
   local result, err, info = lsp.request(ctx, bufnr, SYMBOLS, lsp.document(bufnr), opts)
   if err then
     return nil, err.code ~= 'not_found' and err or nil
   end
-  local list = {}
-  flatten(type(result) == 'table' and result or {}, nil, list, time_slice.of(ctx))
-  return list, info and info.client.offset_encoding
+  return info and symbol_tree.of_server(result, info.client.offset_encoding, time_slice.of(ctx)) or {}
 end
 
 --- Returns the first place of a word at which a server finds a name.
@@ -142,41 +78,33 @@ end
 ---@return mcp-tools.lsp.Place? place
 ---@return mcp-tools.Error? err
 local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
-  local all, encoding = definitions(ctx, bufnr, opts)
-  if not all and encoding then
-    return nil, encoding --[[@as mcp-tools.Error]]
+  local path, bad = symbol_tree.parse(symbol, 'symbol')
+  if not path then
+    return nil, bad
+  end
+  local tree, failed = symbols_of(ctx, bufnr, opts)
+  if failed then
+    return nil, failed
   elseif #clients.of(bufnr) == 0 then
     return args_of.where(bufnr, { symbol = symbol }) -- the following request reports that there is no server
   end
-  local found = matching(all or {}, symbol)
-  local shown_symbol = utf8.cut(symbol, 200)
-  if #found > 1 then
-    local text = 'symbol: %q matches %d definitions in %s: %s; give the full name path, or line'
-    return nil, errors.new('validation_error', text:format(shown_symbol, #found, shown, listed(found)))
-  end
+  local found = symbol_tree.all(tree or {}, path)
   local word = args_of.word(symbol)
-  if found[1] then
-    local row = found[1].line
+  if #found == 1 then
+    local row, column = unpack(found[1].at)
     local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-    local byte = position.byte(line, found[1].character, encoding or 'utf-16')
+    local byte = position.byte(line, column, found[1].units)
     local at = line:find(word, byte + 1, true) -- some servers include the keyword in the range
     return args_of.at(line, row + 1, at and at - 1 or byte)
+  elseif #found == 0 and not symbol:find('/', 2, true) then
+    local place, err, unknown = used(ctx, bufnr, word, opts)
+    if place or err then
+      return place, err
+    elseif unknown and not tree then
+      return args_of.where(bufnr, { symbol = symbol })
+    end
   end
-  local place, err, unknown
-  if not symbol:find('/', 2, true) then
-    place, err, unknown = used(ctx, bufnr, word, opts)
-  end
-  if place or err then
-    return place, err
-  elseif unknown and not all then
-    return args_of.where(bufnr, { symbol = symbol })
-  end
-  local near = vim.tbl_filter(function(each)
-    return each.name:lower():find(word:lower(), 1, true) ~= nil
-  end, all or {})
-  near = #near > 0 and near or all or {}
-  local text = ('symbol: %q is neither defined nor used in %s'):format(shown_symbol, shown)
-  return nil, errors.new('not_found', text .. (#near > 0 and '; it defines ' .. listed(near) or ''))
+  return nil, select(2, symbol_tree.one(tree or {}, path, 'symbol', shown))
 end
 
 --- Returns the place that arguments mean.

@@ -12,6 +12,8 @@ local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -166,53 +168,24 @@ function M.left_out(rename, plan, places, more)
   return nil, not more and #left <= MAX_ASKED
 end
 
----@param range lsp.Range
+--- Returns the symbol at a position, and the symbols of its scope.
+---@param tree mcp-tools.SymbolNode[]
 ---@param at lsp.Position
----@return boolean
-local function contains(range, at)
-  local first, last = range.start, range['end']
-  return (first.line < at.line or first.line == at.line and first.character <= at.character)
-    and (at.line < last.line or at.line == last.line and at.character <= last.character)
-end
-
---- Returns the symbols of the scope that contains a position, and its name.
----@param symbols lsp.DocumentSymbol[]
----@param at lsp.Position
----@return lsp.DocumentSymbol[] siblings
+---@return mcp-tools.SymbolNode? own nil if servers do not list it, such as a local variable
+---@return mcp-tools.SymbolNode[] siblings
 ---@return string? container
-local function scope_of(symbols, at)
+local function scope_of(tree, at)
+  local own = symbol_tree.each(tree, function(node)
+    local row, column = unpack(node.at)
+    return row == at.line and column <= at.character and at.character <= column + #node.name and node
+  end)
   local container
-  while true do
-    local inner
-    for _, symbol in ipairs(symbols) do
-      if contains(symbol.range, at) and not contains(symbol.selectionRange, at) then
-        inner = symbol
-      end
-    end
-    if not inner then
-      return symbols, container
-    end
-    symbols, container = inner.children or {}, inner.name
+  if own then
+    container = own.parent
+  else
+    container = symbol_tree.around(tree, at.line + 1)
   end
-end
-
---- Like `scope_of`, for servers with a flat list, whose entries name their container.
----@param symbols lsp.SymbolInformation[]
----@param at lsp.Position
----@return lsp.SymbolInformation[] siblings
----@return string? container
-local function flat_scope_of(symbols, at)
-  local own
-  for _, symbol in ipairs(symbols) do
-    if contains(symbol.location.range, at) then
-      own = symbol -- the innermost one comes last
-    end
-  end
-  local container = own and own.containerName
-  return own and vim.tbl_filter(function(symbol)
-    return symbol.containerName == container
-  end, symbols) or {},
-    container
+  return own, container and container.children or tree, container and container.name
 end
 
 --- Returns the buffer and position of the definition of the renamed symbol.
@@ -245,17 +218,14 @@ function M.conflict(rename, plan)
   if not clients.supports(rename.client, method, bufnr) then
     return nil
   end
-  local symbols = request.ask(rename.ctx, rename.client, method, lsp.document(bufnr), bufnr)
-  if type(symbols) ~= 'table' or not symbols[1] then
-    return nil
-  end
-  local siblings, container = (symbols[1].location and flat_scope_of or scope_of)(symbols, at)
-  for _, symbol in ipairs(siblings) do
-    local range = symbol.selectionRange or symbol.location.range
-    if symbol.name == rename.new and not contains(range, at) then
-      local where = container ~= '' and container or access.shown(vim.api.nvim_buf_get_name(bufnr), rename.ctx.root)
+  local result = request.ask(rename.ctx, rename.client, method, lsp.document(bufnr), bufnr)
+  local tree = symbol_tree.of_server(result, rename.client.offset_encoding, time_slice.of(rename.ctx))
+  local own, siblings, container = scope_of(tree, at)
+  for _, node in ipairs(siblings) do
+    if node.name == rename.new and node ~= own then
+      local where = container or access.shown(vim.api.nvim_buf_get_name(bufnr), rename.ctx.root)
       local text = 'conflict: %s already defines %s (line %d); nothing was changed'
-      return text:format(where, rename.new, range.start.line + 1)
+      return text:format(where, rename.new, node.at[1] + 1)
     end
   end
 end

@@ -1,9 +1,8 @@
 --- Symbols of a buffer from its language server (`textDocument/documentSymbol`).
 
 local clients = require('mcp-tools.editor.lsp.clients')
-local kinds = require('mcp-tools.editor.lsp.kinds')
-local nodes = require('mcp-tools.editor.symbol.nodes')
 local request = require('mcp-tools.editor.lsp.request')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
@@ -17,47 +16,6 @@ local FIRST_MS, ANSWERS_MS = 20000, 5000
 --- Servers that have answered before.
 ---@type table<integer, true>
 local answered = {}
-
----@param item table DocumentSymbol or SymbolInformation
----@param encoding mcp-tools.lsp.Encoding
----@return mcp-tools.SymbolNode?
-local function node_of(item, encoding)
-  local range = item.range or type(item.location) == 'table' and item.location.range
-  if type(item.name) ~= 'string' or type(range) ~= 'table' then
-    return nil
-  end
-  local at = (item.selectionRange or range).start
-  local last = range['end']
-  local children = {}
-  for _, child in ipairs(type(item.children) == 'table' and item.children or {}) do
-    table.insert(children, node_of(child, encoding))
-  end
-  return {
-    name = item.name,
-    kind = kinds.name(item.kind),
-    line = range.start.line + 1,
-    -- A range that ends before the first character of a line does not reach it.
-    end_line = (last.character == 0 and last.line > range.start.line) and last.line or last.line + 1,
-    range = { range.start.line, range.start.character, last.line, last.character },
-    at = { at.line, at.character },
-    units = encoding,
-    children = children,
-  }
-end
-
----@param items table[]
----@param encoding mcp-tools.lsp.Encoding
----@param pause fun()
----@return mcp-tools.SymbolNode[]
-local function tree_of(items, encoding, pause)
-  local list, flat = {}, true
-  for _, item in ipairs(items) do
-    table.insert(list, node_of(item, encoding))
-    flat = flat and item.location ~= nil
-    pause()
-  end
-  return flat and nodes.nest(list, pause) or list
-end
 
 --- Identifies the servers of a buffer.
 ---@param bufnr integer
@@ -91,7 +49,7 @@ function M.ask(bufnr, fresh, cb, within)
       end
       answered[client.id] = true
       time_slice.run(function(pause)
-        cb(tree_of(type(result) == 'table' and result or {}, client.offset_encoding, pause), client.name)
+        cb(symbol_tree.of_server(result, client.offset_encoding, pause), client.name)
       end)
     end)
   end)

@@ -3,7 +3,7 @@
 --- Grammars use similar names for definitions: `function_declaration`, `class_definition`, `struct_item`. The query for
 --- a grammar is made from those that it has; exceptions are in `MORE`.
 
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local time_slice = require('mcp-tools.util.time_slice')
 local treesitter = require('mcp-tools.editor.treesitter')
 local trim = require('mcp-tools.util.trim')
@@ -240,7 +240,7 @@ local function search(source, lang, query, root, cb, now)
       spread(list, last)
     end
     time_slice.run(function(pause)
-      cb(nodes.nest(list, pause), lang)
+      cb(symbol_tree.nest(list, pause), lang)
     end, now)
   end, now)
 end

@@ -11,8 +11,7 @@ local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local lru = require('mcp-tools.util.lru')
-local name_path = require('mcp-tools.editor.symbol.name_path')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.instances.project')
 local symbol = require('mcp-tools.editor.symbol')
@@ -182,7 +181,7 @@ end
 ---@param filetype string
 ---@param cb fun(defines: boolean)
 local function defines(lines, node, place, body, list, filetype, cb)
-  local name = name_path.word(node.name) or node.name
+  local name = symbol_tree.word(node.name) or node.name
   local line = lines[place.name_row + 1] or ''
   local keyword = line:match('^.*%f[%w_](%l+)%s+' .. vim.pesc(name))
   if not has_word(body, name, keyword and KEYWORDS[keyword] and keyword) then
@@ -190,8 +189,8 @@ local function defines(lines, node, place, body, list, filetype, cb)
   end
   local function holds(text, first, last, done)
     symbol.of_text(text, filetype, function(file)
-      done(nodes.each(file.tree, function(each)
-        local is_it = (name_path.word(each.name) or each.name) == name
+      done(symbol_tree.each(file.tree, function(each)
+        local is_it = (symbol_tree.word(each.name) or each.name) == name
         return is_it and each.at[1] >= first and each.at[1] <= last
       end) == true)
     end)
@@ -327,7 +326,7 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 local function preview(args, make, again)
-  local path, err = name_path.parse(args.symbol, 'symbol')
+  local path, err = symbol_tree.parse(args.symbol, 'symbol')
   if not path then
     return nil, err
   end

@@ -5,7 +5,7 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local file_type = require('mcp-tools.files.filetype')
 local lsp = require('mcp-tools.editor.lsp')
-local name_path = require('mcp-tools.editor.symbol.name_path')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
@@ -189,7 +189,7 @@ end
 local function matching(file, path, opts)
   return vim.tbl_filter(function(node)
     return not opts.kinds or vim.list_contains(opts.kinds, node.kind)
-  end, name_path.all(file.tree, path, opts.substring))
+  end, symbol_tree.all(file.tree, path, opts.substring))
 end
 
 --- Finds symbols of one file. The file stays loaded.
@@ -207,7 +207,7 @@ function M.in_file(ctx, path, args)
   end
   local hits = of_source(source)
   hits.nodes, hits.source = matching(source.file, path, args), nil
-  local near = #hits.nodes == 0 and name_path.near(source.file.tree, path)
+  local near = #hits.nodes == 0 and symbol_tree.near(source.file.tree, path)
   return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, skipped = 0, near = near or nil }
 end
 
@@ -354,7 +354,7 @@ local function listed(ctx, found)
   for _, hits in ipairs(found.hits) do
     for _, node in ipairs(hits.nodes) do
       if #list < 10 then
-        local name = name_path.of(node, hits.file.tree)
+        local name = symbol_tree.of(node, hits.file.tree)
         table.insert(list, ('%s in %s:%d'):format(name, access.shown(hits.shown, ctx.root), node.line))
       end
     end
@@ -405,7 +405,7 @@ end
 ---@return mcp-tools.PickedSymbol?
 ---@return mcp-tools.Error? err lists similar symbols
 function M.one(ctx, args)
-  local path, err = name_path.parse(args.symbol, 'symbol')
+  local path, err = symbol_tree.parse(args.symbol, 'symbol')
   if not path then
     return nil, err
   end
@@ -421,7 +421,7 @@ function M.one(ctx, args)
   if not source or not node then
     return nil, err
   end
-  return { source = source, node = node, path = name_path.of(node, source.file.tree), by = symbol.by(source.file) }
+  return { source = source, node = node, path = symbol_tree.of(node, source.file.tree), by = symbol.by(source.file) }
 end
 
 return M

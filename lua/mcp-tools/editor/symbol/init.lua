@@ -8,8 +8,7 @@ local by_server = require('mcp-tools.editor.symbol.by_server')
 local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local errors = require('mcp-tools.errors')
 local lru = require('mcp-tools.util.lru')
-local name_path = require('mcp-tools.editor.symbol.name_path')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local time_slice = require('mcp-tools.util.time_slice')
 local treesitter = require('mcp-tools.editor.treesitter')
 
@@ -55,7 +54,7 @@ local function ask_syntax(source, filetype, cb, now)
   by_syntax.ask(source, filetype, function(tree, lang, why)
     if tree then
       return time_slice.run(function(pause)
-        cb({ tree = nodes.prune(tree, pause), by = 'treesitter', name = lang })
+        cb({ tree = symbol_tree.prune(tree, pause), by = 'treesitter', name = lang })
       end, now)
     end
     cb({ tree = {}, by = 'nothing', why = why })
@@ -103,7 +102,7 @@ function M.one(file, path, argument, where)
   if file.by == 'nothing' then
     return nil, errors.new('not_found', ('%s: the symbols of %s are not known: %s'):format(argument, where, file.why))
   end
-  return name_path.one(file.tree, path, argument, where)
+  return symbol_tree.one(file.tree, path, argument, where)
 end
 
 --- Finds symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.
@@ -143,7 +142,7 @@ function M.of_buffer(bufnr, cb, opts, try)
       return finish()
     elseif tree and (#tree > 0 or api.nvim_buf_line_count(bufnr) < 2) then
       return time_slice.run(function(pause)
-        finish({ tree = nodes.prune(tree, pause), by = 'server', name = server })
+        finish({ tree = symbol_tree.prune(tree, pause), by = 'server', name = server })
       end)
     end
     ask_syntax(bufnr, vim.bo[bufnr].filetype, function(found)
@@ -199,7 +198,7 @@ end
 ---@param opts? { fresh: boolean? }
 ---@return fun() cancel
 function M.find(bufnr, name, cb, opts)
-  local path, bad = name_path.parse(name, 'symbol')
+  local path, bad = symbol_tree.parse(name, 'symbol')
   if not path then
     cb(nil, bad)
     return function() end

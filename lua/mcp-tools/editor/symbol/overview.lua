@@ -5,7 +5,7 @@ local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local outline = require('mcp-tools.editor.symbol.outline')
 local search_files = require('mcp-tools.editor.search.files')
 local symbol = require('mcp-tools.editor.symbol')
@@ -38,7 +38,7 @@ local WAYS = {
 local function overview_of(each, pause)
   local bufnr, count, rows = each.bufnr, 0, {}
   local filetype, tick = vim.bo[bufnr].filetype, vim.api.nvim_buf_get_changedtick(bufnr)
-  nodes.each(each.file.tree, function()
+  symbol_tree.each(each.file.tree, function()
     count = count + 1
   end)
   for i, way in ipairs(WAYS) do
@@ -147,7 +147,7 @@ function M.by_syntax(ctx, args)
   if not tree or not vim.api.nvim_buf_is_loaded(each.bufnr) then
     return nil, errors.new('not_found', ('%s: %s'):format(each.shown, why or 'closed'))
   end
-  local file = { tree = nodes.prune(tree, time_slice.of(ctx)), by = 'treesitter' }
+  local file = { tree = symbol_tree.prune(tree, time_slice.of(ctx)), by = 'treesitter' }
   return answer_of_one(ctx, vim.tbl_extend('force', each, { file = file }))
 end
 

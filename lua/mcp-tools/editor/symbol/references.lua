@@ -5,9 +5,8 @@ local file_type = require('mcp-tools.files.filetype')
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
 local locations = require('mcp-tools.editor.lsp.locations')
-local name_path = require('mcp-tools.editor.symbol.name_path')
 local navigation = require('mcp-tools.editor.lsp.navigation')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local position = require('mcp-tools.editor.lsp.position')
 local search = require('mcp-tools.editor.search')
 local symbol = require('mcp-tools.editor.symbol')
@@ -43,7 +42,7 @@ local function spot_of(picked)
   local node, bufnr = picked.node, picked.source.bufnr
   local line = vim.api.nvim_buf_get_lines(bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
   local byte = position.byte(line, node.at[2], node.units)
-  local first = line:find(name_path.word(node.name) or node.name, byte + 1, true) -- some include the keyword
+  local first = line:find(symbol_tree.word(node.name) or node.name, byte + 1, true) -- some include the keyword
   local column = position.units(line, first and first - 1 or byte, 'utf-32') + 1
   return { bufnr = bufnr, path = picked.source.shown, line = node.at[1] + 1, column = column, text = line }
 end
@@ -53,7 +52,7 @@ end
 ---@return mcp-tools.lsp.Item[]?
 ---@return mcp-tools.Error? err
 local function by_word(ctx, picked)
-  local word = name_path.word(picked.node.name)
+  local word = symbol_tree.word(picked.node.name)
   if not word then
     local text = 'symbol: %s is not a word that can be searched for, and there is no language server to ask'
     return nil, errors.new('not_found', text:format(picked.path))
@@ -152,9 +151,9 @@ function M.find(ctx, picked, except)
       file.count, made.total = file.count + 1, made.total + 1
       local last = file.rows[#file.rows]
       if not last or last.line ~= each.line then
-        local around = symbols and nodes.around(symbols.tree, each.line)
+        local around = symbols and symbol_tree.around(symbols.tree, each.line)
         if around and not names[around] then
-          names[around] = name_path.of(around, symbols.tree)
+          names[around] = symbol_tree.of(around, symbols.tree)
         end
         table.insert(file.rows, { line = each.line, text = each.text, around = around and names[around] or nil })
       end

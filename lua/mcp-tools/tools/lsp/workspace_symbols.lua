@@ -4,7 +4,7 @@ local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
-local kinds = require('mcp-tools.editor.lsp.kinds')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
@@ -58,7 +58,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 local function of_project(ctx, args)
-  local given, err = kinds.read(args.kinds or {})
+  local given, err = symbol_tree.read_kinds(args.kinds or {})
   if not given then
     return nil, err
   end
@@ -81,7 +81,7 @@ local function of_project(ctx, args)
       local range = symbol.location.range
         or { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 0 } }
       local key = ('%s %d %s'):format(symbol.location.uri, range.start.line, symbol.name)
-      if not seen[key] and (next(wanted) == nil or wanted[kinds.name(symbol.kind)]) then
+      if not seen[key] and (next(wanted) == nil or wanted[symbol_tree.kind_name(symbol.kind)]) then
         seen[key] = true
         table.insert(items, {
           uri = symbol.location.uri,

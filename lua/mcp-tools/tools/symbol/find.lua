@@ -2,9 +2,7 @@
 
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
-local kinds = require('mcp-tools.editor.lsp.kinds')
-local name_path = require('mcp-tools.editor.symbol.name_path')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local outline = require('mcp-tools.editor.symbol.outline')
 local search_files = require('mcp-tools.editor.search.files')
 local symbol = require('mcp-tools.editor.symbol')
@@ -21,7 +19,7 @@ local utf8 = require('mcp-tools.util.utf8')
 ---@param line_of fun(number: integer): string?
 ---@param body boolean
 local function entry(hits, node, line_of, body)
-  local name = name_path.of(node, hits.file.tree)
+  local name = symbol_tree.of(node, hits.file.tree)
   local source = not body and outline.is_called(node) and outline.signature(node, line_of) or ''
   return {
     head = ('  %s [%s] %s%s'):format(name, node.kind, outline.lines(node), source ~= '' and ': ' .. source or ''),
@@ -133,11 +131,11 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, args)
-    local path, err = name_path.parse(args.symbol, 'symbol')
+    local path, err = symbol_tree.parse(args.symbol, 'symbol')
     if not path then
       return nil, err
     end
-    args.kinds, err = kinds.read(args.kinds or {}, nodes.MORE_KINDS)
+    args.kinds, err = symbol_tree.read_kinds(args.kinds or {}, symbol_tree.MORE_KINDS)
     if not args.kinds then
       return nil, err
     elseif #args.kinds == 0 then

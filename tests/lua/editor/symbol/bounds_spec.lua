@@ -1,7 +1,7 @@
 -- every Neovim
 -- Symbols of files that give none: long lines, buffers that go, texts that nobody wrote by hand.
 
-local name_path = require('mcp-tools.editor.symbol.name_path')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
 
@@ -100,7 +100,7 @@ describe('a name that nothing has', function()
       table.insert(list, { name = 'some_name_' .. i, kind = 'function', line = i, end_line = i, children = {} })
     end
     local begun = os.clock()
-    local near = name_path.near(list, assert(name_path.parse('sone_name_7', 'symbol')))
+    local near = symbol_tree.near(list, assert(symbol_tree.parse('sone_name_7', 'symbol')))
     t.ok(os.clock() - begun < 0.3)
     t.eq('some_name_7 (line 7)', near)
   end)

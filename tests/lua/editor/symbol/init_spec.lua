@@ -5,8 +5,7 @@ local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local double = require('syntax_double')
 local edits = require('mcp-tools.editor.symbol.edits')
 local file_type = require('mcp-tools.files.filetype')
-local name_path = require('mcp-tools.editor.symbol.name_path')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local outline = require('mcp-tools.editor.symbol.outline')
 local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
@@ -50,7 +49,7 @@ function served(list)
 end
 
 describe('a name path', function()
-  local top = nodes.prune(served({
+  local top = symbol_tree.prune(served({
     {
       'Ledger',
       'class',
@@ -63,7 +62,7 @@ describe('a name path', function()
   }))
 
   local function one(text)
-    local found, err = name_path.one(top, assert(name_path.parse(text, 'symbol')), 'symbol', 'a.py')
+    local found, err = symbol_tree.one(top, assert(symbol_tree.parse(text, 'symbol')), 'symbol', 'a.py')
     return found and found.line, err
   end
 
@@ -101,22 +100,22 @@ describe('a name path', function()
 
   it('is what a symbol is told by', function()
     local paths = {}
-    nodes.each(top, function(node)
-      table.insert(paths, name_path.of(node, top))
+    symbol_tree.each(top, function(node)
+      table.insert(paths, symbol_tree.of(node, top))
     end)
     t.eq({ 'Ledger', 'Ledger/post', 'Ledger/post/inner', 'Ledger/post_all', 'post[1]', 'post[2]' }, paths)
     for _, path in ipairs(paths) do
-      t.eq(path, name_path.of(name_path.one(top, name_path.parse('/' .. path, 'symbol'), 'symbol', ''), top))
+      t.eq(path, symbol_tree.of(symbol_tree.one(top, symbol_tree.parse('/' .. path, 'symbol'), 'symbol', ''), top))
     end
   end)
 
   it('that is none is refused', function()
     for _, text in ipairs({ '', '/', 'a//b', 'a/', '[1]', 'a[0]', ('a'):rep(501) }) do
-      local path, err = name_path.parse(text, 'symbol')
+      local path, err = symbol_tree.parse(text, 'symbol')
       t.eq(nil, path)
       t.eq('validation_error', err.code)
     end
-    t.ok(name_path.parse(('a'):rep(500), 'symbol'))
+    t.ok(symbol_tree.parse(('a'):rep(500), 'symbol'))
   end)
 end)
 
@@ -272,14 +271,14 @@ describe('an edit of a symbol', function()
   local function changed(text, filetype, name, make, given)
     local lines, file, root = split(text), nil, given and given.root
     if given then
-      file = { tree = nodes.prune(served(given.symbols)) }
+      file = { tree = symbol_tree.prune(served(given.symbols)) }
     else
       symbol.of_text(lines, filetype, function(found)
         file = found
       end, true)
       root = vim.treesitter.get_string_parser(text .. '\n', filetype):parse()[1]:root()
     end
-    local node = assert(name_path.one(file.tree, name_path.parse(name, 'symbol'), 'symbol', ''))
+    local node = assert(symbol_tree.one(file.tree, symbol_tree.parse(name, 'symbol'), 'symbol', ''))
     local row, col, end_row, end_col = unpack(node.range)
     local at = { row = row, col = col, end_row = end_row, end_col = math.min(end_col, #lines[end_row + 1]) }
     local ends = {}
@@ -540,7 +539,7 @@ describe('symbols of a file', function()
       return node.range[1]
     end, list)
     table.sort(expected)
-    local found = nodes.prune(list, function()
+    local found = symbol_tree.prune(list, function()
       pauses = pauses + 1
     end)
     t.eq(
@@ -556,7 +555,7 @@ describe('symbols of a file', function()
     local function node(name, from, to)
       return { name = name, kind = 'class', range = { from, 0, to, 0 }, children = {} }
     end
-    local top = nodes.nest({ node('inner', 2, 3), node('other', 9, 9), node('outer', 1, 5) })
+    local top = symbol_tree.nest({ node('inner', 2, 3), node('other', 9, 9), node('outer', 1, 5) })
     t.eq({ 'outer', 'other' }, { top[1].name, top[2].name })
     t.eq('inner', top[1].children[1].name)
   end)

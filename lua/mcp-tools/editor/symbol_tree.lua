@@ -1,4 +1,4 @@
---- Name paths of symbols: `Class/method`.
+--- Symbols of a file: their trees, their kinds, and name paths such as `Class/method`.
 ---
 ---   method          any symbol with that name
 ---   Class/method    a symbol inside any `Class`
@@ -8,10 +8,227 @@
 --- If there is no exact match, `Class.method` and `Class:method` mean `Class/method`.
 
 local errors = require('mcp-tools.errors')
-local nodes = require('mcp-tools.editor.symbol.nodes')
+local sort = require('mcp-tools.util.sort')
 local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
+
+---@class mcp-tools.SymbolNode
+---@field name string
+---@field kind string
+---@field line integer from 1
+---@field end_line integer
+---@field range { [1]: integer, [2]: integer, [3]: integer, [4]: integer } rows and columns from 0; columns in `units`
+---@field at { [1]: integer, [2]: integer } row and column of the name
+---@field units mcp-tools.lsp.Encoding of columns
+---@field children mcp-tools.SymbolNode[]
+---@field parent mcp-tools.SymbolNode?
+
+-- Kinds ---------------------------------------------------------------------------------------------------------
+
+--- Kinds of syntax trees that the language server protocol does not have.
+M.MORE_KINDS = { 'impl', 'macro', 'protocol', 'record', 'section', 'trait', 'type', 'union' }
+
+---@type table<integer, string>
+local kind_names = {}
+for number, name in pairs(vim.lsp.protocol.SymbolKind) do
+  if type(number) == 'number' then
+    kind_names[number] = name:gsub('(%l)(%u)', '%1_%2'):lower()
+  end
+end
+
+--- Returns the name of a kind.
+---@param number integer
+---@return string
+function M.kind_name(number)
+  return kind_names[number] or 'symbol'
+end
+
+--- Reads kinds in any spelling: `Method`, `methods`, `EnumMember`.
+---@param given string[]
+---@param more? string[] kinds that the protocol does not have
+---@return string[]?
+---@return mcp-tools.Error? err
+function M.read_kinds(given, more)
+  local known = vim.list_extend(vim.tbl_values(kind_names), more or {})
+  local list = {}
+  for i, text in ipairs(given) do
+    local name = text:gsub('(%l)(%u)', '%1_%2'):lower():gsub('[%s-]', '_')
+    for _, each in ipairs({ (name:gsub('ies$', 'y')), (name:gsub('es$', '')), (name:gsub('s$', '')), name }) do
+      list[i] = vim.list_contains(known, each) and each or list[i]
+    end
+    if not list[i] then
+      table.sort(known)
+      local fault = 'kinds: %q is not a kind; kinds are %s'
+      return nil, errors.new('validation_error', fault:format(text:sub(1, 100), table.concat(known, ', ')))
+    end
+  end
+  return list
+end
+
+-- Trees ---------------------------------------------------------------------------------------------------------
+
+---@param list string[]
+---@return table<string, true>
+local function set(list)
+  local out = {}
+  for _, each in ipairs(list) do
+    out[each] = true
+  end
+  return out
+end
+
+--- Their contents are local, except for definitions of functions and types.
+local CODE = set({ 'function', 'method', 'constructor', 'operator' })
+local KEPT_IN_CODE = set({ 'function', 'method', 'constructor', 'class', 'interface', 'enum', 'struct' })
+--- Functions inside these are methods.
+local TYPES = set({ 'class', 'struct', 'interface', 'trait', 'impl', 'protocol', 'enum', 'object' })
+
+--- Callbacks and nameless symbols, for which servers invent a name.
+---@param name string
+local function is_invented(name)
+  return name == '' or name:find('^<') ~= nil or name:find(' callback$') ~= nil
+end
+
+---@param a mcp-tools.SymbolNode
+---@param b mcp-tools.SymbolNode
+local function before(a, b)
+  for i = 1, 2 do
+    if a.range[i] ~= b.range[i] then
+      return a.range[i] < b.range[i]
+    end
+  end
+  for i = 3, 4 do
+    if a.range[i] ~= b.range[i] then
+      return a.range[i] > b.range[i]
+    end
+  end
+  return false
+end
+
+local function no_pause() end
+
+--- Removes parameters, local variables and nameless symbols; marks functions inside types as methods.
+---@param list mcp-tools.SymbolNode[]
+---@param pause? fun()
+---@param parent? mcp-tools.SymbolNode
+---@return mcp-tools.SymbolNode[]
+function M.prune(list, pause, parent)
+  local out = {}
+  pause = pause or no_pause
+  list = sort(list, before, pause) -- some servers sort by name
+  for _, node in ipairs(list) do
+    local inner = parent and CODE[parent.kind]
+    if node.kind ~= 'type_parameter' and not is_invented(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
+      node.parent = parent
+      if node.kind == 'function' and parent and TYPES[parent.kind] then
+        node.kind = 'method'
+      end
+      node.children = M.prune(node.children, pause, node)
+      table.insert(out, node)
+    end
+    pause()
+  end
+  return out
+end
+
+---@param outer mcp-tools.SymbolNode
+---@param inner mcp-tools.SymbolNode
+local function holds(outer, inner)
+  local a, b = outer.range, inner.range
+  return a[3] > b[3] or a[3] == b[3] and a[4] >= b[4]
+end
+
+--- Makes a tree of a flat list, by their ranges.
+---@param list mcp-tools.SymbolNode[] without children
+---@param pause? fun()
+---@return mcp-tools.SymbolNode[]
+function M.nest(list, pause)
+  pause = pause or no_pause
+  list = sort(list, before, pause)
+  local top, open = {}, {}
+  for _, node in ipairs(list) do
+    while #open > 0 and not holds(open[#open], node) do
+      table.remove(open)
+    end
+    node.parent = open[#open]
+    table.insert(node.parent and node.parent.children or top, node)
+    table.insert(open, node)
+    pause()
+  end
+  return top
+end
+
+--- Calls `fn` for each symbol, in the order of the tree, until it returns a true value.
+---@param list mcp-tools.SymbolNode[]
+---@param fn fun(node: mcp-tools.SymbolNode): any
+---@return any
+function M.each(list, fn)
+  for _, node in ipairs(list) do
+    local found = fn(node) or M.each(node.children, fn)
+    if found then
+      return found
+    end
+  end
+end
+
+--- Returns the innermost symbol around a line.
+---@param list mcp-tools.SymbolNode[]
+---@param line integer from 1
+---@return mcp-tools.SymbolNode?
+function M.around(list, line)
+  for _, node in ipairs(list) do
+    if node.line <= line and line <= node.end_line then
+      return M.around(node.children, line) or node
+    end
+  end
+end
+
+---@param item table DocumentSymbol or SymbolInformation
+---@param encoding mcp-tools.lsp.Encoding
+---@param parent? mcp-tools.SymbolNode
+---@return mcp-tools.SymbolNode?
+local function node_of(item, encoding, parent)
+  local range = item.range or type(item.location) == 'table' and item.location.range
+  if type(item.name) ~= 'string' or type(range) ~= 'table' then
+    return nil
+  end
+  local at = (item.selectionRange or range).start
+  local last = range['end']
+  local node = {
+    name = item.name,
+    kind = M.kind_name(item.kind),
+    line = range.start.line + 1,
+    -- A range that ends before the first character of a line does not reach it.
+    end_line = (last.character == 0 and last.line > range.start.line) and last.line or last.line + 1,
+    range = { range.start.line, range.start.character, last.line, last.character },
+    at = { at.line, at.character },
+    units = encoding,
+    children = {},
+    parent = parent,
+  }
+  for _, child in ipairs(item.children or {}) do
+    table.insert(node.children, node_of(child, encoding, node))
+  end
+  return node
+end
+
+--- Returns the tree of an answer to `textDocument/documentSymbol`.
+---@param items table[]?
+---@param encoding mcp-tools.lsp.Encoding
+---@param pause fun()
+---@return mcp-tools.SymbolNode[]
+function M.of_server(items, encoding, pause)
+  local list, flat = {}, true
+  for _, item in ipairs(items or {}) do
+    table.insert(list, node_of(item, encoding))
+    flat = flat and item.location ~= nil
+    pause()
+  end
+  return flat and M.nest(list, pause) or list
+end
+
+-- Name paths ----------------------------------------------------------------------------------------------------
 
 ---@class mcp-tools.NamePath
 ---@field absolute boolean
@@ -136,7 +353,7 @@ local function with_other_separators(top, path)
   if not wanted:find('/', 2, true) then
     return {}
   end
-  nodes.each(top, function(node)
+  M.each(top, function(node)
     if node.name:find(last, 1, true) then
       local whole, at = '', node ---@type string, mcp-tools.SymbolNode?
       while at and #whole <= #wanted do
@@ -158,7 +375,7 @@ end
 function M.all(top, path, substring)
   local found, exact = {}, {}
   local last = path.parts[#path.parts].name
-  nodes.each(top, function(node)
+  M.each(top, function(node)
     if fits(node, path, top, substring) then
       table.insert(found, node)
       if node.name == last then
@@ -207,7 +424,7 @@ function M.near(top, path)
   local near = M.all(top, { absolute = false, parts = { { name = last } }, given = '' }, true)
   if #near == 0 then
     local names = {}
-    nodes.each(top, function(node)
+    M.each(top, function(node)
       table.insert(names, plain(node.name))
       return #names == MAX_COMPARED
     end)

@@ -2,7 +2,7 @@
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local paths = require('mcp-tools.files.paths')
-local position = require('mcp-tools.editor.lsp.position')
+local position = require('mcp-tools.editor.position')
 
 local api = vim.api
 

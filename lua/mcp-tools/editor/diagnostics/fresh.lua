@@ -8,7 +8,7 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local log = require('mcp-tools.log')
 local server_state = require('mcp-tools.editor.lsp.server_state')
-local ready = require('mcp-tools.editor.lsp.ready')
+local lsp = require('mcp-tools.editor.lsp')
 local request = require('mcp-tools.editor.lsp.request')
 
 local M = {}
@@ -224,9 +224,9 @@ local function push(ctx, client, bufnr, over)
   if is_fresh(client, bufnr) and is_quiet() then
     return 'yes'
   end
-  local readiness = ready.state(client)
+  local readiness = lsp.state(client)
   if readiness.state == 'indexing' then
-    return 'no', ready.text(client, readiness)
+    return 'no', lsp.state_text(client, readiness)
   elseif is_fresh(client, bufnr) then
     return 'no', ('%s is still working'):format(client.name)
   end
@@ -326,8 +326,8 @@ function M.wait(ctx, bufnr, list, ms)
       if not vim.api.nvim_buf_is_loaded(bufnr) then
         return 'no', CLOSED
       elseif can_pull(client, bufnr) then
-        if not ready.was_ready(client) then
-          ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+        if not lsp.was_ready(client) then
+          lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
         end
         note(pull(ctx, client, bufnr, over))
       elseif server_state.of(client).has_published then
@@ -345,7 +345,7 @@ function M.wait(ctx, bufnr, list, ms)
       elseif worst then
         note(first_push(ctx, client, bufnr, over))
       else
-        ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+        lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
         local checked, reason = push(ctx, client, bufnr, over)
         if checked ~= 'assumed' or not is_mute(client, bufnr) then
           note(checked, reason)

@@ -1,7 +1,12 @@
---- Arguments that LSP tools share: a file, and a position in it.
+--- Arguments that LSP tools share, a file and a position in it, and the place that they mean.
 
+local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
+local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.position')
+local strings = require('mcp-tools.util.strings')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -92,19 +97,18 @@ end
 ---@field column integer from 1, in characters
 ---@field text string the line
 
---- Returns the place at a byte of a line.
 ---@param text string the line
 ---@param line integer from 1
 ---@param byte integer from 0
 ---@return mcp-tools.lsp.Place
-function M.at(text, line, byte)
+local function place_at(text, line, byte)
   return { line = line, column = position.characters(text:sub(1, byte)) + 1, text = text }
 end
 
 --- Returns the last name of a name path.
 ---@param symbol string such as `Class/method[2]`
 ---@return string
-function M.word(symbol)
+local function last_name(symbol)
   local name = symbol:match('^.*/([^/]+)$') or symbol
   name = name:match('^(.+)%[%d+%]$') or name
   return name:match('^.*[.:]([^.:]+)$') or name
@@ -117,14 +121,14 @@ end
 ---@param first? integer line
 ---@param last? integer line
 ---@return mcp-tools.lsp.Place[]
-function M.places(bufnr, word, limit, first, last)
+local function places_of(bufnr, word, limit, first, last)
   local list = {}
   last = last or vim.api.nvim_buf_line_count(bufnr)
   for from = first or 1, last, 1000 do
     for i, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, from - 1, math.min(last, from + 999), false)) do
       local at = find_word(line, word)
       if at then
-        table.insert(list, M.at(line, from + i - 1, at - 1))
+        table.insert(list, place_at(line, from + i - 1, at - 1))
         if #list == limit then
           return list
         end
@@ -145,7 +149,7 @@ function M.where(bufnr, args)
     return nil, errors.new('validation_error', ('line: %d is beyond the end (%d lines)'):format(args.line, count))
   end
   if args.symbol then
-    local place = M.places(bufnr, M.word(args.symbol), 1, args.line, args.line)[1]
+    local place = places_of(bufnr, last_name(args.symbol), 1, args.line, args.line)[1]
     local where = args.line and ('line %d'):format(args.line) or 'the file'
     local text = 'symbol: %q is not in %s'
     return place, not place and errors.new('not_found', text:format(utf8.cut(args.symbol, 200), where)) or nil
@@ -157,11 +161,8 @@ function M.where(bufnr, args)
   line = args.line or line
   local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
   if not args.column then
-    local column = position.characters(text:sub(1, byte)) + 1
-    if args.line and byte == 0 then
-      column = position.characters(text:match('^%s*')) + 1 -- the first text of the line
-    end
-    return { line = line, column = column, text = text }
+    local first_text = args.line and byte == 0 and #text:match('^%s*')
+    return place_at(text, line, first_text or byte)
   end
   local length = position.characters(text)
   if args.column > length + 1 then
@@ -169,6 +170,134 @@ function M.where(bufnr, args)
     return nil, errors.new('validation_error', message)
   end
   return { line = line, column = args.column, text = text }
+end
+
+---@class mcp-tools.lsp.Spot a place in a loaded buffer
+---@field bufnr integer
+---@field path string
+---@field line integer
+---@field column integer
+---@field text string
+
+local SYMBOLS = 'textDocument/documentSymbol'
+--- Methods with an answer for a name and none for a comment.
+local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
+--- Maximum number of places that the server is asked about.
+local MAX_ASKED = 20
+
+--- Returns the symbols of a file.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.SymbolNode[]? tree nil: no server lists them
+---@return mcp-tools.Error? err
+local function symbols_of(ctx, bufnr, opts)
+  local result, err, info = lsp.request(ctx, bufnr, SYMBOLS, lsp.document(bufnr), opts)
+  if err then
+    return nil, err.code ~= 'not_found' and err or nil
+  end
+  return info and symbol_tree.of_server(result, info.client.offset_encoding, time_slice.of(ctx)) or {}
+end
+
+--- Returns the first place of a word at which a server finds a name.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param word string
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Place? place
+---@return mcp-tools.Error? err
+---@return boolean? unknown no server can answer
+local function used(ctx, bufnr, word, opts)
+  local places = places_of(bufnr, word, MAX_ASKED)
+  for _, method in ipairs(ABOUT_NAMES) do
+    if #clients.of(bufnr, method) > 0 then
+      for _, place in ipairs(places) do
+        local result, err = lsp.request(ctx, bufnr, method, lsp.place(bufnr, place.line, place.column), opts)
+        if result or err then
+          return result and place or nil, err
+        end
+      end
+      return nil
+    end
+  end
+  return nil, nil, true
+end
+
+--- Returns the place of a symbol without a line: where the server finds its definition or a use. The first match in the
+--- text may be a comment, for which a server would answer that there are no references.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer loaded
+---@param shown string the file, for messages
+---@param symbol string a name or a name path
+---@param opts? mcp-tools.lsp.Opts
+---@return mcp-tools.lsp.Place? place
+---@return mcp-tools.Error? err
+local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
+  local path, bad = symbol_tree.parse(symbol, 'symbol')
+  if not path then
+    return nil, bad
+  end
+  local tree, failed = symbols_of(ctx, bufnr, opts)
+  if failed then
+    return nil, failed
+  elseif #clients.of(bufnr) == 0 then
+    return M.where(bufnr, { symbol = symbol }) -- the following request reports that there is no server
+  end
+  local found = symbol_tree.all(tree or {}, path)
+  local word = last_name(symbol)
+  if #found == 1 then
+    local row, column = unpack(found[1].at)
+    local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+    local byte = position.byte(line, column, found[1].units)
+    local at = line:find(word, byte + 1, true) -- some servers include the keyword in the range
+    return place_at(line, row + 1, at and at - 1 or byte)
+  elseif #found == 0 and not symbol:find('/', 2, true) then
+    local place, err, unknown = used(ctx, bufnr, word, opts)
+    if place or err then
+      return place, err
+    elseif unknown and not tree then
+      return M.where(bufnr, { symbol = symbol })
+    end
+  end
+  return nil, select(2, symbol_tree.one(tree or {}, path, 'symbol', shown))
+end
+
+--- Returns the place that arguments mean.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return mcp-tools.lsp.Spot? spot
+---@return mcp-tools.Error? err
+function M.spot(ctx, args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local place
+  if args.symbol and not args.line then
+    place, err = place_of_symbol(ctx, target.bufnr, target.shown, args.symbol, { ready_ms = args.wait_ms })
+  else
+    place, err = M.where(target.bufnr, args)
+  end
+  if not place then
+    return nil, err
+  end
+  return vim.tbl_extend('error', { bufnr = target.bufnr, path = target.shown }, place)
+end
+
+--- Returns a place as text for messages.
+---@param spot mcp-tools.lsp.Spot
+---@return string
+function M.spot_text(spot)
+  return ('%s:%d:%d'):format(spot.path, spot.line, spot.column)
+end
+
+--- Returns the word at a place.
+---@param spot mcp-tools.lsp.Spot
+---@return string '' if there is none
+function M.word(spot)
+  local byte = position.byte(spot.text, spot.column - 1, 'utf-32') + 1
+  local first = #strings.last_word(spot.text:sub(1, byte - 1))
+  return spot.text:sub(byte - first):match('^[%w_\128-\255]*')
 end
 
 return M

@@ -7,8 +7,8 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local lru = require('mcp-tools.util.lru')
-local navigation = require('mcp-tools.editor.lsp.navigation')
-local position = require('mcp-tools.editor.lsp.position')
+local args_of = require('mcp-tools.editor.lsp.args')
+local position = require('mcp-tools.editor.position')
 local request = require('mcp-tools.editor.lsp.request')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local server_state = require('mcp-tools.editor.lsp.server_state')
@@ -64,7 +64,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
-  local spot, err = navigation.spot(ctx, args)
+  local spot, err = args_of.spot(ctx, args)
   if not spot then
     return nil, err
   end

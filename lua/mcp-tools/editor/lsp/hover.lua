@@ -4,8 +4,9 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
+local args_of = require('mcp-tools.editor.lsp.args')
 local navigation = require('mcp-tools.editor.lsp.navigation')
-local position = require('mcp-tools.editor.lsp.position')
+local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
 local request = require('mcp-tools.editor.lsp.request')
 local server_text = require('mcp-tools.editor.lsp.server_text')
@@ -74,7 +75,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.at(ctx, args)
-  local spot, err = navigation.spot(ctx, args)
+  local spot, err = args_of.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -103,7 +104,7 @@ function M.at(ctx, args)
   end
   if not first then
     local text = 'No hover information available at %s; line and column must be on a name'
-    return nil, errors.new('not_found', text:format(navigation.name(spot)))
+    return nil, errors.new('not_found', text:format(args_of.spot_text(spot)))
   end
   return {
     hover = quoted(ctx, table.concat(texts, '\n\n---\n\n')),
@@ -153,7 +154,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.signature(ctx, args)
-  local spot, err = navigation.spot(ctx, args)
+  local spot, err = args_of.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -164,7 +165,7 @@ function M.signature(ctx, args)
     return nil, err
   elseif not result or #(result.signatures or {}) == 0 then
     local text = 'there is no call at %s; the position must be between its parentheses'
-    return nil, errors.new('not_found', text:format(navigation.name(spot)))
+    return nil, errors.new('not_found', text:format(args_of.spot_text(spot)))
   end
   local active = (tonumber(result.activeSignature) or 0) + 1
   local signature = result.signatures[active] or result.signatures[1]

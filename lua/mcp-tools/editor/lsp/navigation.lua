@@ -1,140 +1,19 @@
---- Navigation: finds the place that arguments mean, and the definitions and references of the symbol there.
+--- Navigation: definitions, references, and the hierarchies of calls and types.
 
 local args_of = require('mcp-tools.editor.lsp.args')
-local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local position = require('mcp-tools.editor.lsp.position')
-local strings = require('mcp-tools.util.strings')
-local symbol_tree = require('mcp-tools.editor.symbol_tree')
-local time_slice = require('mcp-tools.util.time_slice')
+local request = require('mcp-tools.editor.lsp.request')
 local server_state = require('mcp-tools.editor.lsp.server_state')
+local server_text = require('mcp-tools.editor.lsp.server_text')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
 --- How long a server that was notified of new files is asked again, ns.
 local DOUBT = 3e9
-
----@class mcp-tools.lsp.Spot a place in a loaded buffer
----@field bufnr integer
----@field path string
----@field line integer
----@field column integer
----@field text string
-
-local SYMBOLS = 'textDocument/documentSymbol'
---- Methods with an answer for a name and none for a comment.
-local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
---- Maximum number of places that the server is asked about.
-local MAX_ASKED = 20
---- Returns the symbols of a file.
----@param ctx mcp-tools.Ctx
----@param bufnr integer
----@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.SymbolNode[]? tree nil: no server lists them
----@return mcp-tools.Error? err
-local function symbols_of(ctx, bufnr, opts)
-  local result, err, info = lsp.request(ctx, bufnr, SYMBOLS, lsp.document(bufnr), opts)
-  if err then
-    return nil, err.code ~= 'not_found' and err or nil
-  end
-  return info and symbol_tree.of_server(result, info.client.offset_encoding, time_slice.of(ctx)) or {}
-end
-
---- Returns the first place of a word at which a server finds a name.
----@param ctx mcp-tools.Ctx
----@param bufnr integer
----@param word string
----@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.lsp.Place? place
----@return mcp-tools.Error? err
----@return boolean? unknown no server can answer
-local function used(ctx, bufnr, word, opts)
-  local places = args_of.places(bufnr, word, MAX_ASKED)
-  for _, method in ipairs(ABOUT_NAMES) do
-    if #clients.of(bufnr, method) > 0 then
-      for _, place in ipairs(places) do
-        local result, err = lsp.request(ctx, bufnr, method, lsp.place(bufnr, place.line, place.column), opts)
-        if result or err then
-          return result and place or nil, err
-        end
-      end
-      return nil
-    end
-  end
-  return nil, nil, true
-end
-
---- Returns the place of a symbol without a line: where the server finds its definition or a use. The first match in the
---- text may be a comment, for which a server would answer that there are no references.
----@param ctx mcp-tools.Ctx in a coroutine
----@param bufnr integer loaded
----@param shown string the file, for messages
----@param symbol string a name or a name path
----@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.lsp.Place? place
----@return mcp-tools.Error? err
-local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
-  local path, bad = symbol_tree.parse(symbol, 'symbol')
-  if not path then
-    return nil, bad
-  end
-  local tree, failed = symbols_of(ctx, bufnr, opts)
-  if failed then
-    return nil, failed
-  elseif #clients.of(bufnr) == 0 then
-    return args_of.where(bufnr, { symbol = symbol }) -- the following request reports that there is no server
-  end
-  local found = symbol_tree.all(tree or {}, path)
-  local word = args_of.word(symbol)
-  if #found == 1 then
-    local row, column = unpack(found[1].at)
-    local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-    local byte = position.byte(line, column, found[1].units)
-    local at = line:find(word, byte + 1, true) -- some servers include the keyword in the range
-    return args_of.at(line, row + 1, at and at - 1 or byte)
-  elseif #found == 0 and not symbol:find('/', 2, true) then
-    local place, err, unknown = used(ctx, bufnr, word, opts)
-    if place or err then
-      return place, err
-    elseif unknown and not tree then
-      return args_of.where(bufnr, { symbol = symbol })
-    end
-  end
-  return nil, select(2, symbol_tree.one(tree or {}, path, 'symbol', shown))
-end
-
---- Returns the place that arguments mean.
----@param ctx mcp-tools.Ctx in a coroutine
----@param args table
----@return mcp-tools.lsp.Spot? spot
----@return mcp-tools.Error? err
-function M.spot(ctx, args)
-  local target, err = lsp.target(ctx, args)
-  if not target then
-    return nil, err
-  end
-  local place
-  if args.symbol and not args.line then
-    place, err = place_of_symbol(ctx, target.bufnr, target.shown, args.symbol, { ready_ms = args.wait_ms })
-  else
-    place, err = args_of.where(target.bufnr, args)
-  end
-  if not place then
-    return nil, err
-  end
-  return vim.tbl_extend('error', { bufnr = target.bufnr, path = target.shown }, place)
-end
-
---- Returns a place as text for messages.
----@param spot mcp-tools.lsp.Spot
----@return string
-function M.name(spot)
-  return ('%s:%d:%d'):format(spot.path, spot.line, spot.column)
-end
 
 ---@param answers { incomplete: string? }[]
 ---@return string? reason of the first incomplete answer
@@ -167,7 +46,7 @@ end
 ---@return table? answer { total, places, withheld?, incomplete? }
 ---@return mcp-tools.Error? err
 function M.locate(ctx, args, method, what)
-  local spot, err = M.spot(ctx, args)
+  local spot, err = args_of.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -180,7 +59,7 @@ function M.locate(ctx, args, method, what)
   local items = locations.items(answers)
   if #items == 0 then
     local text = 'there is no %s for %s; line and column must be on a name'
-    return nil, errors.new('not_found', text:format(what, M.name(spot)))
+    return nil, errors.new('not_found', text:format(what, args_of.spot_text(spot)))
   end
   local found, withheld = locations.find(ctx, vim.list_slice(items, 1, args.limit))
   return {
@@ -216,15 +95,6 @@ local function uris_of(items)
   return uris
 end
 
---- Returns the word at a place.
----@param spot mcp-tools.lsp.Spot
----@return string '' if there is none
-function M.word(spot)
-  local byte = position.byte(spot.text, spot.column - 1, 'utf-32') + 1
-  local first = #strings.last_word(spot.text:sub(1, byte - 1))
-  return spot.text:sub(byte - first):match('^[%w_\128-\255]*')
-end
-
 --- Returns the references to the symbol at a place.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param spot mcp-tools.lsp.Spot
@@ -245,7 +115,7 @@ function M.usages(ctx, spot, include_declaration)
       return nil, err
     end
     local items = locations.items(answers)
-    local doubt = vim.uv.hrtime() < over and watched_files.is_outdated(ctx, M.word(spot), uris_of(items))
+    local doubt = vim.uv.hrtime() < over and watched_files.is_outdated(ctx, args_of.word(spot), uris_of(items))
     if not doubt then
       return items, nil, { by = table.concat(names, ', '), incomplete = reason_of(answers) }
     end
@@ -259,7 +129,7 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.references(ctx, args)
-  local spot, err = M.spot(ctx, args)
+  local spot, err = args_of.spot(ctx, args)
   local items, info
   if spot then
     items, err, info = M.usages(ctx, spot, args.include_declaration)
@@ -275,10 +145,129 @@ function M.references(ctx, args)
     narrow = 'files (a glob) or limit and offset give fewer',
   })
   if #items == 0 then
-    answer.note = ('there are no references to %s; line and column must be on a name'):format(M.name(spot))
+    answer.note = ('there are no references to %s; line and column must be on a name'):format(args_of.spot_text(spot))
   end
   answer.withheld, answer.incomplete = withheld, M.incomplete({ info })
   return answer
+end
+
+--- Maximum number of nodes in one hierarchy.
+local MAX_NODES = 200
+
+---@class mcp-tools.lsp.Hierarchy
+---@field prepare string method
+---@field step string method that returns the next level
+---@field item string? field of an entry that holds the item; nil: the entry is the item
+---@field ranges string? field of an entry that holds the ranges of calls
+
+---@param item table CallHierarchyItem or TypeHierarchyItem
+---@return string
+local function key_of(item)
+  return ('%s %d %s'):format(item.uri, item.selectionRange.start.line, item.name)
+end
+
+--- Explores breadth first, so that the limit never hides direct callers.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param items table[]
+---@param kind mcp-tools.lsp.Hierarchy
+---@param depth integer levels
+---@return table[]? nodes of the first level
+---@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all nodes
+local function explore(ctx, client, items, kind, depth)
+  local tops, flat, seen, level = {}, {}, {}, {}
+  for i, item in ipairs(items) do
+    seen[key_of(item)] = true
+    level[i] = { item = item, children = tops }
+  end
+  for at_depth = 1, depth do
+    local below = {}
+    for _, above in ipairs(level) do
+      if #flat >= MAX_NODES then
+        return tops, flat
+      end
+      local entries, err = request.ask(ctx, client, kind.step, { item = above.item })
+      if err and at_depth == 1 then
+        return nil, err
+      end
+      for i = 1, math.min(#(entries or {}), MAX_NODES - #flat) do
+        local entry = entries[i]
+        local each = kind.item and entry[kind.item] or entry
+        local node = { item = each, calls = {}, children = {} }
+        for _, range in ipairs(kind.ranges and entry[kind.ranges] or {}) do
+          if not vim.list_contains(node.calls, range.start.line + 1) then
+            table.insert(node.calls, range.start.line + 1)
+          end
+        end
+        table.sort(node.calls)
+        table.insert(flat, {
+          uri = each.uri,
+          range = each.selectionRange,
+          encoding = client.offset_encoding,
+          data = node,
+        })
+        table.insert(above.children, node)
+        if not seen[key_of(each)] then
+          seen[key_of(each)] = true
+          table.insert(below, node)
+        end
+      end
+    end
+    level = below
+  end
+  return tops, flat
+end
+
+---@param node table
+---@return table
+local function answer_of(node)
+  local found = node.found
+  return {
+    name = server_text.text(node.item.name),
+    kind = vim.lsp.protocol.SymbolKind[node.item.kind],
+    path = found.path,
+    line = found.line,
+    column = found.column,
+    lines = #node.calls > 0 and node.calls or nil,
+    children = #node.children > 0 and vim.tbl_map(answer_of, node.children) or nil,
+  }
+end
+
+--- Returns the hierarchy of the symbol at a position.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@param kind mcp-tools.lsp.Hierarchy
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.hierarchy(ctx, args, kind)
+  local spot, err = args_of.spot(ctx, args)
+  if not spot then
+    return nil, err
+  end
+  local items, info
+  items, err, info = lsp.request(ctx, spot.bufnr, kind.prepare, lsp.place(spot.bufnr, spot.line, spot.column))
+  if err then
+    return nil, err
+  elseif not items then
+    local text = 'there is no hierarchy for %s; line and column must be on the name of a function or class'
+    return nil, errors.new('not_found', text:format(args_of.spot_text(spot)))
+  end
+  server_text.refresh(ctx)
+  local tops, flat = explore(ctx, info.client, items, kind, args.depth)
+  if not tops then
+    return nil, flat --[[@as mcp-tools.Error]]
+  end
+  local found = locations.find(ctx, flat, { without_text = true })
+  for _, each in ipairs(found) do
+    each.data.found = each
+  end
+  return {
+    of = server_text.text(items[1].name),
+    total = #flat,
+    items = vim.tbl_map(answer_of, tops),
+    truncated = #flat >= MAX_NODES or nil,
+    incomplete = info.incomplete and info.incomplete .. ', so this may be a part' or nil,
+  }
 end
 
 return M

@@ -1,17 +1,25 @@
 --- Renames a symbol in the whole project: only if the server is ready, no place is left out, and the name is free.
+---
+--- A server that has not read the whole project renames a part of it and reports success. So the project is searched
+--- for the old name, and the server is asked for the definitions of the remaining places.
 
+local access = require('mcp-tools.privacy.access')
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
 local buffers = require('mcp-tools.editor.buffer')
-local check = require('mcp-tools.editor.lsp.rename_check')
+local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local navigation = require('mcp-tools.editor.lsp.navigation')
+local args_of = require('mcp-tools.editor.lsp.args')
+local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
-local position = require('mcp-tools.editor.lsp.position')
+local position = require('mcp-tools.editor.position')
 local request = require('mcp-tools.editor.lsp.request')
-local strings = require('mcp-tools.util.strings')
+local search = require('mcp-tools.editor.search')
 local server_state = require('mcp-tools.editor.lsp.server_state')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
+local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
@@ -22,6 +30,219 @@ local METHOD = 'textDocument/rename'
 local PATIENCE_MS = 6000
 --- Wait for a server to read a file that it was notified of, ms.
 local REREAD_MS = 1200
+
+--- Maximum number of places with the name; a more common name is not checked.
+local MAX_PLACES = 500
+--- Maximum number of left-out places that the server is asked about.
+local MAX_ASKED = 100
+
+---@class mcp-tools.lsp.Renaming
+---@field ctx mcp-tools.Ctx
+---@field client vim.lsp.Client
+---@field spot mcp-tools.lsp.Spot
+---@field old string
+---@field new string
+
+---@class mcp-tools.lsp.Named a place that has the old name
+---@field path string resolved
+---@field line integer from 1
+---@field byte integer from 0
+
+--- Searches the project, unsaved changes included, for a name.
+---@param rename mcp-tools.lsp.Renaming
+---@param name string
+---@param max? integer number of places
+---@return mcp-tools.lsp.Named[]
+---@return boolean more there are more places, or the search failed
+local function find_name(rename, name, max)
+  local found = search.find(rename.ctx, { query = name, word = true }, { max = max or MAX_PLACES })
+  local places = {}
+  for _, file in ipairs(found and found.files or {}) do
+    for _, match in ipairs(file.matches) do
+      table.insert(places, { path = file.path, line = match.row + 1, byte = match.col })
+    end
+  end
+  return places, not found or found.cut or found.skipped > 0
+end
+
+--- Returns the places that a plan does not change.
+---@param plan mcp-tools.lsp.Plan
+---@param places mcp-tools.lsp.Named[]
+---@return mcp-tools.lsp.Named[]
+local function unchanged(plan, places)
+  local changed = {}
+  for _, file in ipairs(plan.files) do
+    for _, each in ipairs(file.edits) do
+      changed[('%s %d %d'):format(file.resolved, each.start_line + 1, each.start_col)] = true
+    end
+  end
+  return vim.tbl_filter(function(place)
+    return not changed[('%s %d %d'):format(place.path, place.line, place.byte)]
+  end, places)
+end
+
+--- Returns the buffer of a file if it is served by the renaming client.
+---@param rename mcp-tools.lsp.Renaming
+---@param path string
+---@return integer?
+local function served(rename, path)
+  local bufnr = rename.ctx:await(function(done)
+    open.load(path, done, rename.ctx)
+  end)
+  local list = bufnr and lsp.clients(rename.ctx, bufnr, 'textDocument/definition')
+  return list and vim.list_contains(list, rename.client) and bufnr or nil
+end
+
+--- Asks for the definitions of a position that are in files of the plan.
+---@param rename mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@param params table
+---@param bufnr integer
+---@return fun(): { file: mcp-tools.lsp.FileChange, at: lsp.Position }[] wait returns the answer
+local function begin_definitions(rename, plan, params, bufnr)
+  local answer = request.begin(rename.ctx, rename.client, 'textDocument/definition', params, bufnr)
+  return function()
+    local result, found = answer(), {}
+    for _, item in ipairs(result and locations.items({ { result = result, client = rename.client } }) or {}) do
+      local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
+      for _, file in ipairs(plan.files) do
+        if file.resolved == path then
+          table.insert(found, { file = file, at = item.range.start })
+        end
+      end
+    end
+    return found
+  end
+end
+
+--- Asks whether a place refers to the renamed symbol.
+---@param rename mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@param place mcp-tools.lsp.Named
+---@param bufnr integer
+---@return fun(): boolean wait returns the answer
+local function begin_asking(rename, plan, place, bufnr)
+  local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
+  local params = lsp.document(bufnr, {
+    position = { line = place.line - 1, character = position.units(line, place.byte, rename.client.offset_encoding) },
+  })
+  local answer = begin_definitions(rename, plan, params, bufnr)
+  return function()
+    for _, found in ipairs(answer()) do
+      for _, each in ipairs(found.file.edits) do
+        if each.start_line == found.at.line then
+          return true
+        end
+      end
+    end
+    return false
+  end
+end
+
+--- Whether the servers of a buffer may know a file.
+---@param bufnr integer
+---@param path string
+---@return boolean
+local function is_same_language(bufnr, path)
+  local own = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
+  return vim.fn.fnamemodify(path, ':e') == own
+    or vim.filetype.match({ filename = path }) == vim.bo[bufnr].filetype and vim.bo[bufnr].filetype ~= ''
+end
+
+--- Returns a place that refers to the renamed symbol and would keep the old name.
+---@param rename mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@param places mcp-tools.lsp.Named[]
+---@param more boolean there are more places
+---@return string? missed
+---@return boolean sure every place was checked
+---@return mcp-tools.lsp.Named? place of the missed one
+local function left_out(rename, plan, places, more)
+  local left, asked = unchanged(plan, places), {}
+  local readable, loaded = access.files(rename.ctx.root), {}
+  for i = 1, math.min(#left, MAX_ASKED) do
+    local place = left[i]
+    if loaded[place.path] == nil then
+      local known = readable(place.path) and is_same_language(rename.spot.bufnr, place.path)
+      loaded[place.path] = known and served(rename, place.path) or false
+    end
+  end
+  for i = 1, math.min(#left, MAX_ASKED) do
+    local bufnr = loaded[left[i].path]
+    if bufnr then
+      table.insert(asked, { place = left[i], means_it = begin_asking(rename, plan, left[i], bufnr) })
+    end
+  end
+  for _, each in ipairs(asked) do -- after all requests were sent, so that the server works on them in the meantime
+    if each.means_it() then
+      local place = each.place
+      return ('%s:%d'):format(access.shown(place.path, rename.ctx.root), place.line), true, place
+    end
+  end
+  return nil, not more and #left <= MAX_ASKED
+end
+
+--- Returns the symbol at a position, and the symbols of its scope.
+---@param tree mcp-tools.SymbolNode[]
+---@param at lsp.Position
+---@return mcp-tools.SymbolNode? own nil if servers do not list it, such as a local variable
+---@return mcp-tools.SymbolNode[] siblings
+---@return string? container
+local function scope_of(tree, at)
+  local own = symbol_tree.each(tree, function(node)
+    local row, column = unpack(node.at)
+    return row == at.line and column <= at.character and at.character <= column + #node.name and node
+  end)
+  local container
+  if own then
+    container = own.parent
+  else
+    container = symbol_tree.around(tree, at.line + 1)
+  end
+  return own, container and container.children or tree, container and container.name
+end
+
+--- Returns the buffer and position of the definition of the renamed symbol.
+---@param rename mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@return integer bufnr
+---@return lsp.Position
+local function definition(rename, plan)
+  local params = lsp.place(rename.spot.bufnr, rename.spot.line, rename.spot.column)(rename.client)
+  if clients.supports(rename.client, 'textDocument/definition', rename.spot.bufnr) then
+    local found = begin_definitions(rename, plan, params, rename.spot.bufnr)()[1]
+    if found then
+      return found.file.bufnr, found.at
+    end
+  end
+  return rename.spot.bufnr, params.position
+end
+
+--- Returns an error message if a definition in the same scope already has the new name.
+---@param rename mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@return string?
+local function conflict(rename, plan)
+  local places, more = find_name(rename, rename.new, 1)
+  if #places == 0 and not more then
+    return nil
+  end
+  local bufnr, at = definition(rename, plan)
+  local method = 'textDocument/documentSymbol'
+  if not clients.supports(rename.client, method, bufnr) then
+    return nil
+  end
+  local result = request.ask(rename.ctx, rename.client, method, lsp.document(bufnr), bufnr)
+  local tree = symbol_tree.of_server(result, rename.client.offset_encoding, time_slice.of(rename.ctx))
+  local own, siblings, container = scope_of(tree, at)
+  for _, node in ipairs(siblings) do
+    if node.name == rename.new and node ~= own then
+      local where = container or access.shown(vim.api.nvim_buf_get_name(bufnr), rename.ctx.root)
+      local text = 'conflict: %s already defines %s (line %d); nothing was changed'
+      return text:format(where, rename.new, node.at[1] + 1)
+    end
+  end
+end
 
 --- Makes a server read a file again that it may have dropped when it was closed.
 ---@param rename mcp-tools.lsp.Renaming
@@ -73,13 +294,13 @@ end
 ---@return mcp-tools.lsp.RenameAsked?
 ---@return mcp-tools.Error? err it cannot be renamed
 local function begin(rename)
-  local word = navigation.word(rename.spot)
+  local word = args_of.word(rename.spot)
   local provider = rename.client.server_capabilities.renameProvider
   local prepare = type(provider) == 'table' and provider.prepareProvider and begin_prepare(rename)
   local asked = { change = begin_rename(rename) }
   rename.old = word
   if word ~= '' then
-    asked.places, asked.more = check.places(rename, rename.old)
+    asked.places, asked.more = find_name(rename, rename.old)
   end
   if prepare then
     local result, err = prepare()
@@ -91,12 +312,12 @@ local function begin(rename)
     if not result then
       local text = 'the symbol at %s cannot be renamed%s; line and column must be on a name of this project'
       local why = err and (' (%s)'):format(err.message) or ''
-      return nil, errors.new('not_found', text:format(navigation.name(rename.spot), why))
+      return nil, errors.new('not_found', text:format(args_of.spot_text(rename.spot), why))
     end
     rename.old = name_in(rename, result, word)
   end
   if rename.old ~= word or word == '' then
-    asked.places, asked.more = check.places(rename, rename.old)
+    asked.places, asked.more = find_name(rename, rename.old)
   end
   return asked
 end
@@ -111,7 +332,7 @@ local function complete(rename, asked)
   while true do
     local change, err = asked.change()
     if not change then
-      local text = ('%s does not rename the symbol at %s'):format(rename.client.name, navigation.name(rename.spot))
+      local text = ('%s does not rename the symbol at %s'):format(rename.client.name, args_of.spot_text(rename.spot))
       return nil, err or errors.new('not_found', text)
     end
     local plan
@@ -121,7 +342,7 @@ local function complete(rename, asked)
     elseif plan.count == 0 then
       return nil, errors.new('not_found', ('%s finds nothing to rename'):format(rename.client.name))
     end
-    local place, sure, missing = check.left_out(rename, plan, asked.places, asked.more)
+    local place, sure, missing = left_out(rename, plan, asked.places, asked.more)
     if not place then
       return plan, sure
     elseif vim.uv.hrtime() > over then
@@ -131,7 +352,7 @@ local function complete(rename, asked)
     end
     reread(rename, missing.path)
     asked.change = begin_rename(rename)
-    asked.places, asked.more = check.places(rename, rename.old)
+    asked.places, asked.more = find_name(rename, rename.old)
   end
 end
 
@@ -141,7 +362,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.run(ctx, args)
-  local spot, err = navigation.spot(ctx, args)
+  local spot, err = args_of.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -168,18 +389,15 @@ function M.run(ctx, args)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
   end
-  local conflict = check.conflict(rename, plan)
-  if conflict then
-    return nil, errors.new('validation_error', conflict)
+  local taken = conflict(rename, plan)
+  if taken then
+    return nil, errors.new('validation_error', taken)
   end
-  local answer = {
-    old_name = rename.old,
-    new_name = rename.new,
-    places = plan.count,
-    files = workspace_edit.summary(plan),
-  }
-  if args.dry_run then
-    answer.diff = workspace_edit.preview(plan, ctx.root)
+  local answer = { old_name = rename.old, new_name = rename.new, files = {} }
+  err = workspace_edit.finish(ctx, plan, answer, args.dry_run)
+  if err then
+    return nil, err
+  elseif args.dry_run then
     local what = { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = rename.new }
     local ticks = {}
     for _, file in ipairs(plan.files) do
@@ -187,17 +405,8 @@ function M.run(ctx, args)
     end
     approval_diff.keep(METHOD, what, answer.diff, ticks)
     return workspace_edit.bounded(answer)
-  end
-  local files
-  files, err = workspace_edit.apply(ctx, plan)
-  if not files then
-    return nil, err
-  end
-  answer.files = workspace_edit.summary(plan, files)
-  answer.rejected, answer.edited_by_person = files.rejected, files.edited
-  if workspace_edit.changed_in_review(files) then
-    answer.places = nil -- the number of proposed places
-    answer.checked = ('no: the user has %s a part of it'):format(files.rejected and 'rejected' or 'changed')
+  elseif not answer.places then -- changed in a review
+    answer.checked = ('no: the user has %s a part of it'):format(answer.rejected and 'rejected' or 'changed')
     return workspace_edit.bounded(answer)
   end
   local text = sure and 'no reference to %s is left' or 'no: the text has too many places of %s to be checked'
@@ -210,15 +419,9 @@ end
 ---@return string?
 local function word_at(args)
   local found = args.line and args.column and buffers.find(args, { current = true })
-  if not found or not found.bufnr or not vim.api.nvim_buf_is_loaded(found.bufnr) then
-    return nil
-  end
-  local line = vim.api.nvim_buf_get_lines(found.bufnr, args.line - 1, args.line, false)[1]
-  local byte = line and vim.fn.byteidxcomp(line, args.column - 1) or -1
-  if byte < 0 then
-    return nil
-  end
-  local word = strings.last_word(line:sub(1, byte)) .. line:sub(byte + 1):match('^[%w_\128-\255]*')
+  local is_loaded = found and found.bufnr and vim.api.nvim_buf_is_loaded(found.bufnr)
+  local place = is_loaded and args_of.where(found.bufnr, args)
+  local word = place and args_of.word(place) or ''
   return word ~= '' and word or nil
 end
 

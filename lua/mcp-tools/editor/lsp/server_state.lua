@@ -2,8 +2,8 @@
 --- Neovim's own record has no versions of diagnostics and no percentages.
 
 local await_until = require('mcp-tools.util.await_until')
+local buffers = require('mcp-tools.editor.buffer')
 local log = require('mcp-tools.log')
-local semantic_tokens = require('mcp-tools.editor.lsp.semantic_tokens')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -42,7 +42,7 @@ local CLOSES = 500e6
 ---@field silent boolean it has published nothing about a text that was sent (diagnostics/fresh.lua)
 ---@field silent_about table<string, true> the same, by file URI
 ---@field unsettled_until integer? ns, until when it may not have read files that it was notified of
----@field ready boolean set by ready.lua
+---@field ready boolean set by lsp/init.lua
 
 ---@type table<integer, mcp-tools.lsp.ServerState> by client
 local states = {}
@@ -339,12 +339,69 @@ local function client_of(args)
   return type(args.data) == 'table' and args.data.client_id or nil
 end
 
+-- Neovim requests the semantic tokens of every buffer when a server attaches to it and after each change. For a file
+-- that a tool has opened nobody sees them, and the server would work on them before it answers the tool. Cancelling
+-- such a request is too late, so they are not requested before the user sees the buffer.
+
+---@param bufnr integer
+---@return boolean
+local function is_hidden(bufnr)
+  return vim.api.nvim_buf_is_loaded(bufnr) and buffers.is_unseen(bufnr)
+end
+
+---@param key any identifies one of several callbacks for a buffer
+---@param bufnr integer
+---@param fn fun()
+local function when_seen(key, bufnr, fn)
+  vim.api.nvim_create_autocmd('BufWinEnter', {
+    group = vim.api.nvim_create_augroup(('mcp-tools.semantic_tokens:%s:%d'):format(key, bufnr), { clear = true }),
+    buffer = bufnr,
+    once = true,
+    desc = 'mcp-tools: semantic tokens of a buffer that was hidden',
+    callback = fn,
+  })
+end
+
+--- Postpones the tokens of hidden buffers from now on. From Neovim 0.12 on, `postpone_tokens_of` does it.
+local function postpone_tokens()
+  local tokens = vim.lsp.semantic_tokens
+  if tokens.enable then
+    return
+  end
+  local start = tokens.start
+  tokens.start = function(bufnr, client_id, ...) -- luacheck: ignore 122
+    if type(bufnr) ~= 'number' or not is_hidden(bufnr) then
+      return start(bufnr, client_id, ...)
+    end
+    local opts = ...
+    when_seen(client_id, bufnr, function()
+      if vim.lsp.buf_is_attached(bufnr, client_id) then
+        start(bufnr, client_id, opts)
+      end
+    end)
+  end
+end
+
+--- Postpones the tokens of a buffer to which a server has just been attached.
+---@param bufnr integer
+local function postpone_tokens_of(bufnr)
+  local tokens = vim.lsp.semantic_tokens
+  if tokens.enable and is_hidden(bufnr) and tokens.is_enabled({ bufnr = bufnr }) then
+    tokens.enable(false, { bufnr = bufnr })
+    when_seen('all', bufnr, function()
+      if tokens.is_enabled() then
+        tokens.enable(true, { bufnr = bufnr })
+      end
+    end)
+  end
+end
+
 --- Listens to all servers, running and future ones.
 function M.listen()
   for _, client in ipairs(vim.lsp.get_clients()) do
     M.of(client)
   end
-  semantic_tokens.listen()
+  postpone_tokens()
   local group = vim.api.nvim_create_augroup('mcp-tools.lsp', { clear = true })
   vim.api.nvim_create_autocmd('LspAttach', {
     group = group,
@@ -354,7 +411,7 @@ function M.listen()
       local client = id and vim.lsp.get_client_by_id(id)
       if client then
         M.of(client, false)
-        semantic_tokens.attached(args.buf)
+        postpone_tokens_of(args.buf)
       end
       notify_listeners()
     end,

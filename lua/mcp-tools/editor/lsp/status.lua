@@ -7,7 +7,6 @@ local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local server_state = require('mcp-tools.editor.lsp.server_state')
-local ready = require('mcp-tools.editor.lsp.ready')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -60,18 +59,18 @@ function M.of(ctx, args)
   for _, client in ipairs(list) do
     local bufnr = any_buffer(client)
     if bufnr and args.wait_ms > 0 then
-      ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+      lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
     end
   end
   for i, client in ipairs(list) do
-    local state = ready.state(client)
+    local state = lsp.state(client)
     local roots = clients.roots(client)
     all = all and state.state == 'ready'
     servers[i] = {
       id = client.id,
       name = client.name,
       state = state.state,
-      doing = ready.doing(state),
+      doing = lsp.doing(state),
       percentage = state.percentage,
       root = roots[1] and access.name(roots[1]),
       files = vim.tbl_count(client.attached_buffers),

@@ -6,7 +6,7 @@ local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
-local position = require('mcp-tools.editor.lsp.position')
+local position = require('mcp-tools.editor.position')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -92,7 +92,7 @@ end
 ---@param list lsp.TextEdit[]
 ---@param encoding mcp-tools.lsp.Encoding
 ---@return mcp-tools.Edit[]
-function M.edits(bufnr, list, encoding)
+local function edits_of(bufnr, list, encoding)
   local count = vim.api.nvim_buf_line_count(bufnr)
   local function at(point)
     if point.line >= count then
@@ -115,10 +115,9 @@ end
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param change lsp.WorkspaceEdit
 ---@param client vim.lsp.Client
----@param changed? table<string, true> resolved paths whose version may differ
 ---@return mcp-tools.lsp.Plan? plan
 ---@return mcp-tools.Error? err
-function M.plan(ctx, change, client, changed)
+function M.plan(ctx, change, client)
   local files, err = by_uri(change)
   if not files then
     return nil, err
@@ -140,7 +139,7 @@ function M.plan(ctx, change, client, changed)
     end
     local version = type(each.version) == 'number' and each.version or nil
     local newest = vim.lsp.util.buf_versions[bufnr]
-    if version and newest and version > 0 and version < newest and not (changed or {})[path] then
+    if version and newest and version > 0 and version < newest then
       local text = '%s has changed since the server was asked; ask again'
       return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
     end
@@ -149,7 +148,7 @@ function M.plan(ctx, change, client, changed)
       bufnr = bufnr,
       path = access.shown(path, ctx.root),
       resolved = path,
-      edits = M.edits(bufnr, each.edits, client.offset_encoding),
+      edits = edits_of(bufnr, each.edits, client.offset_encoding),
       changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
       write = not vim.bo[bufnr].buflisted and #vim.fn.win_findbuf(bufnr) == 0 and not vim.bo[bufnr].modified,
       before = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false),
@@ -241,7 +240,7 @@ end
 --- Whether the user changed or rejected a part in a review.
 ---@param files mcp-tools.FilesEdited
 ---@return boolean
-function M.changed_in_review(files)
+local function changed_in_review(files)
   return files.rejected ~= nil or files.edited == true
 end
 
@@ -253,7 +252,7 @@ function M.summary(plan, files)
   local list = {}
   for i, file in ipairs(plan.files) do
     local one = { path = file.path, places = #file.edits, unsaved = files and not files[i].written or nil }
-    if files and M.changed_in_review(files) then
+    if files and changed_in_review(files) then
       one.places, one.applied = nil, #files[i].hunks
       one.unsaved = one.applied > 0 and one.unsaved or nil
     end
@@ -277,7 +276,28 @@ function M.bounded(answer)
   return answer
 end
 
---- Plans an edit and applies it, or previews it with `dry_run`. Adds the result to an answer.
+--- Applies a plan, or previews it with `dry_run`. Adds the result to an answer.
+---@param ctx mcp-tools.Ctx
+---@param plan mcp-tools.lsp.Plan
+---@param answer table gets files and, unless the user has changed something in a review, places
+---@param dry_run boolean
+---@return mcp-tools.Error? err
+function M.finish(ctx, plan, answer, dry_run)
+  local files, err
+  if dry_run then
+    answer.diff = (answer.diff or '') .. M.preview(plan, ctx.root)
+  else
+    files, err = M.apply(ctx, plan)
+    if not files then
+      return err
+    end
+    answer.rejected, answer.edited_by_person = files.rejected, files.edited
+  end
+  vim.list_extend(answer.files, M.summary(plan, files))
+  answer.places = not (files and changed_in_review(files)) and (answer.places or 0) + plan.count or nil
+end
+
+--- Plans an edit, and applies or previews it.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param change table WorkspaceEdit
@@ -292,20 +312,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
   elseif diff and not dry_run and M.preview(plan, ctx.root) ~= diff then
     return errors.new('stale', 'apply: the change differs from the diff that was shown; list the actions again')
   end
-  if dry_run then
-    answer.places = (answer.places or 0) + plan.count
-    answer.diff = (answer.diff or '') .. M.preview(plan, ctx.root)
-    vim.list_extend(answer.files, M.summary(plan))
-    return nil
-  end
-  local files
-  files, err = M.apply(ctx, plan)
-  if files then
-    vim.list_extend(answer.files, M.summary(plan, files))
-    answer.rejected, answer.edited_by_person = files.rejected, files.edited
-    answer.places = not M.changed_in_review(files) and (answer.places or 0) + plan.count or nil
-  end
-  return err
+  return M.finish(ctx, plan, answer, dry_run)
 end
 
 return M

@@ -1,7 +1,7 @@
 --- Who calls the function at a place, or what it calls.
 
 local args = require('mcp-tools.editor.lsp.args')
-local hierarchy = require('mcp-tools.editor.lsp.hierarchy')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 
 local KINDS = {
   incoming = {
@@ -33,6 +33,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    return hierarchy.of(ctx, given, KINDS[given.direction])
+    return navigation.hierarchy(ctx, given, KINDS[given.direction])
   end,
 }

@@ -4,7 +4,7 @@ local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
 local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
-local position = require('mcp-tools.editor.lsp.position')
+local position = require('mcp-tools.editor.position')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeFormatting'

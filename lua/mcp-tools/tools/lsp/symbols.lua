@@ -3,7 +3,7 @@
 local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
-local position = require('mcp-tools.editor.lsp.position')
+local position = require('mcp-tools.editor.position')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local time_slice = require('mcp-tools.util.time_slice')
 

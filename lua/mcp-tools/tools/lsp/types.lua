@@ -1,7 +1,7 @@
 --- The types above or below the one at a place.
 
 local args = require('mcp-tools.editor.lsp.args')
-local hierarchy = require('mcp-tools.editor.lsp.hierarchy')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 
 local KINDS = {
   super = { prepare = 'textDocument/prepareTypeHierarchy', step = 'typeHierarchy/supertypes' },
@@ -18,6 +18,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    return hierarchy.of(ctx, given, KINDS[given.direction])
+    return navigation.hierarchy(ctx, given, KINDS[given.direction])
   end,
 }

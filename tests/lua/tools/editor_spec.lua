@@ -197,7 +197,7 @@ describe('tools that show the state of the editor', function()
       vim.g.loaded_clipboard_provider = nil
       t.eq('access_denied', err.code) -- nobody is there to be asked
       t.wait(function()
-        return api.nvim_exec2('messages', { output = true }).output:find('lets editor_registers run', 1, true)
+        return api.nvim_exec2('messages', { output = true }).output:find('editor_registers', 1, true)
       end)
     end)
   end)

@@ -157,6 +157,10 @@ local function waited(ms, condition)
 end
 
 describe('a wait', function()
+  before_each(function()
+    require('mcp-tools.config').setup({ approval = { default = 'allow' } })
+  end)
+
   it('ends with what its condition gives, or with its time', function()
     local count = 0
     t.eq(

@@ -264,7 +264,7 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
             "the text", *question, "call poem: done in", "\nroses are red", "\nviolets are blue"
         )
         await screen.command("McpTools status")
-        await screen.shows(*question, "bridge: ready", "calls       1 in flight")
+        await screen.shows(*question, "bridge: ready", "calls       1 running")
         await screen.command("q")
         await screen.command("McpTools call test_ecko")
         await screen.shows("the text", *question, "Error (unknown_tool)")
@@ -278,7 +278,7 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("Allow this call? … 23 more lines")
         await screen.command("McpTools status")
         lower = await screen.shows(
-            "Allow this call? … ", "tool    risky", "<F5> yes", "bridge: ready", "1 in flight"
+            "Allow this call? … ", "tool    risky", "<F5> yes", "bridge: ready", "1 running"
         )
         assert "… 23 more lines" not in lower
         await screen.command("q")
@@ -414,7 +414,7 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
         await screen.command("McpTools trust")
         await screen.shows("trusted    risky", "you trust it")
         await screen.command("McpTools trust risky denied")
-        await screen.shows("risky is denied now")
+        await screen.shows("risky is now denied")
         assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"
 
         await screen.command("McpTools audit")

@@ -154,7 +154,7 @@ async def test_structure_counts_for_the_limit(bridge: Bridge) -> None:
 async def test_what_cannot_be_read_ends_what_waits_for_it(bridge: Bridge) -> None:
     """A call at once, and with it a start that says why."""
     async with mounts.mounted(bridge, "evil", hostile("unreadable")), client_of(bridge) as client:
-        assert "cannot be read" in error_of(await client.call_tool("evil__go"))["message"]
+        assert "not a valid message" in error_of(await client.call_tool("evil__go"))["message"]
     async with mounts.mounted(bridge, "evil", hostile("deep"), "waiting") as status:
         assert "nested too deep" in status["error"]
 

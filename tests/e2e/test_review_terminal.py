@@ -233,7 +233,7 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
         await screen.press("Escape")
         await screen.shows("changed meanwhile: cannot be accepted")
         await screen.type("y")
-        await screen.shows("undo that, or reject it", "3 of 3 hunks left")
+        await screen.shows("undo that, or reject", "3 of 3 hunks left")
         await screen.type("u")
         await screen.hides("changed meanwhile")
         await screen.type("y")
@@ -260,7 +260,7 @@ async def test_the_buffer_is_gone_meanwhile(
         error = error_of(await ended(call))
         assert error["code"] == "stale"
         assert reason in error["message"]
-        await screen.hides("hunks left")
+        await screen.hides("of 3 hunks left")
     assert path.read_text() == TEXT
     assert await screen.nvim.request("nvim_buf_get_keymap", 0, "n") == []
 

@@ -27,7 +27,7 @@ M.list = {
   { name = 'Busy', link = 'DiagnosticInfo', use = 'in progress' },
   { name = 'Added', link = 'DiffAdd', use = 'added line' },
   { name = 'Removed', link = 'DiffDelete', use = 'removed line' },
-  { name = 'Changed', link = 'Changed', use = 'header of a hunk; number of a changed line' },
+  { name = 'Changed', link = 'Changed', use = 'hunk header; number of a changed line' },
   { name = 'Hidden', link = 'ErrorMsg', use = 'code of an invisible character' },
 }
 

@@ -3,7 +3,10 @@
 vim.opt.runtimepath:prepend(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
 
 local mcp_tools = require('mcp-tools')
-_G.Demo = { stopped = vim.NIL, ready = false }
+_G.Demo = {
+  stopped = vim.NIL --[[@as any]],
+  ready = false,
+}
 
 mcp_tools.setup({
   tools = { 'test', 'buffer' },

@@ -29,4 +29,4 @@ package.preload['lfs'] = function()
   return lfs
 end
 
-require('luacheck.main')
+require('luacheck.main') ---@diagnostic disable-line: unresolved-require

@@ -27,7 +27,7 @@ function Trace.begin()
 end
 
 function Trace.entries()
-  debug.sethook()
+  debug.sethook() ---@diagnostic disable-line: missing-parameter
   return entries
 end
 

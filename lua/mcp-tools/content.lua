@@ -9,9 +9,14 @@ local M = {}
 M.MAX_BLOCKS = 10000
 
 ---@class mcp-tools.Block
+---@field [string] any as MCP names them; `bytes` is not encoded yet
 ---@field package extras? table from a mounted server: `annotations`, `_meta`, `icons` as in MCP
 local Block = {}
 ---@class mcp-tools.ContentResult
+---@field content mcp-tools.Block[]
+---@field structured? table
+---@field is_error? boolean
+---@field meta? table
 local Result = {}
 
 local function check_type(what, field, value, kinds)
@@ -85,7 +90,7 @@ end
 ---@return mcp-tools.ContentResult
 function M.result(spec)
   check_type('result', 'spec', spec, { 'table' })
-  local blocks = spec.content or {}
+  local blocks = spec.content or {} ---@type any
   if M.is_block(blocks) then
     blocks = { blocks }
   end

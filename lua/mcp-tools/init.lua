@@ -249,7 +249,7 @@ end
 --- the first use also `offered` (number of definitions of each kind), `calls` (number of running calls) and `mounts`.
 ---@return table
 function M.status()
-  local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status()
+  local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status() --[[@as table]]
   status.version = require('mcp-tools.instances.project').VERSION
   if core.in_use() then
     local parts = core.begin()

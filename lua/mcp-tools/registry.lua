@@ -45,6 +45,7 @@ end
 
 --- Returns a reply in guill's format.
 ---@param call mcp-tools.Call
+---@return table
 local function reply(call)
   if not call:ended() then
     return { done = false }

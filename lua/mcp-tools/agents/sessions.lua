@@ -104,7 +104,7 @@ end
 --- Sends the changed context to every open session.
 ---@param now table
 function M.send_context(now)
-  for _, session in ipairs(editor_agents.sessions()) do
+  for _, session in ipairs(editor_agents.sessions()) do ---@cast session mcp-tools.agents.LiveSession
     if session.open then
       push_context(session, now)
     end

@@ -87,7 +87,7 @@ function M.record(call)
     ms = ms_between(call.created_at, call.ended_at),
     waited_ms = ms_between(call.created_at, call.started_at),
     pid = PID,
-    time = seconds * 1000 + math.floor(micros / 1000),
+    time = seconds * 1000 + math.floor(micros / 1000), ---@type integer|string
     client = client and client.name,
     client_version = client and client.version,
     project = call.project,
@@ -95,7 +95,7 @@ function M.record(call)
   file:add(function(pause)
     local text = snapshot and canonical_json.text_of(snapshot, pause)
     pause()
-    entry.time = time_of(entry.time)
+    entry.time = time_of(entry.time --[[@as integer]])
     entry.session = session and hash_of(session) or nil
     entry.client, entry.client_version = short_text(entry.client), short_text(entry.client_version)
     entry.args_sha256 = text and vim.fn.sha256(text) or nil

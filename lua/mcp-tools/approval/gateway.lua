@@ -240,7 +240,7 @@ function Gateway:question(call, decision, answer)
       if choice and (call.decision or call:ended()) then
         return nil -- a second or late answer is ignored
       elseif choice then
-        return self:answered(asked, decision, choice, by or 'user', reason)
+        return self:answered(asked, decision, choice, by --[[@as 'user'|'client'?]] or 'user', reason)
       elseif by == 'timeout' or by == 'nobody to ask' then
         self.grants:missed(call, decision, asked.choices, files_of(decision))
       end

@@ -37,12 +37,13 @@ local RETRY_MS, RETRY_NS = 2, 5e9
 
 ---@class mcp-tools.Ledger
 ---@field books table<string, mcp-tools.Book>
+---@field dir fun(): string returns the plugin's state directory
 ---@field waiting table<string, mcp-tools.LedgerChange[]> by project: changes not yet on disk
 local Ledger = {}
 Ledger.__index = Ledger
 
 --- Creates a ledger.
----@param opts { dir: fun(): string } `dir` returns the plugin's state directory
+---@param opts { dir: fun(): string }
 ---@return mcp-tools.Ledger
 function M.new(opts)
   return setmetatable({ dir = opts.dir, books = {}, waiting = {} }, Ledger)
@@ -94,6 +95,7 @@ function Ledger:open(root, now)
   local stamp = stamp_of(path)
   if not book or book.stamp ~= stamp or book.fault or now then
     local entries, fault = ledger_file.read(path, root, self.dir())
+    ---@diagnostic disable-next-line: missing-fields -- `index` sets them
     book = { root = root, path = path, entries = entries or {}, fault = fault, stamp = stamp }
     for _, change in ipairs(self.waiting[root] or {}) do
       book.entries = ledger_file.changed(book.entries, change)
@@ -129,7 +131,7 @@ function Ledger:look(root, definition)
   end
   local entry = book.by_key[key_of(definition.name, source.key(definition))]
   if entry and entry.hash == canonical_json.fingerprint(definition) then
-    return entry
+    return entry --[[@as mcp-tools.Verdict]]
   end
   return (entry or book.trusted[definition.name]) and CHANGED or NOTHING
 end

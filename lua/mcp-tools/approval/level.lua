@@ -24,6 +24,7 @@ end
 ---@return 'trusted'|'verified'|'untrusted'|'denied' level
 ---@return string why
 function M.of(root, definition, verdict, fault)
+  ---@type any a call without a client
   local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
   local option = rules.by_options(definition, root)
   if option and option.action == 'deny' then

@@ -225,7 +225,7 @@ local function target_of_buffer(targets, bufnr)
       unclear = true,
       other = true,
       bufnr = bufnr,
-    }
+    } --[[@as mcp-tools.CallTarget]]
   end
   local target = target_of_path(targets, name)
   target.sensitive = target.sensitive or marked

@@ -30,7 +30,7 @@ function M.run(arguments, cb)
     process.run(command, { cwd = project.root(), timeout = TIMEOUT }, function(result)
       local ok, answer = pcall(vim.json.decode, result.stdout)
       if result.ok and ok then
-        return cb(answer)
+        return cb(answer --[[@as table]])
       end
       local message = trim(result.stderr):gsub('^mcp%-tools [%w-]+: ', '')
       cb(nil, message ~= '' and message or result.fault or 'the answer is not valid JSON')

@@ -17,7 +17,7 @@ local project = require('mcp-tools.instances.project')
 ---@class mcp-tools.bridge.Control
 local M = {}
 
----@class mcp-tools.bridge.StartOpts
+---@class mcp-tools.bridge.StartOpts: mcp-tools.bridge.Watcher
 ---@field nvim_socket? string address of this editor; default v:servername
 ---@field port? integer for this start only; 0 = the project's port
 ---@field on_ready? fun(port: integer)

@@ -39,8 +39,10 @@ if global_state.bridge then
   require('mcp-tools.bridge.control')
 end
 
-return setmetatable(M, {
+setmetatable(M, {
   __index = function(_, key)
     return FILES[key] and require('mcp-tools.bridge.' .. FILES[key])[key]
   end,
 })
+
+return M

@@ -56,7 +56,7 @@ local function is_old(version)
   return vim.version.lt(version:match('^%d+%.%d+') or '0', MINIMUM)
 end
 
----@type mcp-tools.bridge.PythonFault
+---@type table
 local INSTALL = { advice = 'Run :McpTools install', needs_install = true }
 
 -- Maximum duration of an installation in s; an older note is of one that hangs, or from before a reboot.
@@ -195,7 +195,7 @@ end
 ---@param python string
 ---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
 local function chosen(python, cb)
-  local path = vim.fn.exepath(vim.fn.expand(python))
+  local path = vim.fn.exepath(vim.fn.expand(python) --[[@as string]])
   local advice = ('Set bridge.python to Python %s or newer, or leave it out and run :McpTools install'):format(
     MINIMUM_TEXT
   )

@@ -22,6 +22,17 @@ local uv = vim.uv
 ---@field port? integer
 ---@field last_problem? string the last warning or error on stderr
 ---@field started_at integer uv.hrtime()
+---@field private _handlers mcp-tools.bridge.ProcessHandlers
+---@field private _handle uv.uv_process_t
+---@field private _stdin? uv.uv_pipe_t
+---@field private _stdout uv.uv_pipe_t
+---@field private _stderr uv.uv_pipe_t
+---@field private _open_pipes integer
+---@field private _timer? uv.uv_timer_t
+---@field private _grace integer
+---@field private _level? string of the last line on stderr
+---@field private _fault? string
+---@field private _exit? { code: integer, signal: integer }
 local Process = {}
 Process.__index = Process
 
@@ -82,7 +93,7 @@ local function line_reader(emit)
   end
 end
 
----@param handle? uv_handle_t
+---@param handle? uv.uv_handle_t
 local function close(handle)
   if handle and not handle:is_closing() then
     handle:close()
@@ -90,7 +101,7 @@ local function close(handle)
 end
 
 --- Writes the complete input. Errors are ignored: the process may not read it, or has ended.
----@param pipe uv_pipe_t
+---@param pipe uv.uv_pipe_t
 ---@param text string
 local function write_all(pipe, text)
   pipe:write(text, function()
@@ -173,7 +184,7 @@ function Process:_after(ms, fn)
   self._timer:start(ms, 0, fn)
 end
 
----@param pipe uv_pipe_t
+---@param pipe uv.uv_pipe_t
 ---@param on_line fun(line: string)
 function Process:_read(pipe, on_line)
   local feed = line_reader(on_line)

@@ -30,6 +30,11 @@ local timer = require('mcp-tools.util.timer')
 ---@field port? integer nil until ready
 ---@field tries integer restarts since the process last ran stably
 ---@field last_error? string
+---@field private _launch fun(done: fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?))
+---@field private _on_state fun(state: mcp-tools.bridge.State)
+---@field private _on_give_up fun(err: string)
+---@field private _backoff integer
+---@field private _stable integer
 ---@field private _watchers mcp-tools.bridge.Watcher[] of the current bridge, or of the next one if none runs
 ---@field private _next mcp-tools.bridge.Watcher[] of the bridge that follows the one that is ending
 ---@field private _stop_waiters fun()[]

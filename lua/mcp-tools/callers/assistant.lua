@@ -20,7 +20,7 @@ M.counts = {}
 
 ---@class mcp-tools.AssistantOpts
 ---@field tools? string|string[] names of groups and tools (default: all that are on)
----@field readonly? boolean only tools that change nothing
+---@field ['readonly']? boolean only tools that change nothing
 
 --- A tool as an assistant passes it to its model.
 ---@class mcp-tools.ExposedTool

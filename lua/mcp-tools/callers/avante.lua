@@ -97,7 +97,7 @@ local function start(name, input, opts, on_log, on_complete)
     end,
   }, function(outcome)
     if not stopped then
-      vim.api.nvim_del_autocmd(watch)
+      vim.api.nvim_del_autocmd(watch --[[@as integer]])
       on_complete(outcome.ok and outcome.text or nil, not outcome.ok and outcome.text or nil)
     end
   end)

@@ -87,7 +87,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field state string? JSON text of an intermediate state that is not a string
 
 ---@class mcp-tools.Outcome
----@field state 'done'|'failed'|'timed_out'|'cancelled'
+---@field state? mcp-tools.CallState of the ended call
 ---@field value any the handler's result, unchanged
 ---@field payload mcp-tools.Payload? if the call is done
 ---@field error mcp-tools.Error? if it is not
@@ -170,7 +170,7 @@ function Call:move(event)
   if not state then
     return false
   end
-  self.state = state
+  self.state = state --[[@as mcp-tools.CallState]]
   return true
 end
 
@@ -206,7 +206,7 @@ end
 
 --- Ends the call, unless it has ended: a second end is logged and dropped.
 ---@param event 'finish'|'fail'|'time_out'|'cancel'
----@param outcome { value?: any, payload?: mcp-tools.Payload, error?: mcp-tools.Error }
+---@param outcome mcp-tools.Outcome its state is set here
 ---@return boolean ended true if this ended the call
 function Call:finish(event, outcome)
   if not self:move(event) then

@@ -25,7 +25,13 @@ local LEVELS = {
   emergency = true,
 }
 
----@class mcp-tools.Ctx
+---@class mcp-tools.CallContext what only the plugin uses of a ctx
+---@field call mcp-tools.Call
+---@field settle fun(call: mcp-tools.Call, result: any, err?: mcp-tools.Error)
+---@field threw? fun(call: mcp-tools.Call, thrown: { value: any, trace: string }) called when a callback throws
+
+---@class mcp-tools.Ctx: mcp-tools.CallContext
+---@overload fun(result: any, err?: any)
 ---@field id string the call's id
 ---@field host string "mcp", "nvim", "python", "command" (`:McpTools call`) or a custom name
 ---@field client { name: string?, version: string? } as the client reports it
@@ -236,6 +242,7 @@ end
 ---@param requests table<string, mcp-tools.Input>
 ---@param cb? fun(value: any, err: mcp-tools.Error?)
 ---@param pick? string returns only the answer with this key
+---@return any, mcp-tools.Error?
 local function ask(ctx, requests, cb, pick)
   local call = ctx.call
   local function value_of(results, err)
@@ -256,7 +263,7 @@ local function ask(ctx, requests, cb, pick)
       return { value = value, trace = debug.traceback(tostring(value), 2) }
     end, value_of(results, err))
     if not ok then
-      ctx.threw(call, thrown)
+      ctx.threw(call, thrown --[[@as any]])
     end
   end)
 end

@@ -179,7 +179,7 @@ function M.start(call, state)
   else
     local ok, value, message = current.within(call, xpcall, definition.handler, trace, ctx, call.args)
     if not ok then
-      threw(call, value)
+      threw(call, value --[[@as any]])
     elseif (value ~= nil or message ~= nil) and not call:ended() then
       hint_at_returned(call, value, message)
     end

@@ -89,7 +89,7 @@ M.approve = {
     elseif approval.count() == 0 then
       return approve_missed(choice)
     end
-    local ok, why = approval.answer_current(choice)
+    local ok, why = approval.answer_current(choice --[[@as mcp-tools.Choice]])
     if not ok and why then
       notify.warn(why)
     end
@@ -129,7 +129,7 @@ local function report(...)
 end
 
 ---@param definitions table[]
----@param level string
+---@param level 'trusted'|'verified'|'untrusted'|'denied'
 local function set(definitions, level)
   local gateway = core.get().gateway
   for _, definition in ipairs(definitions) do
@@ -312,7 +312,7 @@ local function change(name, level)
     local text = ("'%s' is not a valid level"):format(level)
     return notify.error(text, 'One of ' .. table.concat(LEVELS, ', '))
   end
-  set({ definition }, level)
+  set({ definition }, level --[[@as any]])
 end
 
 ---@type mcp-tools.Subcommand

@@ -142,7 +142,7 @@ local function jump(change)
 end
 
 ---@param change mcp-tools.Change
----@param opts? mcp-tools.ScratchOpts
+---@param opts? table as mcp-tools.ScratchOpts
 local function diff(change, opts)
   local name = shown(change)
   local names = { old = change.is_new and '/dev/null' or 'a/' .. name, new = 'b/' .. name }
@@ -193,7 +193,7 @@ local UNDO = { lhs = 'u', word = 'revert', description = 'revert this change' }
 local function show_changes(here)
   local list = changes.list()
   here = here or change_marks.at(0, api.nvim_win_get_cursor(0)[1])
-  local buffer
+  local buffer ---@type integer
   local function key(lhs, word, description, fn)
     local function run()
       local change = list[api.nvim_win_get_cursor(0)[1]]

@@ -3,7 +3,7 @@
 local autostart = require('mcp-tools.bridge.autostart')
 local bridge = require('mcp-tools.bridge')
 local clients = require('mcp-tools.bridge.clients')
-local connect_client = require('mcp-tools.command.clients').connect.run
+local connect_client = require('mcp-tools.command.clients').connect.run --[[@as function]]
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local install = require('mcp-tools.bridge.install')
@@ -22,11 +22,9 @@ local PROMPT = 'Use the nvim tools and tell me what I am looking at.'
 --- Tools for the test, by preference: they only read and need no argument.
 local TRIES = { 'editor_state', 'buffer_list', 'bridge_status' }
 
----@class mcp-tools.WelcomeStep
----@field [1] 'done'|'todo'|'busy'|'waits'|'fault' `waits`: an earlier step comes first
----@field [2] string
----@field hint? string shown when the step is next
----@field act? fun() performs the step
+--- `{ state, text, hint = …, more = …, act = … }`. The state is 'done', 'todo', 'busy', 'fault', or 'waits' for an
+--- earlier step. `hint` is shown when the step is next, `act` performs it.
+---@alias mcp-tools.WelcomeStep table
 
 --- Results of checks, as far as they are known.
 ---@class mcp-tools.WelcomeFacts

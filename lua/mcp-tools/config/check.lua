@@ -9,7 +9,7 @@
 ---@param candidates string[]
 ---@return string?
 local function nearest(word, candidates)
-  return require('mcp-tools.util.suggest')(word, candidates) -- start-up cost: only for mistakes
+  return (require('mcp-tools.util.suggest')(word, candidates)) -- start-up cost: only for mistakes
 end
 
 ---@param parent string

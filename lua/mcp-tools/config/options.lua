@@ -3,7 +3,7 @@
 ---@class mcp-tools.Option
 ---@field path string dotted path in the table passed to `setup()`
 ---@field type string|string[] 'string' | 'boolean' | 'integer' | 'function' | 'list' | 'map'; several = any of them
----@field description string one or two sentences for the help
+---@field description? string one or two sentences for the help; not for fields of a map
 ---@field default? any
 ---@field enum? string[] allowed values of the string form
 ---@field example? string of the list form

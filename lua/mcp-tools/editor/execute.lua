@@ -25,7 +25,7 @@ end
 
 --- Calls a function in a later event-loop iteration, so that the bridge's request is answered before the function can
 --- ask the user.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param fn fun(): any
 ---@return boolean ok
 ---@return any value
@@ -44,7 +44,7 @@ end
 ---@field truncated boolean? whether a text was truncated
 
 --- Runs an Ex command.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param command string
 ---@param max_bytes integer maximum size of the output
 ---@param pause fun()
@@ -55,7 +55,7 @@ function M.command(ctx, command, max_bytes, pause)
     return vim.api.nvim_exec2(command, { output = true }).output
   end)
   if not ok then
-    return nil, errors.new('tool_error', bounded(save.plain(value), max_bytes, pause))
+    return nil, errors.new('tool_error', (bounded(save.plain(value), max_bytes, pause)))
   end
   local output, cut = bounded(value, max_bytes, pause)
   return { output = output, truncated = cut or nil }
@@ -75,7 +75,7 @@ function M.run_pending()
 end
 
 --- Converts a value to text: JSON if possible, otherwise as `vim.inspect` shows it.
----@param values any[] with `n`
+---@param values table a list with `n`
 ---@return string? text nil: no value
 ---@return string? kind
 local function text_of(values)
@@ -94,9 +94,9 @@ end
 ---@field type string? type of that value
 
 --- Runs a Lua function.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param fn function
----@param args any[] with `n`
+---@param args table a list with `n`
 ---@param max_bytes integer maximum size of each text
 ---@param pause fun()
 ---@return mcp-tools.Evaluated?
@@ -113,9 +113,9 @@ function M.lua(ctx, fn, args, max_bytes, pause)
     return vim.api.nvim_exec2(call, { output = true }).output
   end)
   if not ok then
-    return nil, errors.new('tool_error', bounded(save.plain(output), max_bytes, pause))
+    return nil, errors.new('tool_error', (bounded(save.plain(output), max_bytes, pause)))
   elseif not outcome[1] then
-    return nil, errors.new('tool_error', bounded(tostring(outcome[2]), max_bytes, pause))
+    return nil, errors.new('tool_error', (bounded(tostring(outcome[2]), max_bytes, pause)))
   end
   local values = { n = outcome.n - 1, unpack(outcome, 2, outcome.n) }
   local text, kind = text_of(values)

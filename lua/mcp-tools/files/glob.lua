@@ -57,11 +57,11 @@ end
 ---@return boolean? is_brace it is `{`, `,` or `}`
 local function token(pattern, at)
   local char, before = pattern:sub(at, at), pattern:sub(at - 1, at - 1)
-  local after = (before == '/' or is_border(before)) and pattern:match('^%*%*+/()', at)
+  local after = (before == '/' or is_border(before)) and pattern:match('^%*%*+/()', at) --[[@as integer?]]
   if after then
     return '\\%(\\[^/]\\*/\\)\\*', after
   end
-  after = pattern:match('^/%*%*+()', at)
+  after = pattern:match('^/%*%*+()', at) --[[@as integer?]]
   if after and is_border(pattern:sub(after, after)) then
     return '\\%(/\\.\\*\\)\\?', after
   end

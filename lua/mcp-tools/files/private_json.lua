@@ -156,7 +156,8 @@ end
 --- Creates a file unless it exists.
 ---@param path string
 ---@param value table
----@return boolean? created false: another process created it, string? err
+---@return boolean? created false: another process created it
+---@return string? err
 function M.create(path, value)
   local tmp, err = write_tmp(path, text_of(value))
   if not tmp then

@@ -26,7 +26,7 @@ local DIRECTORY = 'lua/mcp-tools/ext'
 ---@type table<string, mcp-tools.ExtFile>
 local files = {}
 
----@return { path: string, stamp: string }[] in the order of the runtimepath
+---@return { path: string, stamp: string }[] ordered as the runtimepath
 local function list_files()
   local list = {}
   for _, path in ipairs(runtimepath.files(DIRECTORY, '%.lua$')) do

@@ -197,7 +197,7 @@ end
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.Report
 function M.of(registry)
-  local report, ages = {}, {}
+  local report, ages = {}, {} ---@type table, table<string, integer>
   for _, row in ipairs(kinds.rows) do
     report[row.kind] = vim.tbl_map(summary, registry:list(row.kind))
   end
@@ -211,7 +211,7 @@ function M.of(registry)
   report.revisions = vim.deepcopy(registry.revisions)
   report.no_bundled_tools = selection.is_unset('tools')
   report.tool_prefix = config.get().tool_prefix
-  return report
+  return report --[[@as mcp-tools.Report]]
 end
 
 --- Calls `fn` whenever the report may have changed.

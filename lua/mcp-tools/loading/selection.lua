@@ -7,7 +7,7 @@ local source = require('mcp-tools.registry.source')
 local M = {}
 
 ---@class mcp-tools.AskedFor a parsed option
----@field names string[] in order
+---@field names string[] ordered
 ---@field on table<string, true> the same names
 ---@field off table<string, true>
 ---@field definitions table[]

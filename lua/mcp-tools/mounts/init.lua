@@ -203,7 +203,7 @@ function M.status()
   local out = {}
   for _, each in ipairs(list) do
     local report = reports[each.name] or { restarts = 0, faults = {} }
-    local state = report.state or (current.reported.channel and 'connecting' or 'stopped')
+    local state = report.state or (current.reported.channel and 'connecting' or 'stopped') ---@type string
     if not each.mount or each.fault then
       state = 'wrong'
     elseif off[each.name] then

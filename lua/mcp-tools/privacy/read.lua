@@ -159,7 +159,7 @@ end
 ---@param judge mcp-tools.Judge?
 ---@return mcp-tools.Judge
 local function judge_of(path, judge)
-  return judge or function(real)
+  return judge --[[@as mcp-tools.Judge]] or function(real)
     return real == path
   end
 end

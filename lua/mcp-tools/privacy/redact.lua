@@ -46,7 +46,7 @@ local VALUES = { '^"()[^"]*()"', "^'()[^']*()'", '^["\']()%S*()', '^()[^%s,;"\']
 ---@return string
 local function assignments(line)
   local out, done = nil, 1
-  local _, _, name, at = line:find(NAMED)
+  local _, _, name, at = line:find(NAMED) ---@type any, any, string, integer?
   while at do
     for _, value in ipairs(M.is_secret_name(name) and VALUES or {}) do
       local from, to = line:match(value, at)

@@ -60,7 +60,7 @@ local function describe(ctx)
   if not session then
     return nil, missing
   end
-  local entry = { session = session, references = {} } --[[@as mcp-tools.dap.Entry]]
+  local entry = { session = session, references = {} } --[[@as any]]
   local frames, err = stop.stack(ctx, entry, session.stopped_thread_id, FRAMES, TIMEOUT_MS)
   local frame = session.current_frame or frames and frames[1]
   if not frames or not frame then

@@ -42,12 +42,12 @@ end
 
 ---@class mcp-tools.Changes
 ---@field diff string against the revision, staged or not
----@field cut boolean
+---@field cut boolean|string
 ---@field withheld string[] changed files that must not be shown
 ---@field untracked string[]
 
 --- Returns the changes since a revision.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param base string
 ---@param path? string resolved; only this file or directory
 ---@return mcp-tools.Changes?

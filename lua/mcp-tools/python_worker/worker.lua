@@ -38,7 +38,7 @@ local events = {
     if crashed then
       local now = uv.hrtime()
       crashes = now - process.started_at > STABLE and 1 or crashes + 1
-      not_before = now + BACK_OFF[math.min(crashes, #BACK_OFF)] * 1e6
+      not_before = now + BACK_OFF[math.min(crashes, #BACK_OFF)] * 1e6 --[[@as integer]]
     end
   end,
 }
@@ -133,13 +133,13 @@ function M.restart()
 end
 
 ---@class mcp-tools.python_worker.WorkerStatus
----@field state 'none'|'finding'|'starting'|'ready'
+---@field state 'none'|'finding'|'starting'|'ready'|'retired'|'gone'
 ---@field pid integer?
 ---@field python string?
 ---@field pynvim string?
 ---@field start_ms number? from the first call until the process was ready
 ---@field calls integer
----@field crashes integer in a row
+---@field crashes integer consecutive ones
 ---@field last_error string?
 
 --- Returns the state for health.

@@ -32,7 +32,7 @@ local function folded(name)
   return (name:gsub('[.%-/]', '_'))
 end
 
----@type mcp-tools.KindRow[] in the order in which they are shown
+---@type mcp-tools.KindRow[] ordered as they are shown
 M.rows = {
   {
     kind = 'tools',

@@ -88,7 +88,7 @@ function Registrations:keep(registry, kept)
   end
 end
 
----@class mcp-tools.Piece part of a list that is too long to register without a pause
+---@class mcp-tools.DefinitionPiece part of a list that is too long to register without a pause
 ---@field first boolean? it begins the list
 ---@field last boolean? it ends the list: earlier definitions that are in no piece are removed
 
@@ -96,7 +96,7 @@ end
 ---@param registry mcp-tools.Registry
 ---@param list any[]
 ---@param source_of fun(): mcp-tools.Source
----@param piece? mcp-tools.Piece (default: the whole list)
+---@param piece? mcp-tools.DefinitionPiece (default: the whole list)
 ---@return string[] faults
 function Registrations:replace(registry, list, source_of, piece)
   piece = piece or { first = true, last = true }

@@ -14,6 +14,9 @@ local M = {}
 ---@field origin 'bundled'|'registered'|'python'|'mounted' annotations of `mounted` definitions are not trusted
 ---@field name string? of the mounted server, the module, or the file of a plugin
 ---@field found_in string? the file with the definition
+---@field real string? resolved `file`; cached
+---@field checked string? the root that `inside` is about
+---@field inside boolean? whether it belongs to the project; cached
 
 ---@class mcp-tools.Registry
 ---@field entries table<mcp-tools.Kind, table<string, table>>

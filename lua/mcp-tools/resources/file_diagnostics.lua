@@ -19,7 +19,7 @@ return {
   run = function(ctx, params)
     local bufnr = buffers.of_path(params.path)
     local view = bufnr and findings.view(ctx, bufnr)
-      or { diagnostics = {}, total = 0, counts = vim.empty_dict(), open = false }
+      or { diagnostics = {}, total = 0, counts = vim.empty_dict(), open = false } ---@type table
     view.path = access.shown(params.path, ctx.root)
     return view
   end,

@@ -68,7 +68,7 @@ end
 
 local watch ---@type mcp-tools.Timer?
 local interval ---@type integer? ms of the watch
-local check
+local check ---@type fun()
 
 --- Sets the interval of the checks; nil stops them.
 ---@param ms integer?

@@ -224,7 +224,8 @@ end
 ---@return table reply with `stale = true` if the answers were ignored
 function M.answer(id, seq, text, most)
   local call = core.begin().executor:get(id)
-  local answering = call and call.listener.answering
+  local channel = call and call.listener --[[@as mcp-tools.Channel?]]
+  local answering = channel and channel.answering
   if not answering or call:ended() then
     return M.get_result(id, nil, most)
   end
@@ -292,14 +293,14 @@ end
 ---@param provider string
 ---@param definitions table[]|string a list, or its JSON text
 ---@param kind? mcp-tools.Kind default: tools
----@param piece? mcp-tools.Piece if the list is sent in pieces
+---@param piece? mcp-tools.DefinitionPiece if the list is sent in pieces
 ---@return { clock: integer, refused: string[] }
 function M.provide(id, provider, definitions, kind, piece)
   channel_of(id)
-  local reply = mounted.provide(id, provider, decoded(definitions) --[[@as table[] ]], kind, piece)
+  local reply = mounted.provide(id, provider, decoded(definitions) --[[@as table[] ]], kind, piece) --[[@as table]]
   channels.keep_watch()
   reply.clock = uv.hrtime()
-  return reply
+  return reply --[[@as any]]
 end
 
 ---@param id integer

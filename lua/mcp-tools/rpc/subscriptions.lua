@@ -27,9 +27,13 @@ M.SLICE_NS = 4e6
 ---@field next_at integer ns, earliest time of the next notification
 ---@field timer mcp-tools.Timer?
 ---@field closed boolean?
+---@field changed fun() to be called for each change
 
 ---@class mcp-tools.Subscriptions
 ---@field entries table<string, mcp-tools.Subscription>
+---@field per_channel table<integer, integer> number of subscriptions
+---@field find fun(uri: string): mcp-tools.Located?, mcp-tools.Error?
+---@field send fun(channel: integer, uri: string)
 ---@field due mcp-tools.Subscription[]? remaining entries of a running refresh
 local Subscriptions = {}
 Subscriptions.__index = Subscriptions

@@ -191,7 +191,8 @@ function Compiler:run(report, fn, a, b, c)
   elseif getmetatable(result) ~= GaveUp then
     error(result, 0)
   end
-  return false, { field = result.field, message = result.message }
+  local gave_up = result --[[@as mcp-tools.schema.GaveUp]]
+  return false, { field = gave_up.field, message = gave_up.message }
 end
 
 --- Compiles a pattern to a function that matches strings; nil if the pattern cannot be translated.

@@ -233,7 +233,7 @@ end
 function M.targets(schema)
   local out = {}
   each_schema(schema, '', {}, function(part)
-    out[part] = part['$ref'] and follow(schema, part['$ref'])
+    out[part] = part['$ref'] and follow(schema --[[@as table]], part['$ref'])
   end)
   return out
 end

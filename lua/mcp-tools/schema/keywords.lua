@@ -4,8 +4,7 @@
 
 local M = {}
 
----@alias mcp-tools.schema.Shape
----| 'schema' 'schemas' 'map' 'strings' 'lists' 'list' 'string' 'boolean' 'number' 'count' 'type' 'positive'
+---@alias mcp-tools.schema.Shape string a key of the tables of checks, such as `schema` or `count`
 
 --- Type of each keyword's value. Other keywords are annotations with any value.
 ---@type table<string, mcp-tools.schema.Shape>
@@ -115,7 +114,7 @@ function M.children(schema, path, fn)
       local at = M.join(path, keyword)
       for key, child in pairs(value) do
         if type(key) == 'number' or type(key) == 'string' then
-          fn(child, M.join(at, key), keyword)
+          fn(child, M.join(at, key --[[@as string|integer]]), keyword)
         end
       end
     end

@@ -164,10 +164,14 @@ local function push(lines, line)
   end
 end
 
+---@class mcp-tools.ShownCallView: mcp-tools.CallView
+---@field refuse fun(lines: string[]) shows why the call is not made
+---@field waits fun() shows that the call is running
+
 --- Creates a view.
 ---@param name string tool
 ---@param hints string[] notes about the typed arguments
----@return mcp-tools.CallView
+---@return mcp-tools.ShownCallView
 function M.new(name, hints)
   local events = {} ---@type string[]
   local buffer ---@type integer?

@@ -66,7 +66,7 @@ local function list_length(value)
 end
 
 --- Appends the parts of a value's text: strings, or tables that contain a long string.
----@param out (string|{ [1]: string })[]
+---@param out table list of strings and `{ string }`; `has_long` is set with the first of those
 ---@param value any
 ---@param depth integer
 local function write(out, value, depth)

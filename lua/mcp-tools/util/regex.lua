@@ -52,7 +52,7 @@ local SEGMENTS = {
 ---@param cp integer
 ---@return string
 local function char_of(cp)
-  return cp < 0x80 and string.char(cp) or vim.fn.nr2char(cp, 1)
+  return cp < 0x80 and string.char(cp) or vim.fn.nr2char(cp, 1 --[[@as any]])
 end
 
 local DIGIT, WORD = { { 0x30, 0x39 } }, { { 0x30, 0x39 }, { 0x41, 0x5A }, { 0x5F, 0x5F }, { 0x61, 0x7A } }
@@ -311,7 +311,7 @@ function M.translate(source, move)
     if getmetatable(text) ~= Refusal then
       error(text, 0)
     end
-    return nil, text.why
+    return nil, (text --[[@as table]]).why
   elseif parser.at <= #source then
     return nil, 'a bracket is not opened'
   elseif source:sub(1, 1) == '^' and parser.variable <= 1 and not (parser.branches or parser.wide) then

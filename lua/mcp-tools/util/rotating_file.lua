@@ -108,7 +108,7 @@ local function text_of(line, pause)
 end
 
 --- Formats the queued lines and writes full batches.
----@param now? boolean in one go, before this returns
+---@param now? boolean at once, before this returns
 function RotatingFile:make(now)
   if self.making and not now then
     return -- it writes the whole queue

@@ -84,7 +84,7 @@ end
 local function without_after(text, start, pattern, mark)
   local at, out, done = text:find(start, 1, true), nil, 1
   while at do
-    local from, to = text:match(pattern, at + #start)
+    local from, to = text:match(pattern, at + #start) ---@type integer?, integer?
     if from then
       out = out or {}
       out[#out + 1] = text:sub(done, from - 1)

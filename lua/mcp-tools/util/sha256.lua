@@ -36,6 +36,7 @@ end
 ---@field state integer[]
 ---@field rest string bytes of an incomplete block
 ---@field bytes integer
+---@field words integer[] reused for each block
 local Sum = {}
 Sum.__index = Sum
 

@@ -8,7 +8,7 @@ local M = {}
 local SLICE = 4e6
 
 --- Returns a pause function that does nothing until the time slice is used up.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx|mcp-tools.Task inside a coroutine
 ---@return fun() pause
 function M.of(ctx)
   local begun = uv.hrtime()
@@ -30,7 +30,7 @@ function M.run(work, now)
     return work(function() end)
   end
   local begun = uv.hrtime()
-  local go_on
+  local go_on ---@type fun()
   go_on = coroutine.wrap(function()
     work(function()
       if uv.hrtime() - begun > SLICE then

@@ -136,7 +136,8 @@ function Template:match(uri)
       end
       at = at + #part
     else
-      local after, stop = self.parts[i + 1]
+      local after = self.parts[i + 1] --[[@as string?]]
+      local stop
       if not after then
         stop = #uri + 1
       elseif i + 1 == count then

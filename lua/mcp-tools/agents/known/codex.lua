@@ -27,7 +27,7 @@ return {
 
   environment = function(endpoint)
     local server, env = endpoint.server, nil
-    local options = server.relay
+    local options = server.relay --[[@as table?]]
     if not options then
       env = { [TOKEN] = server.token } -- the only other place for a token is the command line
       options = { url = server.url, bearer_token_env_var = TOKEN }

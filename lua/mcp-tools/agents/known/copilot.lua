@@ -252,7 +252,7 @@ return {
     if not session.data.trusted then
       return nil, 'the agent accepts mentions only after its first tool call, or in permanently trusted directories'
     end
-    local params = { filePath = place.path, fileUrl = vim.uri_from_fname(place.path) }
+    local params = { filePath = place.path, fileUrl = vim.uri_from_fname(place.path) } ---@type table<string, any>
     params.selection, params.selectedText = vim.NIL, vim.NIL
     if place.first then
       params.selection = {

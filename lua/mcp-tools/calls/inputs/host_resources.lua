@@ -209,6 +209,8 @@ M.METHODS = {
 ---@class mcp-tools.HostResources the client's files
 ---@field available boolean files can be read
 ---@field list_available boolean files can be listed
+---@field private ctx mcp-tools.Ctx
+---@field private ask function
 local HostResources = {}
 HostResources.__index = HostResources
 

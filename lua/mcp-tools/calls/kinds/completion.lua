@@ -9,6 +9,7 @@ local utf8 = require('mcp-tools.util.utf8')
 local MAX_VALUES = 100
 
 --- Definition for an argument without completions.
+---@type table
 local NO_COMPLETIONS = {
   name = 'completion',
   style = 'execute',

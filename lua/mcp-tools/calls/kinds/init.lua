@@ -3,7 +3,7 @@
 --- The behavior of one kind of call; each kind has a file in this directory.
 ---@class mcp-tools.CallKind
 ---@field find fun(registry: mcp-tools.Registry, name: string, args: any, view: mcp-tools.View?):
----  mcp-tools.Definition?, mcp-tools.Error?, table? the last value replaces the arguments
+---  table?, mcp-tools.Error?, table? the definition, or a table with its fields; the last value replaces the arguments
 ---@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
 ---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
 ---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?

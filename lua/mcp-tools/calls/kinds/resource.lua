@@ -80,7 +80,7 @@ return {
     return resolver.find(registry, uri, project.root)
   end,
   arguments = function(located)
-    return located.params
+    return (located --[[@as mcp-tools.Located]]).params
   end,
   decide = mounted.decide,
   named = function(call)

@@ -62,7 +62,7 @@ local function expect(session, accepted)
     if #hunks == 0 or not are_same(lines, now) then
       return -- another process has written it
     end
-    local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as mcp-tools.Ctx]]
+    local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as any]]
     local bufnr = buffers.of_path(path)
     local fields = { path = path, bufnr = bufnr, before = before, hunks = hunks, is_new = is_new }
     local id = history.note(ctx, fields, function(first, count)

@@ -138,7 +138,7 @@ local function refreshed(ctx, bufnr, pause)
 end
 
 --- Returns the texts of at most `AT_ONCE` files. Binary and unreadable files have no entry.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param list string[]
 ---@param of_path? fun(path: string): integer? result of `buffers.of_paths`, to share it between lists
 ---@return table<string, mcp-tools.Text|false> texts by path; false: the file is too large

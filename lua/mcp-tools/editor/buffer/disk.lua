@@ -53,7 +53,7 @@ function M.tell_servers(path, kind)
   local params = { changes = { { uri = vim.uri_from_fname(path), type = kind } } }
   for _, client in ipairs(vim.lsp.get_clients()) do
     if is_in_workspace(client, path) then
-      local notify = client.notify
+      local notify = client.notify --[[@as function]]
       if vim.fn.has('nvim-0.11') == 1 then
         notify(client, 'workspace/didChangeWatchedFiles', params)
       else

@@ -21,7 +21,7 @@ local M = {}
 ---@field new boolean? whether it was loaded for this call
 
 ---@param what string
----@param why string
+---@param why mcp-tools.Unreadable
 local function denied(what, why)
   return errors.new('access_denied', ('%s cannot be used here: it is %s'):format(what, why)), why
 end

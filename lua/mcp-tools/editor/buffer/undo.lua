@@ -99,7 +99,7 @@ function M.texts(bufnr, seqs, ctx)
       return nil, err
     end
   end
-  local texts = {}
+  local texts = {} ---@type string[][]?
   for i, seq in ipairs(seqs) do
     texts[i] = now
     if seq ~= tree.seq_cur then

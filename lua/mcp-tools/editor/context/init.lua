@@ -48,7 +48,7 @@ local MAX_DIAGNOSTICS = 1000
 
 ---@class mcp-tools.context.Diagnostic
 ---@field message string
----@field severity 1|2|3|4 error, warning, information, hint
+---@field severity integer 1 to 4: error, warning, information, hint
 ---@field range { start: mcp-tools.context.Position, ["end"]: mcp-tools.context.Position }
 ---@field source string?
 ---@field code (string|integer)?
@@ -67,7 +67,7 @@ local function item_of(diagnostic)
   end
   return {
     message = server_text.text(diagnostic.message),
-    severity = diagnostic.severity or 1,
+    severity = diagnostic.severity --[[@as integer]] or 1,
     range = {
       start = at(diagnostic.lnum, diagnostic.col),
       ['end'] = at(diagnostic.end_lnum or diagnostic.lnum, diagnostic.end_col or diagnostic.col),
@@ -208,7 +208,7 @@ local function watch()
   end
   on({ 'CursorMoved', 'CursorMovedI', 'WinEnter', 'TabEnter', 'BufFilePost', 'BufWinEnter' }, function() end)
   on('ModeChanged', function()
-    selection.left(vim.v.event.old_mode)
+    selection.left((vim.v.event --[[@as table]]).old_mode)
   end, '[vV\22]*:*')
   on('ModeChanged', function() end, '*:[vV\22]*')
   on('BufEnter', function(args)

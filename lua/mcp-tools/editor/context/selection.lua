@@ -24,7 +24,7 @@ local MAX_BYTES = 64 * 1024
 ---@field tick integer
 ---@field cursor integer[]
 ---@field mode string
----@field from integer[] in the form of getpos()
+---@field from integer[] as returned by getpos()
 ---@field to integer[]
 
 local kept ---@type mcp-tools.context.Kept?

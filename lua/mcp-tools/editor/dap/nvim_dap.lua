@@ -79,7 +79,7 @@ end
 
 ---@return table
 local function breakpoints()
-  return assert(optional.load('dap.breakpoints'))
+  return (assert(optional.load('dap.breakpoints')))
 end
 
 --- Returns all sessions, child sessions included.

@@ -85,7 +85,7 @@ function M.value(name, value, max, pause)
 end
 
 --- Reads the lines of sensitive buffers again.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 function M.refresh(ctx)
   redact.refresh(time_slice.of(ctx))
 end

@@ -276,7 +276,7 @@ end
 function M.describe(ctx, entry, waited)
   redacted.refresh(ctx)
   local state, which = sessions.state(entry)
-  local answer = { status = state }
+  local answer = { status = state } ---@type table
   if #sessions.all() > 1 then
     answer.session_id = which.id
   end

@@ -233,6 +233,7 @@ end
 ---@param args mcp-tools.dap.VariablesArgs
 ---@return table[]?
 ---@return mcp-tools.Error?
+---@return integer? reference of the first scope
 local function requested(ctx, entry, args)
   if not args.variables_reference then
     return M.locals(ctx, entry, args.frame_id, args.timeout_ms)

@@ -43,7 +43,7 @@ local function absent(bufnr)
   end
 end
 
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer
 ---@param path string
 ---@return table
@@ -130,7 +130,7 @@ local function add_elsewhere(ctx, bufnr, open, before, answer)
 end
 
 --- Adds diagnostics to the answer of an edit, if requested.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { diagnostics: boolean? }
 ---@param answer table? nil if the edit has failed
 ---@param place integer|string the buffer, or the resolved path of a file that may not be open

@@ -69,7 +69,7 @@ local function finding(diagnostic)
   return {
     key = table.concat({ severity, diagnostic.source or '', code or '', flat, trim(line) }, '\1'),
     bufnr = bufnr,
-    severity = severity,
+    severity = severity --[[@as integer]],
     row = ('%s%s: %s'):format(place, code and ' ' .. code or '', flat),
     item = {
       lnum = diagnostic.lnum + 1,
@@ -306,14 +306,14 @@ local function is_worse(a, b)
 end
 
 --- Returns the diagnostics of one buffer or of all, for prompts and resources.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr? integer
 ---@param severity? 'error'|'warning'|'info'|'hint' minimum severity
 ---@return mcp-tools.DiagnosticsView
 function M.view(ctx, bufnr, severity)
   local pause = time_slice.of(ctx)
   local view = { diagnostics = {}, total = 0, counts = {} }
-  local opts = { severity = { min = NUMBERS[severity or 'hint'] } }
+  local opts = { severity = { min = NUMBERS[severity or 'hint'] } } ---@type any
   view.withheld = each_file(ctx, bufnr, opts, pause, function(path, all, number)
     view.total = view.total + #all
     for severity_number, count in pairs(vim.diagnostic.count(number, opts)) do

@@ -306,7 +306,7 @@ end
 local RANK = { yes = 1, assumed = 2, no = 3 }
 
 --- Waits until the servers of a buffer have reported on its text.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer loaded
 ---@param list vim.lsp.Client[]
 ---@param ms number maximum wait

@@ -125,7 +125,7 @@ local function freshen(ctx, bufnr, ms)
 end
 
 --- Lists diagnostics.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
@@ -170,7 +170,7 @@ function M.list(ctx, args)
     checked = state,
     why = reason,
     total = #list,
-    counts = findings.counts(list),
+    counts = findings.counts(list --[[@as mcp-tools.diagnostics.Finding[] ]]),
     diagnostics = findings.rows(part),
     next_offset = args.offset + #part < #list and args.offset + #part or nil,
   }
@@ -179,7 +179,7 @@ end
 -- After an edit ------------------------------------------------------------------------------------------------
 
 --- Waits for diagnostics of the current text and compares them with the previous ones.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err

@@ -39,7 +39,7 @@ local function entry(item)
 end
 
 --- Returns the text of a prompt about diagnostics.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, severity: string? }
 ---@return string? text
 ---@return string? fault

@@ -36,9 +36,9 @@ local M = {}
 ---@field seq integer undo sequence number before
 ---@field modified boolean
 ---@field ends mcp-tools.TextEnds? line endings before, if the edit has changed them
----@field path string
+---@field path string? nil until `finish`
 ---@field after string[]? the new text, including changes by autocommands of the write
----@field changedtick integer of that text
+---@field changedtick integer? of that text
 
 --- Error for a buffer that has changed since the client read it.
 ---@param bufnr integer
@@ -214,7 +214,7 @@ function M.change(bufnr, edits, changedtick, opts)
     return nil, err
   end
   local parts = parts_of(bufnr, list, prepared and prepared.spans)
-  local done = { bufnr = bufnr, seq = 0, modified = vim.bo[bufnr].modified }
+  local done = { bufnr = bufnr, seq = 0, modified = vim.bo[bufnr].modified } ---@type mcp-tools.EditDone
   local ends_now = file_text.kept_ends_of(bufnr)
   if ends and not vim.deep_equal(ends, ends_now) then
     done.ends = ends_now

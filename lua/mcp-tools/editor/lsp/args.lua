@@ -225,7 +225,7 @@ end
 
 --- Returns the place of a symbol without a line: where the server finds its definition or a use. The first match in the
 --- text may be a comment, for which a server would answer that there are no references.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer loaded
 ---@param shown string the file, for messages
 ---@param symbol string a name or a name path
@@ -263,7 +263,7 @@ local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
 end
 
 --- Returns the place that arguments mean.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return mcp-tools.lsp.Spot? spot
 ---@return mcp-tools.Error? err

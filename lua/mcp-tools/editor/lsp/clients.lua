@@ -5,6 +5,8 @@ local errors = require('mcp-tools.errors')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local timer = require('mcp-tools.util.timer')
 
+---@diagnostic disable: missing-parameter, param-type-mismatch, undefined-field -- in Neovim 0.10 and 0.12
+
 local M = {}
 
 --- In Neovim 0.11 the functions of a client became methods.
@@ -247,7 +249,7 @@ function M.when_started(bufnr, appears, ms, cb)
 end
 
 --- Waits until the servers of a buffer have started, and returns those that can answer a method.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer
 ---@param method? string
 ---@return vim.lsp.Client[]? clients not empty

@@ -59,7 +59,7 @@ local function diagnostics(bufnr, first, last)
 end
 
 --- Lists the code actions for a range.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
@@ -209,7 +209,7 @@ function M.preview(id)
 end
 
 --- Applies a listed action.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param id string
 ---@param dry_run boolean
 ---@return table?

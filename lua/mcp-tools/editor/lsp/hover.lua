@@ -70,7 +70,7 @@ local function defined(ctx, client, answer)
 end
 
 --- Returns the hover text at a position.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
@@ -149,7 +149,7 @@ local function signature_of(ctx, signature)
 end
 
 --- Returns the signatures of the call at a position.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
@@ -192,7 +192,7 @@ local function label_of(label)
 end
 
 --- Returns the inlay hints of a range of lines.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err

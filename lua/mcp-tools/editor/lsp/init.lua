@@ -36,7 +36,7 @@ local LOCAL = {
 M.clients = clients.await
 
 --- Returns the buffer that `path` or `bufnr` names, loaded but not shown; without either, the current file.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer? }
 ---@return mcp-tools.Target?
 ---@return mcp-tools.Error? err
@@ -242,7 +242,7 @@ local function is_quiet(client)
 end
 
 --- Waits until a server is ready.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param client vim.lsp.Client
 ---@param bufnr integer a buffer of the server
 ---@param ms number maximum wait
@@ -318,7 +318,7 @@ end
 ---@field incomplete string?
 
 --- Sends a request to one server as soon as it is ready.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param client vim.lsp.Client
 ---@param bufnr integer a buffer of the server
 ---@param method string
@@ -343,7 +343,7 @@ local function begin(ctx, client, bufnr, method, params, opts)
 end
 
 --- Asks one server and waits for the answer.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param client vim.lsp.Client
 ---@param bufnr integer a buffer of the server
 ---@param method string
@@ -356,7 +356,7 @@ function M.ask_one(ctx, client, bufnr, method, params, opts)
 end
 
 --- Asks the servers of a buffer and waits for their answers.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer loaded
 ---@param method string
 ---@param params mcp-tools.lsp.Params
@@ -397,7 +397,7 @@ function M.request_all(ctx, bufnr, method, params, opts)
 end
 
 --- Asks the servers of a buffer one after the other, until one has an answer.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer loaded
 ---@param method string
 ---@param params mcp-tools.lsp.Params

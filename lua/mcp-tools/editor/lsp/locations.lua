@@ -73,7 +73,7 @@ local function file_of(uri)
 end
 
 --- Reads lines of files, from open buffers or from disk.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param wanted table<string, table<integer, true>> resolved path → rows from 0
 ---@param on_text? fun(path: string, text: string) called with the text of each file that is not open
 ---@return table<string, table<integer, string>> lines
@@ -120,7 +120,7 @@ local function lines_of(ctx, wanted, on_text)
 end
 
 --- Returns locations with their lines, sorted by path and line.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param items mcp-tools.lsp.Item[]
 ---@param opts? { without_text: boolean?, on_text: fun(path: string, text: string)? } `on_text`: called with the text of
 ---  each file that is not open

@@ -61,7 +61,7 @@ local function package_edit(line, each, place)
       text = new,
     }
   end
-  local first, package = before:match('^%s*from%s+()(%S+)%s+import%s+$')
+  local first, package = before:match('^%s*from%s+()(%S+)%s+import%s+$') ---@type integer?, string
   if first then
     local alone = after:find('^%s*$') or after:find('^%s*#') or after:find('^%s+as%s')
     local new = alone and place(package)

@@ -357,7 +357,7 @@ local function complete(rename, asked)
 end
 
 --- Renames a symbol, or returns the diff of a dry run.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err

@@ -191,7 +191,7 @@ function M.begin(ctx, client, method, params, bufnr, timeout)
 end
 
 --- Sends a request and waits for the answer.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?

@@ -469,7 +469,7 @@ local TICK_MS = 20
 
 --- Waits until `condition` returns a true value, and returns it. Ends before the call's deadline.
 ---@generic T
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param ms number
 ---@param condition fun(): T? must not wait; its errors are raised here
 ---@return T? value nil: timeout
@@ -484,7 +484,7 @@ function M.await(ctx, ms, condition)
 end
 
 --- Waits for some time.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param ms number
 function M.pause(ctx, ms)
   M.await(ctx, ms, function() end)

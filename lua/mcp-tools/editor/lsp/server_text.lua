@@ -25,7 +25,7 @@ function M.text_or_nil(text)
 end
 
 --- Reads the lines of sensitive buffers again.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 function M.refresh(ctx)
   redact.refresh(time_slice.of(ctx))
 end

@@ -45,7 +45,7 @@ local function any_buffer(client)
 end
 
 --- Returns the state of language servers; with `wait_ms`, waits until they are ready.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer?, wait_ms: integer }
 ---@return table?
 ---@return mcp-tools.Error? err
@@ -168,7 +168,7 @@ function M.preview(args)
 end
 
 --- Restarts language servers.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer?, name: string? }
 ---@return table?
 ---@return mcp-tools.Error? err

@@ -66,7 +66,7 @@ local MAX_RECENT = 500
 local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
 
 --- Whether references are outdated: a new file with the name is not among them, or a deleted file is.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param name string
 ---@param uris table<string, true>
 ---@return boolean
@@ -295,7 +295,7 @@ local function catch_up(ctx, root, watch)
 end
 
 --- Notifies servers of changes on disk since the last request.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param again? boolean even if this call has done so before
 function M.notify_servers(ctx, again)
   if checked[ctx] and not again then

@@ -112,7 +112,7 @@ local function edits_of(bufnr, list, encoding)
 end
 
 --- Plans an edit. Its files are loaded and up to date with the disk.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param change lsp.WorkspaceEdit
 ---@param client vim.lsp.Client
 ---@return mcp-tools.lsp.Plan? plan
@@ -191,9 +191,9 @@ function M.preview(plan, root)
 end
 
 --- Applies a plan atomically. Files that the user has open are not written to disk.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param plan mcp-tools.lsp.Plan
----@return mcp-tools.FileEdited[]? files in the order of the plan
+---@return mcp-tools.FilesEdited? files ordered as the plan
 ---@return mcp-tools.Error? err
 function M.apply(ctx, plan)
   local items = {}
@@ -207,7 +207,7 @@ end
 
 --- Reverts an applied plan, even if the call has ended. `cb` is called on the main loop, perhaps before this returns.
 ---@param plan mcp-tools.lsp.Plan
----@param files mcp-tools.FileEdited[] result of `apply`; a file that has changed since is refused
+---@param files mcp-tools.FilesEdited result of `apply`; a file that has changed since is refused
 ---@param cb fun(err: mcp-tools.Error?)
 function M.revert(plan, files, cb)
   local items = {}

@@ -102,7 +102,7 @@ local function judge(path, root)
 end
 
 --- Returns the text of a plugin's file.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string
 ---@return string? text with "\n" between lines
 ---@return mcp-tools.Error? err

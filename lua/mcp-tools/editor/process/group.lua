@@ -27,13 +27,19 @@ local IS_WINDOWS = vim.fn.has('win32') == 1
 ---@field pid integer
 ---@field exit { code: integer, signal: integer }? exit status; nil: it did not exit
 ---@field ended_by 'timeout'|'limit'|'kill'|nil nil: it exited
+---@field private spec mcp-tools.process.Spec
+---@field private handle uv.uv_process_t
+---@field private timer uv.uv_timer_t
+---@field private stdin? uv.uv_pipe_t
+---@field private stdout uv.uv_pipe_t
+---@field private stderr uv.uv_pipe_t
 local Group = {}
 Group.__index = Group
 
 ---@type table<mcp-tools.process.Group, true>
 local running = {}
 
----@param handle uv_handle_t?
+---@param handle uv.uv_handle_t?
 local function close(handle)
   if handle and not handle:is_closing() then
     handle:close()

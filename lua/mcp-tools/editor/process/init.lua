@@ -126,7 +126,7 @@ local function on_main_loop(program, ctx, fn)
     if ok then
       return
     elseif ctx and ctx.threw then
-      ctx.threw(ctx.call, thrown)
+      ctx.threw(ctx.call, thrown --[[@as any]])
     else
       log.error('the callback for the result of %s failed: %s', program, thrown.trace)
     end
@@ -273,7 +273,8 @@ function M.run(command, opts, cb)
     on_main_loop(command[1], opts.ctx, fn)
   end
   local forward = opts.on_output and forwarder(opts, limit, soon)
-  local group, killed
+  local group ---@type mcp-tools.process.Group
+  local killed
   local function start()
     if killed or opts.ctx and opts.ctx.call:ended() then
       return soon(function()

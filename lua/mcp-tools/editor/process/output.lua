@@ -6,6 +6,8 @@ local M = {}
 
 ---@class mcp-tools.process.Output
 ---@field cut boolean whether bytes were dropped
+---@field private limit integer bytes
+---@field private tail boolean whether the last bytes are kept
 local Output = {}
 Output.__index = Output
 

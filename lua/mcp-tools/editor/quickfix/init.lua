@@ -207,7 +207,7 @@ local function capacity(list)
   if vim.fn.exists('&chistory') == 0 then
     return 10
   end
-  return list.window and vim.wo[list.window].lhistory or vim.o.chistory
+  return list.window and (vim.wo[list.window] --[[@as table]]).lhistory or vim.o.chistory
 end
 
 --- Returns the ids of our lists on a stack, oldest first.
@@ -343,9 +343,9 @@ function M.new(list, what, kind, max)
   end
   local nr = M.get(list, { id = id, nr = 0 }).nr
   local command = ('silent %d%shistory'):format(nr, list.window and 'l' or 'c')
-  return pcall(api.nvim_win_call, list.window or 0, function()
+  return (pcall(api.nvim_win_call, list.window or 0, function()
     vim.cmd(command)
-  end)
+  end))
 end
 
 --- Changes the current list.

@@ -43,6 +43,7 @@ end
 ---@class mcp-tools.ListPage
 ---@field total integer
 ---@field next_offset integer?
+---@field [string] any[] the items, added by the tool
 
 --- Returns a page of a list and the offset of the next one.
 ---@param list any[]

@@ -33,7 +33,7 @@ local function pieces(text)
 end
 
 --- Redacts the text of a readable file; assignments to secret-looking names are kept. Runs in a coroutine.
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param text string
 ---@return string text
 ---@return boolean lossy
@@ -50,7 +50,7 @@ function M.file(ctx, text)
 end
 
 --- Converts command output to plain text without redacting it. Runs in a coroutine.
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param text string
 ---@return string
 function M.plain(ctx, text)
@@ -63,7 +63,7 @@ function M.plain(ctx, text)
 end
 
 --- Converts command output to redacted plain text. Runs in a coroutine.
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param text string
 ---@return string
 function M.output(ctx, text)
@@ -88,8 +88,8 @@ local function last_line(text)
 end
 
 --- Returns an `on_output` function for `process.run` that reports the last line as progress of the call.
----@param ctx mcp-tools.Ctx
----@return fun(stream: string, text: string)
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
+---@return fun(stream: 'stdout'|'stderr', text: string)
 function M.progress(ctx)
   local bytes = 0
   return function(_, text)
@@ -107,7 +107,7 @@ local MAX_FILE, MAX_FILES, MAX_ENTRIES = 64 * 1024, 20, 5000
 ---@type table<string, integer> path → modification time when its lines were learned
 local learned = {}
 
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param directory string
 ---@return string[]
 local function sensitive_in(ctx, directory)
@@ -133,7 +133,7 @@ end
 
 --- Learns the lines of sensitive files in a command's directory, such as `.env`, so that they are redacted from its
 --- output. Runs in a coroutine.
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param directory string
 function M.learn(ctx, directory)
   for i, name in ipairs(sensitive_in(ctx, directory)) do

@@ -152,8 +152,8 @@ function M.results(text, pause)
   local results, any = { passed = 0, failed = 0, errors = 0, skipped = 0, failures = {} }, false
   for line in text:gmatch('[^\n]+') do
     local ok, event = pcall(vim.json.decode, line, { luanil = { object = true } })
-    ok = ok and type(event) == 'table'
-    if ok and event.total then
+    local is_event = ok and type(event) == 'table'
+    if is_event and event.total then
       results.total, any = event.total, true
     elseif ok and event.id and COUNTS[event.outcome] then
       any = true

@@ -37,6 +37,7 @@ local QUICKFIX = 'mcp-tools: tests'
 ---@field exit_code integer?
 ---@field results mcp-tools.runner.Results? nil: results of single tests are unknown
 ---@field output string? redacted output
+---@field from_output boolean? its failures were found in the output
 ---@field fault string? why it could not run
 ---@field quickfix integer? number of quickfix entries
 ---@field private stop fun()?
@@ -156,7 +157,7 @@ local function read_output(ctx, run, results, done)
     local failures = failures_in(redacted_text.plain(ctx, text), find, pause)
     if #failures > 0 then
       run.from_output = true
-      results = { failures = failures }
+      results = { failures = failures } --[[@as mcp-tools.runner.Results]]
     end
   end
   if results then
@@ -280,6 +281,7 @@ end
 ---@return mcp-tools.runner.Run?
 ---@return mcp-tools.Error? err
 function M.start(plan, opts)
+  ---@type any
   local run = {
     root = opts.root,
     plan = plan,

@@ -70,7 +70,7 @@ local Engine = {}
 Engine.__index = Engine
 
 --- Runs ripgrep.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args string[]
 ---@param opts { cwd: string, stdin: string?, limit: integer? }
 ---@return mcp-tools.process.Result
@@ -210,7 +210,7 @@ local function files_by_git(ctx, place, query)
 end
 
 --- Finds files on disk that may match. Access to them was not checked.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param place mcp-tools.search.Place a directory
 ---@param query mcp-tools.search.FileQuery
 ---@param engine? mcp-tools.search.Engine the only one to use
@@ -228,7 +228,7 @@ function M.files(ctx, place, query, engine)
 end
 
 --- Finds files on disk that may match the pattern.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param place mcp-tools.search.Place
 ---@return string[]? paths
 ---@return boolean? cut
@@ -371,7 +371,7 @@ local function colored(output, at, stop, first, add)
 end
 
 --- Finds the matches in a text, line by line, without the CR at the end of lines.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param text string its lines end with "\n"
 ---@param max integer maximum number of places
 ---@return mcp-tools.search.Spot[]? spots in order
@@ -396,7 +396,7 @@ function Engine:matches(ctx, text, max)
   local next_match = self.name == 'git' and output:find(GIT_MATCH, 1, true) or nil
   while at <= #output and #spots < max and (next_match or self.name == 'rg') do
     local stop = output:find('\n', at, true)
-    local text_at = output:match('^%d+:()', at)
+    local text_at = output:match('^%d+:()', at) --[[@as integer?]]
     local from = self.name == 'rg' and stop and output:match('^%d+:()', text_at)
     if from and from < stop then
       row = tonumber(output:sub(at, text_at - 2)) - 1
@@ -414,7 +414,7 @@ function Engine:matches(ctx, text, max)
 end
 
 --- Returns the groups of each match, `$0` to `$9`.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param text string its lines end with "\n"
 ---@return table<string, string>[]? in the order of `matches`
 ---@return mcp-tools.Error? err
@@ -453,7 +453,7 @@ function Engine:groups(ctx, text)
 end
 
 --- Finds the program for a pattern and checks the pattern with it.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param query mcp-tools.search.Query
 ---@return mcp-tools.search.Engine?
 ---@return mcp-tools.Error? err

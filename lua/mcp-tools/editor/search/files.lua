@@ -101,10 +101,10 @@ function M.access_filter(ctx, place)
 end
 
 --- Lists the files of a place that match globs. Access to them was not checked.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param place mcp-tools.search.Place
 ---@param globs? string[]
----@return string[]? absolute, sorted
+---@return string[]? sorted absolute paths
 ---@return mcp-tools.Error|boolean? err_or_cut
 function M.list(ctx, place, globs)
   if not place.is_directory then

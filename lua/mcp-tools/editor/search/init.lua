@@ -171,7 +171,7 @@ local function longest_line(text)
 end
 
 --- Finds files that may match. Access to them was not checked.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param place mcp-tools.search.Place
 ---@param query mcp-tools.search.Query
 ---@param opts { globs: string[]?, engine: mcp-tools.search.Engine? } `engine` of a regular expression
@@ -302,7 +302,7 @@ local function readable(ctx, found, list, matches)
 end
 
 --- Searches the project.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param query mcp-tools.search.Query
 ---@param opts { path: string?, globs: string[]?, max: integer? } `max`: matches, after which the search ends
 ---@return mcp-tools.search.Found?

@@ -173,14 +173,19 @@ local function symbol_of(node, kind, name, source)
   local name_row, name_col = name:range()
   local text = one_line(vim.treesitter.get_node_text(name, source))
   if end_col == 0 and end_row > row then -- with its last line break
-    end_row, end_col = end_row - 1, math.huge
+    end_row, end_col = end_row - 1, math.huge --[[@as integer]]
   end
   return {
     name = kind == 'section' and title(text) or text,
     kind = kind,
     line = row + 1,
     end_line = end_row + 1,
-    range = { row, col, end_row, end_col },
+    range = {
+      row,
+      col,
+      end_row,
+      end_col --[[@as integer]],
+    },
     at = { name_row, name_col },
     units = 'utf-8',
     children = {},
@@ -213,13 +218,13 @@ local function search(source, lang, query, root, cb, now)
     if not match then
       return false
     end
-    local node, kind, name
+    local node, kind, name ---@type TSNode?, string, TSNode?
     for id, captured in pairs(match) do
-      captured = type(captured) == 'table' and captured[1] or captured
+      local first = type(captured) == 'table' and captured[1] or captured --[[@as TSNode]]
       if query.captures[id] == 'name' then
-        name = captured
+        name = first
       else
-        node, kind = captured, query.captures[id]
+        node, kind = first, query.captures[id]
       end
     end
     local symbol = node and symbol_of(node, kind, name, source)

@@ -123,7 +123,7 @@ local function refused(path, why)
 end
 
 --- Finds the symbol that arguments mean.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return mcp-tools.PickedSymbol?
 ---@return mcp-tools.Error? err
@@ -215,7 +215,7 @@ local function undefined(path)
 end
 
 --- Returns the edits for a symbol.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param found mcp-tools.PickedSymbol
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
@@ -254,7 +254,7 @@ local function edits_of(ctx, found, args, make)
 end
 
 --- Applies edits to a symbol's file.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param found mcp-tools.PickedSymbol
 ---@param edits mcp-tools.Edit[]
 ---@param args { diagnostics: boolean? }

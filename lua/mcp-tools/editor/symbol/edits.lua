@@ -278,7 +278,7 @@ end
 function M.extent(lines, at, opts)
   at = trimmed(lines, at)
   local node = opts.root and node_at(lines, opts.root, at)
-  local place
+  local place ---@type table
   if node then
     local list, statement = levels_of(inner_of(node))
     local levels = vim.tbl_map(function(level)
@@ -291,7 +291,7 @@ function M.extent(lines, at, opts)
   end
   place.top = below_header(lines, place.top, place.whole.row)
   place.name_row = opts.name_row
-  return place
+  return place --[[@as mcp-tools.SymbolPlace]]
 end
 
 ---@param text string

@@ -28,7 +28,7 @@ local MAX_LOADED = 20
 ---@field file mcp-tools.SymbolFile
 
 --- Opens a file without showing it, if it is not open, and finds its symbols.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer? } neither: the current file
 ---@param serverless? table<string, true> collects filetypes without a server, for calls that open many files
 ---@return mcp-tools.SymbolSource?
@@ -193,7 +193,7 @@ local function matching(file, path, opts)
 end
 
 --- Finds symbols of one file. The file stays loaded.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path mcp-tools.NamePath
 ---@param args { path: string?, bufnr: integer?, substring: boolean?, kinds: string[]? }
 ---@return mcp-tools.ProjectSymbols?
@@ -230,7 +230,7 @@ local function contains_all(text, path)
 end
 
 --- Finds symbols below a directory. Files that were loaded for it stay loaded until `close_all`.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path mcp-tools.NamePath
 ---@param place mcp-tools.search.Place
 ---@param opts { substring: boolean?, kinds: string[]? }
@@ -400,9 +400,9 @@ local function only_source(ctx, path)
 end
 
 --- Finds the one symbol that arguments mean, in a file or in the project. Its file stays loaded.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { symbol: string, path: string?, bufnr: integer? }
----@return mcp-tools.PickedSymbol?
+---@return mcp-tools.PickedSymbol|table|nil
 ---@return mcp-tools.Error? err lists similar symbols
 function M.one(ctx, args)
   local path, err = symbol_tree.parse(args.symbol, 'symbol')

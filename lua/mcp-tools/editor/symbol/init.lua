@@ -177,7 +177,7 @@ function M.await(ctx, bufnr, opts)
 end
 
 --- Returns symbols of a text for prompts: from its buffer if it is open, otherwise from its lines.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param source mcp-tools.TextSource
 ---@return mcp-tools.SymbolFile?
 ---@return mcp-tools.Error? err

@@ -155,9 +155,9 @@ end
 ---@param tree mcp-tools.SymbolNode[]
 ---@param lines_of mcp-tools.LinesOf
 ---@param opts mcp-tools.OutlineOpts
----@return string[] rows
+---@return string[] rows with `bytes`, their size
 function M.rows(tree, lines_of, opts)
-  local out = { bytes = 0 }
+  local out = { bytes = 0 } ---@type table
   add(tree, M.line_reader(lines_of), opts, out, 0)
   return out
 end

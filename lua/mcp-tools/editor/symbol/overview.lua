@@ -119,7 +119,7 @@ local function answer_of_one(ctx, each, by)
 end
 
 --- Returns the overview of one buffer or file.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer? }
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -132,7 +132,7 @@ function M.of_one(ctx, args)
 end
 
 --- Returns the overview of one buffer or file from its syntax tree.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer? }
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -202,7 +202,7 @@ local function answer_of_many(list, head)
 end
 
 --- Returns the overview of a directory or several files.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param list string[] paths as given
 ---@param opts { globs: string[]?, limit: integer, offset: integer }
 ---@return string?

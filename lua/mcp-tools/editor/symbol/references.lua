@@ -98,7 +98,7 @@ local function symbols_of(ctx, path, text, loads)
 end
 
 --- Finds the references to a symbol.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param picked mcp-tools.PickedSymbol
 ---@param except? { first: integer, last: integer } lines of its own file to ignore
 ---@return mcp-tools.References?

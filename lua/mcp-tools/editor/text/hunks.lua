@@ -36,7 +36,7 @@ end
 --- Returns the hunks that turn one text into another.
 ---@param old string[]
 ---@param new string[]
----@return mcp-tools.Hunk[] in order
+---@return mcp-tools.Hunk[] ordered by line
 function M.between(old, new)
   return made_of(old, new, text_diff.spans(old, new))
 end

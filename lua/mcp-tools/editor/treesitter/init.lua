@@ -128,10 +128,11 @@ function M.parse(source, lang, cb, now)
     return in_buffer(lang, source, cb)
   end
   local of = type(source) == 'number' and vim.treesitter.get_parser or vim.treesitter.get_string_parser
-  local ok, parser = pcall(of, source, lang, { error = false })
+  local ok, parser = pcall(of --[[@as function]], source, lang, { error = false })
   if not ok or not parser then
     return cb(nil, ('the treesitter parser for %s cannot be used'):format(lang))
   end
+  ---@cast parser vim.treesitter.LanguageTree
   local function on_parsed(err, trees)
     local tree = not err and trees and (trees[1] or select(2, next(trees)))
     cb(tree and tree:root() or nil, not tree and ('treesitter: %s'):format(err or 'no tree') or nil)

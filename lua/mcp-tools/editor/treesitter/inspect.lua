@@ -99,7 +99,7 @@ local function shower(bufnr)
 end
 
 --- Returns the nodes around a position.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer?, line: integer, column: integer?, limit: integer }
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -196,7 +196,7 @@ local function forbidden_in(query)
 end
 
 --- Whether a tree has too many levels for a query.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param root TSNode
 ---@param is_old fun(): boolean whether the text has changed, which ends the check
 ---@return boolean
@@ -220,7 +220,7 @@ local function is_too_deep(ctx, root, is_old)
 end
 
 --- Returns the captures of a query.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { query: string, path: string?, bufnr: integer?, start_line: integer, end_line: integer?, limit: integer,
 ---  offset: integer }
 ---@return string?
@@ -230,6 +230,7 @@ function M.query(ctx, args)
   if not file then
     return nil, root --[[@as mcp-tools.Error]]
   end
+  ---@cast root TSNode
   local excess = excess_of(args.query)
   if excess then
     return nil, errors.new('validation_error', ('query: %s; split it into smaller queries'):format(excess))

@@ -31,11 +31,12 @@ end
 ---@field path string? relative to the root
 ---@field bufnr integer
 ---@field line integer
----@field column integer in characters
+---@field column integer counted in characters
 ---@field text string? text of the line
 ---@field withheld mcp-tools.Unreadable?
 ---@field first_visible_line integer?
 ---@field last_visible_line integer?
+---@field [string] any what a tool adds
 
 --- Returns the cursor in the current buffer.
 ---@param root string

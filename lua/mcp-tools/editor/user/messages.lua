@@ -14,7 +14,7 @@ local FIRST_COUNT, MAX_COUNT = 10, 100000
 ---@param pause? fun() called between pieces of work
 ---@return string
 function M.newest(pause)
-  local count, text, before = FIRST_COUNT
+  local count, text, before = FIRST_COUNT ---@diagnostic disable-line: unbalanced-assignments
   repeat
     text, before = vim.api.nvim_exec2(('%dmessages'):format(count), { output = true }).output, text
     count = 2 * count

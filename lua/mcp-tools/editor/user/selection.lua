@@ -19,6 +19,7 @@ local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
 ---@field filetype string?
 ---@field mode 'characters'|'lines'|'block'
 ---@field active boolean whether visual mode is active
+---@field truncated boolean? the text is not complete
 ---@field start_line integer
 ---@field start_column integer
 ---@field end_line integer
@@ -44,7 +45,7 @@ end
 
 --- Returns the text between two positions.
 ---@param bufnr integer loaded
----@param from integer[] in the form of getpos()
+---@param from integer[] as returned by getpos()
 ---@param to integer[]
 ---@param mode string
 ---@return string

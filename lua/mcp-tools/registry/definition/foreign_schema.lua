@@ -28,7 +28,7 @@ end
 ---@return mcp-tools.Fault?
 ---@return string? text the JSON text, if it can be published unchanged
 function M.take(given)
-  local schema, text = given or {}, nil
+  local schema, text = given or {}, nil ---@type any, string?
   if type(given) == 'string' then
     local ok, decoded = pcall(vim.json.decode, given)
     schema, text = ok and decoded, given

@@ -13,7 +13,7 @@ local MAX_NAME = 40
 ---@field name string
 ---@field title string?
 ---@field description string
----@field args mcp-tools.PromptArgument[] in the order in which clients ask for them
+---@field args mcp-tools.PromptArgument[] ordered as clients ask for them
 ---@field timeout number? ms
 ---@field callers table<string, table>?
 ---@field style 'execute'|'run'

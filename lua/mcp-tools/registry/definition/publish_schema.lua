@@ -110,7 +110,7 @@ end
 ---@return mcp-tools.Fault[] repairs paths are relative to the schema
 return function(schema)
   local notes = { repairs = {}, ambiguous = {} }
-  local copy = prepare(schema, '', notes)
+  local copy = prepare(schema, '', notes) --[[@as table]]
   shape_values(copy, notes)
   return copy, notes.repairs
 end

@@ -33,12 +33,13 @@ end
 local function read_file(ctx, args, found)
   local last = result.last_line(args, math.huge)
   local range = { first = args.start_line, last = last, max_bytes = result.MAX_TEXT }
-  read.lines(found.path, MAX_FILE, range, function(lines, total)
+  read.lines(found.path, MAX_FILE, range --[[@as mcp-tools.LineRange]], function(lines, total)
     if ctx:cancelled() then
       return
     elseif not lines then
       return ctx(nil, total)
     end
+    ---@cast total integer
     local err = result.range_fault(args, total)
     if err then
       return ctx(nil, err)

@@ -81,7 +81,7 @@ local function mark(session, now)
   return name
 end
 
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err

@@ -107,8 +107,8 @@ local function read_topic(text, tag, offset, limit)
 end
 
 --- Lines that hold all words, file by file, until there are enough.
----@param ctx mcp-tools.Ctx in a coroutine
----@param words string[] in small letters
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param words string[] lower case
 ---@param enough integer
 ---@param pause fun()
 ---@return { file: string, line: integer, text: string }[]

@@ -54,7 +54,7 @@ local function entry_of(map, own, scripts)
 end
 
 ---@param entry table
----@param word string in small letters
+---@param word string lower case
 ---@return boolean
 local function holds(entry, word)
   for _, text in ipairs({ entry.lhs, entry.rhs or '', entry.desc or '', entry.source or '' }) do

@@ -24,7 +24,8 @@ local function look(bufnr, root)
   if not api.nvim_buf_is_loaded(bufnr) then
     return nil
   end
-  return access.buffer(bufnr, root)
+  local readable, why = access.buffer(bufnr, root)
+  return readable, why
 end
 
 --- Makes places of one call: what may be read of a buffer is looked up once.
@@ -137,7 +138,7 @@ return {
         errors.new('not_found', ('%s is not open in the editor; only open files have marks'):format(found.path))
       )
     end
-    local answer = { bufnr = found.bufnr }
+    local answer = { bufnr = found.bufnr } ---@type table<string, any>
     for _, kind in ipairs(args.kind and { args.kind } or KINDS) do
       local items, about = result.page(places_of_kind(kind, found.bufnr, ctx.root), args)
       answer[kind] = items

@@ -32,6 +32,8 @@ local MAX_LEVELS = 30
 ---@field value any?
 ---@field keys string[]? of an object that is too large
 ---@field total integer? keys or items of a value that is too large
+---@field path string? as it was given
+---@field narrowed string|false|nil why it is not complete
 ---@field deep boolean? it is given so because it is nested too deep
 
 --- Names and numbers of the path: `a.b`, `a[0]`, `a.0`, `["with.dot"]`.

@@ -55,7 +55,7 @@ local function folder_of(ctx, given)
   end
   local _, why = access.path(folder, ctx.root)
   if given and why == 'outside the project' and not ctx:covers(folder) then
-    return nil, target.path_refusal(ctx, folder)
+    return nil, (target.path_refusal(ctx, folder))
   end
   local stat = ctx:await(function(done)
     vim.uv.fs_stat(

@@ -52,7 +52,7 @@ end
 ---@param bufnr integer
 local function notify_renamed(bufnr)
   for _, each in ipairs(api.nvim_get_autocmds({ event = 'BufWritePost', buffer = bufnr })) do
-    local group = each.group_name or ''
+    local group = each.group_name --[[@as string?]] or ''
     if group:match('^nvim%.lsp%.') or group:match('^lsp_b_') then
       api.nvim_exec_autocmds('BufWritePost', { group = each.group, buffer = bufnr, modeline = false })
     end
@@ -127,7 +127,7 @@ local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
 ---@field bufnr integer? of the file, if it has one
 ---@field broken string[] diagnostics in changed lines after the move
 ---@field unchecked integer number of changed files that no server has checked
----@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FileEdited[], name: string }[]
+---@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FilesEdited, name: string }[]
 
 --- Returns why a path cannot be moved.
 ---@param from string
@@ -156,7 +156,7 @@ local function refusal(from, to)
 end
 
 --- Returns the first file of a directory that would no longer be sensitive under the directory's new name.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param from string
 ---@param to string
 ---@return string? path
@@ -331,7 +331,7 @@ local function broken_imports(ctx, moved)
   local deadline, pause = uv.hrtime() + CHECK_MS * 1e6, time_slice.of(ctx)
   watched_files.notify_servers(ctx, true)
   for i = 1, math.min(#order, MAX_CHECKED) do
-    local bufnr = order[i]
+    local bufnr = order[i] --[[@as integer]]
     local served = api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
     local left = (deadline - uv.hrtime()) / 1e6
     if #served == 0 or fresh.wait(ctx, bufnr, served, math.max(left, 1)) == 'no' then
@@ -352,7 +352,7 @@ local function broken_imports(ctx, moved)
 end
 
 --- Moves a file or directory.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param from string resolved
 ---@param to string resolved
 ---@return mcp-tools.Moved?

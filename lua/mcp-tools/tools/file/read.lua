@@ -32,7 +32,7 @@ return {
       max_bytes = result.MAX_TEXT,
     }
     local lines, total = ctx:await(function(done)
-      read.lines(found.path, open.MAX_BYTES, range, done)
+      read.lines(found.path, open.MAX_BYTES, range --[[@as mcp-tools.LineRange]], done)
     end)
     err = not lines and total or result.range_fault(args, total)
     if err then

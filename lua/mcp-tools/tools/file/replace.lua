@@ -125,7 +125,7 @@ local function replaced(replacement, groups, room)
 end
 
 --- Finds all matches and their replacements.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args mcp-tools.ReplaceArgs
 ---@return mcp-tools.ReplacePlan?
 ---@return mcp-tools.Error? err
@@ -269,7 +269,7 @@ local function ready(ctx, file)
 end
 
 --- Applies a plan atomically.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param plan mcp-tools.ReplacePlan
 ---@return mcp-tools.FileEdited[]? in the order of the plan
 ---@return mcp-tools.Error? err
@@ -310,7 +310,7 @@ local function uncounted(args)
 end
 
 --- Returns the plan of a replacement after checking its count.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer }
 ---@return mcp-tools.ReplacePlan?
 ---@return mcp-tools.Error? err

@@ -197,7 +197,7 @@ end
 ---@param work mcp-tools.Task
 ---@param fd integer
 ---@param path string
----@return string?
+---@return any path string, nil: it cannot be known
 local function place_of(work, fd, path)
   return work:await(function(done)
     read.where(fd, path, vim.schedule_wrap(done))

@@ -28,6 +28,9 @@ local SLICE = 500
 ---@field operation string?
 ---@field files { kind: 'staged'|'unstaged'|'conflicts'|'untracked', text: string }[]
 ---@field cut boolean
+---@field total integer?
+---@field next_offset integer?
+---@field unsaved string[]?
 
 ---@param status mcp-tools.git.Status
 ---@param entry string

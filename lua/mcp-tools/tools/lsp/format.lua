@@ -10,7 +10,7 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeFormatting'
 
 --- Formats a file, or some lines of it.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err

@@ -53,7 +53,7 @@ local function nested(tree, items, depth)
 end
 
 --- Symbols of a file: a list as long as it is whole, else `{ total, note, symbols }`.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer?, depth: integer, limit: integer }
 ---@return table?
 ---@return mcp-tools.Error? err

@@ -53,7 +53,7 @@ local function label(symbol)
 end
 
 --- Symbols of the project.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { query: string, kinds: string[]?, path: string?, bufnr: integer?, limit: integer, offset: integer }
 ---@return table?
 ---@return mcp-tools.Error? err

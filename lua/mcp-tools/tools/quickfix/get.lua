@@ -28,7 +28,7 @@ return {
       return nil, err
     end
     local about = quickfix.get(list, { id = 0, nr = args.nr, title = 0, idx = 0, size = 0 })
-    local stack = quickfix.get({ window = list.window, nr = '$' }, {}).nr
+    local stack = quickfix.get({ window = list.window, nr = '$' } --[[@as table]], {}).nr
     if args.nr > stack then
       return nil, errors.new('not_found', ('nr: there is no list %d, there are %d'):format(args.nr, stack))
     end

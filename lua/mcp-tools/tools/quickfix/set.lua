@@ -148,7 +148,7 @@ return {
       return ctx(nil, items --[[@as mcp-tools.Error]])
     end
     local title = args.title and sanitize.line(args.title) or args.action == 'new' and 'From an assistant' or nil
-    local what = { title = title, items = items }
+    local what = { title = title, items = items } ---@type table
     local ok
     if args.action == 'new' then
       ok = quickfix.new(list, what, KIND)

@@ -61,7 +61,7 @@ local function is_test_file(name)
 end
 
 --- Files with tests, by their names.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string resolved file or directory
 ---@return string[] paths absolute, sorted
 ---@return boolean cut there may be more
@@ -82,7 +82,7 @@ local function test_files(ctx, path)
 end
 
 --- Tests of a file of Python; nil for other files, and those that must not be read.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string absolute
 ---@return { id: string, line: integer }[]? tests
 ---@return string? why it is withheld

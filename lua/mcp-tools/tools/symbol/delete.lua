@@ -9,7 +9,7 @@ local references = require('mcp-tools.editor.symbol.references')
 local MAX_LISTED = 50
 
 --- Refuses to delete a symbol that is used, or may be.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param found mcp-tools.PickedSymbol
 ---@param list mcp-tools.Edit[]
 ---@return mcp-tools.Error?

@@ -20,7 +20,7 @@ local TITLE = 'mcp-tools'
 local shown = {} ---@type table<string, mcp-tools.ShownCall> by call id
 local native ---@type boolean? whether Neovim has progress messages
 
----@type table<mcp-tools.CallState, string>
+---@type table<string, string> by the call's state
 local STATUS = { done = 'success', failed = 'failed', timed_out = 'failed', cancelled = 'cancel' }
 local WORDS = { done = 'done', failed = 'failed', timed_out = 'timed out', cancelled = 'cancelled' }
 

@@ -174,7 +174,7 @@ end
 
 ---@class mcp-tools.ApprovalArgument
 ---@field key any
----@field place integer in the order of the keys
+---@field place integer position among the keys
 ---@field lines string[]
 ---@field label_bytes integer label in the first line, including margin and colon
 ---@field bytes integer

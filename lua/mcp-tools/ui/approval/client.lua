@@ -38,7 +38,7 @@ end
 ---@param question mcp-tools.Question
 function M.show(question)
   local choices = vim.tbl_filter(function(choice)
-    return is_from_client(question.call, choice.name)
+    return is_from_client(question.call, choice.name --[[@as mcp-tools.Choice]])
   end, question:offered())
   local message = 'Allow this call in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
   local requests, key = form(message, choices)

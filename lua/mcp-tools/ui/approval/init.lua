@@ -203,7 +203,8 @@ end
 
 --- Moves the cursor to the floating window of the question.
 function M.focus()
-  EDITOR.float().focus()
+  local asker = EDITOR.float() --[[@as table]]
+  asker.focus()
 end
 
 return M

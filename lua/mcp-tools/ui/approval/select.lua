@@ -99,7 +99,9 @@ function M.show(question)
       question:deny_because(function()
         M.show(question)
       end)
-    elseif not question:answer(name) then
+    elseif
+      not question:answer(name --[[@as mcp-tools.Choice]])
+    then
       question:answer('deny') -- the picker was closed, or returned something else
     end
   end)

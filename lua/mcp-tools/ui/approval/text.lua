@@ -220,7 +220,7 @@ local BELOW = ' … (below)'
 ---@param list mcp-tools.ApprovalArgument[]
 ---@return integer first index of the first argument that was not shown completely
 local function add_first(page, list)
-  local first, row, spans
+  local first, row, spans ---@type integer?, string, mcp-tools.Span[]
   local rows = 0
   local function flush()
     page:line(row, spans)

@@ -89,7 +89,7 @@ end
 ---@param choice integer
 function Answers:choose(choice)
   local state, several = self.states[self.at], self:current().multiselect
-  local was = state.chosen[choice]
+  local was = state.chosen[choice] ---@type boolean?
   if not several then
     state.chosen, state.own, was = {}, false, nil
   end

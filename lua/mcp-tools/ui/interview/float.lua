@@ -125,7 +125,7 @@ end
 ---@param opened integer? window to keep visible
 ---@return mcp-tools.InterviewWindow
 local function open_window(interview, keys, opened)
-  local self = setmetatable({ interview = interview }, Window)
+  local self = setmetatable({ interview = interview }, Window) --[[@as any]]
   self.buffers = {}
   for i, each in ipairs({ keys.question, keys.field }) do
     self.buffers[i] = float.buffer('mcp_tools_interview', true, each)

@@ -442,7 +442,7 @@ function M.undo()
   end
   take_typed()
   local file, hunk = layout().at_cursor(view.review.files)
-  local one = hunk and view.review.files[file].hunks[hunk]
+  local one = hunk and view.review.files[file].hunks[hunk] --[[@as table?]]
   if one and one.changed and not one.verdict then -- so that it can be accepted again
     local proposal = view.review.files[file]
     api.nvim_buf_call(proposal.bufnr, function() -- in the split layout the cursor may be in the other buffer

@@ -46,7 +46,7 @@ local function end_macro()
     once = true,
     desc = 'mcp-tools: remove the final q from the macro',
     callback = vim.schedule_wrap(function() -- the register is written after this event
-      local keys = vim.fn.getreg(register)
+      local keys = vim.fn.getreg(register) --[[@as string]]
       if keys:sub(-1) == 'q' then -- Neovim removes the key that was fed, not the one that was typed
         vim.fn.setreg(register, keys:sub(1, -2), 'v')
       end

@@ -151,7 +151,7 @@ function M.show(file, here, applied, beside, batch)
   before = before or now
   by_buffer[bufnr] = now
   local function draw_one(i)
-    local hunk, drawn = file.hunks[i], before.drawn[i]
+    local hunk, drawn = file.hunks[i], before.drawn[i] ---@type mcp-tools.Hunk, table?
     local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
     local how = ('%s %s %s %d'):format(hunk.reason or '', tostring(i == here), tostring(beside), width)
     local state = at .. how .. '\n' .. table.concat(hunk.new, '\n')

@@ -42,7 +42,7 @@ end
 ---@param screen integer rows of the screen
 ---@param top integer?
 ---@param below integer?
----@return integer[] in descending order
+---@return integer[] descending
 local function heights(wanted, screen, top, below)
   local list = { wanted }
   for _, gap in ipairs(top and { top - 1, screen - 1 - below } or {}) do
@@ -251,6 +251,7 @@ end
 --- Highlights the codes of invisible characters, in a window that shows untrusted text.
 ---@param window integer
 function Float:show_hidden(window)
+  ---@diagnostic disable-next-line: param-type-mismatch -- Neovim's annotation has a string
   vim.fn.matchadd(highlights.group('Hidden'), sanitize.PATTERN, 10, -1, { window = window })
 end
 

@@ -83,9 +83,8 @@ function FocusReturn:go()
   resume(was)
 end
 
---- What a float shows.
----@class mcp-tools.FloatSubject
----@field entered boolean? the question whether to enter the float automatically is settled
+--- What a float shows. Its field `entered`: the question whether to enter the float automatically is settled.
+---@alias mcp-tools.FloatSubject table
 
 ---@class mcp-tools.FloatUse
 ---@field name string for the log and the autocommand group
@@ -103,7 +102,7 @@ end
 ---@field group integer? autocommand group
 ---@field stale boolean? the float must be recreated
 ---@field retrying boolean?
----@field failures integer in a row
+---@field failures integer consecutive ones
 ---@field deaf_until integer keys are ignored until then, ns
 local Keeper = {}
 Keeper.__index = Keeper

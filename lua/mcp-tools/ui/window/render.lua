@@ -164,7 +164,7 @@ local OPTIONS = {
 
 --- Sets options of a window, only for its current buffer.
 ---@param window integer
----@param options table<string, any> in addition to the fixed ones
+---@param options table<string, any> besides the fixed ones
 function M.set_options(window, options)
   local where = { win = window, scope = 'local' }
   for name, value in pairs(vim.tbl_extend('error', OPTIONS, options)) do

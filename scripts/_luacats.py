@@ -124,7 +124,8 @@ def read_class(prose: str, tags: list[tuple[str, str]], code: str) -> Class:
     head = next(rest for tag, rest in tags if tag == "class").removeprefix("(exact) ")
     name, _, about = head.partition(" ")
     table = re.match(r"local (\w+)", code)
-    fields = [split_member(rest) for tag, rest in tags if tag == "field"]
+    hidden = ("package ", "private ", "[")
+    fields = [split_member(rest) for tag, rest in tags if tag == "field" and not rest.startswith(hidden)]
     return Class(name.rstrip(":"), prose or about, fields, table.group(1) if table else "")
 
 

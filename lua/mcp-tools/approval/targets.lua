@@ -183,6 +183,7 @@ local function target_of_path(targets, given)
   if #given > MAX_GIVEN then
     return rejected(paths.TOO_LONG)
   end
+  -- Decoded once: `%252e` names a file with `%2e` in its name. RFC 3986, 2.4 forbids a mounted server to decode twice.
   local plain, doubtful = paths.from_uri(given)
   if plain:find('%z') then
     return rejected('a path with a NUL byte')

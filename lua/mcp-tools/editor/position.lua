@@ -33,7 +33,9 @@ function M.column(bufnr, row, byte)
   return M.characters(line:sub(1, byte)) + 1
 end
 
----@alias mcp-tools.lsp.Encoding 'utf-8'|'utf-16'|'utf-32'
+---@diagnostic disable: param-type-mismatch -- the signatures of Neovim 0.10
+
+---@alias mcp-tools.lsp.Encoding string 'utf-8', 'utf-16' or 'utf-32'
 
 --- Returns the number of units before a byte.
 ---@param line string

@@ -18,7 +18,7 @@ local M = {}
 ---@field kind string
 ---@field line integer from 1
 ---@field end_line integer
----@field range { [1]: integer, [2]: integer, [3]: integer, [4]: integer } rows and columns from 0; columns in `units`
+---@field range number[] first row and column, last row and column, from 0; columns in `units`
 ---@field at { [1]: integer, [2]: integer } row and column of the name
 ---@field units mcp-tools.lsp.Encoding of columns
 ---@field children mcp-tools.SymbolNode[]
@@ -33,7 +33,7 @@ M.MORE_KINDS = { 'impl', 'macro', 'protocol', 'record', 'section', 'trait', 'typ
 local kind_names = {}
 for number, name in pairs(vim.lsp.protocol.SymbolKind) do
   if type(number) == 'number' then
-    kind_names[number] = name:gsub('(%l)(%u)', '%1_%2'):lower()
+    kind_names[number] = (name --[[@as string]]):gsub('(%l)(%u)', '%1_%2'):lower()
   end
 end
 

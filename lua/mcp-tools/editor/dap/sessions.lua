@@ -529,7 +529,7 @@ end
 
 --- Returns a `run` function for the session that arguments mean.
 ---@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
----@param fn fun(ctx: mcp-tools.Ctx, entry: mcp-tools.dap.Entry, args: table): any, mcp-tools.Error?
+---@param fn fun(ctx: mcp-tools.Ctx, entry: mcp-tools.dap.Entry, args: table): any, any result, or error or its text
 ---@return fun(ctx: mcp-tools.Ctx, args: table): any, mcp-tools.Error?
 function M.run(find, fn)
   return function(ctx, args)

@@ -172,7 +172,7 @@ function M.where(bufnr, args)
   return { line = line, column = args.column, text = text }
 end
 
----@class mcp-tools.lsp.Spot a place in a loaded buffer
+---@class mcp-tools.lsp.Spot: mcp-tools.lsp.Place a place in a loaded buffer
 ---@field bufnr integer
 ---@field path string
 ---@field line integer
@@ -292,7 +292,7 @@ function M.spot_text(spot)
 end
 
 --- Returns the word at a place.
----@param spot mcp-tools.lsp.Spot
+---@param spot mcp-tools.lsp.Place
 ---@return string '' if there is none
 function M.word(spot)
   local byte = position.byte(spot.text, spot.column - 1, 'utf-32') + 1

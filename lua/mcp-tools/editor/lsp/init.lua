@@ -205,6 +205,7 @@ end
 local function has_diagnostics(client)
   local namespaces = { vim.lsp.diagnostic.get_namespace(client.id, false) }
   for _, identifier in ipairs(clients.pull_identifiers(client)) do
+    ---@diagnostic disable-next-line: redundant-parameter -- from Neovim 0.11 on
     table.insert(namespaces, vim.lsp.diagnostic.get_namespace(client.id, true, identifier or nil))
   end
   return next(vim.diagnostic.count(nil, { namespace = namespaces })) ~= nil -- `get` would copy them

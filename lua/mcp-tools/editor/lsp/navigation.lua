@@ -39,7 +39,7 @@ local function place_of(each)
 end
 
 --- Returns the places of a definition, declaration or the like.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@param method string
 ---@param what string for the message if there is none
@@ -96,7 +96,7 @@ local function uris_of(items)
 end
 
 --- Returns the references to the symbol at a place.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param spot mcp-tools.lsp.Spot
 ---@param include_declaration boolean
 ---@return mcp-tools.lsp.Item[]? items
@@ -124,7 +124,7 @@ function M.usages(ctx, spot, include_declaration)
 end
 
 --- Returns the answer of `lsp_references`.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table? answer
 ---@return mcp-tools.Error? err
@@ -234,7 +234,7 @@ local function answer_of(node)
 end
 
 --- Returns the hierarchy of the symbol at a position.
----@param ctx mcp-tools.Ctx in a coroutine
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@param kind mcp-tools.lsp.Hierarchy
 ---@return table? answer
@@ -257,7 +257,7 @@ function M.hierarchy(ctx, args, kind)
   if not tops then
     return nil, flat --[[@as mcp-tools.Error]]
   end
-  local found = locations.find(ctx, flat, { without_text = true })
+  local found = locations.find(ctx, flat --[[@as mcp-tools.lsp.Item[] ]], { without_text = true })
   for _, each in ipairs(found) do
     each.data.found = each
   end

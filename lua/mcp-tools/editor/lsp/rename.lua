@@ -40,7 +40,7 @@ local MAX_ASKED = 100
 ---@field ctx mcp-tools.Ctx
 ---@field client vim.lsp.Client
 ---@field spot mcp-tools.lsp.Spot
----@field old string
+---@field old? string as soon as the server has reported it
 ---@field new string
 
 ---@class mcp-tools.lsp.Named a place that has the old name

@@ -364,7 +364,7 @@ end
 
 --- Postpones the tokens of hidden buffers from now on. From Neovim 0.12 on, `postpone_tokens_of` does it.
 local function postpone_tokens()
-  local tokens = vim.lsp.semantic_tokens
+  local tokens = vim.lsp.semantic_tokens --[[@as table]]
   if tokens.enable then
     return
   end
@@ -385,7 +385,7 @@ end
 --- Postpones the tokens of a buffer to which a server has just been attached.
 ---@param bufnr integer
 local function postpone_tokens_of(bufnr)
-  local tokens = vim.lsp.semantic_tokens
+  local tokens = vim.lsp.semantic_tokens --[[@as table]]
   if tokens.enable and is_hidden(bufnr) and tokens.is_enabled({ bufnr = bufnr }) then
     tokens.enable(false, { bufnr = bufnr })
     when_seen('all', bufnr, function()

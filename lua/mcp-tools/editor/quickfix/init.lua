@@ -229,7 +229,7 @@ local function own_lists(list, kind)
   end)
   return vim.tbl_map(function(entry)
     return entry.id
-  end, own), total
+  end, own), total --[[@as integer]]
 end
 
 --- Returns whether one of our lists is on the stack.

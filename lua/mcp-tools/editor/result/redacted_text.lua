@@ -109,7 +109,7 @@ local learned = {}
 
 ---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param directory string
----@return string[]
+---@return any names list of strings
 local function sensitive_in(ctx, directory)
   return ctx:await(function(done)
     uv.fs_scandir(directory, function(_, handle)

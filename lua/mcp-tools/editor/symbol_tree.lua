@@ -418,17 +418,22 @@ end
 --- Lists symbols similar to an unknown name: those that contain it, or a likely typo; otherwise the top level.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
+---@param pause? fun() called between searches of the whole tree
 ---@return string? text nil if there are no symbols
-function M.near(top, path)
+function M.near(top, path, pause)
+  pause = pause or function() end
   local last = path.parts[#path.parts].name
+  pause()
   local near = M.all(top, { absolute = false, parts = { { name = last } }, given = '' }, true)
   if #near == 0 then
+    pause()
     local names = {}
     M.each(top, function(node)
       table.insert(names, plain(node.name))
       return #names == MAX_COMPARED
     end)
     local slip = suggest(plain(last), names)
+    pause()
     near = slip and M.all(top, { absolute = false, parts = { { name = slip } }, given = '' }) or top
   end
   return #near > 0 and listed(near, top) or nil

@@ -7,17 +7,18 @@ local M = {}
 --- Time between two pauses in ns.
 local SLICE = 4e6
 
---- Returns a pause function that does nothing until the time slice is used up.
+--- Returns a pause function that does nothing until the time slice is used up. The slice begins with the iteration of
+--- the event loop, because what ran earlier in it blocks the main thread, too.
 ---@param ctx mcp-tools.Ctx|mcp-tools.Task inside a coroutine
 ---@return fun() pause
 function M.of(ctx)
-  local begun = uv.hrtime()
+  local begun = uv.now() * 1e6
   return function()
     if uv.hrtime() - begun > SLICE then
       ctx:await(function(done)
         vim.defer_fn(done, 1)
       end)
-      begun = uv.hrtime()
+      begun = uv.now() * 1e6
     end
   end
 end

@@ -117,6 +117,7 @@ end
 ---@return mcp-tools.diagnostics.Finding[] all at one moment
 ---@return boolean steady false: the text has changed since
 function M.of(bufnr, filter, pause)
+  pause() -- Neovim copies all diagnostics at once
   if not api.nvim_buf_is_valid(bufnr) then
     return {}, false
   end

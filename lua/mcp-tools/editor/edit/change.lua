@@ -194,8 +194,9 @@ end
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param changedtick integer?
----@param opts? { ends: mcp-tools.TextEnds?, prepared: mcp-tools.PreparedEdits? } `ends`: line endings to set; a CR is
----  then part of the new text; `prepared`: result of `prepare` for this text
+---@param opts? { ends: mcp-tools.TextEnds?, prepared: mcp-tools.PreparedEdits?, lines: string[]? } `ends`: line endings
+---  to set; a CR is then part of the new text; `prepared`: result of `prepare` for this text; `lines`: the lines at
+---  `changedtick`
 ---@return mcp-tools.EditDone?
 ---@return mcp-tools.Error? err
 function M.change(bufnr, edits, changedtick, opts)
@@ -223,7 +224,7 @@ function M.change(bufnr, edits, changedtick, opts)
   if #parts == 0 and not done.ends then
     return done
   end
-  done.before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  done.before = changedtick and opts and opts.lines or api.nvim_buf_get_lines(bufnr, 0, -1, false)
   done.seq = vim.fn.undotree(bufnr).seq_cur
   if #parts == 0 then
     return done

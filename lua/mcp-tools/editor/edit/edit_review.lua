@@ -132,6 +132,7 @@ local function keep_accepted(ctx, targets, outcome, cb)
       proposal:sync()
       target.edits, target.gone = proposal:edits(), proposal.gone and proposal.path or nil
       target.changedtick = not target.gone and api.nvim_buf_get_changedtick(target.bufnr) or nil
+      target.lines = nil -- those of an earlier text
       local left_out = proposal:rejected()
       target.ends = #left_out == 0 and target.ends or nil
       vim.list_extend(rejected, left_out)

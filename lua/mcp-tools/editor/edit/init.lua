@@ -82,6 +82,7 @@ end
 ---@field bufnr integer?
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer?
+---@field lines string[]? the lines at `changedtick`, if the caller has read them
 ---@field write boolean? default: `write` of the options
 ---@field ends mcp-tools.TextEnds? line endings to set
 
@@ -98,6 +99,7 @@ end
 ---@class mcp-tools.EditTarget
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer? of the text that the edits are for
+---@field lines string[]? the lines at `changedtick`
 ---@field bufnr integer
 ---@field path string? resolved
 ---@field new boolean whether it was not loaded before
@@ -127,6 +129,7 @@ local function gather(items, ctx, cb)
     local target = {
       edits = item.edits,
       changedtick = item.changedtick,
+      lines = item.lines,
       bufnr = bufnr,
       path = item.path or api.nvim_buf_is_valid(bufnr) and buffer_kind.path(bufnr) or nil,
       new = new,
@@ -210,7 +213,7 @@ local function change_all(targets, write)
     if err then
       return err
     end
-    local more = { ends = target.ends, prepared = target.prepared }
+    local more = { ends = target.ends, prepared = target.prepared, lines = target.lines }
     target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, more)
     if err then
       return err

@@ -205,9 +205,9 @@ function M.in_file(ctx, path, args)
   elseif source.file.by == 'nothing' then
     return nil, select(2, symbol.one(source.file, path, 'symbol', source.shown))
   end
-  local hits = of_source(source)
+  local hits, pause = of_source(source), time_slice.of(ctx)
   hits.nodes, hits.source = matching(source.file, path, args), nil
-  local near = #hits.nodes == 0 and symbol_tree.near(source.file.tree, path)
+  local near = #hits.nodes == 0 and symbol_tree.near(source.file.tree, path, pause)
   return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, skipped = 0, near = near or nil }
 end
 

@@ -64,7 +64,7 @@ local function attempt(ctx, args, found, write)
     return nil, bad
   end
   local files, refused = ctx:await(function(done)
-    local item = { path = found.path, bufnr = bufnr, edits = edits, changedtick = tick }
+    local item = { path = found.path, bufnr = bufnr, edits = edits, changedtick = tick, lines = lines }
     edit.apply_all({ item }, { ctx = ctx, write = write }, done)
   end)
   local is_free = not args.changedtick and not is_counted(args) and not edit_review.is_needed(ctx)

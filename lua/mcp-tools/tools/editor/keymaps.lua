@@ -89,6 +89,7 @@ local function mappings(mode, bufnr, contains, pause)
   if bufnr then
     add(api.nvim_buf_get_keymap(bufnr, mode), true)
   end
+  pause() -- Neovim returns all of them at once
   add(api.nvim_get_keymap(mode), false)
   return list
 end

@@ -128,7 +128,7 @@ async def test_silence(bridge: Bridge) -> None:
         await open_questions(bridge, 1)
         assert await bridge.nvim.lua("return Answer('silence')") == "answered"
         assert error_of(await call)["code"] == "access_denied"
-        assert "no more such questions" in error_of(await ask(one))["message"]
+        assert "denied all further questions" in error_of(await ask(one))["message"]
         other = ask(two)
         await open_questions(bridge, 1)
         await bridge.nvim.lua("return Answer('once')")

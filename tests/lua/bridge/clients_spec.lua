@@ -6,7 +6,7 @@ describe('the clients that can be connected', function()
   it('are those of the command mcp-tools', function()
     local wanted = {}
     for line in io.lines(project.python_package() .. '/client_config/known.py') do
-      table.insert(wanted, line:match('^    "([%w-]+)": Client%('))
+      table.insert(wanted, line:match('^    "([%w-]+)": AiClient%('))
     end
     t.eq(wanted, clients.NAMES)
   end)

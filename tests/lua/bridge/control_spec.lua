@@ -296,7 +296,7 @@ describe('bridge', function()
     t.eq({}, starts())
     t.eq('Run :McpTools install', bridge.status().to_do)
     require('mcp-tools.command').run({ args = 'endpoint' })
-    notifications.wait('Run :McpTools install: the bridge does not run')
+    notifications.wait('Run :McpTools install: the bridge')
   end)
 
   it('says that the environment is being installed, and that it failed, and starts nothing', function()

@@ -207,29 +207,6 @@ local function forwarder(opts, limit, soon)
   end
 end
 
---- Running groups of each call that has not ended.
----@type table<mcp-tools.Call, table<mcp-tools.process.Group, true>>
-local running = {}
-
---- Kills a group when its call ends.
----@param call mcp-tools.Call
----@param group mcp-tools.process.Group
-local function bind(call, group)
-  if call:ended() then
-    return group:stop('kill')
-  elseif not running[call] then
-    running[call] = {}
-    call:on_end(function()
-      local groups = running[call]
-      running[call] = nil
-      for entry in pairs(groups) do
-        entry:stop('kill')
-      end
-    end)
-  end
-  running[call][group] = true
-end
-
 --- Pending starts, the next one at index `next_start`. nil: none.
 ---@type (fun())[]?
 local waiting
@@ -276,7 +253,7 @@ function M.run(command, opts, cb)
   local group ---@type mcp-tools.process.Group
   local killed
   local function start()
-    if killed or opts.ctx and opts.ctx.call:ended() then
+    if killed then
       return soon(function()
         local result = M.not_run(('%s was killed'):format(command[1]))
         result.ended_by = 'kill'
@@ -302,13 +279,11 @@ function M.run(command, opts, cb)
           end
         end,
         on_end = function()
-          local groups = opts.ctx and running[opts.ctx.call]
-          if groups then
-            groups[group] = nil
-          end
+          local ended = group
+          group = nil -- the call must not remember it
           soon(function()
             local stderr = kept.stderr:text()
-            cb(result_of(group, fault_of(command[1], group, timeout, stderr), kept, stderr))
+            cb(result_of(ended, fault_of(command[1], ended, timeout, stderr), kept, stderr))
           end)
         end,
       })
@@ -317,21 +292,21 @@ function M.run(command, opts, cb)
       soon(function()
         cb(M.not_run(('cannot run %s: %s'):format(command[1], fault)))
       end)
-    elseif opts.ctx then
-      bind(opts.ctx.call, group)
     end
+  end
+  local function kill()
+    killed = true
+    if group then
+      group:stop('kill')
+    end
+  end
+  if opts.ctx then
+    opts.ctx.call:on_end(kill)
   end
   start_later(function()
     soon(start)
   end)
-  return {
-    kill = function()
-      killed = true
-      if group then
-        group:stop('kill')
-      end
-    end,
-  }
+  return { kill = kill }
 end
 
 --- The same for coroutines (`run` handlers).

@@ -69,18 +69,6 @@ local NOT_UTF8 = table.concat({
 local Engine = {}
 Engine.__index = Engine
 
---- Runs ripgrep.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param args string[]
----@param opts { cwd: string, stdin: string?, limit: integer? }
----@return mcp-tools.process.Result
-local function rg(ctx, args, opts)
-  return process.await(
-    vim.list_extend(vim.list_slice(RG), args),
-    vim.tbl_extend('force', { ctx = ctx, timeout = TIMEOUT, env = { PATH = process.search_path() } }, opts)
-  )
-end
-
 --- Returns the names of files, each followed by NUL. The last one of truncated output is incomplete and left out.
 ---@param done mcp-tools.process.Result
 ---@return (fun(): string?)? names nil if the search failed
@@ -116,6 +104,7 @@ end
 ---@field pattern string one line
 ---@field is_regex boolean
 ---@field flags string[] `-i`
+---@field engine? 'rg'|'git' the only program to use
 
 --- Whether the editor may show some files as other text than the program would search.
 ---@param query mcp-tools.search.FileQuery
@@ -213,27 +202,17 @@ end
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param place mcp-tools.search.Place a directory
 ---@param query mcp-tools.search.FileQuery
----@param engine? mcp-tools.search.Engine the only one to use
 ---@return string[]? paths absolute, in any order, with duplicates; nil if no program is available
 ---@return boolean? cut there are more
-function M.files(ctx, place, query, engine)
+function M.files(ctx, place, query)
   local paths, cut
-  if not engine or engine.name == 'rg' then
+  if query.engine ~= 'git' then
     paths, cut = files_by_rg(ctx, place, query)
   end
-  if not paths and (not engine or engine.name == 'git') then
+  if not paths and query.engine ~= 'rg' then
     paths, cut = files_by_git(ctx, place, query)
   end
   return paths, cut
-end
-
---- Finds files on disk that may match the pattern.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param place mcp-tools.search.Place
----@return string[]? paths
----@return boolean? cut
-function Engine:files(ctx, place)
-  return M.files(ctx, place, { pattern = self.pattern, is_regex = true, flags = self.flags }, self)
 end
 
 --- Returns an environment in which git finds neither a repository nor settings.
@@ -333,7 +312,14 @@ function Engine:run(ctx, text, args, pause)
   local done
   if self.name == 'rg' then
     local command = vim.iter({ RG_TEXT, self.flags, args, '--regexp=' .. self.pattern, '-' }):flatten():totable()
-    done = rg(ctx, command, { cwd = '/', stdin = text, limit = MAX_OUTPUT })
+    done = process.await(vim.list_extend(vim.list_slice(RG), command), {
+      ctx = ctx,
+      cwd = '/',
+      env = { PATH = process.search_path() },
+      stdin = text,
+      limit = MAX_OUTPUT,
+      timeout = TIMEOUT,
+    })
   else
     local command = vim.iter({ self.flags, '-e', self.pattern }):flatten():totable()
     done = git_grep(ctx, command, strings.replace_all(text, '\27', '\1', pause))

@@ -174,29 +174,30 @@ end
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param place mcp-tools.search.Place
 ---@param query mcp-tools.search.Query
----@param opts { globs: string[]?, engine: mcp-tools.search.Engine? } `engine` of a regular expression
+---@param globs string[]?
+---@param matches fun(relative: string): boolean the compiled globs
+---@param engine mcp-tools.search.Engine? of a regular expression
 ---@return string[]? paths absolute, sorted, with duplicates
 ---@return mcp-tools.Error|boolean? err_or_cut
-local function find_candidates(ctx, place, query, opts)
+local function find_candidates(ctx, place, query, globs, matches, engine)
   if not place.is_directory then
     return { place.path }
   end
-  local matches, err = files.matcher(opts.globs)
-  if not matches then
-    return nil, err
-  end
+  local pattern, flags = longest_line(query.query), query.ignore_case and { '-i' } or {}
   local found, cut
-  if opts.engine then
-    found, cut = opts.engine:files(ctx, place)
-  else
-    local line = longest_line(query.query)
-    local flags = query.ignore_case and { '-i' } or {}
-    if line ~= '' then
-      found, cut = engines.files(ctx, place, { pattern = line, is_regex = false, flags = flags })
-    end
+  if engine then
+    pattern, flags = engine.pattern, engine.flags
+  end
+  if pattern ~= '' then
+    found, cut = engines.files(ctx, place, {
+      pattern = pattern,
+      is_regex = engine ~= nil,
+      flags = flags,
+      engine = engine and engine.name,
+    })
   end
   if not found then
-    return files.list(ctx, place, opts.globs)
+    return files.list(ctx, place, globs)
   end
   local pause, kept = time_slice.of(ctx), {}
   for _, path in ipairs(found) do
@@ -320,7 +321,7 @@ function M.find(ctx, query, opts)
     engine, err = engines.open(ctx, query)
   end
   if matches and not err then
-    list, err = find_candidates(ctx, place, query, { globs = opts.globs, engine = engine })
+    list, err = find_candidates(ctx, place, query, opts.globs, matches, engine)
   end
   if not (place and matches and list) then
     return nil, err --[[@as mcp-tools.Error]]

@@ -18,20 +18,15 @@ local MAX_BYTES = 64 * 1024 * 1024
 local TIMEOUT = 30000
 --- Maximum number of files found by walking.
 local MAX_WALKED = 200000
---- Number of directory entries read at a time.
-local BATCH = 200
 
 ---@param text string names, each with a NUL after it
 ---@param pause fun()
 ---@return string[]
 local function names_of(text, pause)
-  local list, count = {}, 0
+  local list = {}
   for name in text:gmatch('[^%z]+') do
-    count = count + 1
-    list[count] = name
-    if count % 500 == 0 then
-      pause()
-    end
+    list[#list + 1] = name
+    pause()
   end
   return list
 end
@@ -48,9 +43,7 @@ local function sorted(list, pause)
     if name ~= names[i - 1] then
       out[#out + 1] = name
     end
-    if i % 2000 == 0 then
-      pause()
-    end
+    pause()
   end
   return out
 end
@@ -68,16 +61,14 @@ local function by_git(ctx, directory, pause)
     return nil
   end
   local deleted, list = {}, {}
-  for i, entry in ipairs(names_of(done.stdout, pause)) do
+  for _, entry in ipairs(names_of(done.stdout, pause)) do
     local name = entry:sub(3)
     if entry:sub(1, 1) == 'R' then
       deleted[name] = true
     else
       list[#list + 1] = name
     end
-    if i % 500 == 0 then
-      pause()
-    end
+    pause()
   end
   if next(deleted) then
     list = vim.tbl_filter(function(name)
@@ -106,37 +97,24 @@ local function by_rg(ctx, directory, pause)
   return list
 end
 
---- Returns the entries of a directory; links are not followed.
+--- Iterates over the entries of a directory; links are not followed.
 ---@param ctx mcp-tools.Ctx
 ---@param directory string
----@return { name: string, type: string }[]
+---@return fun(): string?, string? next name and type
 local function entries_of(ctx, directory)
-  local list = {}
-  local dir = ctx:await(function(done)
-    uv.fs_opendir(
+  local handle = ctx:await(function(done)
+    uv.fs_scandir(
       directory,
-      vim.schedule_wrap(function(_, dir)
-        done(dir)
-      end),
-      BATCH
+      vim.schedule_wrap(function(_, handle)
+        done(handle)
+      end)
     )
   end)
-  while dir do
-    local some = ctx:await(function(done)
-      uv.fs_readdir(
-        dir,
-        vim.schedule_wrap(function(_, some)
-          done(some)
-        end)
-      )
-    end)
-    if not some then
-      uv.fs_closedir(dir)
-      break
+  return function()
+    if handle then
+      return uv.fs_scandir_next(handle)
     end
-    vim.list_extend(list, some)
   end
-  return list
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -148,18 +126,18 @@ local function by_walk(ctx, directory, pause)
   local list, todo = {}, { '' }
   while #todo > 0 do
     local below = table.remove(todo)
-    for _, entry in ipairs(entries_of(ctx, directory .. '/' .. below)) do
-      if entry.type == 'directory' then
-        if entry.name ~= '.git' and not repository.is(directory .. '/' .. below .. entry.name) then
-          table.insert(todo, below .. entry.name .. '/')
+    for name, kind in entries_of(ctx, directory .. '/' .. below) do
+      if kind == 'directory' then
+        if name ~= '.git' and not repository.is(directory .. '/' .. below .. name) then
+          table.insert(todo, below .. name .. '/')
         end
       elseif #list >= MAX_WALKED then
         return sorted(list, pause), true
       else
-        table.insert(list, below .. entry.name)
+        table.insert(list, below .. name)
       end
+      pause()
     end
-    pause()
   end
   return sorted(list, pause), false
 end
@@ -171,14 +149,12 @@ end
 ---@return string[]
 local function without_repositories(list, directory, pause)
   local repositories = {}
-  for i, name in ipairs(list) do
+  for _, name in ipairs(list) do
     local place = name:sub(-5) == '/HEAD' and name:sub(1, -6)
     if place and repository.is(directory .. '/' .. place) then
       repositories[place] = true
     end
-    if i % 500 == 0 then
-      pause()
-    end
+    pause()
   end
   if next(repositories) == nil then
     return list

@@ -289,22 +289,16 @@ function M.parts(at, old, spans)
   for _, hunk in ipairs(merged(spans or text_diff.spans(old, new))) do
     local first, count, new_first, new_count = hunk[1], hunk[2], hunk[3], hunk[4]
     local lines = vim.list_slice(new, new_first, new_first + new_count - 1)
-    if count == 0 and first <= #old then
-      local row, col = start_of(first)
-      table.insert(lines, '')
-      add(row, col, row, col, lines)
-    elseif count == 0 then
-      local row, col = end_of(#old)
-      table.insert(lines, 1, '')
-      add(row, col, row, col, lines)
-    elseif new_count == 0 and first + count <= #old then
+    if (count == 0 or new_count == 0) and first + count <= #old then
       local row, col = start_of(first)
       local end_row, end_col = start_of(first + count)
-      add(row, col, end_row, end_col, { '' })
-    elseif new_count == 0 then
+      table.insert(lines, '')
+      add(row, col, end_row, end_col, lines)
+    elseif count == 0 or new_count == 0 then -- at the end: with the line break before it
       local row, col = end_of(first - 1)
       local end_row, end_col = end_of(#old)
-      add(row, col, end_row, end_col, { '' })
+      table.insert(lines, 1, '')
+      add(row, col, end_row, end_col, lines)
     elseif count == new_count and #out + count <= MAX_SINGLE then
       for i = 1, count do
         local row, col = start_of(first + i - 1)

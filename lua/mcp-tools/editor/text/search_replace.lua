@@ -1,6 +1,7 @@
 --- Converts edits as models write them (a text to find or a range of lines, and its replacement) to positions.
 
 local errors = require('mcp-tools.errors')
+local sort = require('mcp-tools.util.sort')
 local substring = require('mcp-tools.util.substring')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
@@ -229,22 +230,6 @@ local function compare(lines, wanted, first)
   return { first = first, last = math.min(first + #wanted - 1, #lines), similarity = sum / #wanted, spaces = same }
 end
 
---- Inserts an item into a list of the best, best first; among equal ones the first comes first.
----@param best table[]
----@param item table
----@param score string name of the field
----@param max integer
-local function keep_best(best, item, score, max)
-  local at = #best + 1
-  while at > 1 and best[at - 1][score] < item[score] do
-    at = at - 1
-  end
-  if at <= max then
-    table.insert(best, at, item)
-    best[max + 1] = nil
-  end
-end
-
 --- Finds the places most similar to lines that do not occur. The longest of these lines selects the candidates.
 ---@param lines string[]
 ---@param search string[]
@@ -258,24 +243,33 @@ local function nearest(lines, search, pause)
     wanted[i] = { text = text, counts = counts, total = total }
     anchor = #text > #wanted[anchor].text and i or anchor
   end
-  local tried, found = {}, {}
+  local function best(list, max)
+    return vim.list_slice(
+      sort(list, function(a, b)
+        return a.similarity > b.similarity
+      end, pause),
+      1,
+      max
+    )
+  end
+  local candidates, found = {}, {}
   for row, line in ipairs(lines) do
-    local score = similarity_of(wanted[anchor], trim(line))
-    if score >= MIN_SIMILARITY and row >= anchor then
-      keep_best(tried, { row = row, score = score }, 'score', MAX_TRIED)
+    local similarity = row >= anchor and similarity_of(wanted[anchor], trim(line)) or 0
+    if similarity >= MIN_SIMILARITY then
+      table.insert(candidates, { row = row, similarity = similarity })
     end
     if row % 50 == 0 then
       pause()
     end
   end
-  for _, one in ipairs(tried) do
+  for _, one in ipairs(best(candidates, MAX_TRIED)) do
     local place = compare(lines, wanted, one.row - anchor + 1)
     if place.similarity >= MIN_SIMILARITY then
-      keep_best(found, place, 'similarity', MAX_NEAR)
+      table.insert(found, place)
     end
     pause()
   end
-  return found
+  return best(found, MAX_NEAR)
 end
 
 ---@param lines string[]

@@ -6,7 +6,6 @@
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local text_diff = require('mcp-tools.editor.text.diff')
 local strings = require('mcp-tools.util.strings')
-local validate = require('mcp-tools.util.validate')
 local views = require('mcp-tools.editor.buffer.views')
 
 local api, uv = vim.api, vim.uv
@@ -210,8 +209,6 @@ end
 ---@param bufnr integer
 ---@param cb fun(state: mcp-tools.DiskState)
 function M.refresh(bufnr, cb)
-  validate('bufnr', bufnr, 'number')
-  validate('cb', cb, 'callable')
   local function answer(stat, path)
     vim.schedule(function()
       local has_file = path and api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_name(bufnr) == path

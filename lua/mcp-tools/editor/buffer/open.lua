@@ -8,7 +8,6 @@ local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.instances.project')
 local timer = require('mcp-tools.util.timer')
-local validate = require('mcp-tools.util.validate')
 
 local api, uv = vim.api, vim.uv
 
@@ -309,8 +308,6 @@ end
 ---@param ctx mcp-tools.Ctx? the buffer is unloaded some time after this call; a cancelled call loads nothing. Without
 ---  `ctx`, the caller unloads the buffer with `drop`.
 function M.load(path, cb, ctx)
-  validate('path', path, 'string')
-  validate('cb', cb, 'callable')
   uv.fs_stat(path, function(problem, stat)
     vim.schedule(function()
       if ctx and ctx:cancelled() then

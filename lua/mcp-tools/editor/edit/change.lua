@@ -119,33 +119,27 @@ end
 ---@field spans table<integer, mcp-tools.LineSpan[]> differences of the long replacements
 
 --- Compares long replaced texts in threads, so that `change` does not block the main thread.
+---@param work mcp-tools.Task
 ---@param bufnr integer loaded
 ---@param edits mcp-tools.Edit[]
 ---@param ends mcp-tools.TextEnds?
----@param cb fun(prepared: mcp-tools.PreparedEdits) on the main loop; at once if nothing is long
-function M.prepare(bufnr, edits, ends, cb)
-  local prepared, waiting = { spans = {} }, 1
-  local function finish()
-    waiting = waiting - 1
-    if waiting == 0 then
-      cb(prepared)
-    end
-  end
+---@return mcp-tools.PreparedEdits
+function M.prepare(work, bufnr, edits, ends)
+  local prepared = { spans = {} }
   if api.nvim_buf_is_loaded(bufnr) then
     prepared.tick = api.nvim_buf_get_changedtick(bufnr)
     prepared.list = M.ordered(bufnr, edits, ends ~= nil)
   end
   for i, at in ipairs(prepared.list or {}) do
-    if text_diff.is_long(at.end_row - at.row + 1, #at.lines) then
-      waiting = waiting + 1
+    local is_current = api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_changedtick(bufnr) == prepared.tick
+    if is_current and text_diff.is_long(at.end_row - at.row + 1, #at.lines) then
       local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
-      text_diff.spans_async(old, at.lines, function(spans)
-        prepared.spans[i] = spans
-        finish()
+      prepared.spans[i] = work:await(function(done)
+        text_diff.spans_async(old, at.lines, done)
       end)
     end
   end
-  finish()
+  return prepared
 end
 
 ---@param spans mcp-tools.LineSpan[]

@@ -109,51 +109,49 @@ local function note_of(ctx, rejected, edited)
 end
 
 --- Reduces the targets' edits to the accepted ones. The files may have changed during the review.
+---@param work mcp-tools.Task
 ---@param ctx mcp-tools.Ctx
 ---@param targets mcp-tools.EditTarget[]
 ---@param outcome mcp-tools.ReviewOutcome
----@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
-local function keep_accepted(ctx, targets, outcome, cb)
+---@return mcp-tools.ReviewNote?
+---@return mcp-tools.Error? err
+local function keep_accepted(work, ctx, targets, outcome)
   local rejected = {}
-  local function step(i)
-    local target, proposal = targets[i], outcome.proposals[i]
-    if not target then
-      outcome.rejected = rejected
-      if review.are_stale(outcome.proposals) then
-        return cb(nil, refusal(outcome))
-      end
-      return cb(note_of(ctx, rejected, outcome.edited))
-    end
-    disk.refresh(target.bufnr, function(state)
-      target.state = state
-      if not api.nvim_buf_is_loaded(target.bufnr) then
-        proposal:leave('its buffer was closed')
-      end
-      proposal:sync()
-      target.edits, target.gone = proposal:edits(), proposal.gone and proposal.path or nil
-      target.changedtick = not target.gone and api.nvim_buf_get_changedtick(target.bufnr) or nil
-      target.lines = nil -- those of an earlier text
-      local left_out = proposal:rejected()
-      target.ends = #left_out == 0 and target.ends or nil
-      vim.list_extend(rejected, left_out)
-      step(i + 1)
+  for i, target in ipairs(targets) do
+    local proposal = outcome.proposals[i]
+    target.state = work:await(function(done)
+      disk.refresh(target.bufnr, done)
     end)
+    if not api.nvim_buf_is_loaded(target.bufnr) then
+      proposal:leave('its buffer was closed')
+    end
+    proposal:sync()
+    target.edits, target.gone = proposal:edits(), proposal.gone and proposal.path or nil
+    target.changedtick = not target.gone and api.nvim_buf_get_changedtick(target.bufnr) or nil
+    target.lines = nil -- those of an earlier text
+    local left_out = proposal:rejected()
+    target.ends = #left_out == 0 and target.ends or nil
+    vim.list_extend(rejected, left_out)
   end
-  step(1)
+  outcome.rejected = rejected
+  if review.are_stale(outcome.proposals) then
+    return nil, refusal(outcome)
+  end
+  return note_of(ctx, rejected, outcome.edited)
 end
 
 --- Asks the user to review edits before they are applied. Afterwards the targets have only the accepted ones.
+---@param work mcp-tools.Task
 ---@param ctx mcp-tools.Ctx
 ---@param targets mcp-tools.EditTarget[] loaded
----@param ordered fun(bufnr: integer, edits: mcp-tools.Edit[], is_exact: boolean): mcp-tools.Replacement[]?,
----  mcp-tools.Error?
----@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
-function M.before(ctx, targets, ordered, cb)
+---@return mcp-tools.ReviewNote?
+---@return mcp-tools.Error? err
+function M.before(work, ctx, targets)
   local files = {}
   for i, target in ipairs(targets) do
-    local list, err = ordered(target.bufnr, target.edits, target.ends ~= nil)
+    local list, err = buffer_change.ordered(target.bufnr, target.edits, target.ends ~= nil)
     if not list then
-      return cb(nil, err)
+      return nil, err
     end
     local bufnr, before = target.bufnr, api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
     local after, ends = text_edits.applied(before, list), file_text.kept_ends_of(bufnr)
@@ -165,12 +163,13 @@ function M.before(ctx, targets, ordered, cb)
       differs = target.ends and file_text.ends_change(ends, target.ends) ~= nil,
     }
   end
-  ask(ctx, files, function(outcome, err)
-    if not outcome then
-      return cb(nil, err)
-    end
-    keep_accepted(ctx, targets, outcome, cb)
+  local outcome, err = work:await(function(done)
+    ask(ctx, files, done)
   end)
+  if not outcome then
+    return nil, err
+  end
+  return keep_accepted(work, ctx, targets, outcome)
 end
 
 --- Asks the user to review a file before it is created.

@@ -13,9 +13,8 @@ local edit_review = require('mcp-tools.editor.edit.edit_review')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local save = require('mcp-tools.editor.buffer.save')
+local task = require('mcp-tools.util.task')
 local text_edits = require('mcp-tools.editor.text.edits')
-local text_diff = require('mcp-tools.editor.text.diff')
-local validate = require('mcp-tools.util.validate')
 
 local api = vim.api
 
@@ -38,8 +37,6 @@ M.refusal = buffer_change.refusal
 ---@return mcp-tools.Edited?
 ---@return mcp-tools.Error? err
 function M.apply(bufnr, edits, opts)
-  validate('bufnr', bufnr, 'number')
-  validate('edits', edits, 'table')
   opts = opts or {}
   bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
   local done, err = buffer_change.change(bufnr, edits, opts.changedtick)
@@ -57,22 +54,15 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(bufnr, edits, opts)
-  validate('bufnr', bufnr, 'number')
-  validate('edits', edits, 'table')
   opts = opts or {}
   bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
   local err = buffer_change.refusal(bufnr, opts.changedtick)
-  local list
-  if not err then
-    list, err = buffer_change.ordered(bufnr, edits)
-  end
-  if not list then
+  if err then
     return nil, err
   end
   local name = buffers.shown(bufnr, opts.root)
-  local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = opts.context }
-  return (text_diff.unified(before, text_edits.applied(before, list), names))
+  return text_edits.unified(api.nvim_buf_get_lines(bufnr, 0, -1, false), edits, names)
 end
 
 -- Several files --------------------------------------------------------------------------------------------------
@@ -113,58 +103,49 @@ end
 ---@field gone string? path of a buffer that was closed during review
 
 --- Loads the files that are not loaded and compares them with the disk, one after the other.
+---@param work mcp-tools.Task
 ---@param items mcp-tools.FileEdits[]
 ---@param ctx mcp-tools.Ctx?
----@param cb fun(targets: mcp-tools.EditTarget[], err: mcp-tools.Error?)
-local function gather(items, ctx, cb)
-  local targets, seen = {}, {}
-  local function with(item, bufnr, new, go_on)
-    if seen[bufnr] then
-      return cb(targets, errors.new('validation_error', ('%s is listed twice'):format(buffers.shown(bufnr))))
+---@param targets mcp-tools.EditTarget[] receives the targets
+---@return mcp-tools.Error?
+local function gather(work, items, ctx, targets)
+  local seen = {}
+  for _, item in ipairs(items) do
+    local bufnr, err, new = item.bufnr, nil, false
+    if not bufnr then
+      bufnr, err, new = work:await(function(done)
+        open.load(item.path, done, ctx)
+      end)
+    end
+    if not bufnr then
+      return err
+    elseif seen[bufnr] then
+      return errors.new('validation_error', ('%s is listed twice'):format(buffers.shown(bufnr)))
     end
     seen[bufnr] = true
     if ctx then
       open.use(bufnr, ctx)
     end
+    local is_valid = api.nvim_buf_is_valid(bufnr)
     local target = {
       edits = item.edits,
       changedtick = item.changedtick,
       lines = item.lines,
       bufnr = bufnr,
-      path = item.path or api.nvim_buf_is_valid(bufnr) and buffer_kind.path(bufnr) or nil,
+      path = item.path or is_valid and buffer_kind.path(bufnr) or nil,
       new = new,
-      unseen = new or api.nvim_buf_is_valid(bufnr) and buffers.is_unseen(bufnr),
+      unseen = new or is_valid and buffers.is_unseen(bufnr),
       write = item.write,
       ends = item.ends,
     }
     table.insert(targets, target)
-    disk.refresh(bufnr, function(state)
-      target.state = state
-      if api.nvim_buf_is_loaded(bufnr) then
-        target.changedtick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
-      end
-      go_on()
+    target.state = work:await(function(done)
+      disk.refresh(bufnr, done)
     end)
+    if api.nvim_buf_is_loaded(bufnr) then
+      target.changedtick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
+    end
   end
-  local function step(i)
-    local item = items[i]
-    if not item then
-      return cb(targets)
-    end
-    local function go_on()
-      step(i + 1)
-    end
-    if item.bufnr then
-      return with(item, item.bufnr, false, go_on)
-    end
-    open.load(item.path, function(bufnr, err, new)
-      if not bufnr then
-        return cb(targets, err)
-      end
-      with(item, bufnr, new == true, go_on)
-    end, ctx)
-  end
-  step(1)
 end
 
 --- Undoes all edits, restores the files, and unloads what was loaded.
@@ -231,24 +212,6 @@ local function change_all(targets, write)
   end
 end
 
---- Calls a function for each target and `cb` when all are done.
----@param targets mcp-tools.EditTarget[]
----@param fn fun(target: mcp-tools.EditTarget, i: integer, done: fun())
----@param cb fun()
-local function for_all(targets, fn, cb)
-  local waiting = #targets + 1
-  local function done()
-    waiting = waiting - 1
-    if waiting == 0 then
-      cb()
-    end
-  end
-  for i, target in ipairs(targets) do
-    fn(target, i, done)
-  end
-  done()
-end
-
 --- Returns the item with the current changedtick if it has none.
 ---@param item mcp-tools.FileEdits
 ---@param of_path fun(path: string): integer?
@@ -290,20 +253,22 @@ function M.record_created(path, lines, ctx)
 end
 
 --- Asks the user to review edits if configured.
+---@param work mcp-tools.Task
 ---@param targets mcp-tools.EditTarget[]
 ---@param ctx mcp-tools.Ctx?
----@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
-local function reviewed(targets, ctx, cb)
+---@return mcp-tools.ReviewNote?
+---@return mcp-tools.Error? err
+local function reviewed(work, targets, ctx)
   if not ctx or not edit_review.is_needed(ctx) then
-    return cb({})
+    return {}
   end
   for _, target in ipairs(targets) do
     local err = buffer_change.refusal(target.bufnr, target.changedtick)
     if err then
-      return cb(nil, err)
+      return nil, err
     end
   end
-  edit_review.before(ctx, targets, buffer_change.ordered, cb)
+  return edit_review.before(work, ctx, targets)
 end
 
 --- Edits several files: all or none, except hunks that the user rejects. Files that are not open are loaded into hidden
@@ -312,62 +277,53 @@ end
 ---@param opts mcp-tools.EditAllOpts?
 ---@param cb fun(files: mcp-tools.FilesEdited?, err: mcp-tools.Error?)
 function M.apply_all(items, opts, cb)
-  validate('items', items, 'table')
-  validate('cb', cb, 'callable')
   opts = opts or {}
-  local of_path = buffers.of_paths()
+  local ctx, of_path, targets = opts.ctx, buffers.of_paths(), {}
   items = vim.tbl_map(function(item)
     return with_changedtick(item, of_path)
   end, items)
-  local ctx = opts.ctx
-  local function fail(targets, err)
-    undo_all(targets)
-    cb(nil, err)
-  end
-  local function apply(targets, note)
-    local cancelled = ctx and ctx:cancelled()
-    if cancelled then
-      return fail(targets, errors.new('cancelled', 'cancelled before anything was changed'))
+  local files, err
+  local function apply(work)
+    err = gather(work, items, ctx, targets)
+    if not err then
+      files, err = reviewed(work, targets, ctx)
+    end
+    if err then
+      return
+    end
+    for _, target in ipairs(targets) do
+      target.prepared = buffer_change.prepare(work, target.bufnr, target.edits, target.ends)
+    end
+    if ctx and ctx:cancelled() then
+      err = errors.new('cancelled', 'cancelled before anything was changed')
+      return
     end
     local origins = edit_review.origins(ctx, targets)
-    local err = change_all(targets, opts.write)
+    err = change_all(targets, opts.write)
     if err then
-      return fail(targets, err)
+      return
     end
-    local files = vim.tbl_extend('force', {}, note)
-    for_all(targets, function(target, i, done)
+    for i, target in ipairs(targets) do
       if target.gone then
         files[i] = { bufnr = target.bufnr, path = target.gone, changedtick = 0, hunks = {}, written = false }
-        return done()
-      end
-      buffer_change.publish(target.done, ctx, function(edited)
-        files[i] = vim.tbl_extend('force', edited, { written = target.written == true })
-        done()
-      end)
-    end, function()
-      if ctx and origins then
-        edit_review.after(ctx, origins, revert_rejected)
-      end
-      cb(files)
-    end)
-  end
-  gather(items, ctx, function(targets, err)
-    if err then
-      return fail(targets, err)
-    end
-    reviewed(targets, ctx, function(note, why)
-      if not note then
-        return fail(targets, why)
-      end
-      for_all(targets, function(target, _, done)
-        buffer_change.prepare(target.bufnr, target.edits, target.ends, function(prepared)
-          target.prepared = prepared
-          done()
+      else
+        local edited = work:await(function(done)
+          buffer_change.publish(target.done, ctx, done)
         end)
-      end, function()
-        apply(targets, note)
-      end)
-    end)
+        files[i] = vim.tbl_extend('force', edited, { written = target.written == true })
+      end
+    end
+    if ctx and origins then
+      edit_review.after(ctx, origins, revert_rejected)
+    end
+  end
+  task.run({}, apply, function(ok, thrown)
+    if not ok then
+      error(thrown, 0)
+    elseif err then
+      undo_all(targets)
+    end
+    cb(not err and files or nil, err)
   end)
 end
 

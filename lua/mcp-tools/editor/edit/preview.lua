@@ -84,16 +84,12 @@ function M.of(args, edits_of, again, ends_of)
   if not edits then
     return nil, err
   end
-  local list
-  list, err = text_edits.ordered(edits, #lines, function(row)
-    return lines[row + 1]
-  end, ends_of ~= nil)
-  if not list then
-    return nil, err
-  end
   local name = found.bufnr and buffers.shown(found.bufnr, root) or access.shown(found.path, root)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
-  local text = text_diff.unified(lines, text_edits.applied(lines, list), names)
+  local text, invalid = text_edits.unified(lines, edits, names, ends_of ~= nil)
+  if not text then
+    return nil, invalid
+  end
   local change = ends_of and ends and file_text.ends_change(ends, ends_of(ends))
   return M.shown(change and ('%s%s.\n'):format(text, change:gsub('^%l', string.upper)) or text)
 end

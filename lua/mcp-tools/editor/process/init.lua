@@ -12,7 +12,6 @@ local project = require('mcp-tools.instances.project')
 local timer = require('mcp-tools.util.timer')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
-local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
@@ -241,9 +240,6 @@ end
 ---@param cb fun(result: mcp-tools.process.Result)
 ---@return { kill: fun(self) } handle
 function M.run(command, opts, cb)
-  validate('command', command, 'table')
-  validate('opts.cwd', opts.cwd, 'string')
-  validate('cb', cb, 'callable')
   local timeout, limit = opts.timeout or TIMEOUT, opts.limit or MAX_STDOUT
   local kept = { stdout = output.new(limit, opts.keep), stderr = output.new(opts.stderr_limit or MAX_STDERR, 'tail') }
   local function soon(fn)

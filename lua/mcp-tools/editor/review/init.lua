@@ -7,7 +7,6 @@ local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 local texts = require('mcp-tools.editor.review.texts')
 local timer = require('mcp-tools.util.timer')
-local validate = require('mcp-tools.util.validate')
 
 local api = vim.api
 
@@ -422,12 +421,6 @@ end
 ---@param opts mcp-tools.ReviewOpts
 ---@return { id: integer, close: fun(reason: string?) } handle `close` ends it undecided; after the end it does nothing
 function M.open(opts)
-  validate('opts', opts, 'table')
-  validate('opts.client', opts.client, 'table')
-  validate('opts.key', opts.key, 'string')
-  validate('opts.title', opts.title, 'string')
-  validate('opts.files', opts.files, 'table')
-  validate('opts.on_end', opts.on_end, 'callable')
   local older = M.find(opts.client, opts.key)
   if older then
     older:close('a newer proposal has replaced it')

@@ -18,7 +18,6 @@ local symbol = require('mcp-tools.editor.symbol')
 local symbol_edits = require('mcp-tools.editor.symbol.edits')
 local text_edits = require('mcp-tools.editor.text.edits')
 local treesitter = require('mcp-tools.editor.treesitter')
-local text_diff = require('mcp-tools.editor.text.diff')
 
 local api = vim.api
 
@@ -352,16 +351,14 @@ local function preview(args, make, again)
     end
     return SEARCHING
   end
-  local list
-  list, err = text_edits.ordered(vim.deepcopy(record.edits), #lines, function(row)
-    return lines[row + 1]
-  end)
-  if not list then
-    return nil, err
-  end
   local name = target.path and access.shown(target.path, project.root()) or ('buffer %d'):format(target.bufnr)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = edit_preview.CONTEXT }
-  return edit_preview.shown(text_diff.unified(lines, text_edits.applied(lines, list), names))
+  local text
+  text, err = text_edits.unified(lines, vim.deepcopy(record.edits), names)
+  if not text then
+    return nil, err
+  end
+  return edit_preview.shown(text)
 end
 
 --- Returns the handlers of a tool that changes a symbol.

@@ -202,6 +202,23 @@ function M.applied(lines, list)
   return out
 end
 
+--- Returns the unified diff that edits of a text make.
+---@param lines string[]
+---@param edits mcp-tools.Edit[]
+---@param opts mcp-tools.UnifiedOpts
+---@param is_exact? boolean as for `ordered`
+---@return string?
+---@return mcp-tools.Error? err
+function M.unified(lines, edits, opts, is_exact)
+  local list, err = M.ordered(edits, #lines, function(row)
+    return lines[row + 1]
+  end, is_exact)
+  if not list then
+    return nil, err
+  end
+  return (text_diff.unified(lines, M.applied(lines, list), opts))
+end
+
 ---@param byte integer?
 local function is_inside_character(byte)
   return byte ~= nil and byte >= 0x80 and byte < 0xC0

@@ -4,26 +4,14 @@ local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.search.names')
-local glob = require('mcp-tools.files.glob')
 local paths = require('mcp-tools.files.paths')
+local search_files = require('mcp-tools.editor.search.files')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Folders that are counted, where not all files are named.
 local MAX_FOLDERS = 50
-
----@param pattern string?
----@return fun(name: string): boolean
-local function matcher(pattern)
-  if not pattern then
-    return function()
-      return true
-    end
-  end
-  pattern = pattern:gsub('^%./', '')
-  return glob.compile(pattern:find('/', 1, true) and pattern:gsub('^/', '') or '**/' .. pattern)
-end
 
 --- How many files each folder at the top has.
 ---@param counts table<string, integer>
@@ -96,7 +84,7 @@ return {
       return nil, err
     end
     local names, source, cut = file_names.list(ctx, folder, { ignored = args.ignored })
-    local matches, pause = matcher(args.glob), time_slice.of(ctx)
+    local matches, pause = assert(search_files.matcher({ args.glob })), time_slice.of(ctx)
     local prefix = folder == paths.real_root(ctx.root) and '' or access.shown(folder, ctx.root) .. '/'
     local files, counts, total, lossy = {}, {}, 0, false
     for _, name in ipairs(names) do

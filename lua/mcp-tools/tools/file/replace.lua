@@ -14,7 +14,6 @@ local open = require('mcp-tools.editor.buffer.open')
 local redact = require('mcp-tools.privacy.redact')
 local result = require('mcp-tools.editor.result')
 local search = require('mcp-tools.editor.search')
-local text_diff = require('mcp-tools.editor.text.diff')
 local text_edits = require('mcp-tools.editor.text.edits')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -338,11 +337,8 @@ local function diff_of(ctx, plan)
   local parts, pause = {}, time_slice.of(ctx)
   for _, each in ipairs(plan.files) do
     local lines = vim.split((each.file.text:gsub('\n$', '')), '\n', { plain = true })
-    local list = text_edits.ordered(edits_of(each), #lines, function(row)
-      return lines[row + 1]
-    end)
     local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
-    table.insert(parts, list and (text_diff.unified(lines, text_edits.applied(lines, list), names)) or '')
+    table.insert(parts, (text_edits.unified(lines, edits_of(each), names)))
     pause()
   end
   return table.concat(parts)
@@ -368,13 +364,11 @@ local function preview(args, again)
     return edit_preview.shown(computed[key].diff)
   end
   if again and not is_dry_run(args) then
-    background.run(function(ctx)
+    background.prepare(function(ctx)
       local plan, failed = counted(ctx, args)
-      return { diff = plan and diff_of(ctx, plan), err = failed }
-    end, function(made)
-      computed[key] = made.diff and { diff = made.diff, at = vim.uv.hrtime() }
-      again(made.err)
-    end)
+      computed[key] = plan and { diff = diff_of(ctx, plan), at = vim.uv.hrtime() }
+      return failed
+    end, again)
   end
   local text =
     'replaces %d occurrences of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'

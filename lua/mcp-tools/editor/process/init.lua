@@ -246,7 +246,7 @@ function M.run(command, opts, cb)
     on_main_loop(command[1], opts.ctx, fn)
   end
   local forward = opts.on_output and forwarder(opts, limit, soon)
-  local group ---@type mcp-tools.process.Group
+  local group ---@type mcp-tools.process.Group?
   local killed
   local function start()
     if killed then
@@ -271,11 +271,11 @@ function M.run(command, opts, cb)
             forward(stream, data)
           end
           if kept.stdout.cut and opts.keep ~= 'tail' then
-            group:stop('limit')
+            assert(group):stop('limit')
           end
         end,
         on_end = function()
-          local ended = group
+          local ended = assert(group)
           group = nil -- the call must not remember it
           soon(function()
             local stderr = kept.stderr:text()

@@ -216,7 +216,7 @@ end
 ---@return integer[] ids
 ---@return integer total number of lists on the stack
 local function own_lists(list, kind)
-  local own, total = {}, M.get({ window = list.window }, { nr = '$' }).nr
+  local own, total = {}, M.get({ window = list.window }, { nr = '$' }).nr --[[@as integer]]
   for nr = 1, total do
     local about = M.get(list, { nr = nr, id = 0, context = 0 })
     local context = about.context

@@ -111,7 +111,7 @@ local learned = {}
 ---@param directory string
 ---@return any names list of strings
 local function sensitive_in(ctx, directory)
-  return ctx:await(function(done)
+  local found = ctx:await(function(done)
     uv.fs_scandir(directory, function(_, handle)
       local names = {}
       for _ = 1, handle and MAX_ENTRIES or 0 do
@@ -129,6 +129,7 @@ local function sensitive_in(ctx, directory)
       end)
     end)
   end)
+  return found
 end
 
 --- Learns the lines of sensitive files in a command's directory, such as `.env`, so that they are redacted from its

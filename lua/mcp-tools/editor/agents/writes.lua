@@ -19,7 +19,7 @@ local M = {}
 local WRITE_TIMEOUT_MS = 30000
 --- Maximum number of files watched at a time, and remembered per session; the oldest are dropped first.
 local MAX_WRITTEN = 64
---- Delay after the first event until a file is read, in ms.
+--- Delay after the last event until a file is read, in ms: files are often written in several steps.
 local DEBOUNCE_MS = 50
 --- Maximum size of a file that is compared with the accepted text, in bytes.
 local MAX_BYTES = 32 * 1024 * 1024
@@ -52,7 +52,7 @@ end
 --- Returns a function that adds the write to the history. It keeps the earlier text, which the write overwrites.
 ---@param session mcp-tools.agents.Session
 ---@param accepted mcp-tools.ReviewOutcome of one file
----@return fun(now: string[]) note call it with the written text
+---@return fun(now: string[]): boolean? note call it with the written text; true: the history has it
 local function expect(session, accepted)
   local proposal = accepted.proposals[1]
   local lines = proposal:final() or {}
@@ -60,7 +60,7 @@ local function expect(session, accepted)
   local client = { name = session.client ~= '' and session.client or session.agent, version = session.version }
   return function(now)
     if #hunks == 0 or not are_same(lines, now) then
-      return -- another process has written it
+      return -- another process has written it, or the agent has not finished
     end
     local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as any]]
     local bufnr = buffers.of_path(path)
@@ -69,6 +69,7 @@ local function expect(session, accepted)
       return vim.list_slice(lines, first, first + count - 1)
     end)
     change.announce(path, bufnr, hunks, ctx, id)
+    return true
   end
 end
 
@@ -111,13 +112,17 @@ local function with_text(path, note)
   end)
 end
 
----@type { path: string, finish: fun() }[] watched files, oldest first
+---@class mcp-tools.agents.AwaitedWrite
+---@field path string resolved
+---@field finish fun()
+
+---@type mcp-tools.agents.AwaitedWrite[] oldest first
 local awaited = {}
 
----@param path string resolved
-local function stop_awaiting(path)
+---@param awaited_write mcp-tools.agents.AwaitedWrite
+local function stop_awaiting(awaited_write)
   for i, entry in ipairs(awaited) do
-    if entry.path == path then
+    if entry == awaited_write then
       table.remove(awaited, i)
       return entry.finish()
     end
@@ -147,34 +152,52 @@ end
 function M.watch(session, path, accepted)
   session.data.written = session.data.written or {}
   remember(session.data.written, path)
-  stop_awaiting(path)
-  if #awaited >= MAX_WRITTEN then
-    stop_awaiting(awaited[1].path)
-  end
-  local seen, note = false, accepted and expect(session, accepted)
-  local stop = watch.file(path, function()
-    if not seen then
-      seen = true
-      timer.after(DEBOUNCE_MS, function()
-        stop_awaiting(path)
-        update_buffer(path, function()
-          if note then
-            with_text(path, note)
-          end
-        end, accepted)
-      end)
+  for _, earlier in ipairs(awaited) do
+    if earlier.path == path then
+      stop_awaiting(earlier)
+      break
     end
+  end
+  if #awaited >= MAX_WRITTEN then
+    stop_awaiting(awaited[1])
+  end
+  local note = accepted and expect(session, accepted)
+  local entry, debounce
+  --- Reads the file. If its text is not the accepted one, the agent may not have finished.
+  local function look()
+    read.read(path, MAX_BYTES, function(bytes)
+      if not accepted or bytes == accepted.files[path] then
+        stop_awaiting(entry)
+      end
+      update_buffer(path, function()
+        if note then
+          with_text(path, function(now)
+            note = note and not note(now) and note or nil
+          end)
+        end
+      end, accepted)
+    end)
+  end
+  local stop = watch.file(path, function()
+    if debounce then
+      debounce:stop()
+    end
+    debounce = timer.after(DEBOUNCE_MS, look)
   end)
   local expiry = timer.after(WRITE_TIMEOUT_MS, function()
-    stop_awaiting(path)
+    stop_awaiting(entry)
   end)
-  table.insert(awaited, {
+  entry = {
     path = path,
     finish = function()
       stop()
       expiry:stop()
+      if debounce then
+        debounce:stop()
+      end
     end,
-  })
+  }
+  table.insert(awaited, entry)
 end
 
 --- Updates the buffers of the files that a session has written.

@@ -60,9 +60,9 @@ class McpToolsHost:
     def __init__(self, nvim):
         sys.path.insert(0, os.path.join(ROOT, "bridge"))  # first: another version may be installed
         from mcp_tools_nvim.python_tools.worker.host import Host
-        from mcp_tools_nvim.python_tools.worker.serve import end_when_told
+        from mcp_tools_nvim.python_tools.worker.serve import end_on_sigterm
 
-        end_when_told(nvim.loop)
+        end_on_sigterm(nvim.loop)
         self.host = Host(PynvimWire(nvim), nvim.loop)
         info = {
             "pid": os.getpid(),

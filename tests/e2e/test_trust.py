@@ -218,8 +218,8 @@ async def test_the_ninth_is_busy(bridge: Bridge) -> None:
     """Eight questions may be open; one window shows the first; its end shows the next."""
     async with connect(bridge, "sessions") as client:
         calls = []
-        for n in range(8):  # one by one: of eight calls at once a busy editor may not start each within its 2 s
-            calls.append(ask(client, n=n))
+        for n in range(8):  # one by one: a busy editor may not start eight at once within 2 s
+            calls += [ask(client, n=n)]
             await open_questions(bridge, n + 1)
         assert error_of(await ask(client, n=9))["code"] == "busy"
         assert await bridge.nvim.lua("return #vim.api.nvim_list_wins()") == 2

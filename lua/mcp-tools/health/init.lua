@@ -211,7 +211,7 @@ local function bridge()
   end
   if status.blocked then
     health.warn(
-      ("the editor identity_file a call waiting too long, in mode '%s'"):format(tostring(status.blocked.mode)),
+      ("the editor kept a call waiting too long, in mode '%s'"):format(tostring(status.blocked.mode)),
       'Press <Esc> or finish the pending key, then let the client retry'
     )
   end
@@ -242,7 +242,7 @@ local function files()
     local fault = private_files.fault(path[1], path[2])
     if fault then
       faults = faults + 1
-      local message, advice = fault:match('^(.-): (.*)$')
+      local message, advice = fault:match('^(.*); (.*)$')
       health.error(message or fault, advice)
     end
   end

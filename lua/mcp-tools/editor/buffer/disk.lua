@@ -4,9 +4,9 @@
 --- change only once, so a conflict is remembered here until the file or the buffer changes.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
+local buffers = require('mcp-tools.editor.buffer')
 local text_diff = require('mcp-tools.editor.text.diff')
 local strings = require('mcp-tools.util.strings')
-local views = require('mcp-tools.editor.buffer.views')
 
 local api, uv = vim.api, vim.uv
 
@@ -89,7 +89,7 @@ end
 --- Reads the file into an unmodified buffer even if Neovim has already reported the change.
 ---@param bufnr integer
 local function reload(bufnr)
-  views.keep(bufnr, function()
+  buffers.keep_views(bufnr, function()
     pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd('silent keepalt keepjumps edit!')
     end)
@@ -116,7 +116,7 @@ function M.acknowledge(bufnr)
   local lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local first, last = text_diff.same_lines(lines_on_disk, lines)
   if first < #lines or #lines ~= #lines_on_disk then
-    views.keep(bufnr, function()
+    buffers.keep_views(bufnr, function()
       api.nvim_buf_call(bufnr, function()
         pcall(vim.cmd --[[@as fun(command: string)]], 'undojoin')
         local kept = vim.list_slice(lines, first + 1, #lines - last)

@@ -148,6 +148,27 @@ function M.facts(bufnr, current)
   }
 end
 
+--- Calls a function; afterwards every window of the buffer shows the same line numbers as before.
+---@generic T
+---@param bufnr integer
+---@param fn fun(): T
+---@return T
+function M.keep_views(bufnr, fn)
+  local saved = {}
+  for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
+    saved[win] = api.nvim_win_call(win, vim.fn.winsaveview)
+  end
+  local result = fn()
+  for win, view in pairs(saved) do
+    if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == bufnr then
+      api.nvim_win_call(win, function()
+        vim.fn.winrestview(view)
+      end)
+    end
+  end
+  return result
+end
+
 --- Error for a number that no buffer has.
 ---@param bufnr integer
 ---@return mcp-tools.Error

@@ -89,7 +89,11 @@ function M.args()
     {
       name = 'severity',
       description = 'Minimum severity: error, warning, info or hint',
-      complete = excerpt.choices(M.SEVERITIES),
+      complete = function(ctx, prefix)
+        ctx(vim.tbl_filter(function(value)
+          return vim.startswith(value, prefix:lower())
+        end, M.SEVERITIES))
+      end,
     },
   }
 end

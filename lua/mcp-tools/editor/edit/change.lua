@@ -13,7 +13,6 @@ local project = require('mcp-tools.instances.project')
 local read = require('mcp-tools.privacy.read')
 local save = require('mcp-tools.editor.buffer.save')
 local text_edits = require('mcp-tools.editor.text.edits')
-local views = require('mcp-tools.editor.buffer.views')
 
 local api, uv = vim.api, vim.uv
 
@@ -173,7 +172,7 @@ function M.undo(done)
   elseif done.ends then
     set_ends(bufnr, done.ends)
   end
-  views.keep(bufnr, function()
+  buffers.keep_views(bufnr, function()
     pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd(('silent undo %d'):format(done.seq))
     end)

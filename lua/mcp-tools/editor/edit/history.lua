@@ -114,16 +114,13 @@ function M.find(id)
   end)
 end
 
----@return boolean
-local function always()
-  return true
-end
-
 --- Returns the text after an edit.
 ---@param change mcp-tools.Change
 ---@return string[]
 function M.after(change)
-  return hunk_list.applied(change.before, change.hunks, always)
+  return hunk_list.applied(change.before, change.hunks, function()
+    return true
+  end)
 end
 
 --- Returns the hunks that revert an edit in the current text. Those whose lines have changed since are marked.

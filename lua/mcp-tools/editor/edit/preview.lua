@@ -119,22 +119,4 @@ function M.of_write(args, again)
   return text ~= '' and text or 'Nothing would change.'
 end
 
---- Returns the diff that replacing a whole file would make.
----@param args { path: string, changedtick: integer? }
----@param new string[] lines if the file does not exist yet
----@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
----@param again? fun() called when the file has been read
----@param ends_of fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds
----@return string?
----@return mcp-tools.Error? err
-function M.of_file(args, new, edits_of, again, ends_of)
-  local found = buffers.find({ path = args.path })
-  if not found or found.bufnr or vim.uv.fs_lstat(found.path) then
-    return M.of({ path = args.path, changedtick = args.changedtick }, edits_of, again, ends_of)
-  end
-  local name = access.shown(found.path, project.root())
-  local text = text_diff.unified({}, new, { old = '/dev/null', new = 'b/' .. name })
-  return text ~= '' and text or 'An empty file would be created.'
-end
-
 return M

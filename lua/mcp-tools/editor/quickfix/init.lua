@@ -287,8 +287,8 @@ end
 ---@param list mcp-tools.QuickfixList
 ---@param action ' '|'a'|'r'
 ---@param what table
----@return integer? id of the list
-local function set(list, action, what)
+---@return integer? id of the list; nil: it cannot be changed now
+function M.change(list, action, what)
   sweep()
   local before = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
@@ -335,10 +335,10 @@ function M.new(list, what, kind, max)
   count = count + 1
   what = vim.tbl_extend('error', what, { context = { kind = kind, number = count } })
   if #ids < (max or MAX_OWN) and total < capacity(list) or #ids == 0 then
-    return set(list, ' ', vim.tbl_extend('error', what, { nr = '$' })) ~= nil
+    return M.change(list, ' ', vim.tbl_extend('error', what, { nr = '$' })) ~= nil
   end
   local id = ids[1]
-  if not set(list, 'r', vim.tbl_extend('error', what, { id = id })) then
+  if not M.change(list, 'r', vim.tbl_extend('error', what, { id = id })) then
     return false
   end
   local nr = M.get(list, { id = id, nr = 0 }).nr
@@ -346,15 +346,6 @@ function M.new(list, what, kind, max)
   return (pcall(api.nvim_win_call, list.window or 0, function()
     vim.cmd(command)
   end))
-end
-
---- Changes the current list.
----@param list mcp-tools.QuickfixList
----@param action 'a'|'r'
----@param what { title: string?, items: table[] }
----@return boolean ok
-function M.change(list, action, what)
-  return set(list, action, what) ~= nil
 end
 
 return M

@@ -185,15 +185,4 @@ function M.resource(source)
   }), cut
 end
 
---- Returns a completion of fixed values.
----@param values string[]
----@return fun(ctx: mcp-tools.Ctx, prefix: string)
-function M.choices(values)
-  return function(ctx, prefix)
-    ctx(vim.tbl_filter(function(value)
-      return vim.startswith(value, prefix:lower())
-    end, values))
-  end
-end
-
 return M

@@ -224,39 +224,39 @@ end
 ---@return mcp-tools.runner.Runner[]
 function M.runners(root)
   local list = {}
-  local package = M.package(root, root)
-  local found = package and vim.tbl_keys(package.scripts) or {}
-  table.sort(found)
-  -- Once per file: the check reads and hashes it.
-  local not_trusted = package and trusted.read(package.path) == nil or nil
-  for _, name in ipairs(found) do
-    local script = package.scripts[name]
-    if #list >= MAX_RUNNERS then
-      break
-    elseif (name == 'test' or name:find('^test[:-]')) and not script:find(NO_TESTS, 1, true) then
-      table.insert(list, {
-        id = 'npm:' .. name,
-        from = 'package.json',
-        command = script,
-        not_trusted = not_trusted,
-      })
+  local function add(kind, path, items, is_test)
+    local not_trusted = trusted.read(path) == nil or nil -- once per file: it reads and hashes the file
+    local count = 0
+    for _, item in ipairs(items) do
+      if count < MAX_RUNNERS and is_test(item.name, item.command or '') then
+        count = count + 1
+        table.insert(list, {
+          id = kind .. item.name,
+          from = vim.fs.basename(path),
+          command = item.command,
+          not_trusted = not_trusted,
+        })
+      end
     end
   end
-  local path, text = makefile(root)
-  not_trusted = path and trusted.read(path) == nil or nil
-  for _, target in
-    ipairs(path and M.targets(text --[[@as string]]) or {})
-  do
-    if #list >= 2 * MAX_RUNNERS then
-      break
-    elseif target.name:find('^tests?$') or target.name:find('^check$') or target.name:find('^test%-') then
-      table.insert(list, {
-        id = 'make:' .. target.name,
-        from = vim.fs.basename(path),
-        command = target.description,
-        not_trusted = not_trusted,
-      })
+  local package = M.package(root, root)
+  if package then
+    local scripts = {}
+    for name, script in vim.spairs(package.scripts) do
+      table.insert(scripts, { name = name, command = script })
     end
+    add('npm:', package.path, scripts, function(name, script)
+      return (name == 'test' or name:find('^test[:-]')) and not script:find(NO_TESTS, 1, true)
+    end)
+  end
+  local path, text = makefile(root)
+  if path and text then
+    local targets = vim.tbl_map(function(target)
+      return { name = target.name, command = target.description }
+    end, M.targets(text))
+    add('make:', path, targets, function(name)
+      return name:find('^tests?$') or name:find('^check$') or name:find('^test%-')
+    end)
   end
   return list
 end

@@ -1,12 +1,120 @@
 --- A search in the text of the project, unsaved changes included.
 
 local matches_text = require('mcp-tools.editor.search.matches_text')
+local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
+local result = require('mcp-tools.editor.result')
 local search = require('mcp-tools.editor.search')
 local time_slice = require('mcp-tools.util.time_slice')
 
 --- Signs that mean something in a regular expression.
 local LIKE_REGEX = '[\\|*+?%[%]^$]'
+
+---@param file mcp-tools.search.File
+---@param from integer
+---@param to integer first and last index of its matches
+---@param context integer
+---@param out string[]
+---@param pause fun()
+local function add(file, from, to, context, out, pause)
+  local row_of, printed, is_match = matches_text.rows(file.text), -1, {}
+  for i = from, to do
+    is_match[file.matches[i].row] = is_match[file.matches[i].row] or file.matches[i]
+  end
+  table.insert(out, file.shown .. (file.unsaved and ' (unsaved)' or ''))
+  for i = from, to do
+    local row = file.matches[i].row
+    if context > 0 and printed >= 0 and row - context > printed + 1 then
+      table.insert(out, '  --')
+    end
+    for each = math.max(row - context, printed + 1, 0), row + context do
+      local match, line = is_match[each], row_of(each)
+      if line and match then
+        local column = position.characters(line:sub(1, match.col)) + 1
+        table.insert(out, ('  %d:%d: %s'):format(each + 1, column, matches_text.shown(line, match.col)))
+      elseif line then
+        table.insert(out, ('  %d- %s'):format(each + 1, matches_text.shown(line)))
+      end
+      pause()
+      printed = math.max(printed, each)
+    end
+  end
+end
+
+--- Returns the text of one page of matches.
+---@param found mcp-tools.search.Found
+---@param opts { limit: integer, offset: integer }
+---@param context integer
+---@param pause fun()
+---@return string[]
+local function places(found, opts, context, pause)
+  local out, passed, left = {}, 0, opts.limit
+  for _, file in ipairs(found.files) do
+    local from = math.max(1, opts.offset - passed + 1)
+    local to = math.min(#file.matches, from + left - 1)
+    if from <= to and left > 0 then
+      add(file, from, to, context, out, pause)
+      left = left - (to - from + 1)
+    end
+    passed = passed + #file.matches
+  end
+  return out
+end
+
+---@param found mcp-tools.search.Found
+---@param opts { limit: integer, offset: integer }
+---@return string
+local function head(found, opts)
+  local text = ('%d%s matches in %d files'):format(found.total, found.cut and '+' or '', #found.files)
+  local last = math.min(opts.offset + opts.limit, found.total)
+  if opts.offset > 0 or last < found.total then
+    text = ('%s; %d-%d shown'):format(text, math.min(opts.offset + 1, last), last)
+    text = text .. (last < found.total and (', offset=%d goes on'):format(last) or '')
+  end
+  if found.skipped > 0 then
+    text = ('%s; %d files are too large to be searched'):format(text, found.skipped)
+  end
+  return text
+end
+
+--- Returns the answer to a search.
+---@param found mcp-tools.search.Found
+---@param opts { limit: integer, offset: integer, context: integer }
+---@param pause fun() called between pieces of work
+---@return string
+local function text_of(found, opts, pause)
+  local function with(context, without)
+    return {
+      without = without,
+      text = function()
+        local rows = places(found, opts, context, pause)
+        table.insert(rows, 1, head(found, opts))
+        return table.concat(rows, '\n')
+      end,
+    }
+  end
+  local variants = { with(opts.context) }
+  if opts.context > 0 then
+    table.insert(variants, with(0, 'context'))
+  end
+  table.insert(variants, {
+    without = 'lines, so counts per file',
+    text = function()
+      local rows = { head(found, { limit = math.huge, offset = 0 }) }
+      for _, file in ipairs(found.files) do
+        table.insert(rows, ('%s: %d'):format(file.shown, #file.matches))
+      end
+      return table.concat(rows, '\n')
+    end,
+  })
+  table.insert(variants, {
+    without = 'files to be named, so the total',
+    text = function()
+      return head(found, { limit = math.huge, offset = 0 })
+    end,
+  })
+  return result.longest(variants, 'narrow it with path, globs or limit')
+end
 
 return {
   name = 'file_search',
@@ -41,7 +149,7 @@ return {
     end
     local pause = time_slice.of(ctx)
     redact.refresh(pause)
-    local text = matches_text.of(found, args, pause)
+    local text = text_of(found, args, pause)
     if found.total == 0 then
       -- In general: which of them hold the query is for nobody.
       text = text .. '; sensitive files, links that lead outside of the project and what git ignores are not searched'

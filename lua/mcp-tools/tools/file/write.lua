@@ -15,6 +15,7 @@ local project = require('mcp-tools.instances.project')
 local read = require('mcp-tools.privacy.read')
 local target = require('mcp-tools.editor.buffer.target')
 local task = require('mcp-tools.util.task')
+local text_diff = require('mcp-tools.editor.text.diff')
 local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
@@ -285,10 +286,14 @@ return {
     if err then
       return nil, err
     end
-    local lines = file_text.lines_of((sent(args)))
-    return edit_preview.of_file(
-      args,
-      args.text == '' and {} or lines,
+    if not found.bufnr and not uv.fs_lstat(found.path) then
+      local name = access.shown(found.path, project.root())
+      local lines = args.text == '' and {} or file_text.lines_of((sent(args)))
+      local text = text_diff.unified({}, lines, { old = '/dev/null', new = 'b/' .. name })
+      return text ~= '' and text or 'An empty file would be created.'
+    end
+    return edit_preview.of(
+      { path = args.path, changedtick = args.changedtick },
       function(now)
         return whole(#now, args)
       end,

@@ -60,14 +60,14 @@ local function other(file)
   }
 end
 
-local bundled = require('mcp-tools.loading.bundled_files')
+local bundled = require('mcp-tools.loading.bundled')
 
 io.stdout:write(vim.json.encode({
   options = options(),
   commands = commands(),
-  tools = vim.tbl_map(tool, require('mcp-tools.loading.bundled_files').of('tools')),
-  resources = vim.tbl_map(other, bundled.of('resources')),
-  prompts = vim.tbl_map(other, bundled.of('prompts')),
+  tools = vim.tbl_map(tool, require('mcp-tools.loading.bundled').files('tools')),
+  resources = vim.tbl_map(other, bundled.files('resources')),
+  prompts = vim.tbl_map(other, bundled.files('prompts')),
   highlights = require('mcp-tools.ui.window.highlights').list,
   prefix = require('mcp-tools.config').get('tool_prefix'),
 }))

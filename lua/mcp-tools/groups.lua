@@ -156,7 +156,7 @@ function M.reload(what, cb)
     bundled.reload(registry, kind, wanted)
   end
   if vim.list_contains(options, 'tools') then -- only tools come from other sources
-    discovery.reload(registry, wanted, answer(cb))
+    discovery.refresh(registry, nil, answer(cb), wanted)
   else
     answer(cb)()
   end

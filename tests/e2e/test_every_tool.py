@@ -36,7 +36,7 @@ vim.ui.select = function(items, _, on_choice)
 end
 local every = require('every_tool')
 local names = {{}}
-for _, file in ipairs(probe.bundled_files.of('tools')) do
+for _, file in ipairs(probe.bundled.files('tools')) do
   table.insert(names, file.name)
 end
 mcp_tools.setup({{ tools = names, ui = {{ approval = 'select' }} }})

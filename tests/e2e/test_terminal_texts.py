@@ -149,22 +149,15 @@ async def test_the_endpoint(served: Terminal) -> None:
 
 
 async def test_mistakes_of_authors(open_terminal: Open) -> None:
-    """A slip in a definition and a result that is returned are told where their author looks."""
+    """A misspelled name and a result that is returned are reported on the screen."""
     init = """
     mcp_tools.register({
-      name = 'mine', description = 'x', need_approval = true, annotations = { read_only = true },
+      name = 'mine', description = 'x', annotations = { read_only = true },
       timeout = 500,
       execute = function() return 'a result' end,
     })
     """
     async with open_terminal(init=init) as screen:
-        await screen.shows("[mcp-tools] need_approval: did you mean needs_approval?")
-        await screen.nvim.lua("""
-          local tool = { description = 'x', annotations = { readonly = true }, need_approvel = true }
-          tool.name, tool.execute = 'one_with_a_name_that_is_long', function() end
-          require('mcp-tools').register(tool)
-        """)
-        await screen.shows("did you mean needs_approval?… (:messages)")
         await screen.command("McpTools tools disable bufer")
         await screen.shows("[mcp-tools] did you mean buffer? there is no group or tool 'bufer'")
         await screen.command("McpTools call mine")

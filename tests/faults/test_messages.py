@@ -156,16 +156,13 @@ async def test_capabilities_that_nobody_reads(client: Raw) -> None:
     """A declaration of thousands of values counts as absent, and does not reach the editor."""
     declared = {"experimental": {f"x{number}": {} for number in range(11_000)}, "roots": {}}
     await client.initialize(capabilities=declared)
-    assert text_of(await client.call("echo", {"value": "x"})) == "x"
-    told = await client.bridge.nvim.lua(
+    await client.bridge.nvim.lua(
         """
-        local told = {}
-        for _, channel in pairs(probe.wire_channels.attached) do
-          for _, who in pairs(channel.peers) do
-            table.insert(told, vim.tbl_keys(who.capabilities or {}))
-          end
-        end
-        return told
+        _G.declared = {}
+        probe.executor():watch(function(call)
+          table.insert(_G.declared, vim.tbl_keys(call.capabilities))
+        end)
         """
     )
-    assert ["roots"] in told
+    assert text_of(await client.call("echo", {"value": "x"})) == "x"
+    assert ["roots"] in await client.bridge.nvim.lua("return _G.declared")

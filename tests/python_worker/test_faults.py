@@ -18,7 +18,7 @@ from tests.support.python_host import AT_WORK, INIT, Caller, Way, caller, host, 
 
 Start = Callable[..., Awaitable[Bridge]]
 
-QUICK = "probe.python_process.GRACE = 100"
+QUICK = "probe.python_worker.GRACE = 100"
 """ms that a function has to stop, for tests that wait for one that does not."""
 
 FAILED = "local f = probe.discovery.failures(); return #f > 0 and f"

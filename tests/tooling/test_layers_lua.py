@@ -59,7 +59,7 @@ EDITOR_LAYERS = (
 """The same for the parts of editor/."""
 
 DRAWERS = "tools/ resources/ prompts/ agents/known/"
-"""One thing, one file, loaded by name (loading/bundled_files, agents/definitions); nothing else may mention
+"""One thing, one file, loaded by name (loading/bundled, agents/definitions); nothing else may mention
 them."""
 
 KNOWN_AGENTS = "agents/known/"
@@ -68,8 +68,8 @@ DRAWERS_MAY = "init editor/ instances/ privacy/ files/ log content errors util/"
 """All that they may require: what they are made of, and of the plugin itself its public API."""
 
 BY_NAME = {
-    "loading/bundled_files": "",
-    "loading/init": "loading/ext loading/python loading/mounts",
+    "loading/bundled": "",
+    "loading/init": "loading/ext loading/python",
     "agents/definitions": "",
 }
 """Files that put the name of a module together → what they reach so, besides drawers. In other files a name
@@ -232,7 +232,7 @@ FOREIGN = re.compile(
     r"|(?P<string>['\"][^'\"]*['\"]))"
 )
 BY_VARIABLE = {
-    "loading/bundled_files",
+    "loading/bundled",
     "init",
     "scope/listing",
     "registry/store",

@@ -33,7 +33,6 @@ from ..values import (
 from . import EditorListener, decode, encode
 from .clock import EditorClock
 from .events import Events
-from .peers import Peers
 from .rpc import Channel, connect
 
 T = TypeVar("T")
@@ -69,11 +68,9 @@ class NvimEditor:
     def __init__(self) -> None:
         self._clock = EditorClock()
         self._events = Events(self._clock)
-        self._peers = Peers()
         self._channel: Channel
         self._channel_id = 0
         self._knows_scopes = False
-        self._knows_peers = False
         self.closed: asyncio.Future[None]
 
     @classmethod
@@ -135,7 +132,6 @@ class NvimEditor:
         def answer(raw: Any) -> Hello:
             self._learn(sent, int(raw["clock"]))
             self._knows_scopes = raw.get("scopes") is True
-            self._knows_peers = raw.get("peers") is True
             return decode.hello(raw)
 
         return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
@@ -172,23 +168,11 @@ class NvimEditor:
         if ack:
             options["ack"] = ack
         timeout = timeout_ms if request.timeout is None else request.timeout
-        key = self._peers.key(request, timeout)
-        number = self._peers.find(key, request)
-        if number is not None:
-            options["peer"] = number
-        elif self._knows_peers:
-            options["peer"] = self._peers.number(key)
-            options["who"] = encode.caller(request, timeout)
-        else:
-            options |= encode.caller(request, timeout)
-        reply = self._reply(
+        return self._reply(
             _EXECUTE,
-            (request.name, encode.packable(request.arguments), options),
+            (request.name, encode.packable(request.arguments), options | encode.caller(request, timeout)),
             start_by + 0.1 if give_up is None else give_up,
         )
-        if "who" in options:
-            self._peers.sent(key, options["peer"], request)
-        return reply
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
         args = (task_id, since) if whole else (task_id, since, LARGE)

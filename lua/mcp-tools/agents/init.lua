@@ -13,7 +13,7 @@ local editor_context = require('mcp-tools.editor.context')
 local endpoints = require('mcp-tools.agents.endpoints')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
-local registered = require('mcp-tools.scope.agent_tools')
+local scope = require('mcp-tools.scope')
 local roots = require('mcp-tools.agents.roots')
 local sessions = require('mcp-tools.agents.sessions')
 
@@ -226,14 +226,14 @@ local function load()
     if loaded then
       enabled[verdict.name] = loaded
       vim.tbl_map(record_calls, loaded.definitions)
-      registered.set(verdict.name, loaded.definitions)
+      scope.set_agent_tools(verdict.name, loaded.definitions)
     elseif verdict.fault then
       log.warn("agent '%s' is disabled: %s", verdict.name, verdict.fault)
     end
   end
   for name in pairs(before) do
     if not enabled[name] then
-      registered.set(name, nil)
+      scope.set_agent_tools(name, nil)
     end
   end
 end

@@ -5,16 +5,14 @@
 --- step denies the call.
 
 local Grants = require('mcp-tools.approval.grants')
+local answers = require('mcp-tools.approval.answers')
 local canonical_json = require('mcp-tools.util.canonical_json')
-local choices = require('mcp-tools.approval.choices')
-local denial = require('mcp-tools.approval.denial')
 local errors = require('mcp-tools.errors')
-local level = require('mcp-tools.approval.level')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.privacy.read')
 local review = require('mcp-tools.editor.review')
-local read_cache = require('mcp-tools.privacy.read_cache')
 local rules = require('mcp-tools.approval.rules')
 local sources = require('mcp-tools.registry.source')
 local targets = require('mcp-tools.approval.targets')
@@ -164,7 +162,7 @@ local function conclude(call, answer, step, ...)
   local ok, ruling = xpcall(step, debug.traceback, ...)
   if not ok then
     log.error('%s is denied, because the decision failed: %s', call.name, ruling)
-    ruling = no('error', denial.error(call, 'the decision failed', 'failed'))
+    ruling = no('error', answers.denial(call, 'the decision failed', 'failed'))
   end
   if ruling and not call.decision then
     call.decision = { allowed = ruling.allowed, by = ruling.by }
@@ -179,12 +177,12 @@ end
 function Gateway:changed(call, decision)
   local now = self:judge(call)
   if now.action == 'deny' then
-    return denial.decided(call, now)
+    return answers.denial_of(call, now)
   end
   for i = 1, math.max(#decision.targets, #now.targets) do
     local before, after = decision.targets[i], now.targets[i]
     if not before or not after or before.path ~= after.path then
-      return denial.error(call, 'a file that it names has changed its location since the question', 'changed')
+      return answers.denial(call, 'a file that it names has changed its location since the question', 'changed')
     end
   end
 end
@@ -198,18 +196,18 @@ end
 ---@return mcp-tools.Ruling
 function Gateway:answered(asked, decision, choice, who, reason)
   local call, by, from_client = asked.call, ('%s: %s'):format(who, choice), who == 'client'
-  if not vim.list_contains(asked.choices, choice) or from_client and not choices.is_from_client(call, choice) then
-    return no('error', denial.error(call, ("'%s' is not a valid answer to this question"):format(choice), 'refused'))
+  if not vim.list_contains(asked.choices, choice) or from_client and not answers.is_from_client(call, choice) then
+    return no('error', answers.denial(call, ("'%s' is not a valid answer to this question"):format(choice), 'refused'))
   end
-  if not choices.YES[choice] then
+  if not answers.YES[choice] then
     self:remember(call, decision, choice, asked.root)
     if from_client then
-      return no(by, denial.error(call, 'the client said no', 'refused'))
+      return no(by, answers.denial(call, 'the client said no', 'refused'))
     elseif self.grants:denied(call) == Grants.PATIENCE then
       notify.info('three denials in a row: `:McpTools deny session` denies all further questions of this session')
     end
     local why = reason and (': "%s"'):format(reason) or ''
-    return no(by, denial.error(call, 'the user at the editor said no' .. why, 'refused'))
+    return no(by, answers.denial(call, 'the user at the editor said no' .. why, 'refused'))
   end
   call.args = asked.args -- the arguments that the user saw, even if other code has changed its table
   local changed = self:changed(call, decision)
@@ -232,7 +230,7 @@ function Gateway:question(call, decision, answer)
     args = vim.deepcopy(call.args),
     reason = decision.reason,
     targets = decision.targets,
-    choices = choices.of(call, decision, self.grants:can_silence(call)),
+    choices = answers.choices(call, decision, self.grants:can_silence(call)),
     root = call.project,
   }
   self.ask(asked, function(choice, err, by, reason)
@@ -282,17 +280,17 @@ function Gateway:decide_or_ask(call, answer)
   if decision.action == 'allow' then
     return yes(decision.by)
   elseif decision.action == 'deny' then
-    return no(decision.by, denial.decided(call, decision))
+    return no(decision.by, answers.denial_of(call, decision))
   elseif self.grants:use_late_approval(call, decision.targets) then
     return yes('user: before')
   elseif self.grants:is_silenced(call) then
-    return no('user: silence', denial.error(call, 'the user has denied all further questions', 'decided'))
+    return no('user: silence', answers.denial(call, 'the user has denied all further questions', 'decided'))
   elseif call.kind and call.kind.asks_nothing then
-    return no(decision.by, denial.error(call, decision.reason, 'decided'))
+    return no(decision.by, answers.denial(call, decision.reason, 'decided'))
   end
   local err = preview_error(call, decision)
-  if not err and read_cache.is_reading() then
-    return read_cache.once_read(function() -- the preview needs the content of a file
+  if not err and read.is_reading() then
+    return read.once_read(function() -- the preview needs the content of a file
       conclude(call, answer, function()
         return call:ended() and no(call.state) or self:ask_user(call, decision, answer, preview_error(call, decision))
       end)
@@ -329,13 +327,32 @@ end
 
 -- For user interfaces ------------------------------------------------------------------------------------------------
 
---- Returns the current trust level of a tool.
+--- Returns the trust level of a tool in this project, without arguments, as it is shown to the user.
 ---@param definition mcp-tools.Definition
 ---@return 'trusted'|'verified'|'untrusted'|'denied' level
 ---@return string why
 function Gateway:level(definition)
   local root = self:project()
-  return level.of(root, definition, self.ledger:look(root, definition))
+  local verdict, fault = self.ledger:look(root, definition)
+  local option = rules.by_options(definition, root)
+  if option and option.action == 'deny' then
+    return 'denied', option.reason
+  elseif verdict and verdict.level == 'denied' then
+    return 'denied', 'you always deny it'
+  elseif not verdict or fault then
+    return 'untrusted', 'your earlier decisions cannot be read'
+  elseif verdict.level == 'trusted' and not option then
+    return 'trusted', 'you trust it'
+  end
+  local is_asked = verdict.level == 'verified' or sources.is_believed(definition, root)
+  if not option and type(definition.needs_approval) == 'function' and is_asked then
+    return 'untrusted', 'it depends on its arguments'
+  end
+  ---@type any a call without a client
+  local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
+  local known = { level = verdict.level, changed = verdict.changed } -- allowed files and calls are not for the tool
+  local decision = option or rules.by_memory(call, known, NOTHING, nil, {}) or rules.by_definition(call, root)
+  return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
 end
 
 --- Changes the trust level of a tool in this project.

@@ -1,7 +1,7 @@
 --- Temporary decisions of the user: permissions for a session, late answers for the next try, silenced sessions.
 
+local answers = require('mcp-tools.approval.answers')
 local canonical_json = require('mcp-tools.util.canonical_json')
-local denial = require('mcp-tools.approval.denial')
 local rules = require('mcp-tools.approval.rules')
 local source = require('mcp-tools.registry.source')
 
@@ -167,7 +167,7 @@ function Grants:missed(call, decision, choices, files)
     choices = choices,
     files = files,
     key = rules.call_key(definition, call.args),
-    remedy = denial.remedy(definition.name, decision),
+    remedy = answers.remedy(definition.name, decision),
   })
   if #self.unanswered > MAX_UNANSWERED then
     table.remove(self.unanswered, 1)

@@ -1,11 +1,10 @@
 --- Calls tools from Lua: `require('mcp-tools').call(…)`.
 
-local Ctx = require('mcp-tools.calls.ctx')
 local validate = require('mcp-tools.util.validate')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local results = require('mcp-tools.calls.result')
-local running = require('mcp-tools.calls.current')
+local Ctx = require('mcp-tools.calls.ctx')
 
 local M = {}
 
@@ -48,7 +47,7 @@ function M.start(name, args, opts, cb)
   validate('opts.on_progress', opts.on_progress, 'callable', true)
   validate('opts.on_state', opts.on_state, 'callable', true)
   local listener = listener_of(opts, cb)
-  local executor, parent = core.for_call('tool', name).executor, running.call()
+  local executor, parent = core.for_call('tool', name).executor, Ctx.running()
   local call = executor:execute(name, vim.deepcopy(args), {
     host = opts.host or 'nvim',
     timeout = opts.timeout,
@@ -82,7 +81,7 @@ function M.await(name, args, opts)
     error('call() without a callback works only in a coroutine; otherwise pass cb(result, err)', 3)
   end
   -- The coroutine of a `run` tool is resumed by its call, any other directly.
-  local step = running.step()
+  local step = Ctx.step()
     or function()
       local ok, err = coroutine.resume(co)
       if not ok then

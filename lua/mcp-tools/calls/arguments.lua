@@ -1,47 +1,25 @@
 --- Arguments of a tool call: fills in defaults, checks them against the schema, logs unknown ones.
 
 local errors = require('mcp-tools.errors')
-local foreign_schema = require('mcp-tools.registry.definition.foreign_schema')
 local log = require('mcp-tools.log')
+local schemas = require('mcp-tools.registry.definition.schemas')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Maximum number of unknown arguments that are logged for one tool.
-local MAX_NOTED = 10
---- Maximum bytes of such a name.
-local MAX_NAME = 80
-
---- Logs each argument that the definition does not have, once. They are allowed: some clients add their own.
----@param definition mcp-tools.Definition
----@param args table
-local function note_unknown(definition, args)
-  for name in pairs(args) do
-    if definition.args[name] == nil then
-      local noted = definition.noted or {}
-      definition.noted = noted
-      if #noted >= MAX_NOTED then
-        return
-      end
-      name = utf8.cut(tostring(name), MAX_NAME)
-      if not noted[name] then
-        noted[name] = true
-        table.insert(noted, name)
-        log.info("tool '%s': a client sent the unknown argument '%s'", definition.name, name)
-      end
-    end
-  end
-end
+--- Maximum number of unknown arguments that are logged for one tool or named in one error, and bytes of a name.
+local MAX_NAMES, MAX_NAME = 10, 80
 
 --- Limits the time that a client's arguments can block the main thread to about 15 ms.
 local MAX_STEPS = 300000
 local STRICT, LENIENT = { strict = true, steps = MAX_STEPS }, {}
 
----@param name string of the tool
+--- Returns the error for invalid arguments.
+---@param name string of the definition
 ---@param faults mcp-tools.Fault[]
 ---@param hint string? appended to the message
 ---@return mcp-tools.Error
-local function invalid(name, faults, hint)
+function M.error(name, faults, hint)
   local lines = {}
   for i, fault in ipairs(faults) do
     lines[i] = ('%s: %s'):format(fault.field, fault.message)
@@ -50,29 +28,34 @@ local function invalid(name, faults, hint)
   return errors.new('validation_error', text, faults)
 end
 
---- Returns whether a tool accepts unknown arguments.
----@param definition mcp-tools.Definition
----@return boolean
-local function is_open(definition)
-  return definition.args ~= nil and definition.input_schema.additionalProperties ~= false
-end
-
---- Lists the unknown arguments, because a missing argument was often sent under another name.
+--- Returns the unknown arguments of a tool that accepts them, because some clients add their own.
 ---@param definition mcp-tools.Definition
 ---@param args table
----@return string? hint
-local function unknown_arguments_hint(definition, args)
+---@return string[] names sorted
+local function unknown_names(definition, args)
   local names = {}
-  for name in pairs(is_open(definition) and args or {}) do
-    if definition.args[name] == nil then
-      names[#names + 1] = utf8.cut(tostring(name), MAX_NAME)
+  if definition.args and definition.input_schema.additionalProperties ~= false then
+    for name in pairs(args) do
+      if definition.args[name] == nil then
+        names[#names + 1] = utf8.cut(tostring(name), MAX_NAME)
+      end
     end
   end
-  if #names == 0 then
-    return nil
-  end
   table.sort(names)
-  return ' (it has no argument ' .. table.concat(names, ', ', 1, math.min(#names, MAX_NOTED)) .. ')'
+  return #names > MAX_NAMES and vim.list_slice(names, 1, MAX_NAMES) or names
+end
+
+--- Logs each unknown argument of a tool once.
+---@param definition mcp-tools.Definition
+---@param names string[]
+local function log_unknown(definition, names)
+  for _, name in ipairs(names) do
+    definition.logged = definition.logged or {}
+    if not definition.logged[name] and vim.tbl_count(definition.logged) < MAX_NAMES then
+      definition.logged[name] = true
+      log.info("tool '%s': a client sent the unknown argument '%s'", definition.name, name)
+    end
+  end
 end
 
 --- Checks the arguments of a tool and fills in defaults.
@@ -86,27 +69,28 @@ function M.check(definition, args, exact)
     args = vim.empty_dict()
   end
   if type(args) ~= 'table' then
-    return nil, invalid(definition.name, { { field = '(root)', message = 'must be an object, got ' .. type(args) } })
+    return nil, M.error(definition.name, { { field = '(root)', message = 'must be an object, got ' .. type(args) } })
   end
   if not definition.check then
     if #args > 0 then
-      return nil, invalid(definition.name, { { field = '(root)', message = 'must be an object, got a list' } })
+      return nil, M.error(definition.name, { { field = '(root)', message = 'must be an object, got a list' } })
     end
-    return exact and args or foreign_schema.shaped(args, definition.input_schema)
+    return exact and args or schemas.shaped(args, definition.input_schema)
   end
   local opts = exact and STRICT or LENIENT
   local too_large
   args, too_large = definition.check:fill(args, opts)
   if too_large then
-    return nil, invalid(definition.name, { too_large })
+    return nil, M.error(definition.name, { too_large })
   end
   local ok, faults = definition.check:check(args, opts)
+  local unknown = unknown_names(definition, args)
   if not ok then
-    return nil, invalid(definition.name, faults, unknown_arguments_hint(definition, args))
+    -- A missing argument was often sent under another name.
+    local hint = #unknown > 0 and (' (it has no argument %s)'):format(table.concat(unknown, ', ')) or nil
+    return nil, M.error(definition.name, faults, hint)
   end
-  if is_open(definition) then
-    note_unknown(definition, args)
-  end
+  log_unknown(definition, unknown)
   return args
 end
 

@@ -5,25 +5,70 @@
 local errors = require('mcp-tools.errors')
 local host_resources = require('mcp-tools.calls.inputs.host_resources')
 local inputs = require('mcp-tools.calls.inputs')
-local resolver = require('mcp-tools.calls.resolver')
-local current = require('mcp-tools.calls.current')
+local resource = require('mcp-tools.calls.kinds.resource')
 local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
+-- The running handler -----------------------------------------------------------------------------------------------
+
+--- Calls by the coroutine of their handler. Entries are removed explicitly; weak keys would not work, because the
+--- values refer to the keys.
+---
+--- `execute` handlers have no coroutine of their own. While one processes events (`vim.wait()`, `input()`), the code of
+--- foreign timers is taken for its code. A coroutine would be worse: a library that detects one would yield in it, and
+--- nothing would resume it.
+---@type table<thread|'main', mcp-tools.Call>
+local calls = {}
+---@type table<thread, fun()> functions that resume the coroutines of `run` handlers
+local steps = {}
+
+---@return thread|'main'
+local function here()
+  return coroutine.running() or 'main'
+end
+
+--- Returns the call whose handler is running, if any. Timers and callbacks that a handler started do not count.
+---@return mcp-tools.Call?
+function M.running()
+  return calls[here()]
+end
+
+--- Returns the function that resumes the current coroutine, if it belongs to a `run` handler. Nothing else may
+--- resume it.
+---@return fun()?
+function M.step()
+  return steps[here()]
+end
+
+--- Assigns the coroutine of a `run` handler to a call, or releases it.
+---@param co thread
+---@param call mcp-tools.Call? nil: the coroutine will not run any more
+---@param step fun()? the only function that may resume it
+function M.assign(co, call, step)
+  calls[co], steps[co] = call, step
+end
+
+--- Runs `fn` as the handler of a call; it must not throw.
+---@generic T
+---@param call mcp-tools.Call
+---@param fn fun(...): T
+---@return T ...
+function M.within(call, fn, ...)
+  local place = here()
+  local before = calls[place]
+  calls[place] = call
+  local one, two, three = fn(...)
+  calls[place] = before
+  return one, two, three
+end
+
+-- The context -------------------------------------------------------------------------------------------------------
+
 --- Yielded by `ctx:await`; any other yielded value is an intermediate state of the tool.
 M.AWAIT = {}
 
-local LEVELS = {
-  debug = true,
-  info = true,
-  notice = true,
-  warning = true,
-  error = true,
-  critical = true,
-  alert = true,
-  emergency = true,
-}
+local LEVELS = { 'debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency' }
 
 ---@class mcp-tools.CallContext what only the plugin uses of a ctx
 ---@field call mcp-tools.Call
@@ -125,7 +170,7 @@ end
 --- Fails the read of a resource as not found, like every other failure. Only the log has the cause.
 ---@param cause string
 function Ctx:miss(cause)
-  self(nil, resolver.miss(self.call.name, cause))
+  self(nil, resource.miss(self.call.name, cause))
 end
 
 --- Reports a bad argument of a ctx method. Throws inside the handler; in a later callback it fails the call, because
@@ -133,7 +178,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param fault string
 local function report_misuse(ctx, fault)
-  if current.call() == ctx.call then
+  if M.running() == ctx.call then
     error(fault, 3)
   elseif not ctx.call:ended() then
     local thrown = { value = fault, trace = debug.traceback(fault, 3) }
@@ -170,9 +215,9 @@ end
 ---@param level 'debug'|'info'|'notice'|'warning'|'error'|'critical'|'alert'|'emergency'
 ---@param data any
 function Ctx:log(level, data)
-  if not LEVELS[level] then
-    local text = "ctx:log: unknown level '%s' (one of debug, info, notice, warning, error, …)"
-    report_misuse(self, text:format(tostring(level)))
+  if not vim.list_contains(LEVELS, level) then
+    local text = "ctx:log: unknown level '%s' (one of %s)"
+    report_misuse(self, text:format(tostring(level), table.concat(LEVELS, ', ')))
     return
   end
   if vim.in_fast_event() then -- the listener may use the API
@@ -216,7 +261,7 @@ end
 ---@return any ... the arguments of `done`
 function Ctx:await(fn)
   validate('fn', fn, 'callable')
-  local step = current.step()
+  local step = M.step()
   if not step then
     error('ctx:await works only in the coroutine of a `run` tool', 2)
   end

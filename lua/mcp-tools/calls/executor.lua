@@ -8,6 +8,7 @@ local invoke = require('mcp-tools.calls.invoke')
 local kinds = require('mcp-tools.calls.kinds')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.instances.project')
+local source = require('mcp-tools.registry.source')
 local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
@@ -184,7 +185,7 @@ function Executor:execute(name, args, opts)
   if not call.args then
     return call
   end
-  kind.decide(self.gateway, call, function(allowed, denial)
+  local function decided(allowed, denial)
     if call:ended() then
       return
     end
@@ -195,7 +196,12 @@ function Executor:execute(name, args, opts)
     if ok then
       invoke.start(call, state)
     end
-  end)
+  end
+  if kind == kinds.tool or source.is_mounted(definition) then
+    self.gateway:decide(call, decided)
+  else
+    decided(true) -- our resources and prompts only read, and check access to files themselves
+  end
   return call
 end
 

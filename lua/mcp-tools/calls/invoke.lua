@@ -4,7 +4,6 @@ local Ctx = require('mcp-tools.calls.ctx')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local current = require('mcp-tools.calls.current')
 local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
@@ -144,13 +143,13 @@ local function drive(call, ctx)
       vim.schedule(step)
     end
     if call:ended() then
-      current.release(co)
+      Ctx.assign(co)
     end
   end
-  current.adopt(co, call, step)
+  Ctx.assign(co, call, step)
   call:on_end(function()
     if coroutine.status(co) == 'suspended' then -- otherwise it is running, and `step` releases it
-      current.release(co)
+      Ctx.assign(co)
     end
   end)
   step(ctx, call.args)
@@ -177,7 +176,7 @@ function M.start(call, state)
   elseif definition.style == 'run' then
     drive(call, ctx)
   else
-    local ok, value, message = current.within(call, xpcall, definition.handler, trace, ctx, call.args)
+    local ok, value, message = Ctx.within(call, xpcall, definition.handler, trace, ctx, call.args)
     if not ok then
       threw(call, value --[[@as any]])
     elseif (value ~= nil or message ~= nil) and not call:ended() then

@@ -56,11 +56,17 @@ end
 ---@class mcp-tools.OutputCheck
 ---@field check_output mcp-tools.Validator?
 
-local function too_large(size, limit)
-  return errors.new(
-    'too_large',
-    ('the result has %d bytes, the limit is %d (option limits.tool_result). Request less data'):format(size, limit)
-  )
+--- Returns an error if a result is larger than allowed.
+---@param size integer
+---@param limit integer
+---@param what? 'result'|'resource'|'prompt'
+---@return mcp-tools.Error?
+function M.size_error(size, limit, what)
+  if size > limit then
+    local option = what == 'resource' and 'limits.resource' or 'limits.tool_result'
+    local text = 'the %s has %d bytes, the limit is %d (option %s). Request less data'
+    return errors.new('too_large', text:format(what or 'result', size, limit, option))
+  end
 end
 
 ---@param result mcp-tools.ContentResult
@@ -77,8 +83,9 @@ local function content_payload(result, limit)
     local mcp, bytes = M.block(block)
     blocks[i], size = mcp, size + bytes
   end
-  if size > limit then
-    return nil, too_large(size, limit)
+  local oversize = M.size_error(size, limit)
+  if oversize then
+    return nil, oversize
   end
   local text, err = json.encode({
     content = blocks,
@@ -90,21 +97,21 @@ local function content_payload(result, limit)
     for _, data in ipairs({ result.structured or false, result.meta or false }) do
       size = size + (data and #assert(json.encode(data)) or 0)
     end
-    if size > limit then
-      return nil, too_large(size, limit)
-    end
+    oversize = M.size_error(size, limit)
   end
-  return text and { kind = 'content', text = text }, err
+  return not oversize and text and { kind = 'content', text = text } or nil, oversize or err
 end
 
 --- Passes on a result from another process. It is decoded only if it must be checked.
 ---@param raw mcp-tools.RawResult
 ---@param definition mcp-tools.OutputCheck
 ---@param limit integer
+---@param what? 'result'|'resource'|'prompt'
 ---@return mcp-tools.Payload?, mcp-tools.Error?
-local function raw_payload(raw, definition, limit)
-  if raw.size > limit then
-    return nil, too_large(raw.size, limit)
+function M.raw_payload(raw, definition, limit, what)
+  local err = M.size_error(raw.size, limit, what)
+  if err then
+    return nil, err
   elseif definition.check_output then
     local data = vim.json.decode(raw.text)
     local failed = raw.kind == 'content' and data.isError
@@ -128,7 +135,7 @@ end
 ---@return mcp-tools.Error? err `invalid_output`, `not_serializable` or `too_large`
 function M.payload(value, definition, limit)
   if content.is_raw(value) then
-    return raw_payload(value, definition, limit)
+    return M.raw_payload(value, definition, limit)
   end
   local result = content.as_result(value)
   if definition.check_output and not (result and result.is_error) then
@@ -163,10 +170,8 @@ function M.payload(value, definition, limit)
     end
     payload = { kind = 'json', text = text, structured = definition.check_output and true or nil }
   end
-  if #payload.text > limit then
-    return nil, too_large(#payload.text, limit)
-  end
-  return payload
+  local oversize = M.size_error(#payload.text, limit)
+  return not oversize and payload or nil, oversize
 end
 
 --- Returns the result of a call as a Lua value. Decodes it if only the text was kept.

@@ -318,7 +318,7 @@ end
 ---@type mcp-tools.Subcommand
 M.trust = {
   usage = '[verify | all | reset | unsilence | TOOL [LEVEL]]',
-  description = 'show which tools run without approval; allow this for tools that do not require it themselves,'
+  description = 'show which tools run without approval; allow this for tools that do not need it themselves,'
     .. ' for all, or for one; delete all decisions; allow the questions of silenced sessions',
   run = function(rest)
     local name, level = rest:match('^(%S+)%s*(.*)$')

@@ -17,6 +17,12 @@ local DECISIONS = { 'allow', 'ask', 'deny' }
 local REVIEW = { 'ask', 'after', 'never' }
 local KIB, MIB, SECOND = 1024, 1024 * 1024, 1000
 
+---@param text string
+---@return string[]
+local function words(text)
+  return vim.split(vim.trim(text), '%s+')
+end
+
 ---@type mcp-tools.Option[]
 return {
   {
@@ -296,108 +302,20 @@ return {
     type = 'list',
     items = 'string',
     -- Files that contain secrets by convention, and the repositories of version control, which have copies of them.
-    default = {
-      '.env',
-      '.env.*',
-      '.env-*',
-      '.env_*',
-      '.dev.vars',
-      '*.env',
-      '.envrc',
-      '.envrc.*',
-      '*.pem',
-      '*.key',
-      '*.p12',
-      '*.pfx',
-      '*.ppk',
-      '*.jks',
-      '*.keystore',
-      '*.kdbx',
-      '*.gpg',
-      '*.pgp',
-      '*.asc',
-      '*.age',
-      '*.p8',
-      '*_sk',
-      'id_rsa',
-      'id_dsa',
-      'id_ecdsa',
-      'id_ed25519',
-      '*_rsa',
-      '*_dsa',
-      '*_ecdsa',
-      '*_ed25519',
-      'ssh_host_*_key',
-      'deploy_key',
-      '.netrc',
-      '_netrc',
-      '.pgpass',
-      '.authinfo*',
-      '.my.cnf',
-      '.mylogin.cnf',
-      '.boto',
-      '.s3cfg',
-      '.msmtprc',
-      '.fetchmailrc',
-      '.sentryclirc',
-      '.ftpconfig',
-      '.pypirc',
-      '.npmrc',
-      '.yarnrc.yml',
-      '.git-credentials',
-      '.htpasswd',
-      '.databrickscfg',
-      '.vault-token',
-      '.vault_pass*',
-      '.dockercfg',
-      '*credentials.json',
-      'credentials.tfrc.json',
-      'client_secret*.json',
-      'oauth_creds.json',
-      '*firebase-adminsdk*.json',
-      'local.settings.json',
-      'appsettings.*.json',
-      'auth.json',
-      'secrets.y*ml',
-      'secrets.json',
-      'secrets.toml',
-      '.secrets',
-      'service-account*.json',
-      'service_account*.json',
-      '*.tfstate',
-      '*.tfvars',
-      '*.tfvars.json',
-      'kubeconfig',
-      'kubeconfig.*',
-      'rclone.conf',
-      '*.ovpn',
-      '.claude.json',
-      '.mcp.json',
-      '**/.cursor/mcp.json',
-      '**/.vscode/mcp.json',
-      '**/.ssh/**',
-      '**/.gnupg/**',
-      '**/.aws/credentials',
-      '**/.aws/config',
-      '**/.docker/config.json',
-      '**/.kube/config',
-      '**/.azure/**',
-      '**/gcloud/*.db',
-      '**/.vscode/sftp.json',
-      '**/.cargo/credentials*',
-      '**/.gem/credentials',
-      '**/.m2/settings.xml',
-      '**/gh/hosts.yml',
-      '.*_history',
-      '.zhistory',
-      '.histfile',
-      'fish_history',
-      '**/.git/**',
-      '**/.hg/**',
-      '**/.jj/**',
-      '**/.svn/**',
-      '**/.bzr/**',
-    },
+    default = words([[
+      .env .env.* .env-* .env_* .dev.vars *.env .envrc .envrc.* *.pem *.key *.p12 *.pfx *.ppk *.jks *.keystore
+      *.kdbx *.gpg *.pgp *.asc *.age *.p8 *_sk id_rsa id_dsa id_ecdsa id_ed25519 *_rsa *_dsa *_ecdsa *_ed25519
+      ssh_host_*_key deploy_key .netrc _netrc .pgpass .authinfo* .my.cnf .mylogin.cnf .boto .s3cfg .msmtprc
+      .fetchmailrc .sentryclirc .ftpconfig .pypirc .npmrc .yarnrc.yml .git-credentials .htpasswd .databrickscfg
+      .vault-token .vault_pass* .dockercfg *credentials.json credentials.tfrc.json client_secret*.json
+      oauth_creds.json *firebase-adminsdk*.json local.settings.json appsettings.*.json auth.json secrets.y*ml
+      secrets.json secrets.toml .secrets service-account*.json service_account*.json *.tfstate *.tfvars
+      *.tfvars.json kubeconfig kubeconfig.* rclone.conf *.ovpn .claude.json .mcp.json **/.cursor/mcp.json
+      **/.vscode/mcp.json **/.ssh/** **/.gnupg/** **/.aws/credentials **/.aws/config **/.docker/config.json
+      **/.kube/config **/.azure/** **/gcloud/*.db **/.vscode/sftp.json **/.cargo/credentials* **/.gem/credentials
+      **/.m2/settings.xml **/gh/hosts.yml .*_history .zhistory .histfile fish_history **/.git/** **/.hg/**
+      **/.jj/** **/.svn/** **/.bzr/**
+    ]]),
     description = 'Globs (|mcp-tools-globs|) of files whose text no tool returns. Globs for `.git` also apply to'
       .. ' repositories with another name, such as bare ones.',
   },

@@ -29,17 +29,6 @@ local function notes_of(tool)
   return notes
 end
 
---- Reports misspelled fields of a definition.
----@param what string
----@param entry table normalised definition
-local function report_typos(what, entry)
-  local file = (entry.source or {}).file
-  local advice = file and ('Correct it in ' .. file) or 'Correct it where it is registered'
-  for _, typo in ipairs(entry.typos) do
-    health.warn(('%s %s: %s'):format(what, entry.key or entry.name, typo), advice)
-  end
-end
-
 --- Formats what definitions cost a model that gets them with every request: bytes, and roughly tokens.
 ---@param bytes integer
 ---@return string
@@ -78,9 +67,6 @@ function M.tools()
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil
     )
   end
-  for _, tool in ipairs(core.get().registry:list('tools')) do
-    report_typos('tool', tool)
-  end
   for _, note in ipairs(notes) do
     health.info(note)
   end
@@ -109,9 +95,6 @@ function M.resources_and_prompts()
       end
     end
     health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(row.heading, #names, table.concat(names, ', ')))
-    for _, entry in ipairs(core.get().registry:list(row.kind)) do
-      report_typos(row.what, entry)
-    end
   end
   for _, note in ipairs(notes) do
     health.info(note)

@@ -1,13 +1,89 @@
 --- Registers bundled definitions, and those in the options `tools`, `resources` and `prompts`, a few at a time.
 
 local Registrations = require('mcp-tools.registry.registrations')
-local bundled_files = require('mcp-tools.loading.bundled_files')
 local config = require('mcp-tools.config')
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
+local project = require('mcp-tools.instances.project')
 local selection = require('mcp-tools.loading.selection')
 
 local M = {}
+
+-- Files ---------------------------------------------------------------------------------------------------------------
+
+---@class mcp-tools.BundledFile
+---@field name string
+---@field group string? of tools
+---@field module string
+---@field path string
+
+---@type table<mcp-tools.OfferKind, { files: mcp-tools.BundledFile[], at: integer }> `at`: ns, time of the reading
+local found = {}
+
+--- Returns every file of a kind; reads the directory once.
+---@param kind mcp-tools.OfferKind
+---@return mcp-tools.BundledFile[] sorted by name
+function M.files(kind)
+  if found[kind] then
+    return found[kind].files
+  end
+  local files = {}
+  found[kind] = { files = files, at = vim.uv.hrtime() }
+  local dir = vim.fs.joinpath(project.lua_dir(), kind)
+  for path, type_ in vim.fs.dir(dir, { depth = 2 }) do
+    local stem = path:match('^(.*)%.lua$')
+    if type_ ~= 'directory' and stem then
+      table.insert(files, {
+        name = (stem:gsub('/', '_')),
+        group = kinds.row(kind).grouped and (stem:match('^([^/]+)/') or stem) or nil,
+        module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.'))),
+        path = vim.fs.joinpath(dir, path),
+      })
+    end
+  end
+  table.sort(files, function(a, b)
+    return a.name < b.name
+  end)
+  return files
+end
+
+--- Returns when the directory of a kind was read.
+---@param kind mcp-tools.OfferKind
+---@return integer? ns
+function M.read_at(kind)
+  return found[kind] and found[kind].at
+end
+
+--- Returns whether a definition has `recommended = true`. Searches the text, because loading a file takes ten times as
+--- long and most are not recommended.
+---@param file mcp-tools.BundledFile
+---@return boolean
+function M.is_recommended(file)
+  local opened = io.open(file.path)
+  local text = opened and opened:read('*a')
+  if opened then
+    opened:close()
+  end
+  return text ~= nil and text:find('\n  recommended = true,', 1, true) ~= nil
+end
+
+--- Loads the definition of a file.
+---@param file mcp-tools.BundledFile
+---@return table? definition
+---@return string? fault
+local function load(file)
+  local ok, def = xpcall(require, debug.traceback, file.module)
+  if not ok then
+    return nil, tostring(def)
+  elseif type(def) ~= 'table' then
+    return nil, 'it must return a table'
+  elseif def.name ~= file.name then
+    return nil, ("its definition is named '%s', but must be named '%s'"):format(tostring(def.name), file.name)
+  end
+  return def
+end
+
+-- Registering ---------------------------------------------------------------------------------------------------------
 
 ---@class mcp-tools.OptionState state of one directory and option
 ---@field applied any value of the option that was applied; the state itself before the first time
@@ -36,9 +112,9 @@ end
 ---@return mcp-tools.Candidate[]
 local function candidates(kind)
   local asked, list = selection.selection(kind), {}
-  for _, file in ipairs(#asked.names > 0 and bundled_files.of(kind) or {}) do
+  for _, file in ipairs(#asked.names > 0 and M.files(kind) or {}) do
     local verdict = selection.verdict(kind, file.name, file.group)
-    if verdict == true or verdict == 'recommended' and bundled_files.is_recommended(file) then
+    if verdict == true or verdict == 'recommended' and M.is_recommended(file) then
       local source = { origin = 'bundled', group = file.group }
       table.insert(list, { name = file.name, where = file.module, file = file, source = source })
     end
@@ -82,7 +158,7 @@ local function definition_of(kind, each)
   if not each.file then
     return each.def
   end
-  local def, fault = bundled_files.load(each.file)
+  local def, fault = load(each.file)
   if not def then
     return nil, fault
   elseif def.explicit and not selection.selection(kind).on[each.name] then
@@ -204,8 +280,8 @@ end
 ---@param kind mcp-tools.OfferKind
 ---@param wanted fun(group: string?, name: string): boolean
 function M.reload(registry, kind, wanted)
-  bundled_files.forget(kind)
-  for _, file in ipairs(bundled_files.of(kind)) do
+  found[kind] = nil -- reads the directory again
+  for _, file in ipairs(M.files(kind)) do
     if wanted(file.group, file.name) then
       package.loaded[file.module] = nil
     end

@@ -104,7 +104,8 @@ M.pattern = '*/' .. DIRECTORY .. '/*.lua'
 --- Updates the registry from the files.
 ---@param registry mcp-tools.Registry
 ---@param done fun()
-function M.scan(registry, done)
+---@param request mcp-tools.ScanRequest
+function M.scan(registry, done, request)
   local exists = {}
   local found = list_files()
   for _, each in ipairs(found) do
@@ -119,28 +120,12 @@ function M.scan(registry, done)
   for _, each in ipairs(found) do
     local file = files[each.path] or { tools = Registrations.new('tools', root), faults = {} }
     files[each.path] = file
-    if file.stamp ~= each.stamp or #file.faults > 0 then
+    if file.stamp ~= each.stamp or #file.faults > 0 or file.tools:any(group_of(each.path), request.wanted) then
       file.stamp = each.stamp
       load_file(registry, each.path, file)
     end
   end
   done()
-end
-
---- Loads wanted files again, even if they have not changed.
----@param registry mcp-tools.Registry
----@param wanted fun(group: string, name: string): boolean
----@param done fun()
-function M.reload(registry, wanted, done)
-  for path, file in pairs(files) do
-    local names = file.tools:keys()
-    for _, name in ipairs(#names > 0 and names or { '' }) do
-      if wanted(group_of(path), name) then
-        file.stamp = nil
-      end
-    end
-  end
-  M.scan(registry, done)
 end
 
 ---@return mcp-tools.Found[]

@@ -10,13 +10,10 @@ local uv = vim.uv
 local M = {}
 
 ---@class mcp-tools.DiscoverySource
----@field scan fun(registry: mcp-tools.Registry, done: fun(), ttl: number) updates the registry; loads only files that
----  are new, changed or failed; calls `done` once, at once or later; a persistent cache is valid for `ttl` seconds
+---@field scan fun(registry: mcp-tools.Registry, done: fun(), request: mcp-tools.ScanRequest) updates the registry;
+---  loads only files that are new, changed, failed or wanted; calls `done` once, at once or later
 ---@field found fun(): mcp-tools.Found[]
 ---@field failures fun(): mcp-tools.Failure[] current failures
----@field reload? fun(registry: mcp-tools.Registry, wanted: (fun(group: string, name: string): boolean), done: fun(),
----  ttl: number)
----  like `scan`, but also loads wanted files that have not changed; the group is that of registry/source.lua
 ---@field pattern? string pattern of files (|autocmd-pattern|); writing one may require a new scan
 ---@field is_ours? fun(path: string): boolean whether writing this file requires a scan (default: always)
 ---@field on_stale? fun(fn: fun()) calls `fn` whenever a scan is required for another reason
@@ -44,7 +41,9 @@ local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'
 ---@field error string? why the last scan failed
 
 ---@class mcp-tools.ScanRequest
----@field work fun(source: mcp-tools.DiscoverySource, done: fun())
+---@field ttl number seconds that a persistent cache is valid
+---@field wanted fun(group: string, name: string): boolean definitions to load even if their file has not changed; the
+---  group is that of registry/source.lua
 ---@field cb fun()
 
 ---@type table<string, mcp-tools.Scan>
@@ -54,10 +53,61 @@ local scheduled, watching = false, false
 --- ns, when the next scan is due. Each call checks it, so it must be cheap.
 local due = 0
 
+--- Returns the module of mounts; nil while none is configured, as for most users.
+---@return table?
+local function loaded_mounts()
+  local tools = config.get().tools
+  local asked = next(config.get().mounts) ~= nil
+    or type(tools) == 'table'
+      and vim.iter(ipairs(tools)):any(function(_, item)
+        return type(item) == 'table'
+      end)
+  return asked and require('mcp-tools.mounts') or package.loaded['mcp-tools.mounts'] -- start-up cost
+end
+
+---@return mcp-tools.MountStatus[]
+local function mount_status()
+  local mounts = loaded_mounts()
+  return mounts and mounts.status() or {}
+end
+
+---@type mcp-tools.DiscoverySource
+local mounts_source = {
+  pattern = '*.json',
+  is_ours = function(path)
+    local mounts = loaded_mounts()
+    return vim.iter(mounts and mounts.files() or {}):any(function(each)
+      return uv.fs_realpath(each) == path
+    end)
+  end,
+  scan = function(_, done)
+    local mounts = loaded_mounts()
+    if mounts then
+      mounts.sync()
+    end
+    done()
+  end,
+  found = function()
+    return vim.tbl_map(function(each)
+      return { file = ('mount %s (%s, %s)'):format(each.name, each.from, each.state), tools = {} }
+    end, mount_status())
+  end,
+  failures = function()
+    local list = {}
+    for _, each in ipairs(mount_status()) do
+      local faults = each.error and each.state ~= 'ready' and { each.error } or {}
+      for _, fault in ipairs(vim.list_extend(faults, each.faults)) do
+        table.insert(list, { source = 'mount ' .. each.name, error = fault })
+      end
+    end
+    return list
+  end,
+}
+
 ---@param name string
 ---@return mcp-tools.DiscoverySource
 local function source(name)
-  return require('mcp-tools.loading.' .. name)
+  return name == 'mounts' and mounts_source or require('mcp-tools.loading.' .. name)
 end
 
 --- Returns how long a scan is valid.
@@ -76,8 +126,9 @@ local function due_at(name)
 end
 
 --- Runs the next request of a source, unless one is running.
+---@param registry mcp-tools.Registry
 ---@param name string
-local function run_next(name)
+local function run_next(registry, name)
   local scan = scans[name]
   local request = not scan.busy and table.remove(scan.queue, 1)
   if not request then
@@ -97,10 +148,10 @@ local function run_next(name)
     for _, fn in ipairs(vim.list_extend({ request.cb }, listeners)) do
       log.guard('a callback of a scan for tools', fn)
     end
-    run_next(name)
+    run_next(registry, name)
   end
   local ok, err = log.guard(('scan for tools (%s)'):format(name), function()
-    request.work(source(name), done)
+    source(name).scan(registry, done, request)
   end)
   if not ok then
     scan.error = tostring(err)
@@ -108,33 +159,29 @@ local function run_next(name)
   end
 end
 
---- Queues a request for sources; each source runs one at a time.
----@param names string[]
----@param work fun(source: mcp-tools.DiscoverySource, done: fun())
----@param cb? fun() called when all are done
-local function request_scan(names, work, cb)
-  local left = #names
-  for _, name in ipairs(names) do
-    scans[name] = scans[name] or { at = uv.hrtime(), queue = {} }
-    table.insert(scans[name].queue, {
-      work = work,
-      cb = function()
-        left = left - 1
-        if left == 0 and cb then
-          cb()
-        end
-      end,
-    })
-  end
-  for _, name in ipairs(names) do
-    run_next(name)
-  end
+local function none()
+  return false
 end
 
+--- Queues a request for sources; each source runs one at a time.
 ---@param registry mcp-tools.Registry
-local function scanner(registry)
-  return function(each, done)
-    each.scan(registry, done, M.ttl())
+---@param names string[]
+---@param wanted? fun(group: string, name: string): boolean
+---@param cb? fun() called when all are done
+local function request_scan(registry, names, wanted, cb)
+  local left = #names
+  local function answered()
+    left = left - 1
+    if left == 0 and cb then
+      cb()
+    end
+  end
+  for _, name in ipairs(names) do
+    scans[name] = scans[name] or { at = uv.hrtime(), queue = {} }
+    table.insert(scans[name].queue, { ttl = M.ttl(), wanted = wanted or none, cb = answered })
+  end
+  for _, name in ipairs(names) do
+    run_next(registry, name)
   end
 end
 
@@ -184,12 +231,12 @@ function M.use(registry)
       table.insert(stale, name)
     end
   end
-  request_scan(new, scanner(registry))
+  request_scan(registry, new)
   if #stale > 0 and not scheduled then
     scheduled = true
     vim.schedule(function()
       scheduled = false
-      request_scan(stale, scanner(registry))
+      request_scan(registry, stale)
     end)
   end
 end
@@ -198,24 +245,10 @@ end
 ---@param registry mcp-tools.Registry
 ---@param name? string a source
 ---@param cb? fun()
-function M.refresh(registry, name, cb)
+---@param wanted? fun(group: string, name: string): boolean definitions to load even if their file has not changed
+function M.refresh(registry, name, cb, wanted)
   watch(registry)
-  request_scan(name and { name } or M.SOURCES, scanner(registry), cb)
-end
-
---- Loads wanted files again, even if they have not changed.
----@param registry mcp-tools.Registry
----@param wanted fun(group: string, name: string): boolean
----@param cb? fun()
-function M.reload(registry, wanted, cb)
-  watch(registry)
-  request_scan(M.SOURCES, function(each, done)
-    if each.reload then
-      each.reload(registry, wanted, done, M.ttl())
-    else
-      each.scan(registry, done, M.ttl())
-    end
-  end, cb)
+  request_scan(registry, name and { name } or M.SOURCES, wanted, cb)
 end
 
 --- Calls `fn` after each scan.

@@ -2,9 +2,7 @@
 ---
 --- A module that fails does not affect the others. A file of the project is read and run only while the user trusts it.
 
-local Module = require('mcp-tools.python_worker.module')
 local buffers = require('mcp-tools.editor.buffer')
-local cache = require('mcp-tools.python_worker.cache')
 local config = require('mcp-tools.config')
 local install = require('mcp-tools.bridge.install')
 local python_modules = require('mcp-tools.python_worker.modules')
@@ -55,10 +53,10 @@ end
 ---@param ttl number
 ---@return mcp-tools.python_worker.Source[] unread
 local function register_known(registry, sources, ttl)
-  local cached = next(modules) == nil and cache.read(cache_key()) or {} -- only for the first scan
+  local cached = next(modules) == nil and python_modules.cached(cache_key()) or {} -- only for the first scan
   local exists, unread = {}, {}
   for _, source in ipairs(sources) do
-    local module = modules[source.key] or Module.new(cached[source.key])
+    local module = modules[source.key] or python_modules.new(cached[source.key])
     exists[source.key], modules[source.key] = true, module
     if module:found(registry, source, ttl) then
       table.insert(unread, source)
@@ -140,19 +138,25 @@ local function register_read(registry, sources, results)
   for key, module in pairs(modules) do
     lasting[key] = module:to_cache()
   end
-  cache.write(cache_key(), lasting)
+  python_modules.cache(cache_key(), lasting)
 end
 
 --- Updates the registry from the modules.
 ---@param registry mcp-tools.Registry
 ---@param done fun()
----@param ttl number seconds that the cache is valid
-function M.scan(registry, done, ttl)
+---@param request mcp-tools.ScanRequest
+function M.scan(registry, done, request)
+  for _, module in pairs(modules) do
+    if module.known and module.tools:any(module.source.group, request.wanted) then
+      module.known.at = 0 -- reads it again
+      worker.renew()
+    end
+  end
   local sources = python_modules.find()
   if #sources == 0 and next(modules) == nil then
     return done()
   end
-  local unread = register_known(registry, sources, ttl)
+  local unread = register_known(registry, sources, request.ttl)
   if #unread == 0 then
     no_python = nil
     notify_at_start()
@@ -167,24 +171,6 @@ function M.scan(registry, done, ttl)
     end
     done()
   end)
-end
-
---- Reads wanted modules again, even if they have not changed.
----@param registry mcp-tools.Registry
----@param wanted fun(group: string, name: string): boolean
----@param done fun()
----@param ttl number
-function M.reload(registry, wanted, done, ttl)
-  for _, module in pairs(modules) do
-    local names = module.tools:keys()
-    for _, name in ipairs(#names > 0 and names or { '' }) do
-      if module.known and wanted(module.source.group, name) then
-        module.known.at = 0
-      end
-    end
-  end
-  worker.renew()
-  M.scan(registry, done, ttl)
 end
 
 ---@return mcp-tools.Found[]

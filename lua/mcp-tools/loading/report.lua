@@ -2,7 +2,6 @@
 --- `:McpTools tools` and the dashboard.
 
 local bundled = require('mcp-tools.loading.bundled')
-local bundled_files = require('mcp-tools.loading.bundled_files')
 local config = require('mcp-tools.config')
 local discovery = require('mcp-tools.loading')
 local kinds = require('mcp-tools.registry.kinds')
@@ -45,7 +44,7 @@ function M.items(registry)
     end
   end
   for kind, known in pairs(seen) do
-    for _, file in ipairs(bundled_files.of(kind)) do
+    for _, file in ipairs(bundled.files(kind)) do
       if not known[file.name] then
         add(kind, file.name, file.group, false, true)
       end
@@ -94,7 +93,7 @@ function M.unknown_names(registry)
       tools[name], groups[group] = true, true
     end
   end
-  for _, row in ipairs(kinds.rows) do
+  for _, row in ipairs(kinds.rows) do -- not `items`: there may be thousands, and this is done for every list
     for _, entries in ipairs({ registry.entries[row.kind], registry.disabled[row.kind] }) do
       for _, entry in pairs(entries) do
         note(row.option, entry.name, row.grouped and source.group(entry) or nil)
@@ -102,7 +101,7 @@ function M.unknown_names(registry)
     end
   end
   for _, kind in ipairs(kinds.options()) do
-    for _, file in ipairs(bundled_files.of(kind)) do
+    for _, file in ipairs(bundled.files(kind)) do
       note(kind, file.name, file.group)
     end
   end
@@ -164,13 +163,12 @@ end
 ---@return mcp-tools.Offered
 local function summary(entry)
   local from = entry.source or {}
-  local notes = vim.list_extend(vim.list_slice(entry.typos), entry.lint)
   return {
     name = entry.key or entry.name,
     origin = from.origin,
     group = from.group,
     file = from.found_in or from.file,
-    notes = #notes > 0 and notes or nil,
+    notes = #entry.lint > 0 and entry.lint or nil,
   }
 end
 
@@ -202,7 +200,7 @@ function M.of(registry)
     report[row.kind] = vim.tbl_map(summary, registry:list(row.kind))
   end
   for _, option in ipairs(kinds.options()) do
-    local at = bundled_files.read_at(option)
+    local at = bundled.read_at(option)
     ages[option] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
   end
   report.failures = M.failures(registry)

@@ -1,8 +1,10 @@
---- Decides by name whether a file is sensitive: it matches `sensitive.patterns` or is a copy of such a file.
+--- Decides by name whether a file is sensitive: it matches `sensitive.patterns`, is a copy of such a file, or is part
+--- of a git repository.
 
 local config = require('mcp-tools.config')
 local glob = require('mcp-tools.files.glob')
-local repository = require('mcp-tools.privacy.repository')
+
+local uv = vim.uv
 
 local M = {}
 
@@ -49,7 +51,7 @@ end
 ---@return string
 local function rooted(pattern)
   if pattern:find('^~/') then
-    pattern = (vim.uv.os_homedir() or ''):lower() .. pattern:sub(2)
+    pattern = (uv.os_homedir() or ''):lower() .. pattern:sub(2)
   elseif pattern:sub(1, 1) ~= '/' and pattern:sub(1, 3) ~= '**/' then
     pattern = '**/' .. pattern
   end
@@ -212,6 +214,77 @@ function M.matches(path)
   return false
 end
 
+-- Git repositories that are not named `.git`: bare ones and those created with `--separate-git-dir` -----------------
+
+--- Lifetime of a cached directory in ns.
+local FRESH = 2e9
+--- Maximum number of cached directories.
+local MAX_CACHED = 10000
+
+---@class mcp-tools.CachedDirectory
+---@field at integer ns
+---@field exists boolean
+---@field repository string? the repository that it is in
+
+---@type table<string, mcp-tools.CachedDirectory>
+local cache, count = {}, 0
+
+---@param path string
+---@return string?
+local function type_of(path)
+  local stat = uv.fs_stat(path)
+  return stat and stat.type
+end
+
+--- Returns whether a directory is a repository by its contents; `*.git` needs fewer of them.
+---@param directory string
+---@return boolean
+function M.is_repository(directory)
+  local head = uv.fs_lstat(directory .. '/HEAD') -- it may be a link to a branch that does not exist yet
+  if head and head.type ~= 'directory' then
+    return type_of(directory .. '/objects') == 'directory' and type_of(directory .. '/refs') == 'directory'
+  end
+  return directory:find('%.[gG][iI][tT]$') ~= nil
+    and (type_of(directory .. '/config') == 'file' or type_of(directory .. '/objects') == 'directory')
+end
+
+--- Looks up a directory from the top, so that nothing is searched below a missing one. A worktree inside a repository
+--- directory (`project.git/main`, next to `project.git/objects`) is not part of the repository: the nearest of the two
+--- decides.
+---@param directory string '' is the root
+---@return mcp-tools.CachedDirectory
+local function lookup(directory)
+  local now, found = uv.hrtime(), cache[directory]
+  if found and now - found.at < FRESH then
+    return found
+  end
+  if count >= MAX_CACHED then
+    cache, count = {}, 0
+  end
+  local above = directory ~= '' and lookup((directory:match('^(.*)/'))) or nil
+  local exists = (not above or above.exists) and type_of(directory .. '/') == 'directory'
+  local repository = above and above.repository
+  if exists and M.is_repository(directory) then
+    repository = directory
+  elseif exists and repository and uv.fs_lstat(directory .. '/.git') then
+    repository = nil
+  end
+  count = cache[directory] and count or count + 1
+  cache[directory] = { at = now, exists = exists, repository = repository }
+  return cache[directory]
+end
+
+--- Returns the path as if its repository were named `.git`.
+---@param path string
+---@return string? renamed nil: not in a repository
+local function as_dot_git(path)
+  if path:sub(1, 1) ~= '/' then
+    return nil
+  end
+  local repository = lookup((path:match('^(.*)/[^/]*$'))).repository
+  return repository and repository:match('^(.*)/') .. '/.git' .. path:sub(#repository + 1) or nil
+end
+
 --- Returns whether a path is sensitive by its name or as part of a git repository with another name than `.git`.
 ---@param path string
 ---@return boolean
@@ -219,7 +292,7 @@ function M.is_sensitive(path)
   if M.matches(path) then
     return true
   end
-  local renamed = repository.as_dot_git(path)
+  local renamed = as_dot_git(path)
   return renamed ~= nil and M.matches(renamed)
 end
 

@@ -122,6 +122,17 @@ function Registrations:replace(registry, list, source_of, piece)
   return faults
 end
 
+--- Returns whether one of the owner's definitions is wanted; without definitions, whether its group is.
+---@param group string
+---@param wanted fun(group: string, name: string): boolean
+---@return boolean
+function Registrations:any(group, wanted)
+  return next(self.held) == nil and wanted(group, '')
+    or vim.iter(vim.tbl_keys(self.held)):any(function(name)
+      return wanted(group, name)
+    end)
+end
+
 --- Returns the keys of the owner's definitions, sorted.
 ---@return string[]
 function Registrations:keys()

@@ -103,12 +103,6 @@ local function note(what, normalised, old, source)
   for _, text in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
     log.info('%s: %s', what, text)
   end
-  if #normalised.typos > 0 then
-    local first, more = normalised.typos[1], vim.list_slice(normalised.typos, 2)
-    -- The suggestion comes first, because a narrow screen cuts the end.
-    local text = table.concat(vim.list_extend({ ('%s (%s)'):format(first, what) }, more), '; ')
-    require('mcp-tools.notify').once(what, 'warn', text) -- start-up cost
-  end
   normalised.source = source or { origin = 'registered' }
   if normalised.source.origin ~= 'mounted' then -- a mounted tool's handler is ours
     normalised.source.file = normalised.source.file or file_of(normalised.handler)

@@ -20,7 +20,6 @@ local PROGRESS_RATE = 20
 ---@field id integer
 ---@field answering table<string, true> ids of calls in a verb whose reply will have their outcome
 ---@field role 'bridge'|'client'|nil
----@field peers table<integer, table> clients behind the channel, by number
 ---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> token buckets for progress, by call
 local Channel = {}
 Channel.__index = Channel
@@ -29,13 +28,13 @@ Channel.__index = Channel
 ---@param id integer its channel
 ---@return mcp-tools.Channel
 function M.new(id)
-  return setmetatable({ id = id, answering = {}, buckets = {}, peers = {} }, Channel)
+  return setmetatable({ id = id, answering = {}, buckets = {} }, Channel)
 end
 
 --- Takes the state of another object for the same channel, after a second `hello`.
 ---@param before mcp-tools.Channel
 function Channel:take_over(before)
-  self.answering, self.buckets, self.peers = before.answering, before.buckets, before.peers
+  self.answering, self.buckets = before.answering, before.buckets
 end
 
 --- Sends an event. Does nothing if the channel is closed; rpc/channels.lua detects that.

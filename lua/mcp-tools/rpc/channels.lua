@@ -3,11 +3,9 @@
 local Call = require('mcp-tools.calls.call')
 local attachment = require('mcp-tools.bridge.attachment')
 local core = require('mcp-tools.core')
-local kinds_of_calls = require('mcp-tools.calls.kinds')
 local new_subscriptions = require('mcp-tools.rpc.subscriptions').new
-local project = require('mcp-tools.instances.project')
 local mounted = require('mcp-tools.rpc.mounted')
-local resolver = require('mcp-tools.calls.resolver')
+local resource = require('mcp-tools.calls.kinds.resource')
 local source = require('mcp-tools.registry.source')
 local timer = require('mcp-tools.util.timer')
 
@@ -31,13 +29,13 @@ local subscriptions
 ---@return mcp-tools.Error? err
 local function find(uri)
   local parts = core.for_call('resource', uri)
-  local located, err = resolver.find(parts.registry, uri, project.root)
+  local located, err = resource.find(parts.registry, uri)
   if located and source.is_mounted(located) then
     local call = Call.new({ id = 'subscription', name = uri, host = 'mcp' })
-    call.kind, call.definition, call.args = kinds_of_calls.resource, located, located.params
+    call.kind, call.definition, call.args = resource, located, located.params
     local decision = parts.gateway:judge(call)
     if decision.action == 'deny' then
-      return nil, resolver.miss(uri, decision.reason)
+      return nil, resource.miss(uri, decision.reason)
     end
   end
   return located, err

@@ -74,7 +74,6 @@ function M.hello(id, info)
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
     scopes = true, -- supports scopes; a bridge requires it
-    peers = true, -- `who` may be left out after the first call of a peer
     endpoints = endpoints,
     settings = settings.get(),
   }
@@ -132,40 +131,19 @@ local function decoded(value)
   return value
 end
 
---- Returns the client of a call. Its data is sent only with the first call of a peer.
----@param channel mcp-tools.Channel
----@param opts table of `execute`
----@return table
-local function caller(channel, opts)
-  local peer, who = opts.peer, opts.who
-  if not peer then
-    who = opts
-  elseif not who then
-    return channel.peers[peer] or error(('peer %s is unknown on this channel'):format(tostring(peer)))
-  end
-  validate('opts.host', who.host, 'string', true)
-  validate('opts.session', who.session, 'string', true)
-  who.capabilities = decoded(who.capabilities)
-  if peer then
-    channel.peers[peer] = who
-  end
-  return who
-end
-
 --- Starts a call. If it ends synchronously, the reply has the result.
 ---@param name string
 ---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
----  peer: integer?, who: table?, client: table?, session: string?, capabilities: (table|string)?, host: string?,
----  kind: string?,
----  ack: string[]?, scope: mcp-tools.Scope?, most: integer? } `most`: see `get_result`
+---  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?, ack: string[]?,
+---  scope: mcp-tools.Scope?, most: integer? } `most`: see `get_result`
 ---@return table reply
 function M.execute(name, args, opts)
-  local channel = channel_of(opts.channel)
-  local who = caller(channel, opts)
-  local client = who.client
+  local channel, client = channel_of(opts.channel), opts.client
+  validate('opts.host', opts.host, 'string', true)
+  validate('opts.session', opts.session, 'string', true)
   args = decoded(args)
-  local view = scope.view(who.scope, client and client.name)
+  local view = scope.view(opts.scope, client and client.name)
   local inner = view and view.catalogue == 'search' and tool_search.inner(core.registry(), name, args)
   local executor = core.for_call(opts.kind, inner or name).executor
   if opts.ack then
@@ -175,14 +153,14 @@ function M.execute(name, args, opts)
   local ok, call = pcall(executor.execute, executor, name, args, {
     id = opts.call_id,
     kind = opts.kind,
-    host = who.host or 'mcp',
+    host = opts.host or 'mcp',
     start_by = opts.start_by,
-    timeout = who.timeout,
+    timeout = opts.timeout,
     limit = opts.limit,
     -- A copy, because a tool may change it.
     client = client and { name = client.name, version = client.version },
-    session = who.session,
-    capabilities = who.capabilities,
+    session = opts.session,
+    capabilities = decoded(opts.capabilities),
     view = view,
     listener = channel,
     exact_args = true,
@@ -195,7 +173,7 @@ function M.execute(name, args, opts)
   if not call:ended() then
     channels.keep_watch()
   end
-  return Channel.reply_of(call, who.most)
+  return Channel.reply_of(call, opts.most)
 end
 
 --- Returns the state or result of a call. The result is kept until acknowledged.

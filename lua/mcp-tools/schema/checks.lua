@@ -5,12 +5,20 @@
 local canonical_json = require('mcp-tools.util.canonical_json')
 local suggest = require('mcp-tools.util.suggest')
 local value = require('mcp-tools.schema.value')
-local Report = require('mcp-tools.schema.report')
 
 local floor, abs, huge = math.floor, math.abs, math.huge
 
-local function count(n, what, plural)
-  return ('%d %s'):format(n, n == 1 and what or plural or what .. 's')
+--- Records a fault, if there is a report. The message is formatted only then.
+---@param report mcp-tools.schema.Report?
+---@param key string? the property that has the fault; nil: the value itself
+---@param message string
+---@param ... any for the message
+---@return false
+local function fail(report, key, message, ...)
+  if report then
+    report:add(message:format(...), key)
+  end
+  return false
 end
 
 --- Combines checks. Runs all of them if there is a report, otherwise stops at the first failure.
@@ -36,6 +44,44 @@ local function every(checks, applies)
   end
 end
 
+--- Checks a part of a value.
+---@param check mcp-tools.schema.Check
+---@param key string|integer
+---@param item any
+---@param report mcp-tools.schema.Report?
+---@return boolean ok
+local function check_part(check, key, item, report)
+  if not report then
+    return check(item)
+  end
+  report:enter(key)
+  local ok = check(item, report)
+  report:leave()
+  return ok
+end
+
+--- Returns a check of a number of parts; nil without limits.
+---@param min integer?
+---@param max integer?
+---@param what string
+---@param plural? string
+---@return (fun(count: integer, report: mcp-tools.schema.Report?): boolean)?
+local function amount(min, max, what, plural)
+  local function words(limit)
+    return ('%d %s'):format(limit, limit == 1 and what or plural or what .. 's')
+  end
+  return (min or max)
+      and function(n, report)
+        if min and n < min then
+          return fail(report, nil, 'must have at least %s', report and words(min))
+        elseif max and n > max then
+          return fail(report, nil, 'must have at most %s', report and words(max))
+        end
+        return true
+      end
+    or nil
+end
+
 -- Strings and numbers ----------------------------------------------------------------------------------------------
 
 --- Relative rounding error of one division and its two operands.
@@ -53,111 +99,38 @@ local function is_multiple(v, divisor)
   return abs(quotient - floor(quotient + 0.5)) <= EPSILON * abs(quotient)
 end
 
----@class mcp-tools.schema.ScalarRule
----@field keyword string
----@field test fun(v: any, limit: any): boolean
----@field say fun(limit: any): string
-
---- In the order in which faults are reported.
----@type mcp-tools.schema.ScalarRule[]
-local NUMBERS = {
-  {
-    keyword = 'minimum',
-    test = function(v, limit)
-      return v >= limit
-    end,
-    say = function(limit)
-      return 'must be at least ' .. value.show(limit)
-    end,
-  },
-  {
-    keyword = 'maximum',
-    test = function(v, limit)
-      return v <= limit
-    end,
-    say = function(limit)
-      return 'must be at most ' .. value.show(limit)
-    end,
-  },
-  {
-    keyword = 'exclusiveMinimum',
-    test = function(v, limit)
-      return v > limit
-    end,
-    say = function(limit)
-      return 'must be more than ' .. value.show(limit)
-    end,
-  },
-  {
-    keyword = 'exclusiveMaximum',
-    test = function(v, limit)
-      return v < limit
-    end,
-    say = function(limit)
-      return 'must be less than ' .. value.show(limit)
-    end,
-  },
-  {
-    keyword = 'multipleOf',
-    test = is_multiple,
-    say = function(divisor)
-      return 'must be a multiple of ' .. value.show(divisor)
-    end,
-  },
+--- Keyword, whether the limit is a minimum, whether it is excluded, and message, in the order of reported faults.
+local BOUNDS = {
+  { 'minimum', true, false, 'must be at least %s' },
+  { 'maximum', false, false, 'must be at most %s' },
+  { 'exclusiveMinimum', true, true, 'must be more than %s' },
+  { 'exclusiveMaximum', false, true, 'must be less than %s' },
 }
 
----@type mcp-tools.schema.ScalarRule[]
-local STRINGS = {
-  {
-    keyword = 'minLength',
-    test = function(v, limit)
-      -- A character has at most 4 bytes, so most strings need not be counted.
-      return #v >= limit and (#v >= 4 * limit or value.length(v) >= limit)
-    end,
-    say = function(limit)
-      return 'must have at least ' .. count(limit, 'character')
-    end,
-  },
-  {
-    keyword = 'maxLength',
-    test = function(v, limit)
-      return #v <= limit or (#v <= 4 * limit and value.length(v) <= limit)
-    end,
-    say = function(limit)
-      return 'must have at most ' .. count(limit, 'character')
-    end,
-  },
-}
-
---- Compiles the limits for values of one Lua type.
----@param schema table
----@param rules mcp-tools.schema.ScalarRule[]
----@param of type
 ---@return mcp-tools.schema.Check?
-local function limits(schema, rules, of)
-  local used, n = {}, 0
-  for _, rule in ipairs(rules) do
-    if schema[rule.keyword] ~= nil then
-      n = n + 1
-      used[n] = rule
-    end
+local function numbers(schema)
+  local used, divisor = {}, schema.multipleOf
+  for _, bound in ipairs(BOUNDS) do
+    used[#used + 1] = schema[bound[1]] ~= nil and bound or nil
   end
-  return n > 0
+  return (#used > 0 or divisor)
       and function(v, report)
-        if type(v) ~= of then
+        if type(v) ~= 'number' then
           return true
         end
         local ok = true
-        for i = 1, n do
-          local rule = used[i]
-          local limit = schema[rule.keyword]
-          if not rule.test(v, limit) then
-            if not report then
-              return false
-            end
-            report:add(rule.say(limit))
-            ok = false
+        for i = 1, #used do
+          local bound = used[i]
+          local limit, low, high = schema[bound[1]], v, schema[bound[1]]
+          if bound[2] then
+            low, high = high, low
           end
+          if not (low < high or low == high and not bound[3]) then
+            ok = fail(report, nil, bound[4], report and value.show(limit))
+          end
+        end
+        if divisor and not is_multiple(v, divisor) then
+          ok = fail(report, nil, 'must be a multiple of %s', report and value.show(divisor))
         end
         return ok
       end
@@ -166,16 +139,25 @@ end
 
 --- A pattern that cannot be translated accepts every string; the validator lists it in `unchecked`.
 ---@return mcp-tools.schema.Check?
-local function pattern(compiler, schema)
+local function strings(compiler, schema)
+  local min, max = schema.minLength or 0, schema.maxLength or huge
+  local length = amount(schema.minLength, schema.maxLength, 'character')
   local matches = schema.pattern and compiler:matcher(schema.pattern)
-  return matches
+  return (length or matches)
       and function(v, report)
-        if type(v) ~= 'string' or matches(v) then
+        if type(v) ~= 'string' then
           return true
-        elseif report then
-          report:add('must match the pattern ' .. schema.pattern)
         end
-        return false
+        local n = #v
+        -- A character has at most 4 bytes, so most strings need not be counted.
+        if n <= 4 * max and (n < 4 * min or n > max) then
+          n = value.length(v)
+        end
+        local ok = not length or length(n, report)
+        if matches and (ok or report) and not matches(v) then
+          ok = fail(report, nil, 'must match the pattern %s', schema.pattern)
+        end
+        return ok
       end
     or nil
 end
@@ -192,32 +174,25 @@ local function items(compiler, schema)
     prefix[i] = compiler:check(item)
   end
   local rest = schema.items ~= nil and schema.items ~= true and compiler:check(schema.items) or nil
-  local closed = schema.items == false
-  local n_prefix = #prefix
-  if n_prefix == 0 and not rest then
+  local most = schema.items == false and amount(nil, #prefix, 'item')
+  if #prefix == 0 and not rest then
     return nil
   end
   return function(v, report)
     local ok = true
-    if closed and #v > n_prefix then
-      if report then
-        report:add(n_prefix == 0 and 'must be empty' or 'must have at most ' .. count(n_prefix, 'item'))
-      end
-      ok = false
+    if most and #v > #prefix then
+      ok = #prefix == 0 and fail(report, nil, 'must be empty') or most(#v, report)
     end
-    local n = (closed or not rest) and math.min(#v, n_prefix) or #v
+    local n = (most or not rest) and math.min(#v, #prefix) or #v
     compiler:spend(n)
     for i = 1, n do
-      local check = prefix[i] or rest
-      if report then
-        if report.full then
+      if report and report.full then
+        return false
+      elseif not check_part(prefix[i] or rest, i, v[i], report) then
+        if not report then
           return false
         end
-        report:enter(i)
-        ok = check(v[i], report) and ok
-        report:leave()
-      elseif not check(v[i]) then
-        return false
+        ok = false
       end
     end
     return ok
@@ -234,18 +209,13 @@ local function contains(compiler, schema)
     local n = 0
     compiler:spend(#v)
     for i = 1, #v do
-      if check(v[i]) then
-        n = n + 1
-      end
+      n = n + (check(v[i]) and 1 or 0)
     end
     if n >= min and n <= max then
       return true
     end
-    if report then
-      local bound = n < min and 'at least ' .. min or 'at most ' .. max
-      report:add(('must contain %s item(s) of the kind that `contains` describes, has %d'):format(bound, n))
-    end
-    return false
+    local text = 'must contain %s %d item(s) of the kind that `contains` describes, has %d'
+    return fail(report, nil, text, n < min and 'at least' or 'at most', n < min and min or max, n)
   end
 end
 
@@ -268,10 +238,7 @@ local function unique(compiler, schema)
         seen = tables
       end
       if seen[item] then
-        if report then
-          report:add(('items must differ: [%d] repeats [%d]'):format(i - 1, seen[item] - 1))
-        end
-        return false
+        return fail(report, nil, 'items must differ: [%d] repeats [%d]', i - 1, seen[item] - 1)
       elseif item == item then -- NaN differs from everything and cannot be a key
         seen[item] = i
       end
@@ -281,18 +248,9 @@ local function unique(compiler, schema)
 end
 
 local function item_count(schema)
-  local min, max = schema.minItems or 0, schema.maxItems or huge
-  if not schema.minItems and not schema.maxItems then
-    return nil
-  end
-  return function(v, report)
-    if #v >= min and #v <= max then
-      return true
-    end
-    if report then
-      report:add(#v < min and 'must have at least ' .. count(min, 'item') or 'must have at most ' .. count(max, 'item'))
-    end
-    return false
+  local check = amount(schema.minItems, schema.maxItems, 'item')
+  return check and function(v, report)
+    return check(#v, report)
   end
 end
 
@@ -305,29 +263,28 @@ local MAX_SUGGESTIONS, MAX_COMPARED = 10, 100
 --- Properties of a larger object are not sorted before faults are reported.
 local MAX_SORTED = 1000
 
----@return boolean
-local function has_more_than(object, max)
+--- Returns the number of properties; stops counting above `max`.
+---@return integer
+local function size_of(object, max)
+  local n = 0
   for _ in pairs(object) do
-    max = max - 1
-    if max < 0 then
-      return true
+    n = n + 1
+    if n > max then
+      break
     end
   end
-  return false
+  return n
 end
 
 --- Iterates over properties; sorted if there is a report, so that the order of faults is stable.
 local function each(object, report)
-  if not report or has_more_than(object, MAX_SORTED) then
+  if not report or size_of(object, MAX_SORTED) > MAX_SORTED then
     return pairs(object)
   end
   local names, i = value.names(object), 0
   return function()
     i = i + 1
-    local name = names[i]
-    if name ~= nil then
-      return name, object[name]
-    end
+    return names[i], object[names[i]]
   end
 end
 
@@ -339,13 +296,7 @@ local function required(schema)
   return function(v, report)
     local ok = true
     for i = 1, #names do
-      if v[names[i]] == nil then
-        if not report then
-          return false
-        end
-        report:add('is required', names[i])
-        ok = false
-      end
+      ok = (v[names[i]] ~= nil or fail(report, names[i], 'is required')) and ok
     end
     return ok
   end
@@ -365,14 +316,11 @@ local function properties(compiler, schema)
     compiler:spend(n)
     for i = 1, n do
       local item = v[names[i]]
-      if item ~= nil then
-        if report then
-          report:enter(names[i])
-          ok = checks[i](item, report) and ok
-          report:leave()
-        elseif not checks[i](item) then
+      if item ~= nil and not check_part(checks[i], names[i], item, report) then
+        if not report then
           return false
         end
+        ok = false
       end
     end
     return ok
@@ -384,13 +332,10 @@ end
 ---@param compare boolean
 ---@return string
 local function surplus(name, known, compare)
-  if #known == 0 then
-    return 'is not allowed'
-  end
   local near = compare and #known <= MAX_COMPARED and suggest(name, known)
   if near then
     return ('is not allowed, did you mean %s?'):format(near)
-  elseif #known > MAX_NAMES then
+  elseif #known == 0 or #known > MAX_NAMES then
     return 'is not allowed'
   end
   return ('is not allowed (allowed: %s)'):format(table.concat(known, ', '))
@@ -418,37 +363,27 @@ local function by_name(compiler, schema)
       if report and report.full then
         return false
       end
-      local claimed = known[name] ~= nil
+      local claimed, fits = known[name] ~= nil, true
       for i = 1, #groups do
         local group = groups[i]
         if not group.matches then
           claimed = true
         elseif type(name) == 'string' and group.matches(name) then
           claimed = true
-          if report then
-            report:enter(name)
-            ok = group.check(item, report) and ok
-            report:leave()
-          elseif not group.check(item) then
-            return false
-          end
+          fits = check_part(group.check, name, item, report) and fits
         end
       end
-      if not claimed and other then
-        if not report then
-          if not other(item) then
-            return false
-          end
-        elseif others == false then
-          surplus_count = surplus_count + 1
-          report:add(surplus(tostring(name), known_names, surplus_count <= MAX_SUGGESTIONS), name)
-          ok = false
-        else
-          report:enter(name)
-          ok = other(item, report) and ok
-          report:leave()
-        end
+      if not claimed and others == false then
+        surplus_count = surplus_count + 1
+        fits =
+          fail(report, name, '%s', report and surplus(tostring(name), known_names, surplus_count <= MAX_SUGGESTIONS))
+      elseif not claimed and other then
+        fits = check_part(other, name, item, report) and fits
       end
+      if not (fits or report) then
+        return false
+      end
+      ok = fits and ok
     end
     return ok
   end
@@ -467,11 +402,8 @@ local function property_names(compiler, schema)
         if not report or report.full then
           return false
         end
-        local inner = Report.new()
-        check(name, inner)
-        local why = inner.errors[1]
-        report:add('is not allowed as a name' .. (why and ': ' .. why.message or ''), name)
-        ok = false
+        local why = report:first_of(check, name)
+        ok = fail(report, name, 'is not allowed as a name%s', why and ': ' .. why or '')
       end
     end
     return ok
@@ -479,25 +411,9 @@ local function property_names(compiler, schema)
 end
 
 local function property_count(schema)
-  if not schema.minProperties and not schema.maxProperties then
-    return nil
-  end
-  local min, max = schema.minProperties or 0, schema.maxProperties or math.huge
-  return function(v, report)
-    local n = 0
-    for _ in pairs(v) do
-      n = n + 1
-    end
-    if n >= min and n <= max then
-      return true
-    end
-    if report then
-      report:add(
-        n < min and 'must have at least ' .. count(min, 'property', 'properties')
-          or 'must have at most ' .. count(max, 'property', 'properties')
-      )
-    end
-    return false
+  local check = amount(schema.minProperties, schema.maxProperties, 'property', 'properties')
+  return check and function(v, report)
+    return check(size_of(v, huge), report)
   end
 end
 
@@ -513,22 +429,11 @@ local function dependent(compiler, schema)
     local ok = true
     for name, names in each(lists, report) do
       for i = 1, v[name] ~= nil and #names or 0 do
-        if v[names[i]] == nil then
-          if not report then
-            return false
-          end
-          report:add(('is required when %s is given'):format(name), names[i])
-          ok = false
-        end
+        ok = (v[names[i]] ~= nil or fail(report, names[i], 'is required when %s is given', name)) and ok
       end
     end
     for name, check in each(schemas, report) do
-      if v[name] ~= nil and not check(v, report) then
-        if not report then
-          return false
-        end
-        ok = false
-      end
+      ok = (v[name] == nil or check(v, report)) and ok
     end
     return ok
   end
@@ -552,7 +457,7 @@ local function add_all(compiler, schema, rest)
       rest[#rest + 1] = applies == is_any and #checks == 1 and checks[1] or every(checks, applies)
     end
   end
-  add(is_any, limits(schema, NUMBERS, 'number'), limits(schema, STRINGS, 'string'), pattern(compiler, schema))
+  add(is_any, numbers(schema), strings(compiler, schema))
   add(value.is_array, item_count(schema), unique(compiler, schema), contains(compiler, schema), items(compiler, schema))
   add(
     value.is_object,
@@ -565,4 +470,4 @@ local function add_all(compiler, schema, rest)
   )
 end
 
-return { every = every, add_all = add_all }
+return { every = every, fail = fail, add_all = add_all }

@@ -11,11 +11,118 @@ local checks = require('mcp-tools.schema.checks')
 local combine = require('mcp-tools.schema.logic')
 local keywords = require('mcp-tools.schema.keywords')
 local regex = require('mcp-tools.util.regex')
+local utf8 = require('mcp-tools.util.utf8')
 local value = require('mcp-tools.schema.value')
+
+local fail = checks.fail
 
 local M = {}
 
 ---@alias mcp-tools.schema.Check fun(value: any, report?: mcp-tools.schema.Report): boolean
+
+-- Faults of a value -------------------------------------------------------------------------------------------------
+
+--- Maximum number of listed faults. Further faults are only counted, and after as many again the check stops.
+local MAX_ERRORS = 100
+--- Maximum bytes of a name in a path, of a path, and of a message.
+local MAX_NAME, MAX_PATH, MAX_MESSAGE = 80, 250, 4096
+
+---@class mcp-tools.schema.Report
+---@field keys (string|integer)[] path of the current value
+---@field depth integer
+---@field errors mcp-tools.Fault[]
+---@field seen table<string, true>
+---@field left_out integer
+---@field full boolean the check can stop
+local Report = {}
+Report.__index = Report
+
+---@return mcp-tools.schema.Report
+function M.report()
+  return setmetatable({ keys = {}, depth = 0, errors = {}, seen = {}, left_out = 0, full = false }, Report)
+end
+
+--- Returns the message of the first fault of another value.
+---@param check mcp-tools.schema.Check
+---@param v any
+---@return string?
+function Report:first_of(check, v)
+  local inner = M.report()
+  check(v, inner)
+  return inner.errors[1] and inner.errors[1].message
+end
+
+--- Enters a property or item.
+---@param key string|integer Lua index for items
+function Report:enter(key)
+  self.depth = self.depth + 1
+  self.keys[self.depth] = key
+end
+
+function Report:leave()
+  self.keys[self.depth] = nil
+  self.depth = self.depth - 1
+end
+
+--- Appends a key to a path. Long names are cut.
+local function step(path, key)
+  return keywords.join(path, type(key) == 'number' and key or utf8.cut(tostring(key), MAX_NAME))
+end
+
+--- Returns the path of the current value, or of one of its properties.
+---@param key? string
+---@return string
+function Report:path(key)
+  local path = ''
+  for i = 1, self.depth do
+    path = step(path, self.keys[i])
+  end
+  path = key and step(path, key) or path
+  if #path > MAX_PATH then
+    -- The middle is the least useful part.
+    path = utf8.cut(path, MAX_PATH / 2) .. path:sub(-MAX_PATH / 2):gsub('^[\128-\191]+', '')
+  end
+  return path == '' and '(root)' or path
+end
+
+--- Adds a fault of the current value, or of one of its properties.
+---@param message string
+---@param key? string
+function Report:add(message, key)
+  if not self.full then
+    self:put(self:path(key), message)
+  end
+end
+
+--- Adds a fault with its full path.
+---@param field string
+---@param message string
+function Report:put(field, message)
+  local id = field .. '\0' .. message
+  if self.seen[id] then
+    return
+  end
+  self.seen[id] = true
+  if #self.errors < MAX_ERRORS then
+    self.errors[#self.errors + 1] = { field = field, message = utf8.cut(message, MAX_MESSAGE) }
+  else
+    self.left_out = self.left_out + 1
+    self.full = self.left_out >= MAX_ERRORS
+  end
+end
+
+--- Returns all faults in the order in which they were found.
+---@return mcp-tools.Fault[]
+function Report:list()
+  local list = vim.list_slice(self.errors)
+  if self.left_out > 0 then
+    local count = (self.full and 'at least %d more faults' or '%d more faults'):format(self.left_out)
+    list[#list + 1] = { field = '(root)', message = count }
+  end
+  return list
+end
+
+-- The compiler ------------------------------------------------------------------------------------------------------
 
 ---@class mcp-tools.schema.Compiler
 ---@field target table<table, table|boolean> schema with a `$ref` → the schema it refers to
@@ -46,10 +153,7 @@ local function always()
 end
 
 local function never(_, report)
-  if report then
-    report:add('is not allowed')
-  end
-  return false
+  return fail(report, nil, 'is not allowed')
 end
 
 --- Compiles `const` and `enum`.
@@ -101,7 +205,7 @@ local is_of_type = {
 }
 
 local function typed(types)
-  local test = is_of_type[types[1]]
+  local test, names = is_of_type[types[1]], table.concat(types, ' or ')
   if #types > 1 then
     local tests = {}
     for i, name in ipairs(types) do
@@ -120,10 +224,7 @@ local function typed(types)
     if test(v) then
       return true
     end
-    if report then
-      report:add(('must be %s, got %s'):format(table.concat(types, ' or '), value.describe(v)))
-    end
-    return false
+    return fail(report, nil, 'must be %s, got %s', names, report and value.describe(v))
   end
 end
 
@@ -179,13 +280,11 @@ end
 --- Calls a function that may give up.
 ---@param report mcp-tools.schema.Report?
 ---@param fn function
----@param a any
----@param b any
----@param c any
+---@param ... any its arguments
 ---@return boolean finished, any result of `fn`, or the fault if it gave up
-function Compiler:run(report, fn, a, b, c)
+function Compiler:run(report, fn, ...)
   self.depth, self.steps, self.tries, self.report = 0, 0, 0, report
-  local finished, result = pcall(fn, a, b, c)
+  local finished, result = pcall(fn, ...)
   if finished then
     return true, result
   elseif getmetatable(result) ~= GaveUp then

@@ -13,6 +13,8 @@ local faults = require('mcp-tools.schema.faults')
 local keywords = require('mcp-tools.schema.keywords')
 local value = require('mcp-tools.schema.value')
 
+local NIL, EMPTY_DICT = vim.NIL, getmetatable(vim.empty_dict())
+
 local M = {}
 
 ---@class mcp-tools.Unchecked a keyword that is not checked, and why
@@ -24,7 +26,8 @@ local M = {}
 ---@field schema table|boolean
 ---@field unchecked mcp-tools.Unchecked[]
 ---@field private compiler mcp-tools.schema.Compiler?
----@field private filler mcp-tools.schema.Filler
+---@field private plans table<table, mcp-tools.schema.Plan>? set with the compiler
+---@field private run integer? number of calls of `fill`
 local Validator = {}
 Validator.__index = Validator
 
@@ -36,7 +39,7 @@ function Validator:begin(opts)
   local compiler = self.compiler
   if not compiler then
     compiler = require('mcp-tools.schema.compile').new(faults.targets(self.schema))
-    self.compiler, self.filler = compiler, require('mcp-tools.schema.fill').new(compiler)
+    self.compiler, self.plans, self.run = compiler, {}, 0
   end
   compiler:begin(opts)
   return compiler
@@ -49,7 +52,7 @@ end
 ---@param gave_up mcp-tools.Fault? why the first run gave up
 ---@return mcp-tools.Fault[]
 local function faults_of(compiler, check, v, gave_up)
-  local report = require('mcp-tools.schema.report').new()
+  local report = require('mcp-tools.schema.compile').report()
   local finished, fault = compiler:run(report, check, v, report)
   if not finished then
     report:put(fault.field, fault.message)
@@ -75,6 +78,179 @@ function Validator:check(v, opts)
   return false, faults_of(compiler, check, v, not finished and result or nil)
 end
 
+-- Defaults, nulls and empty tables -----------------------------------------------------------------------------------
+-- Defaults and nulls: only inside `properties`, `additionalProperties`, `items` and `$ref`. Empty tables: also inside
+-- `allOf` and the first matching branch of a union.
+
+--- Maximum depth. A deeper value is a cycle of Lua tables, which the later check reports.
+local MAX_DEPTH = 200
+--- Steps that filling in a default costs.
+local STEPS = 10
+
+---@class mcp-tools.schema.PropertyPlan
+---@field name string
+---@field schema table|boolean
+---@field required boolean
+---@field known boolean? `default` and `drops_null` are set
+---@field default any
+---@field drops_null boolean?
+---@field busy integer? run in which the default is being filled in; prevents endless recursion
+
+---@class mcp-tools.schema.Plan
+---@field target table the schema, with its reference resolved
+---@field properties mcp-tools.schema.PropertyPlan[]
+---@field others table? schema of all other properties
+---@field is_object boolean an empty table can only be an object
+
+---@private
+---@param schema table
+---@return mcp-tools.schema.Plan
+function Validator:plan(schema)
+  local plan = self.plans[schema]
+  if plan then
+    return plan
+  end
+  local target = self.compiler:resolved(schema)
+  target = type(target) == 'table' and target or {}
+  local types = keywords.types_of(target)
+  plan = { target = target, properties = {}, is_object = target.properties ~= nil }
+  if type(target.additionalProperties) == 'table' and not target.patternProperties then
+    plan.others = target.additionalProperties
+  end
+  if types then
+    plan.is_object = vim.list_contains(types, 'object') and not vim.list_contains(types, 'array')
+  end
+  for i, name in ipairs(value.names(target.properties or {})) do
+    local required = vim.list_contains(target.required or {}, name)
+    plan.properties[i] = { name = name, schema = target.properties[name], required = required }
+  end
+  self.plans[schema] = plan
+  return plan
+end
+
+--- Returns the default of a property, if its own schema accepts it.
+---@private
+---@param schema table
+---@return any
+function Validator:default_of(schema)
+  local default, target = schema.default, self.compiler:resolved(schema)
+  if default == nil and type(target) == 'table' then
+    default = target.default
+  end
+  if default == nil then
+    return nil
+  end
+  local strict = value.strict
+  value.strict = false
+  default = value.copy(default)
+  self:walk(schema, default, 0, false)
+  value.strict = strict
+  if self.compiler:check(schema)(default) then
+    return default
+  end
+end
+
+---@private
+---@param property mcp-tools.schema.PropertyPlan
+function Validator:prepare(property)
+  local schema, default = property.schema, nil
+  if type(schema) == 'table' then
+    default = self:default_of(schema)
+  end
+  property.default = default
+  property.drops_null = (not property.required or default ~= nil) and not self.compiler:check(schema)(NIL)
+  property.known = true
+end
+
+---@private
+---@param property mcp-tools.schema.PropertyPlan
+---@param v table the object
+---@param depth integer
+function Validator:fill_property(property, v, depth)
+  if not property.known then
+    self:prepare(property)
+  end
+  local name = property.name
+  local item = v[name]
+  if item == NIL and property.drops_null then
+    v[name], item = nil, nil
+  end
+  if item ~= nil then
+    return self:walk(property.schema, item, depth, true)
+  elseif property.default ~= nil and property.busy ~= self.run then
+    self.compiler:spend(STEPS)
+    item = value.copy(property.default)
+    v[name] = item
+    property.busy = self.run
+    self:walk(property.schema, item, depth, true)
+    property.busy = nil
+  end
+end
+
+---@private
+---@param plan mcp-tools.schema.Plan
+---@param v table
+---@param depth integer
+---@param fills boolean
+function Validator:walk_object(plan, v, depth, fills)
+  local properties = plan.properties
+  self.compiler:spend(#properties)
+  for i = 1, #properties do
+    if fills then
+      self:fill_property(properties[i], v, depth)
+    else
+      self:walk(properties[i].schema, v[properties[i].name], depth, false)
+    end
+  end
+  for name, item in pairs(plan.others and v or {}) do
+    if type(item) == 'table' and (plan.target.properties or {})[name] == nil then
+      self:walk(plan.others, item, depth, fills)
+    end
+  end
+end
+
+--- Marks empty tables as the parts of a combined schema require.
+---@private
+---@param target table
+---@param v table
+---@param depth integer
+function Validator:shape_combined(target, v, depth)
+  for _, part in ipairs(target.allOf or {}) do
+    self:walk(part, v, depth, false)
+  end
+  for _, branch in ipairs(target.anyOf or target.oneOf or {}) do
+    if self.compiler:check(branch)(v) then
+      return self:walk(branch, v, depth, false)
+    end
+  end
+end
+
+---@private
+---@param schema table|boolean|nil
+---@param v any
+---@param depth integer
+---@param fills boolean if false, only empty tables are changed
+function Validator:walk(schema, v, depth, fills)
+  if type(v) ~= 'table' or type(schema) ~= 'table' or depth > MAX_DEPTH then
+    return
+  end
+  local plan = self:plan(schema)
+  local is_empty = next(v) == nil and getmetatable(v) ~= EMPTY_DICT
+  if is_empty and plan.is_object and not fills then
+    setmetatable(v, EMPTY_DICT)
+  elseif is_empty and plan.is_object and not value.strict or not value.is_array(v) then
+    self:walk_object(plan, v, depth + 1, fills)
+  elseif type(plan.target.items) == 'table' then
+    self.compiler:spend(#v)
+    for i = 1, #v do
+      self:walk(plan.target.items, v[i], depth + 1, fills)
+    end
+  end
+  if not fills then
+    self:shape_combined(plan.target, v, depth + 1)
+  end
+end
+
 --- Fills in defaults and removes nulls that mean "not set", in place, at every level.
 ---@param v any a table that may be changed; other values are returned unchanged
 ---@param opts? { strict?: boolean, steps?: integer } as for `check`
@@ -85,7 +261,8 @@ function Validator:fill(v, opts)
     return v
   end
   local compiler = self:begin(opts)
-  local finished, fault = compiler:run(nil, self.filler.fill, self.filler, self.schema, v)
+  self.run = self.run + 1
+  local finished, fault = compiler:run(nil, self.walk, self, self.schema, v, 0, true)
   if finished then
     return v
   end
@@ -100,8 +277,8 @@ function Validator:shape(v, part)
   if not value.is_ambiguous(v) then
     return v
   end
-  local compiler, copy = self:begin(), value.copy(v)
-  compiler:run(nil, self.filler.shape, self.filler, part or self.schema, copy)
+  local copy = value.copy(v)
+  self:begin():run(nil, self.walk, self, part or self.schema, copy, 0, false)
   return copy
 end
 
@@ -130,13 +307,15 @@ end
 ---@return string?
 function Validator:misfit(schema)
   local default = schema.default
-  if default == nil or default == vim.NIL or has_simple_valid_default(schema) then
+  if default == nil or default == NIL or has_simple_valid_default(schema) then
     return nil
   end
   local compiler = self:begin()
   local check = compiler:check(schema)
   local finished, result = compiler:run(nil, function()
-    return check(self.filler:shape(schema, value.copy(default)))
+    local copy = value.copy(default)
+    self:walk(schema, copy, 0, false)
+    return check(copy)
   end)
   if not (finished and result) then
     return faults_of(compiler, check, default, not finished and result or nil)[1].message

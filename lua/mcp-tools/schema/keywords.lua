@@ -8,60 +8,26 @@ local M = {}
 
 --- Type of each keyword's value. Other keywords are annotations with any value.
 ---@type table<string, mcp-tools.schema.Shape>
-M.shapes = {
-  ['$schema'] = 'string',
-  ['$id'] = 'string',
-  ['$ref'] = 'string',
-  ['$anchor'] = 'string',
-  ['$dynamicAnchor'] = 'string',
-  ['$comment'] = 'string',
-  ['$defs'] = 'map',
-  definitions = 'map',
-  properties = 'map',
-  patternProperties = 'map',
-  dependentSchemas = 'map',
-  additionalProperties = 'schema',
-  propertyNames = 'schema',
-  items = 'schema',
-  contains = 'schema',
-  ['not'] = 'schema',
-  ['if'] = 'schema',
-  ['then'] = 'schema',
-  ['else'] = 'schema',
-  contentSchema = 'schema',
-  allOf = 'schemas',
-  anyOf = 'schemas',
-  oneOf = 'schemas',
-  prefixItems = 'schemas',
+M.shapes = {}
+for shape, keywords in pairs({
+  string = '$schema $id $ref $anchor $dynamicAnchor $comment'
+    .. ' pattern format title description contentEncoding contentMediaType',
+  map = '$defs definitions properties patternProperties dependentSchemas',
+  schema = 'additionalProperties propertyNames items contains not if then else contentSchema',
+  schemas = 'allOf anyOf oneOf prefixItems',
   type = 'type',
-  enum = 'list',
-  examples = 'list',
-  required = 'strings',
-  dependentRequired = 'lists',
-  pattern = 'string',
-  format = 'string',
-  title = 'string',
-  description = 'string',
-  contentEncoding = 'string',
-  contentMediaType = 'string',
-  uniqueItems = 'boolean',
-  deprecated = 'boolean',
-  readOnly = 'boolean',
-  writeOnly = 'boolean',
-  minimum = 'number',
-  maximum = 'number',
-  exclusiveMinimum = 'number',
-  exclusiveMaximum = 'number',
-  multipleOf = 'positive',
-  minLength = 'count',
-  maxLength = 'count',
-  minItems = 'count',
-  maxItems = 'count',
-  minContains = 'count',
-  maxContains = 'count',
-  minProperties = 'count',
-  maxProperties = 'count',
-}
+  list = 'enum examples',
+  strings = 'required',
+  lists = 'dependentRequired',
+  boolean = 'uniqueItems deprecated readOnly writeOnly',
+  number = 'minimum maximum exclusiveMinimum exclusiveMaximum',
+  positive = 'multipleOf',
+  count = 'minLength maxLength minItems maxItems minContains maxContains minProperties maxProperties',
+}) do
+  for keyword in keywords:gmatch('%S+') do
+    M.shapes[keyword] = shape
+  end
+end
 
 --- Unsupported keywords, with the message for the author.
 ---@type table<string, string>

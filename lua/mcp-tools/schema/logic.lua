@@ -3,6 +3,7 @@
 --- If no branch of a union matches, the faults of the most likely branch are reported: the only one for this type of
 --- value, or the one selected by a discriminator, a property with a different fixed value in each branch.
 
+local fail = require('mcp-tools.schema.checks').fail
 local every = require('mcp-tools.schema.checks').every
 local keywords = require('mcp-tools.schema.keywords')
 local value = require('mcp-tools.schema.value')
@@ -130,6 +131,9 @@ end
 
 -- Checks -----------------------------------------------------------------------------------------------------------
 
+---@param compiler mcp-tools.schema.Compiler
+---@param list (table|boolean)[]
+---@return mcp-tools.schema.Check[]
 local function checks_of(compiler, list)
   local out = {}
   for i, schema in ipairs(list) do
@@ -147,40 +151,28 @@ local function all_of(compiler, schema)
   end
 end
 
-local function any_of(compiler, schema)
-  local checks = checks_of(compiler, schema.anyOf)
-  return function(v, report)
-    compiler:spend(#checks)
-    for i = 1, #checks do
-      if checks[i](v) then
-        return true
-      end
-    end
-    if report then
-      explain(compiler, schema.anyOf, checks, v, report)
-    end
-    return false
-  end
-end
-
-local function one_of(compiler, schema)
-  local checks = checks_of(compiler, schema.oneOf)
+--- Compiles `anyOf` or `oneOf`.
+---@param compiler mcp-tools.schema.Compiler
+---@param list (table|boolean)[]
+---@param is_one boolean
+local function union(compiler, list, is_one)
+  local checks = checks_of(compiler, list)
   return function(v, report)
     compiler:spend(#checks)
     local first
     for i = 1, #checks do
       if checks[i](v) then
-        if first then
-          if report then
-            report:add(('must match exactly one of %d alternatives, matches %d and %d'):format(#checks, first, i))
-          end
-          return false
+        if not is_one then
+          return true
+        elseif first then
+          local text = 'must match exactly one of %d alternatives, matches %d and %d'
+          return fail(report, nil, text, #checks, first, i)
         end
         first = i
       end
     end
     if not first and report then
-      explain(compiler, schema.oneOf, checks, v, report)
+      explain(compiler, list, checks, v, report)
     end
     return first ~= nil
   end
@@ -189,13 +181,7 @@ end
 local function none_of(compiler, schema)
   local check = compiler:check(schema['not'])
   return function(v, report)
-    if not check(v) then
-      return true
-    end
-    if report then
-      report:add('is not allowed (`not`)')
-    end
-    return false
+    return not check(v) or fail(report, nil, 'is not allowed (`not`)')
   end
 end
 
@@ -203,18 +189,15 @@ local function condition(compiler, schema)
   local test = compiler:check(schema['if'])
   local yes = schema['then'] ~= nil and compiler:check(schema['then']) or nil
   local no = schema['else'] ~= nil and compiler:check(schema['else']) or nil
-  if not yes and not no then
-    return nil
-  end
-  return function(v, report)
-    local branch
-    if test(v) then
-      branch = yes
-    else
-      branch = no
-    end
-    return not branch or branch(v, report)
-  end
+  return (yes or no)
+      and function(v, report)
+        local branch = no
+        if test(v) then
+          branch = yes
+        end
+        return not branch or branch(v, report)
+      end
+    or nil
 end
 
 ---@param compiler mcp-tools.schema.Compiler
@@ -222,8 +205,8 @@ end
 ---@param rest mcp-tools.schema.Check[] the checks are appended to it
 return function(compiler, schema, rest)
   rest[#rest + 1] = schema.allOf and all_of(compiler, schema) or nil
-  rest[#rest + 1] = schema.anyOf and any_of(compiler, schema) or nil
-  rest[#rest + 1] = schema.oneOf and one_of(compiler, schema) or nil
+  rest[#rest + 1] = schema.anyOf and union(compiler, schema.anyOf, false) or nil
+  rest[#rest + 1] = schema.oneOf and union(compiler, schema.oneOf, true) or nil
   rest[#rest + 1] = schema['not'] ~= nil and none_of(compiler, schema) or nil
   rest[#rest + 1] = schema['if'] ~= nil and condition(compiler, schema) or nil
 end

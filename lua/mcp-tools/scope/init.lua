@@ -1,6 +1,5 @@
 --- Scopes: which tools a client sees and may call, and how they are published to it.
 
-local agent_tools = require('mcp-tools.scope.agent_tools')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
@@ -77,12 +76,44 @@ local function passes(rule, definition, prefix)
   return on.all or on[group] or on.recommended and definition.recommended or false
 end
 
+--- Tools of terminal agents, by agent and name. No other client sees them.
+---@type table<string, table<string, mcp-tools.Definition>>
+local agent_tools = {}
+
+--- Sets the tools of an agent; nil removes the agent.
+---@param agent string name of the agent
+---@param definitions mcp-tools.Definition[]?
+function M.set_agent_tools(agent, definitions)
+  agent_tools[agent] = definitions and {}
+  for _, definition in ipairs(definitions or {}) do
+    agent_tools[agent][definition.name] = definition
+  end
+end
+
+--- Returns a tool of the view's agent.
+---@param name any
+---@return mcp-tools.Definition?
+function View:agent_tool(name)
+  local own = agent_tools[self.agent]
+  return own and type(name) == 'string' and own[name] or nil
+end
+
+--- Returns all tools of the view's agent, sorted by name.
+---@return mcp-tools.Definition[]
+function View:agent_tools()
+  local list = vim.tbl_values(agent_tools[self.agent] or {})
+  table.sort(list, function(a, b)
+    return a.name < b.name
+  end)
+  return list
+end
+
 --- Returns whether the client sees this tool.
 ---@param definition mcp-tools.Definition
 ---@return boolean
 function View:allows(definition)
   if self.agent then
-    return agent_tools.tool(self.agent, definition.name) == definition
+    return self:agent_tool(definition.name) == definition
   end
   local prefix = config.get().tool_prefix
   for _, rule in ipairs(self.rules) do

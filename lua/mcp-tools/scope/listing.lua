@@ -3,7 +3,6 @@
 --- A definition that cannot be encoded is left out, logged, and added to the registry's refused ones, which
 --- `:checkhealth` shows.
 
-local agent_tools = require('mcp-tools.scope.agent_tools')
 local json = require('mcp-tools.util.json')
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
@@ -68,7 +67,7 @@ local function encode_list(registry, kind, prefix, view)
   local parts, published = {}, require(row.definition).published
   local entries
   if view and view.agent then
-    entries, prefix = kind == 'tools' and agent_tools.tools(view.agent) or {}, '' -- the agent expects fixed names
+    entries, prefix = kind == 'tools' and view:agent_tools() or {}, '' -- the agent expects fixed names
   elseif view and view.catalogue == 'search' then
     entries = tool_search.list()
   else

@@ -660,9 +660,9 @@ describe('a denial', function()
   end)
 
   it('names a tool so that its name ends nowhere else than it should', function()
-    local denial = require('mcp-tools.approval.denial')
+    local answers = require('mcp-tools.approval.answers')
     for _, name in ipairs({ 'plain', 'a"] = "allow', 'end', 'a\\', 'a\n\27é', '1st', 'with space', ']]' }) do
-      local line = denial.remedy(name, { action = 'ask', by = 'annotations' })
+      local line = answers.remedy(name, { action = 'ask', by = 'annotations' })
       config.reset()
       assert(loadstring(line), line)()
       t.eq({ [name] = 'allow' }, config.get().approval.tools)

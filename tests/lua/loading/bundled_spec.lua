@@ -1,4 +1,4 @@
-local bundled = require('mcp-tools.loading.bundled_files')
+local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local notifications = require('notifications')
@@ -37,7 +37,7 @@ describe('bundled resources and prompts', function()
 
   it('are named as their files, described, and do nothing when they are loaded', function()
     for _, kind in ipairs({ 'resources', 'prompts' }) do
-      for _, file in ipairs(bundled.of(kind)) do
+      for _, file in ipairs(bundled.files(kind)) do
         t.eq(file.name, require(file.module).name)
       end
     end
@@ -132,12 +132,12 @@ describe('loading what is bundled', function()
   local function loaded()
     return vim.tbl_filter(function(file)
       return package.loaded[file.module] ~= nil
-    end, bundled.of('tools'))
+    end, bundled.files('tools'))
   end
 
   before_each(function()
     core.get()
-    for _, file in ipairs(bundled.of('tools')) do
+    for _, file in ipairs(bundled.files('tools')) do
       package.loaded[file.module] = nil
     end
   end)

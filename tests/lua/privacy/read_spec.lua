@@ -1,5 +1,4 @@
 -- slow
-local ahead = require('mcp-tools.privacy.read_cache')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
@@ -195,19 +194,19 @@ describe('a file that is read ahead', function()
   --- What is known once it is known.
   local function known(path)
     local is_known = false
-    local at_first = { ahead.get(path, function()
+    local at_first = { read.cached(path, function()
       is_known = true
     end) }
     t.wait(function()
       return is_known
     end, 2000, 'the file')
-    return at_first, { ahead.get(path) }
+    return at_first, { read.cached(path) }
   end
 
   it('is known a moment later, until it changes', function()
     local path = project.write('a.txt', 'one')
     local at_first, then_ = known(path)
-    t.eq({ { nil, 'the file is being read', ahead.READING }, { 'one' } }, { at_first, then_ })
+    t.eq({ { nil, 'the file is being read', read.READING }, { 'one' } }, { at_first, then_ })
     project.write('a.txt', 'other')
     t.eq({ 'other' }, select(2, known(path)))
     vim.uv.fs_unlink(path)
@@ -218,7 +217,7 @@ describe('a file that is read ahead', function()
     local pipe = project.root .. '/pipe'
     t.eq(0, vim.system({ 'mkfifo', pipe }):wait().code)
     t.matches('is a fifo, not a file', select(2, known(pipe))[2])
-    local large = project.write('large', ('x'):rep(ahead.MAX_BYTES + 1))
+    local large = project.write('large', ('x'):rep(read.MAX_CACHED + 1))
     t.matches('the limit is', select(2, known(large))[2])
   end)
 
@@ -227,10 +226,10 @@ describe('a file that is read ahead', function()
     read.read = function(_, _, cb)
       stuck = cb
     end
-    ahead.get(project.write('b.txt', 'one'))
-    t.ok(ahead.is_reading())
+    read.cached(project.write('b.txt', 'one'))
+    t.ok(read.is_reading())
     local count = 0
-    ahead.once_read(function()
+    read.once_read(function()
       count = count + 1
     end)
     t.wait(function()
@@ -238,6 +237,6 @@ describe('a file that is read ahead', function()
     end, 3000, 'the end of patience')
     stuck('one')
     read.read = real
-    t.eq({ 1, false }, { count, ahead.is_reading() })
+    t.eq({ 1, false }, { count, read.is_reading() })
   end)
 end)

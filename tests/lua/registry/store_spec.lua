@@ -197,7 +197,7 @@ describe('bundled tools', function()
   end)
 
   it('are named by their path, and each has all that it needs', function()
-    local files = require('mcp-tools.loading.bundled_files').of('tools')
+    local files = require('mcp-tools.loading.bundled').files('tools')
     config.setup({
       tools = vim.list_extend(
         { 'all' },
@@ -341,7 +341,7 @@ package.loaded.song_definition = {
     if not def.play then
       return nil, ("song '%s': play: is required"):format(tostring(def.title))
     end
-    return { key = def.title, name = def.title, handler = def.play, lint = {}, typos = {}, repairs = {} }
+    return { key = def.title, name = def.title, handler = def.play, lint = {}, repairs = {} }
   end,
   published = function(def)
     return { title = def.name }

@@ -11,10 +11,8 @@ end
 
 --- How often a resource says that it has changed, from a subscription on.
 local function watched(uri)
-  local resolver = require('mcp-tools.calls.resolver')
-  local located = assert(resolver.find(core.get().registry, uri, function()
-    return project.root
-  end))
+  require('mcp-tools.instances.project').fix(project.root)
+  local located = assert(require('mcp-tools.calls.kinds.resource').find(core.get().registry, uri))
   local heard = { count = 0 }
   heard.stop = located.resource.watch(function()
     heard.count = heard.count + 1

@@ -1,7 +1,7 @@
 -- every Neovim
 local Registry = require('mcp-tools.registry.store')
 local Subscriptions = require('mcp-tools.rpc.subscriptions')
-local resolver = require('mcp-tools.calls.resolver')
+local resource = require('mcp-tools.calls.kinds.resource')
 local t = require('helpers')
 
 local registry, subscriptions, sent, watches
@@ -18,7 +18,7 @@ before_each(function()
   registry, sent, watches = Registry.new(), {}, { started = 0, ended = 0 }
   subscriptions = Subscriptions.new({
     find = function(uri)
-      return resolver.find(registry, uri, vim.uv.cwd)
+      return resource.find(registry, uri)
     end,
     send = function(channel, uri)
       table.insert(sent, { channel = channel, uri = uri, at = now() })

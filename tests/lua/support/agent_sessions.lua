@@ -3,9 +3,8 @@
 local core = require('mcp-tools.core')
 local agent_sessions = require('mcp-tools.editor.agents')
 local definition = require('mcp-tools.registry.definition.tool')
-local registered = require('mcp-tools.scope.agent_tools')
-local review = require('mcp-tools.editor.review')
 local scope = require('mcp-tools.scope')
+local review = require('mcp-tools.editor.review')
 local t = require('helpers')
 
 local M = {}
@@ -18,7 +17,7 @@ local count = 0
 ---@return mcp-tools.agents.Session session `pushed` has its notifications: { method, params }
 function M.open(name, client)
   local agent = require('mcp-tools.agents.known.' .. name)
-  registered.set(
+  scope.set_agent_tools(
     name,
     vim.tbl_map(function(tool)
       local made = assert(definition.normalise(tool))

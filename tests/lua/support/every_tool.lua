@@ -1,6 +1,6 @@
 -- Every bundled tool, and arguments for it made from its schema, for specs that hold for tools still to come.
 
-local bundled = require('mcp-tools.loading.bundled_files')
+local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local t = require('helpers')
@@ -13,7 +13,7 @@ M.LIMIT = 1500
 --- Offers all bundled tools, those that exist by their own name alone as well, and lets everything run.
 function M.offer()
   local names = { 'all' }
-  for _, file in ipairs(bundled.of('tools')) do
+  for _, file in ipairs(bundled.files('tools')) do
     table.insert(names, file.name)
   end
   config.setup({

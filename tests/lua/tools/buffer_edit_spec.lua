@@ -278,7 +278,7 @@ describe('buffer_edit', function()
     call = project.start('buffer_edit', { path = path, edits = { search } })
     call:cancel('test') -- while it is being read
     local passed
-    require('mcp-tools.privacy.read_cache').once_read(function()
+    require('mcp-tools.privacy.read').once_read(function()
       passed = true
     end)
     t.wait(function()

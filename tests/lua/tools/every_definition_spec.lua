@@ -1,7 +1,6 @@
 -- Holds for every bundled tool: what a model pays for its definition, and what it learns by it.
 
-local bundled = require('mcp-tools.loading.bundled_files')
-local bundled_files = require('mcp-tools.loading.bundled_files')
+local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local every = require('every_tool')
@@ -47,10 +46,10 @@ describe('every tool', function()
 
   it('is well formed: nothing mistyped, nothing repaired, nothing to be noted', function()
     local wrong = {}
-    for _, file in ipairs(bundled.of('tools')) do
+    for _, file in ipairs(bundled.files('tools')) do
       -- As the definition of somebody else, for what an editor that loads ours does not look at again.
       local tool = assert(require('mcp-tools.registry.definition.tool').normalise(require(file.module)))
-      for _, what in ipairs({ 'typos', 'lint', 'repairs', 'unchecked' }) do
+      for _, what in ipairs({ 'lint', 'repairs', 'unchecked' }) do
         if #tool[what] > 0 then
           table.insert(wrong, ('%s: %s'):format(tool.name, vim.inspect(tool[what])))
         end
@@ -77,8 +76,8 @@ end)
 
 describe('tools = "recommended"', function()
   it('are the tools whose definitions say so', function()
-    for _, file in ipairs(bundled_files.of('tools')) do
-      t.eq(require(file.module).recommended == true, bundled_files.is_recommended(file), file.name)
+    for _, file in ipairs(bundled.files('tools')) do
+      t.eq(require(file.module).recommended == true, bundled.is_recommended(file), file.name)
     end
   end)
 

@@ -106,7 +106,7 @@ end
 ---@return mcp-tools.Error
 local function lacking(call, part)
   if not call.session then
-    return errors.new('capability_missing', 'host resources require a session, which this client does not have')
+    return errors.new('capability_missing', 'host resources need a session, which this client does not have')
   end
   local text = ('the client does not allow tools to %s its resources (extension %s)'):format(part, EXTENSION)
   local err = errors.new('capability_missing', text)

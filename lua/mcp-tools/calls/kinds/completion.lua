@@ -2,7 +2,6 @@
 
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
-local mounted = require('mcp-tools.calls.kinds.mounted')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Maximum number of values in one MCP answer.
@@ -78,7 +77,6 @@ return {
     local arguments = type(context.arguments) == 'table' and context.arguments or {}
     return { name = args.argument.name, value = args.argument.value, arguments = arguments }
   end,
-  decide = mounted.decide,
   named = function(call)
     local args = call.args
     return { { [args.name] = args.value }, args.arguments }

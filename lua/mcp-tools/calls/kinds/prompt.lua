@@ -1,10 +1,10 @@
 --- The call kind `prompt`: gets the messages of a prompt.
 
+local arguments = require('mcp-tools.calls.arguments')
 local content = require('mcp-tools.content')
 local results = require('mcp-tools.calls.result')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
-local mounted = require('mcp-tools.calls.kinds.mounted')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Maximum bytes of a requested name in a message.
@@ -57,14 +57,6 @@ local function messages_of(value)
   return not err and list or nil, err
 end
 
----@param size integer
----@param limit integer
----@return mcp-tools.Error
-local function too_large(size, limit)
-  local text = ('the prompt has %d bytes, the limit is %d (option limits.tool_result)'):format(size, limit)
-  return errors.new('too_large', text)
-end
-
 ---@type mcp-tools.CallKind
 return {
   find = function(registry, name)
@@ -78,11 +70,10 @@ return {
     if args == nil or args == vim.NIL then
       args = {}
     end
-    local faults, known = {}, {}
     if type(args) ~= 'table' then
-      return nil,
-        errors.new('validation_error', ('Invalid arguments for %s: must be an object'):format(definition.name))
+      return nil, arguments.error(definition.name, { { field = '(root)', message = 'must be an object' } })
     end
+    local faults, known = {}, {}
     for _, arg in ipairs(definition.args) do
       local value = args[arg.name]
       if value ~= nil and value ~= vim.NIL and type(value) ~= 'string' then
@@ -94,22 +85,13 @@ return {
       end
     end
     if #faults > 0 then
-      local lines = {}
-      for i, fault in ipairs(faults) do
-        lines[i] = ('%s: %s'):format(fault.field, fault.message)
-      end
-      local text = ('Invalid arguments for %s: %s'):format(definition.name, table.concat(lines, '; '))
-      return nil, errors.new('validation_error', text, faults)
+      return nil, arguments.error(definition.name, faults)
     end
     return known
   end,
-  decide = mounted.decide,
   payload = function(value, definition, limit)
     if content.is_raw(value) then
-      if value.size > limit then
-        return nil, too_large(value.size, limit)
-      end
-      return { kind = 'content', text = value.text, raw = true }
+      return results.raw_payload(value, {}, limit, 'prompt')
     end
     local whole = type(value) == 'table' and value.messages ~= nil
     local messages, err = messages_of(whole and value.messages or value)
@@ -121,8 +103,9 @@ return {
       local block, bytes = results.block(message.content)
       message.content, size = block, size + bytes
     end
-    if size > limit then
-      return nil, too_large(size, limit)
+    err = results.size_error(size, limit, 'prompt')
+    if err then
+      return nil, err
     end
     local description = whole and value.description or definition.description
     local text, fault = json.encode({ description = description, messages = messages })

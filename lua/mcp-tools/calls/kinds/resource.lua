@@ -1,13 +1,158 @@
 --- The call kind `resource`: reads a resource. The name of the call is the URI.
+---
+--- A client gets the same error for every URI that cannot be read: unknown, forbidden, outside the project. Only the
+--- log has the cause. Order: syntax → scheme → fixed URIs → templates → files (in the project, not sensitive).
 
+local access = require('mcp-tools.privacy.access')
+local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
 local mime = require('mcp-tools.files.mime')
-local mounted = require('mcp-tools.calls.kinds.mounted')
 local project = require('mcp-tools.instances.project')
-local resolver = require('mcp-tools.calls.resolver')
+local results = require('mcp-tools.calls.result')
 local utf8 = require('mcp-tools.util.utf8')
+
+--- Maximum length in bytes. No file system allows longer paths, percent-encoded or not.
+local MAX_URI = 8192
+
+--- A resource found by its URI.
+---@class mcp-tools.Located
+---@field name string key of the definition; approval rules apply to it
+---@field label string the URI, used as the name of the call
+---@field uri string
+---@field params table<string, string> values of the template's variables; file names are resolved paths
+---@field resource mcp-tools.ResourceDefinition
+---@field title string?
+---@field description string?
+---@field annotations table?
+---@field source mcp-tools.Source?
+---@field style 'execute'|'run'
+---@field handler function
+---@field timeout number?
+---@field mime_type string?
+---@field repair boolean invalid UTF-8 in its text is replaced
+
+--- Makes text from a client safe for the log.
+---@param text any
+---@return string
+local function for_log(text)
+  return (tostring(text):sub(1, 200):gsub('%c', '?'))
+end
+
+--- Logs why a resource cannot be read and returns the error for the client, which does not have the cause.
+---@param uri any
+---@param cause string
+---@return mcp-tools.Error
+local function miss(uri, cause)
+  log.info('resource %s cannot be read: %s', for_log(uri), cause)
+  return errors.new('not_found', 'Resource not found')
+end
+
+---@param registry mcp-tools.Registry
+---@param scheme string
+local function is_known_scheme(registry, scheme)
+  for _, kind in ipairs({ 'resources', 'templates' }) do
+    for _, entry in pairs(registry.entries[kind]) do
+      if entry.scheme == scheme then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- Finds the template with the longest literal text that matches the URI; with equal lengths, the first by name.
+---@param registry mcp-tools.Registry
+---@param uri string
+---@return mcp-tools.ResourceDefinition?
+---@return table<string, string>? params
+local function by_template(registry, uri)
+  local best, best_key, params
+  for key, entry in pairs(registry.entries.templates) do
+    local more = best and entry.template.literal - best.template.literal or 1
+    if more > 0 or (more == 0 and key < best_key) then
+      local values = entry.template:match(uri)
+      if values then
+        best, best_key, params = entry, key, values
+      end
+    end
+  end
+  return best, params
+end
+
+--- Replaces the paths in `params` by resolved paths, or returns why one must not be read.
+---@param definition mcp-tools.ResourceDefinition
+---@param params table<string, string> changed in place
+---@param root string
+---@return string? cause
+local function resolve_paths(definition, params, root)
+  for name in pairs(definition.paths) do
+    local given = definition.scheme == 'file' and '/' .. params[name] or params[name]
+    local path, why = access.path(given, root)
+    if not path then
+      return ('%s is %s'):format(for_log(given), why)
+    end
+    for _, bufnr in ipairs(buffer_kind.showing(path)) do
+      if buffer_kind.is_marked(bufnr) then
+        return ('buffer %d is marked as sensitive'):format(bufnr)
+      end
+    end
+    params[name] = path
+  end
+end
+
+--- Finds the resource that a URI names.
+---@param registry mcp-tools.Registry
+---@param uri any
+---@return mcp-tools.Located?
+---@return mcp-tools.Error? err
+local function find(registry, uri)
+  if type(uri) ~= 'string' or #uri > MAX_URI then
+    return nil, miss(uri, 'the URI is not a string, or too long')
+  elseif uri:find('[%c%s]') then
+    return nil, miss(uri, 'the URI has spaces or control characters')
+  end
+  local scheme = uri:match('^(%l[%l%d+.-]*):')
+  if not scheme or not is_known_scheme(registry, scheme) then
+    return nil, miss(uri, 'no resource has this scheme')
+  end
+  local definition, params = registry.entries.resources[uri], {}
+  if not definition then
+    definition, params = by_template(registry, uri)
+  end
+  if not definition then
+    return nil, miss(uri, 'no resource has this URI')
+  end
+  for name, value in pairs(params) do
+    if value:find('%z') then
+      return nil, miss(uri, name .. ' has a NUL byte')
+    end
+  end
+  if next(definition.paths) then
+    local cause = resolve_paths(definition, params, project.root())
+    if cause then
+      return nil, miss(uri, cause)
+    end
+  end
+  return {
+    name = definition.key,
+    label = uri,
+    uri = uri,
+    params = params,
+    resource = definition,
+    title = definition.title,
+    description = definition.description,
+    annotations = definition.annotations,
+    source = definition.source,
+    style = definition.style,
+    handler = definition.handler,
+    timeout = definition.timeout,
+    mime_type = definition.mime_type,
+    repair = definition.source ~= nil and definition.source.origin == 'bundled',
+  }
+end
 
 ---@param value any
 ---@return boolean
@@ -66,32 +211,20 @@ local function contents_of(item, located)
   return out, #out.text
 end
 
----@param size integer
----@param limit integer
----@return mcp-tools.Error
-local function too_large(size, limit)
-  local text = ('the resource has %d bytes, the limit is %d (option limits.resource)'):format(size, limit)
-  return errors.new('too_large', text)
-end
-
----@type mcp-tools.CallKind
+---@class mcp-tools.ResourceKind: mcp-tools.CallKind
+---@field miss fun(uri: any, cause: string): mcp-tools.Error
 return {
-  find = function(registry, uri)
-    return resolver.find(registry, uri, project.root)
-  end,
+  find = find,
+  miss = miss,
   arguments = function(located)
     return (located --[[@as mcp-tools.Located]]).params
   end,
-  decide = mounted.decide,
   named = function(call)
-    return call.args, mounted.own_uri(call.definition.uri)
+    return call.args, (call.definition.uri:gsub('^[^:+]*%+', '', 1)) -- the mounted server's own URI
   end,
   payload = function(value, located, limit)
     if content.is_raw(value) then
-      if value.size > limit then
-        return nil, too_large(value.size, limit)
-      end
-      return { kind = 'content', text = value.text, raw = true }
+      return results.raw_payload(value, {}, limit, 'resource')
     end
     local items, err = items_of(value, located)
     if not items then
@@ -106,8 +239,9 @@ return {
       end
       contents[i], size = one, size + bytes
     end
-    if size > limit then
-      return nil, too_large(size, limit)
+    err = results.size_error(size, limit, 'resource')
+    if err then
+      return nil, err
     end
     local text, fault = json.encode({ contents = contents })
     return text and { kind = 'content', text = text }, fault

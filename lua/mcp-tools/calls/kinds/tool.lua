@@ -2,7 +2,6 @@
 
 local arguments = require('mcp-tools.calls.arguments')
 local results = require('mcp-tools.calls.result')
-local agent_tools = require('mcp-tools.scope.agent_tools')
 local errors = require('mcp-tools.errors')
 local tool = require('mcp-tools.registry.definition.tool')
 local suggest = require('mcp-tools.util.suggest')
@@ -72,7 +71,7 @@ return {
     end
     local definition
     if view and view.agent then
-      definition = agent_tools.tool(view.agent, name)
+      definition = view:agent_tool(name)
     else
       definition = type(name) == 'string' and registry:find_tool(name)
     end
@@ -82,9 +81,6 @@ return {
     return definition
   end,
   arguments = arguments.check,
-  decide = function(gateway, call, answer)
-    gateway:decide(call, answer)
-  end,
   payload = results.payload,
   limit = 'max_result',
 }

@@ -1,7 +1,6 @@
 --- Text of a buffer, of a file on disk as its buffer would hold it, or of several files as the editor has them; the
 --- checksum of a file.
 
-local ahead = require('mcp-tools.privacy.read_cache')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local file_text = require('mcp-tools.files.text')
@@ -94,10 +93,10 @@ end
 ---@param max_bytes? integer
 ---@return string[]? lines
 ---@return string? fault
----@return string? code 'ENOENT', or `READING` of privacy/read_cache.lua
+---@return string? code 'ENOENT', or `READING` of privacy/read.lua
 ---@return mcp-tools.TextEnds? line endings of a file that is not open
 function M.lines_on_disk(path, bufnr, again, max_bytes)
-  local bytes, fault, code = ahead.get(path, again)
+  local bytes, fault, code = read.cached(path, again)
   if not bytes or #bytes > (max_bytes or math.huge) then
     return nil, fault or 'the file is too large', code
   end

@@ -3,7 +3,7 @@
 --- It never waits: a file that is not open is read asynchronously, and the diff follows when it has been read.
 
 local access = require('mcp-tools.privacy.access')
-local read_cache = require('mcp-tools.privacy.read_cache')
+local read = require('mcp-tools.privacy.read')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
 local edit = require('mcp-tools.editor.edit')
@@ -31,7 +31,7 @@ local CONTEXT = M.CONTEXT
 ---@return string? text
 ---@return mcp-tools.Error? err
 local function unreadable(path, fault, code)
-  if code == read_cache.READING then
+  if code == read.READING then
     return M.READING
   elseif code == 'ENOENT' then
     return nil, errors.new('not_found', ('there is no file %s'):format(path))
@@ -108,7 +108,7 @@ function M.of_write(args, again)
   end
   local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
   local before, fault, code = contents.lines_on_disk(found.path, found.bufnr, again)
-  if code == read_cache.READING then
+  if code == read.READING then
     return M.READING
   elseif not before and code ~= 'ENOENT' then
     return ('The diff cannot be shown: %s'):format(fault)

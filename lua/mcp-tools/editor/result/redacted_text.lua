@@ -3,7 +3,6 @@
 local read = require('mcp-tools.privacy.read')
 local redact = require('mcp-tools.privacy.redact')
 local sensitive = require('mcp-tools.privacy.sensitive')
-local sensitive_lines = require('mcp-tools.privacy.sensitive_lines')
 local terminal_text = require('mcp-tools.util.terminal_text')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
@@ -147,7 +146,7 @@ function M.learn(ctx, directory)
           return true
         end)
       end)
-      sensitive_lines.learn(vim.split(text or '', '\r?\n'))
+      redact.learn(vim.split(text or '', '\r?\n'))
     end
   end
 end

@@ -5,7 +5,7 @@
 
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
-local repository = require('mcp-tools.privacy.repository')
+local sensitive = require('mcp-tools.privacy.sensitive')
 local sort = require('mcp-tools.util.sort')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -128,7 +128,7 @@ local function by_walk(ctx, directory, pause)
     local below = table.remove(todo)
     for name, kind in entries_of(ctx, directory .. '/' .. below) do
       if kind == 'directory' then
-        if name ~= '.git' and not repository.is(directory .. '/' .. below .. name) then
+        if name ~= '.git' and not sensitive.is_repository(directory .. '/' .. below .. name) then
           table.insert(todo, below .. name .. '/')
         end
       elseif #list >= MAX_WALKED then
@@ -151,7 +151,7 @@ local function without_repositories(list, directory, pause)
   local repositories = {}
   for _, name in ipairs(list) do
     local place = name:sub(-5) == '/HEAD' and name:sub(1, -6)
-    if place and repository.is(directory .. '/' .. place) then
+    if place and sensitive.is_repository(directory .. '/' .. place) then
       repositories[place] = true
     end
     pause()

@@ -2,7 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
-local ahead = require('mcp-tools.privacy.read_cache')
+local read = require('mcp-tools.privacy.read')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
@@ -315,7 +315,7 @@ local function lines_of(target, record)
     return api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
   end
   local lines, _, code = contents.lines_on_disk(target.path or '')
-  return lines or code == ahead.READING and vim.split(record.text:sub(1, -2), '\n', { plain = true }) or nil
+  return lines or code == read.READING and vim.split(record.text:sub(1, -2), '\n', { plain = true }) or nil
 end
 
 --- Returns the diff of a change. The same edits run later if the text is unchanged.

@@ -6,17 +6,17 @@ local value = require('mcp-tools.schema.value')
 
 local M = {}
 
+M.UNKNOWN = 'unknown field'
 --- Some clients cut longer descriptions. Bytes.
 local MAX_DESCRIPTION = 4096
 
 ---@class mcp-tools.Findings
 ---@field faults mcp-tools.Fault[]
----@field typos mcp-tools.Fault[]
 ---@field lint mcp-tools.Fault[]
 
 ---@return mcp-tools.Findings
 function M.findings()
-  return { faults = {}, typos = {}, lint = {} }
+  return { faults = {}, lint = {} }
 end
 
 ---@param list mcp-tools.Fault[]
@@ -92,20 +92,6 @@ function M.given(def)
   return out
 end
 
---- Notes an unknown name. One close to a known name is a typo: `need_approval` must not be ignored silently.
----@param out mcp-tools.Findings
----@param field string path of the field
----@param name any
----@param candidates string[]
-function M.unknown(out, field, name, candidates)
-  name = tostring(name)
-  local near, edits = require('mcp-tools.util.suggest')(name, candidates) -- start-up cost: only for mistakes
-  if near and #name > 2 and edits <= (#name < 5 and 1 or 2) then
-    return M.note(out.typos, field, ('did you mean %s?'):format(near))
-  end
-  M.note(out.lint, field, 'unknown field')
-end
-
 --- Checks every field with its rule.
 ---@param def table
 ---@param rules table<string, fun(v: any): string?>
@@ -119,13 +105,11 @@ function M.check_fields(def, rules, required, out)
   end
   for _, field in ipairs(value.names(def)) do
     local rule = rules[field]
-    if rule then
-      local message = rule(def[field])
-      if message then
-        M.note(out.faults, field, message)
-      end
-    else
-      M.unknown(out, tostring(field), field, vim.tbl_keys(rules))
+    local message = rule and rule(def[field])
+    if message then
+      M.note(out.faults, field, message)
+    elseif not rule then
+      M.note(out.lint, tostring(field), M.UNKNOWN)
     end
   end
   if type(def.description) == 'string' and #def.description > MAX_DESCRIPTION then
@@ -179,16 +163,19 @@ function M.lines(list)
   return out
 end
 
---- Formats all faults, one per line: `resource 'nvim://x': mime_type: …`. Typos follow, because a missing field may
---- be misspelled.
+--- Formats all faults, one per line: `resource 'nvim://x': mime_type: …`. Unknown fields follow, because a missing
+--- field may be misspelled.
 ---@param what string
 ---@param name any
----@param out { faults: mcp-tools.Fault[], typos: mcp-tools.Fault[] }
+---@param out { faults: mcp-tools.Fault[], lint: mcp-tools.Fault[] }
 ---@return string
 function M.report(what, name, out)
-  local texts = vim.list_extend(M.lines(out.faults), M.lines(out.typos))
+  local unknown = vim.tbl_filter(function(each)
+    return each.message == M.UNKNOWN
+  end, out.lint)
   local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: only for faults
   local shown = type(name) == 'string' and sanitize.line(name) or '?'
+  local texts = M.lines(vim.list_extend(vim.list_slice(out.faults), unknown))
   for i, line in ipairs(texts) do
     texts[i] = ("%s '%s': %s"):format(what, shown, line)
   end

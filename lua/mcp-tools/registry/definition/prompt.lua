@@ -19,7 +19,6 @@ local MAX_NAME = 40
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field lint string[]
----@field typos string[]
 ---@field repairs string[]
 
 ---@class mcp-tools.PromptArgument
@@ -67,7 +66,7 @@ local function take_arg(name, arg, field, out)
     if message then
       common.note(out.faults, field .. '.' .. key, message)
     elseif not rule then
-      common.unknown(out, field .. '.' .. tostring(key), key, vim.tbl_keys(ARG_RULES))
+      common.note(out.lint, field .. '.' .. tostring(key), common.UNKNOWN)
     end
   end
   return {
@@ -145,7 +144,6 @@ function M.normalise(def)
     style = def.run and 'run' or 'execute',
     handler = def.run or def.get,
     lint = common.lines(out.lint),
-    typos = common.lines(out.typos),
     repairs = {},
   }
 end

@@ -25,7 +25,6 @@ local M = {}
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field lint string[]
----@field typos string[]
 ---@field repairs string[]
 
 local RULES = {
@@ -179,7 +178,6 @@ function M.normalise(def)
     style = def.run and 'run' or 'execute',
     handler = def.run or def.read,
     lint = common.lines(out.lint),
-    typos = common.lines(out.typos),
     repairs = {},
   }
 end

@@ -1,10 +1,9 @@
 --- Checks and normalizes tool definitions, and converts them for clients.
 ---
---- The original definition is never changed. The caller logs `typos`, `lint` and `repairs`.
+--- The original definition is never changed. The caller logs `lint` and `repairs`.
 
-local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
-local publish_schema = require('mcp-tools.registry.definition.publish_schema')
+local schemas = require('mcp-tools.registry.definition.schemas')
 local keywords = require('mcp-tools.schema.keywords')
 local schema = require('mcp-tools.schema')
 local schema_faults = require('mcp-tools.schema.faults')
@@ -37,11 +36,10 @@ local M = {}
 ---@field check_output mcp-tools.Validator?
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
----@field typos string[] unknown names that are similar to a known one
 ---@field repairs string[] what was changed before publishing
 ---@field agent string? name of the only agent that may call it
 ---@field source mcp-tools.Source? set by the registry
----@field noted table? unknown arguments that were logged, as a list and a set (calls/arguments.lua)
+---@field logged table<string, true>? unknown arguments that were logged (calls/arguments.lua)
 ---@field fingerprint string? set on first use (util/canonical_json.lua)
 
 -- Fields -----------------------------------------------------------------------------------------------------------
@@ -117,7 +115,7 @@ local function check_annotations(annotations, out)
         common.note(out.faults, field, message)
       end
     else
-      common.unknown(out, field, key, vim.tbl_keys(HINTS))
+      common.note(out.lint, field, common.UNKNOWN)
     end
   end
 end
@@ -170,7 +168,6 @@ end
 ---@class mcp-tools.Intake
 ---@field faults mcp-tools.Fault[]
 ---@field lint mcp-tools.Fault[]
----@field typos mcp-tools.Fault[]
 ---@field repairs mcp-tools.Fault[]
 ---@field unchecked mcp-tools.Unchecked[]
 
@@ -190,7 +187,7 @@ local function take_schema(intake, field, raw, is_bundled)
   if #found > 0 then
     return nil
   end
-  local published, repairs = publish_schema(raw)
+  local published, repairs = schemas.publish(raw)
   local validator = schema.compile_sound(published)
   add_all(intake.repairs, field, repairs)
   if not is_bundled then
@@ -209,14 +206,13 @@ end
 ---@return table? output
 ---@return table<string, string> texts JSON text of the schemas, by MCP field name
 local function take_foreign(intake, def)
-  local foreign_schema = require('mcp-tools.registry.definition.foreign_schema') -- start-up cost
-  local input, fault, text = foreign_schema.take(def.input_schema)
+  local input, fault, text = schemas.take_foreign(def.input_schema)
   local texts, output = { inputSchema = text }, nil
   if fault then
     add_all(intake.faults, 'input_schema', { fault })
   end
   if def.output_schema ~= nil then
-    output, fault, text = foreign_schema.take(def.output_schema)
+    output, fault, text = schemas.take_foreign(def.output_schema)
     texts.outputSchema = text
     if fault then
       add_all(intake.lint, 'output_schema', { { field = fault.field, message = fault.message .. ' (left out)' } })
@@ -262,7 +258,7 @@ local function take_arguments(intake, def, closed)
   if not complete then
     return nil
   end
-  return take_schema(intake, 'args', args_form.to_schema(args, closed), closed)
+  return take_schema(intake, 'args', schemas.of_args(args, closed), closed)
 end
 
 --- Checks and normalizes a definition.
@@ -278,7 +274,7 @@ function M.normalise(def, closed, mounted)
   def = common.given(def)
   local checked = check_fields(def, mounted)
   ---@type mcp-tools.Intake
-  local intake = { faults = checked.faults, lint = checked.lint, typos = checked.typos, repairs = {}, unchecked = {} }
+  local intake = { faults = checked.faults, lint = checked.lint, repairs = {}, unchecked = {} }
   local input, check, output, check_output, texts
   if mounted then
     input, output, texts = take_foreign(intake, def)
@@ -316,7 +312,6 @@ function M.normalise(def, closed, mounted)
     check_output = check_output,
     unchecked = intake.unchecked,
     lint = common.lines(intake.lint),
-    typos = common.lines(intake.typos),
     repairs = common.lines(intake.repairs),
   }
 end

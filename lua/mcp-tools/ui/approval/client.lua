@@ -2,7 +2,7 @@
 ---
 --- A client may answer without asking anyone, so it gets no choice that outlives its session.
 
-local is_from_client = require('mcp-tools.approval.choices').is_from_client
+local is_from_client = require('mcp-tools.approval.answers').is_from_client
 local inputs = require('mcp-tools.calls.inputs')
 local text = require('mcp-tools.ui.approval.text')
 

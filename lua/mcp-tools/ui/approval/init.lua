@@ -2,7 +2,7 @@
 
 local Question = require('mcp-tools.ui.approval.question')
 local config = require('mcp-tools.config')
-local denial = require('mcp-tools.approval.denial')
+local answers = require('mcp-tools.approval.answers')
 local errors = require('mcp-tools.errors')
 local timer = require('mcp-tools.util.timer')
 
@@ -112,7 +112,7 @@ local function expire_later(question, ms)
   return timer.after(ms, function()
     local why = ('nobody answered within %g s'):format(ms / 1000)
     Question.tell_missed(question.call, why)
-    question:close('unanswered', nil, denial.error(question.call, why, 'unanswered'), 'timeout')
+    question:close('unanswered', nil, answers.denial(question.call, why, 'unanswered'), 'timeout')
   end)
 end
 
@@ -161,7 +161,7 @@ function M.ask(asked, answer)
   if #askers == 0 then
     local why = 'it needs approval, and ' .. why_not
     Question.tell_missed(call, why)
-    return answer(nil, denial.error(call, why, 'unanswered'), 'nobody to ask')
+    return answer(nil, answers.denial(call, why, 'unanswered'), 'nobody to ask')
   end
   local count = #M.list()
   if count >= M.MAX_OPEN then

@@ -1,7 +1,6 @@
 --- A question for approval: it is put to one or more askers, and the first answer ends it.
 
-local YES = require('mcp-tools.approval.choices').YES
-local denial = require('mcp-tools.approval.denial')
+local answers = require('mcp-tools.approval.answers')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local preview = require('mcp-tools.ui.approval.preview')
@@ -306,11 +305,11 @@ function Question:answer(choice, by, reason)
     return false, 'this question is no longer open'
   elseif not vim.list_contains(self.choices, choice) then
     return false, ('this question cannot be answered by "%s"'):format(choice)
-  elseif YES[choice] and by ~= 'client' and preview.has_changed(self) then
+  elseif answers.YES[choice] and by ~= 'client' and preview.has_changed(self) then
     self:renew()
     return self:refuse('The change is different now. Review it, then answer again.')
   end
-  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'user', reason)
+  self:close(answers.YES[choice] and 'allowed' or 'denied', choice, nil, by or 'user', reason)
   return true
 end
 
@@ -328,7 +327,7 @@ function Question:answer_shown(choice, reason)
     return self:refuse('The question has just changed. Read it, then answer again.')
   end
   -- A review shows the whole change again.
-  for _, asker in ipairs(YES[choice] and choice ~= 'review' and self.askers or {}) do
+  for _, asker in ipairs(answers.YES[choice] and choice ~= 'review' and self.askers or {}) do
     local ok, more = self:have(asker, 'reveal')
     if more or not ok then
       return self:refuse('more below: press again to continue')
@@ -360,7 +359,7 @@ function Question:give_up(asker, why)
     return other ~= asker
   end, self.askers)
   if #self.askers == 0 then
-    self:close('unanswered', nil, denial.error(self.call, why, 'unanswered'), 'nobody to ask')
+    self:close('unanswered', nil, answers.denial(self.call, why, 'unanswered'), 'nobody to ask')
   end
 end
 

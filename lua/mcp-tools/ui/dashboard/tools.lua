@@ -7,7 +7,6 @@ local format = require('mcp-tools.ui.dashboard.format')
 local json = require('mcp-tools.util.json')
 local json_schema = require('mcp-tools.schema')
 local kinds = require('mcp-tools.registry.kinds')
-local level = require('mcp-tools.approval.level')
 local listing = require('mcp-tools.scope.listing')
 local sanitize = require('mcp-tools.util.sanitize')
 local trim = require('mcp-tools.util.trim')
@@ -171,12 +170,12 @@ end
 ---@param parts mcp-tools.DashboardParts
 ---@param group mcp-tools.DashboardGroup
 local function add_tools(rows, parts, group)
-  local list, reasons, root = {}, {}, parts.gateway:project()
+  local list, reasons = {}, {}
   for _, item in ipairs(group.items) do
     local tool = item.on and parts.registry:find_tool(item.name)
     local trust, tokens, title = '', '', ''
     if tool then
-      trust, reasons[item.name] = level.of(root, tool, parts.gateway.ledger:look(root, tool))
+      trust, reasons[item.name] = parts.gateway:level(tool)
       tokens, title = format.tokens(size_of(tool)), tostring(tool.title or tool.description or ''):match('[^\n]*')
     end
     table.insert(list, {

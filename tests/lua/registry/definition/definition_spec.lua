@@ -1,8 +1,6 @@
--- Definitions of tools, resources and prompts: faults, lint, misspelled fields.
+-- Definitions of tools, resources and prompts: faults, lint.
 
 local definition = require('mcp-tools.registry.definition.tool')
-local mcp_tools = require('mcp-tools')
-local notifications = require('notifications')
 local prompt = require('mcp-tools.registry.definition.prompt')
 local resource = require('mcp-tools.registry.definition.resource')
 local t = require('helpers')
@@ -120,17 +118,20 @@ describe('faults', function()
 end)
 
 describe('lint', function()
+  it('names unknown fields beside a missing one, which may be misspelled', function()
+    local _, fault = definition.normalise({ name = 'slip', descripton = 'x', execute = noop })
+    t.eq("tool 'slip': description: is required\ntool 'slip': descripton: unknown field", fault)
+  end)
+
   it('accepts odd names and unknown fields, and says so', function()
     local odd = normalise({ name = 'my.tool', argz = {}, tags = {}, annotations = { readonly = true, mine = 1 } })
     t.eq({
+      'argz: unknown field',
       'tags: unknown field',
       'name: has characters other than A-Z, a-z, 0-9 and _; some clients rename such tools',
       'annotations.mine: unknown field',
+      'annotations.readonly: unknown field',
     }, odd.lint)
-    t.eq({
-      'argz: did you mean args?',
-      'annotations.readonly: did you mean read_only?',
-    }, odd.typos)
     t.eq({}, normalise({ name = ('a'):rep(40) }).lint)
     t.eq({ 'name: longer than 40 characters' }, normalise({ name = ('a'):rep(41) }).lint)
   end)
@@ -286,7 +287,7 @@ describe('a resource definition', function()
   end)
 
   it('is linted for what it has beside', function()
-    t.eq({ 'mimetype: did you mean mime_type?' }, normalised({ mimetype = 'a/b', description = 'x' }).typos)
+    t.eq({ 'mimetype: unknown field' }, normalised({ mimetype = 'a/b', description = 'x' }).lint)
   end)
 end)
 
@@ -358,114 +359,7 @@ describe('a prompt definition', function()
   it('is linted for names that clients cannot make a command of', function()
     local def =
       assert(prompt.normalise({ name = 'a b', description = 'x', get = get, args = { q = { requird = true } } }))
-    t.matches('args.q.requird: did you mean required', def.typos[1])
-    t.matches('name: has characters', def.lint[1])
-  end)
-end)
-
-local function add(name, fields)
-  mcp_tools.register(vim.tbl_extend('force', {
-    name = name,
-    description = 'x',
-    execute = function(ctx)
-      ctx(true)
-    end,
-  }, fields))
-end
-
-local function said(text)
-  return t.wait(function()
-    for _, item in ipairs(notifications.list) do
-      if item.text:find(text, 1, true) then
-        return item
-      end
-    end
-  end, 2000, text)
-end
-
-describe('what is mistyped in a definition', function()
-  before_each(function()
-    notifications.collect()
-  end)
-
-  after_each(function()
-    notifications.restore()
-  end)
-
-  it('is told once, with what was meant', function()
-    add('slips', {
-      need_approval = true,
-      annotations = { readonly = true },
-    })
-    local item = said("did you mean needs_approval? (tool 'slips'); ")
-    t.eq(vim.log.levels.WARN, item.level)
-    for _, text in ipairs({
-      'need_approval: did you mean needs_approval?',
-      'annotations.readonly: did you mean read_only?',
-    }) do
-      t.ok(item.text:find(text, 1, true), ('"%s" in "%s"'):format(text, item.text))
-    end
-    add('slips', { need_approval = true })
-    add('slips', { need_approval = true })
-    add('last', { need_approval = true })
-    said("need_approval: did you mean needs_approval? (tool 'last')")
-    t.eq(3, #notifications.list)
-  end)
-
-  it('of a resource and a prompt is told as well', function()
-    local function answer(ctx)
-      ctx('x')
-    end
-    mcp_tools.register_resource({
-      uri = 'x://slip',
-      name = 'slip',
-      description = 'x',
-      mimetype = 'text/plain',
-      read = answer,
-    })
-    said('did you mean mime_type?')
-    local args = { a = { descripton = 'y' } }
-    mcp_tools.register_prompt({ name = 'slip', description = 'x', titel = 'X', args = args, get = read })
-    said("titel: did you mean title? (prompt 'slip'); args.a.descripton: did you mean description?")
-  end)
-
-  it('is not what only looks strange', function()
-    add('strange', {
-      tags = { 'one' },
-      category = 'x',
-      args = { a = { ['x-order'] = 1, nullable = true, id = 'a', kind = 'b', enumNames = { 'A' }, const = 1 } },
-    })
-    add('last', { nedes_approval = true })
-    said("(tool 'last')")
-    t.eq(1, #notifications.list)
-  end)
-
-  it('stands in health, with the file that it is to be corrected in', function()
-    add('sick', { need_approval = true })
-    vim.cmd('checkhealth mcp-tools')
-    local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
-    t.matches('WARNING tool sick: need_approval: did you mean needs_approval%?', text)
-    t.matches('[^\n]*definition_spec.lua', text)
-    vim.cmd('bwipeout!')
-  end)
-
-  it('is told where it is refused for what is missing', function()
-    local function nothing() end
-    for hint, def in pairs({
-      ["tool 'slip': execut: did you mean execute"] = { 'register', description = 'x', execut = nothing },
-      ["tool 'slip': descripton: did you mean description"] = { 'register', descripton = 'x', execute = nothing },
-      ["resource 'slip://x': raed: did you mean read"] = { 'register_resource', uri = 'slip://x', raed = nothing },
-      ["prompt 'slip': descripton: did you mean description"] = {
-        'register_prompt',
-        descripton = 'x',
-        get = nothing,
-      },
-    }) do
-      local register = mcp_tools[table.remove(def, 1)]
-      def.name = 'slip'
-      t.raises(hint, function()
-        register(def)
-      end)
-    end
+    t.eq('args.q.requird: unknown field', def.lint[1])
+    t.matches('name: has characters', def.lint[2])
   end)
 end)

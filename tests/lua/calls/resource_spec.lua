@@ -1,6 +1,7 @@
 local Registry = require('mcp-tools.registry.store')
 local config = require('mcp-tools.config')
-local resolver = require('mcp-tools.calls.resolver')
+local project = require('mcp-tools.instances.project')
+local resource = require('mcp-tools.calls.kinds.resource')
 local t = require('helpers')
 
 local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/resolver'
@@ -30,9 +31,7 @@ local function registry()
 end
 
 local function find(uri)
-  return resolver.find(registry(), uri, function()
-    return root
-  end)
+  return resource.find(registry(), uri)
 end
 
 --- Every miss is the same.
@@ -43,6 +42,7 @@ local function refused(uri)
 end
 
 before_each(function()
+  project.fix(root)
   write(root .. '/a.lua', 'inside')
   write(root .. '/sub/b c.lua')
   write(root .. '/.env', 'SECRET=1')
@@ -57,6 +57,7 @@ before_each(function()
 end)
 
 after_each(function()
+  project.fix()
   vim.cmd('silent! %bwipeout!')
   config.reset()
   vim.fn.delete(base, 'rf')

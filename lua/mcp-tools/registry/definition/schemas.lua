@@ -1,0 +1,285 @@
+--- Schemas of tools: converts the short form of arguments, prepares schemas for publishing, and takes those of mounted
+--- servers.
+
+local common = require('mcp-tools.registry.definition.common')
+local json_schema = require('mcp-tools.schema')
+local keywords = require('mcp-tools.schema.keywords')
+local schema_faults = require('mcp-tools.schema.faults')
+local value = require('mcp-tools.schema.value')
+
+local EMPTY_DICT = getmetatable(vim.empty_dict())
+local join = keywords.join
+
+local M = {}
+
+-- The short form ----------------------------------------------------------------------------------------------------
+
+local convert
+
+--- Collects the `required` flags of properties. A property with a default is never required.
+local function required_of(properties, listed)
+  local required, seen = {}, {}
+  local function add(name)
+    if not seen[name] then
+      seen[name] = true
+      required[#required + 1] = name
+    end
+  end
+  for _, name in ipairs(type(listed) == 'table' and listed or {}) do
+    add(name)
+  end
+  for _, name in ipairs(value.names(properties)) do
+    local property = properties[name]
+    if type(property) == 'table' and property.required == true then
+      if property.default == nil or property.default == vim.NIL then
+        add(name)
+      end
+    end
+  end
+  return #required > 0 and required or nil
+end
+
+---@param closed boolean?
+local function convert_each(v, closed)
+  if type(v) ~= 'table' then
+    return v
+  end
+  local copy = setmetatable({}, getmetatable(v))
+  for key, item in pairs(v) do
+    copy[key] = convert(item, closed)
+  end
+  return copy
+end
+
+--- Converts one schema. Values that are not tables are left for the later check.
+convert = function(spec, closed)
+  if type(spec) ~= 'table' then
+    return spec
+  end
+  local copy = {}
+  for keyword, v in pairs(spec) do
+    local shape = keywords.shapes[keyword]
+    if shape == 'schema' then
+      copy[keyword] = convert(v, closed)
+    elseif shape == 'map' or shape == 'schemas' then
+      copy[keyword] = convert_each(v, closed)
+    else
+      copy[keyword] = v
+    end
+  end
+  -- A boolean is for the surrounding object, a list for this one.
+  if type(copy.required) == 'boolean' then
+    copy.required = nil
+  end
+  if type(spec.properties) == 'table' then
+    local listed = copy.required
+    if listed == nil or type(listed) == 'table' then
+      copy.required = required_of(spec.properties, listed)
+    end
+    if closed and copy.additionalProperties == nil then
+      copy.additionalProperties = false
+    end
+  end
+  return copy
+end
+
+--- Returns the schema of a tool's arguments.
+---@param args table<string, table> without cycles
+---@param closed? boolean objects with `properties` accept no others by default
+---@return table schema
+function M.of_args(args, closed)
+  local properties = convert_each(args, closed)
+  local schema = {
+    type = 'object',
+    properties = next(properties) and properties or vim.empty_dict(),
+    required = required_of(args),
+  }
+  if closed then
+    schema.additionalProperties = false
+  end
+  return schema
+end
+
+-- Publishing in `inputSchema` and `outputSchema` --------------------------------------------------------------------
+
+local prepare
+
+--- State of the conversion.
+---@class mcp-tools.Publishing
+---@field repairs mcp-tools.Fault[]
+---@field ambiguous { holder: table, key: any, schema: table }[] with an empty table, array or object
+
+--- Returns whether a value is an empty table that would be encoded as `[]`.
+local function written_as_list(v)
+  return type(v) == 'table' and next(v) == nil and getmetatable(v) ~= EMPTY_DICT
+end
+
+--- Copies a value that the schema describes: a default, an enum value, an example.
+local function put_value(notes, holder, key, v, schema)
+  holder[key] = value.copy(v)
+  if value.is_ambiguous(v) then
+    table.insert(notes.ambiguous, { holder = holder, key = key, schema = schema })
+  end
+end
+
+---@type table<mcp-tools.schema.Shape, fun(v: any, path: string, notes: mcp-tools.Publishing, schema: table): any>
+local by_shape = {
+  schema = function(v, path, notes)
+    return prepare(v, path, notes)
+  end,
+  schemas = function(v, path, notes)
+    local copy = {}
+    for i, item in ipairs(v) do
+      copy[i] = prepare(item, join(path, i), notes)
+    end
+    return copy
+  end,
+  map = function(v, path, notes)
+    if written_as_list(v) then
+      table.insert(notes.repairs, { field = path, message = 'empty, published as an object' })
+    end
+    local copy = {}
+    for name, item in pairs(v) do
+      copy[name] = prepare(item, join(path, name), notes)
+    end
+    return next(copy) and copy or vim.empty_dict()
+  end,
+  lists = function(v)
+    local copy = {}
+    for name, list in pairs(v) do
+      copy[name] = vim.list_slice(list)
+    end
+    return next(copy) and copy or vim.empty_dict()
+  end,
+  list = function(v, _, notes, schema)
+    local copy = {}
+    for i, item in ipairs(v) do
+      put_value(notes, copy, i, item, schema)
+    end
+    return copy
+  end,
+}
+
+---@param schema table|boolean
+---@param path string
+---@param notes mcp-tools.Publishing
+---@return table|boolean
+prepare = function(schema, path, notes)
+  if type(schema) ~= 'table' then
+    return schema
+  end
+  local copy = {}
+  for keyword, v in pairs(schema) do
+    local at, by = join(path, keyword), by_shape[keywords.shapes[keyword]]
+    if by then
+      copy[keyword] = by(v, at, notes, copy)
+    elseif keyword == 'default' or keyword == 'const' then
+      put_value(notes, copy, keyword, v, copy)
+    elseif keyword == 'required' and next(v) == nil then
+      table.insert(notes.repairs, { field = at, message = 'empty, dropped' })
+    else
+      copy[keyword] = value.copy(v)
+    end
+  end
+  if vim.list_contains(keywords.types_of(copy) or {}, 'array') and copy.items == nil and copy.prefixItems == nil then
+    table.insert(notes.repairs, { field = path, message = 'an array without items, published with items of any kind' })
+    copy.items = vim.empty_dict()
+  end
+  return next(copy) and copy or vim.empty_dict()
+end
+
+--- Returns a copy of a schema that can be published.
+---@param schema table
+---@return table copy
+---@return mcp-tools.Fault[] repairs paths are relative to the schema
+function M.publish(schema)
+  local notes = { repairs = {}, ambiguous = {} }
+  local copy = prepare(schema, '', notes) --[[@as table]]
+  -- Marks empty tables in values as arrays or objects, as the finished schema requires. This validator is not reused,
+  -- because the schema changes after it was compiled.
+  local validator = #notes.ambiguous > 0 and json_schema.compile_sound(copy)
+  for _, place in ipairs(validator and notes.ambiguous or {}) do
+    place.holder[place.key] = validator:shape(place.holder[place.key], place.schema)
+  end
+  return copy, notes.repairs
+end
+
+-- Mounted servers: published unchanged, because the server validates the arguments ----------------------------------
+
+---@param properties any
+---@return boolean
+local function is_map_of_schemas(properties)
+  if type(properties) ~= 'table' then
+    return false
+  end
+  for name, schema in pairs(properties) do
+    if type(name) ~= 'string' or (type(schema) ~= 'table' and type(schema) ~= 'boolean') then
+      return false
+    end
+  end
+  return true
+end
+
+--- Checks what every client requires of a schema: a top-level object, whose properties are a map.
+---@param given table|string|nil the schema or its JSON text
+---@return table? published
+---@return mcp-tools.Fault?
+---@return string? text the JSON text, if it can be published unchanged
+function M.take_foreign(given)
+  local schema, text = given or {}, nil ---@type any, string?
+  if type(given) == 'string' then
+    local ok, decoded = pcall(vim.json.decode, given)
+    schema, text = ok and decoded, given
+  end
+  if type(schema) ~= 'table' then
+    return nil, { field = '', message = 'must be a schema' }
+  end
+  local fault = schema_faults.data(schema)
+  if fault then
+    return nil, fault
+  elseif schema.type ~= nil and schema.type ~= 'object' then
+    return nil, { field = 'type', message = 'must be "object" at the top' }
+  elseif schema.properties ~= nil and not is_map_of_schemas(schema.properties) then
+    return nil, { field = 'properties', message = 'must map names to schemas' }
+  elseif schema.required ~= nil and common.texts(schema.required) then
+    return nil, { field = 'required', message = 'must be a list of names' }
+  end
+  local published = vim.tbl_extend('force', schema, { type = 'object' })
+  local is_list = schema.properties and next(schema.properties) == nil and vim.islist(schema.properties)
+  if is_list then
+    published.properties = vim.empty_dict() -- some servers encode an empty map as an array
+  end
+  return published, nil, schema.type and not is_list and text or nil
+end
+
+---@param list table
+---@param schema any
+---@return table
+local function shaped_list(list, schema)
+  local out = {}
+  for i, item in ipairs(list) do
+    out[i] = M.shaped(item, schema)
+  end
+  return out
+end
+
+--- Marks empty tables of a value from Lua as objects where the schema has `type: object`.
+---@param v any not changed
+---@param schema any
+---@return any
+function M.shaped(v, schema)
+  if type(v) ~= 'table' or type(schema) ~= 'table' then
+    return v
+  elseif next(v) == nil then
+    return schema.type == 'object' and vim.empty_dict() or v
+  elseif value.is_array(v) then
+    return shaped_list(v, schema.items)
+  end
+  local out, properties = {}, type(schema.properties) == 'table' and schema.properties or {}
+  for name, item in pairs(v) do
+    out[name] = M.shaped(item, properties[name])
+  end
+  return out
+end
+
+return M

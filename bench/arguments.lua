@@ -2,7 +2,7 @@
 
 local M = {}
 
---- These wait for the person.
+--- These wait for the user.
 M.left_out = { interview = true, test_async_prompt = true }
 
 --- By name of the argument; those that are not here are given when they are required, by their type.

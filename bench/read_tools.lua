@@ -15,7 +15,7 @@ local SETTLE = 25
 --- A call that takes longer than this is repeated once, ms.
 local SLOW = 300
 
---- Opens the large file and gives the editor much to tell of.
+--- Opens the large file and gives the editor much to report.
 ---@param project { lua: string, others: string[] }
 ---@param functions integer
 function M.prepare(project, functions)

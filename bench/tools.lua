@@ -32,7 +32,7 @@ register({
 
 register({
   name = 'pending',
-  description = 'Never ends by itself',
+  description = 'Never ends',
   annotations = read_only,
   execute = function() end,
 })
@@ -137,7 +137,7 @@ end
 
 local trusted = {
   name = 'trusted',
-  description = 'Would ask before it runs; the person has said always',
+  description = 'Would ask before it runs; the user has said always',
   args = {
     path = { type = 'string', description = 'A file', required = true },
     text = { type = 'string', description = 'What comes back', required = true },

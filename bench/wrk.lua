@@ -3,7 +3,7 @@
 -- around the request id), `expect` (text that every answer holds), `size` (least bytes of a body).
 --
 -- Every call is timed here: wrk reports latencies of clients that keep to a rate, where one pause of 4 ms counts
--- as 25 slow calls. Its p99 is told as well.
+-- as 25 slow calls. Its p99 is printed as well.
 
 local ffi = require('ffi')
 

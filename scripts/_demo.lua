@@ -1,4 +1,4 @@
--- The editor's side of `make demo`: a plugin manager would load the plugin, a person would write the rest.
+-- The editor's side of `make demo`: a plugin manager would load the plugin, a user would write the rest.
 
 vim.opt.runtimepath:prepend(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
 
@@ -28,7 +28,7 @@ mcp_tools.register({
 
 mcp_tools.register({
   name = 'slow_search',
-  description = 'Searches for a while, reports how far it is, and stops when it is told to.',
+  description = 'Searches for a while, reports how far it is, and stops when it is cancelled.',
   args = { parts = { type = 'integer', description = 'Parts to search', default = 5 } },
   annotations = { read_only = true },
   timeout = 1000,

@@ -145,7 +145,7 @@ def read_function(prose: str, tags: list[tuple[str, str]], code: str) -> Functio
 
 
 def read_typed(function: Function, kind: str) -> Function:
-    """A function whose parameters stand in its `@type fun(…): …`; any other value is not called."""
+    """A function whose parameters are in its `@type fun(…): …`; any other value is not called."""
     if signature := re.fullmatch(r"fun\((.*)\)(?::\s*(.*))?", kind):
         function.callable = True
         arguments, result = signature.groups()

@@ -1,4 +1,4 @@
-"""The Neovims of development: those that the tests run on, and the one that people's programs start."""
+"""The Neovims of development: those that the tests run on, and the one that `make run` starts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def read() -> dict[str, dict[str, str]]:
 
 
 def program() -> str:
-    """The Neovim for `make demo`, `make run` and `make trace`: the person's own, else the pinned one."""
+    """The Neovim for `make demo`, `make run` and `make trace`: the user's own, else the pinned one."""
     own = shutil.which("nvim")
     if own and version(own) >= OLDEST:
         return own

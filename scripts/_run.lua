@@ -1,4 +1,4 @@
--- The editor's side of `make run`: sets the plugin up unless the person's configuration did, starts the bridge, and
+-- The editor's side of `make run`: sets the plugin up unless the user's configuration did, starts the bridge, and
 -- shows how a client reaches it.
 
 local python = ...
@@ -9,7 +9,7 @@ local OWNER_ONLY = tonumber('600', 8)
 vim.opt.runtimepath:prepend(root)
 vim.cmd.runtime('plugin/mcp-tools.lua')
 
---- The folder of the copy of the plugin that is loaded; another one when the person's configuration was first.
+--- Returns the directory of the loaded copy of the plugin; another one if the user's configuration loaded it first.
 local function loaded_from()
   local file = debug.getinfo(require('mcp-tools').setup, 'S').source:sub(2)
   return vim.uv.fs_realpath(vim.fs.joinpath(vim.fs.dirname(file), '..', '..'))

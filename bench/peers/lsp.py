@@ -139,7 +139,7 @@ class Floor:
         return {"textDocument": {"uri": self._server.uri(place.path)}, "position": position}
 
     async def overview(self) -> str:
-        """What stands in the ledger's file."""
+        """The text of the ledger's file."""
         document = {"textDocument": {"uri": self._server.uri(sample.LEDGER)}}
         return json.dumps(await self._server.request("textDocument/documentSymbol", document))
 

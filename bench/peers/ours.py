@@ -1,4 +1,4 @@
-"""Ours: a Neovim that a language server is configured in as people do, its bridge, a client over HTTP."""
+"""Ours: a Neovim that a language server is configured in as users do, its bridge, a client over HTTP."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Ours:
         self._editor = editor
 
     async def overview(self) -> str:
-        """What stands in the ledger's file."""
+        """The text of the ledger's file."""
         return await self._ask("nvim_symbol_overview", path=sample.LEDGER)
 
     async def find(self) -> str:

@@ -106,7 +106,7 @@ class Project:
         return text, ms, all(part in plain(text) for part in ("amount: int", "-> Entry", sample.DOC))
 
     async def diagnostics(self) -> tuple[str, float, bool]:
-        """The file is changed on the disk; its mistake is told, and none that it had before."""
+        """The file is changed on disk; its error is reported, and no earlier one."""
         self.turn += 1
         text, word = sample.edited(self.turn)
         (self.folder / sample.EDITED).write_text(text)

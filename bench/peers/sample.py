@@ -1,7 +1,7 @@
 """The sample project: what everybody is asked about, and what is right.
 
 `Ledger.post_entry` is used 30 times in 12 files; a second class has a method of that name, and the word
-stands in strings and comments.
+occurs in strings and comments.
 """
 
 from __future__ import annotations

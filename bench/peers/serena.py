@@ -32,7 +32,7 @@ class Serena:
         self._ask = asker.ask
 
     async def overview(self) -> str:
-        """What stands in the ledger's file."""
+        """The text of the ledger's file."""
         return await self._ask("get_symbols_overview", relative_path=sample.LEDGER, depth=1)
 
     async def find(self) -> str:

@@ -18,7 +18,7 @@ from tests.support import nvim
 from tests.support.nvim import Home, Nvim
 
 MORE = 2  # ms at p99
-LINES, EVERY = 5_000, 25  # a hunk every so many lines
+LINES, EVERY = 5_000, 25  # lines between two hunks
 BURST = "a key<CR>in "  # typed at once; then comes a pause in which what is shown follows the text
 BURSTS = 4  # per round and second of load that other scenarios have
 PACE = 0.01  # s from key to key

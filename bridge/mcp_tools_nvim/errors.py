@@ -17,7 +17,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What went wrong with a call; the same list stands in lua/mcp-tools/errors.lua."""
+    """What went wrong with a call; the same list is in lua/mcp-tools/errors.lua."""
 
     VALIDATION_ERROR = "validation_error"
     UNKNOWN_TOOL = "unknown_tool"

@@ -247,7 +247,7 @@ class Client:
         options, more = _split(given)
         arguments = values.arguments_of(name, arguments, more, options)
         if home is not None and portals.is_in_a_loop():
-            raise RuntimeError("an `async` tool must not hold up the others: await call_tool_async(…)")
+            raise RuntimeError("an `async` tool must not block the others: await call_tool_async(…)")
         portal, ended = self._opened(), cancelled.get()
 
         def work(post: Post) -> Coroutine[Any, Any, dict[str, Any]]:

@@ -109,7 +109,7 @@ class McpClient:
 
 
 def _refusal(error: dict[str, Any]) -> RequestError:
-    """Tells everything once: the message and the code stand in the data, too."""
+    """Prints everything once: the data contain message and code, too."""
     message, data = error.get("message"), error.get("data")
     name = data.get("code") if isinstance(data, dict) else None
     if isinstance(data, dict):

@@ -206,12 +206,12 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
 
 
 def add_consent(parser: argparse.ArgumentParser) -> None:
-    """How the person agrees."""
+    """How the user agrees."""
     parser.add_argument("--yes", action="store_true", help="write without a question")
     parser.add_argument(
         "--shown",
         metavar="SHA256",
-        help="with --yes: of the diff that was agreed to; if it is another by now, nothing is written",
+        help="with --yes: of the diff that was agreed to; if it has changed, nothing is written",
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be written")
     parser.add_argument(

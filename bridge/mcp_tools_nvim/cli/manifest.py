@@ -21,8 +21,8 @@ from .show import CommandError
 _HEAD = """\
 ---
 name: {name}
-description: Use the person's running Neovim - unsaved buffers, language servers, diagnostics, debugger,
-  undo history and the person. For tasks that need what is not on disk, or a question to the person.
+description: Use the user's running Neovim - unsaved buffers, language servers, diagnostics, debugger,
+  undo history and the user. For tasks that need what is not on disk, or a question to the user.
 ---
 
 # Neovim's tools
@@ -37,7 +37,7 @@ called `mcp-tools` below and is started by
 `mcp-tools call NAME '{{"argument": "value"}}'` calls a tool of the Neovim that has this project open;
 `--json` prints the whole result. `mcp-tools tools` lists them, `mcp-tools tools NAME` shows arguments.
 Exit codes: 0 done, 1 failed (the text says why), 2 wrong arguments, 3 no Neovim has this project open.
-Tools of the levels `write` and `destructive` may ask the person first: wait for the answer, and do not call
+Tools of the levels `write` and `destructive` may ask the user first: wait for the answer, and do not call
 again what was denied.
 """
 

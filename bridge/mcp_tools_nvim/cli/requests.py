@@ -66,7 +66,7 @@ def read_arguments(text: str) -> dict[str, Any]:
     """Arguments as they are typed: a JSON object, or `-` for what stdin has.
 
     Raises:
-        CommandError: they are none.
+        CommandError: they are not valid.
     """
     try:
         value = json.loads(sys.stdin.read() if text == "-" else text)

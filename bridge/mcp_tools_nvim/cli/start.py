@@ -33,7 +33,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def run_serve(options: argparse.Namespace) -> int:
-    """Until the editor or the person ends it."""
+    """Until the editor or the user ends it."""
     from ..process.main import main
 
     address = options.nvim or os.environ.get("NVIM") or os.environ.get("NVIM_LISTEN_ADDRESS")

@@ -26,7 +26,7 @@ from .formats import FormatError, table_for, value_at
 
 MAX_BYTES = 8 * 1024 * 1024
 FAULTS = (FormatError, RecursionError, ValueError)
-"""Of a text: libraries tell of nesting without end and of numbers of ten thousand digits as they like."""
+"""Of a text: libraries raise different errors for deep nesting and for numbers of ten thousand digits."""
 GIT_SECONDS = 5.0
 IGNORED = 0
 """Exit code of `git check-ignore`; a tracked file is not ignored."""

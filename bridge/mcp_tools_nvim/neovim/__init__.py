@@ -48,7 +48,7 @@ class Editor(Protocol):
         """Waits until the editor reads again, or `until` (by the loop's clock); True = it does."""
 
     def hello(self, info: HelloInfo, timeout: float = 5.0) -> Awaitable[Hello]:
-        """Introduces the bridge; `timeout` in seconds, as the person may have to answer a prompt first."""
+        """Introduces the bridge; `timeout` in seconds, as the user may have to answer a prompt first."""
 
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
         """Definitions of one kind, or `json=None` when `revision` still holds; those of `view` alone."""
@@ -104,10 +104,10 @@ class Editor(Protocol):
         """Lets the editor forget these results."""
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
-        """Asks to hear of changes of a resource; the answer is why not. Each one is taken back once."""
+        """Subscribes to changes of a resource; returns why not. Each subscription is cancelled once."""
 
     def unsubscribe(self, uri: str) -> None:
-        """Takes back one `subscribe`; nothing is answered."""
+        """Cancels one `subscribe`; has no reply."""
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
         """Tells the editor something about the bridge (`listening`, `sessions`, `blocked`)."""

@@ -175,7 +175,7 @@ def _error(raw: Any) -> ToolError:
 
 def _one_of(value: Any, allowed: set[str]) -> Any:
     if value not in allowed:
-        raise ValueError(f"{value!r} is none of {sorted(allowed)}")
+        raise ValueError(f"{value!r} is not one of {sorted(allowed)}")
     return value
 
 

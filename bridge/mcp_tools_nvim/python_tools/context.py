@@ -75,10 +75,10 @@ class Context(BaseContext):
     """The context of a plain function; its questions wait for the answer."""
 
     def elicit(self, message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the person at the client to fill in a form; the tool's time stands still meanwhile.
+        """Ask the user of the client to fill in a form; the tool's timeout is paused meanwhile.
 
         Args:
-            message: what the person reads.
+            message: shown to the user.
             schema: JSON Schema of an object with flat properties.
 
         Returns:

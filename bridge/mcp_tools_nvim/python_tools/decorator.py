@@ -29,7 +29,7 @@ class Mark:
 
     Attributes:
         name: its name, published with the prefix of the editor.
-        title: for people.
+        title: for users.
         description: for the model; else it comes from the docstring.
         annotations: hints.
         approval: False = runs unasked, True or a reason = asks each time, None = the hints decide.
@@ -51,7 +51,7 @@ LISTED = f"there are {', '.join(FIELDS)}"
 def refuse(function: Callable[..., Any]) -> None:
     """Raise TypeError for what cannot be a tool."""
     if not inspect.isfunction(function):
-        raise TypeError(f"mcp_tool marks functions; {function!r} is none")
+        raise TypeError(f"mcp_tool marks functions; {function!r} is not a function")
     name = function.__name__
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{name}: a generator cannot be a tool; return a value, tell steps by ctx.progress()")
@@ -90,10 +90,10 @@ def mcp_tool(
 
     Args:
         name: of the tool; default: the function's.
-        title: for people.
+        title: for users.
         description: what a model reads to choose it; default: the docstring up to its sections.
         annotations: hints, such as `{"read_only": True}`.
-        approval: False = runs unasked, True or a reason = the person is asked each time; default: the hints
+        approval: False = runs unasked, True or a reason = the user is asked each time; default: the hints
             decide.
         timeout: ms that a call may take; 0 = no limit; default: the option `bridge.tool_timeout`.
         unknown: refused, with the name that was meant.

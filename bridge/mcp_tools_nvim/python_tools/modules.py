@@ -26,7 +26,7 @@ except Exception as __mcp_tool_error__: {FAULTS}.append((%r, %d, __mcp_tool_erro
 
 
 class UntrustedError(Exception):
-    """The file is not the one that the person trusts."""
+    """The file is not the one that the user trusts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Result:
     Attributes:
         content: its blocks.
         structured: data beside them.
-        is_error: it tells of a failure.
+        is_error: it reports a failure.
         meta: metadata, by names with a prefix (`example.com/key`).
     """
 

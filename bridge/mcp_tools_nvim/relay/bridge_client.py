@@ -137,7 +137,7 @@ class BridgeClient:
             connection.close()
 
     def keep(self, connection: http.client.HTTPConnection) -> None:
-        """Takes back a connection whose answer was read to the end."""
+        """Returns a connection to the pool after its answer was read to the end."""
         with self._lock:
             if len(self._idle) < MAX_IDLE:
                 self._idle.append(connection)

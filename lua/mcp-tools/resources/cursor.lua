@@ -9,7 +9,7 @@ return {
   name = 'cursor',
   uri = 'nvim://cursor',
   title = 'Cursor',
-  description = 'The file that the person looks at, the line and column of the cursor (from 1), the text of that line,'
+  description = 'The file in the current window, the line and column of the cursor (from 1), the text of that line,'
     .. ' and which lines are on screen.',
   mime_type = 'application/json',
   tags = { 'editor', 'focus' },

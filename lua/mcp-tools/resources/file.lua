@@ -9,7 +9,7 @@ return {
   name = 'file',
   uri_template = 'file:///{+path}',
   title = 'File of the project',
-  description = 'A file inside the project, as it is on disk: text, or bytes where it is none. `nvim://buffer/…` has'
+  description = 'A file inside the project, as it is on disk: text, or bytes if it is binary. `nvim://buffer/…` has'
     .. ' the unsaved text of files that are open.',
   tags = { 'files' },
   paths = { 'path' },

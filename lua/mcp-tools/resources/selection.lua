@@ -7,7 +7,7 @@ return {
   name = 'selection',
   uri = 'nvim://selection',
   title = 'Selection',
-  description = 'The text that the person has selected, or selected last, in the file they look at, and where it is.'
+  description = 'The text that the user has selected, or selected last, in the current window, and where it is.'
     .. ' Lines and columns count from 1; the end is included.',
   mime_type = 'application/json',
   tags = { 'editor', 'focus' },

@@ -186,8 +186,8 @@ def analyze_python(source: str, name: str, min_complexity: int, offset: int, lim
         source: the text.
         name: what it is called in messages.
         min_complexity: leave simpler functions out.
-        offset: leave out so many functions from the beginning.
-        limit: at most so many functions and classes.
+        offset: number of functions and classes to skip.
+        limit: maximum number of functions and classes.
     """
     try:
         tree = ast.parse(source)

@@ -52,7 +52,7 @@ class Schemas(GenerateJsonSchema):
     """pydantic's schemas without the titles that it makes of names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Never: a name is told by its property."""
+        """Never: the property has the name."""
         return False
 
 
@@ -74,7 +74,7 @@ def inlined(schema: Any, small: dict[str, Any]) -> Any:
 
 
 def references(schema: Any) -> set[str]:
-    """The names of all definitions that a schema refers to by itself."""
+    """The names of all definitions that a schema refers to directly."""
     if isinstance(schema, list):
         return set().union(*map(references, schema))
     if not isinstance(schema, dict):

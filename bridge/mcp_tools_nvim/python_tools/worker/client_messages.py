@@ -23,7 +23,7 @@ MAX_TEXT = 1000
 MAX_LOG = 65_536
 """Characters of a log message: clients give up on events of a megabyte."""
 LOGS = 100
-"""Log messages per second; a loop that logs must not hold up the editor."""
+"""Log messages per second; a loop that logs must not block the editor."""
 
 
 class Wire(Protocol):
@@ -119,7 +119,7 @@ class ClientMessages:
         return answer
 
     def close(self) -> None:
-        """The call has ended: nothing more is told, and nobody waits any more."""
+        """The call has ended: nothing more is sent, and nothing waits."""
         with self._lock:
             self._open = False
             waiting, self._answers = list(self._answers.values()), {}

@@ -1,7 +1,7 @@
 """Calls of Python tools: each is run, and ends once.
 
 Plain functions run in threads, `async` ones on the loop. Whatever a function does after its call has ended
-is dropped by the editor; that it has ended at all is told, so that one that never does is known.
+is dropped by the editor; its end is reported, so that one that never does is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..errors import ToolError
 from .client_messages import ClientMessages, Wire
 
 MAX_THREADS = 64
-"""Plain functions that run at once; more than people and agents need."""
+"""Plain functions that run at once; more than users and agents need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Host:
         return results.outcome_of(value, running.info.get("limit"))
 
     def finish(self, running: Running, outcome: Mapping[str, Any]) -> None:
-        """The end of a call: the last thing that is told of it."""
+        """The end of a call: its last message."""
         if self.calls.pop(running.id, None):
             running.messages.close()
             self.wire.post("remote_result", running.id, dict(outcome))

@@ -49,7 +49,7 @@ def end_soon() -> None:
 
 
 def watch_parent() -> None:
-    """End when the editor is gone and a tool holds up the loop, which would notice the closed channel."""
+    """End when the editor is gone and a tool blocks the loop, which would notice the closed channel."""
     editor = os.getppid()
 
     def watch() -> None:
@@ -61,7 +61,7 @@ def watch_parent() -> None:
 
 
 def end_on_sigterm(loop: asyncio.AbstractEventLoop) -> None:
-    """Heed SIGTERM although a tool holds up the loop; does nothing in processes that are not ours."""
+    """Heed SIGTERM although a tool blocks the loop; does nothing in processes that are not ours."""
 
     def terminate(*_: object) -> None:
         end_soon()

@@ -340,7 +340,7 @@ end
 
 --- Arguments of tools that return a run.
 M.ARGS = {
-  limit = { type = 'integer', description = 'At most so many failures', default = 20, minimum = 0, maximum = 500 },
+  limit = { type = 'integer', description = 'Maximum number of failures', default = 20, minimum = 0, maximum = 500 },
   offset = { type = 'integer', description = 'Failures to pass over', default = 0, minimum = 0 },
 }
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import _nvims
-import _release
+import release
 from _editor import Editor, Unexpected
 
 SECONDS = 60
@@ -45,7 +45,7 @@ class Wrong(Exception):
 class Built(NamedTuple):
     """What there is to check."""
 
-    facts: _release.Facts
+    facts: release.Facts
     wheel: Path
     sdist: Path
     rockspec: Path

@@ -71,7 +71,7 @@ class Editor:
         )
         return done.stdout or done.stderr
 
-    def ask_until(self, lua: str, seconds: float = 15.0) -> Any:
+    def ask_until(self, lua: str, seconds: float = 60.0) -> Any:
         """The value of an expression, asked again until there is one."""
         why, end = "no value", time.monotonic() + seconds
         while time.monotonic() < end:
@@ -80,7 +80,7 @@ class Editor:
                     return value
             except Unexpected as error:  # it listens before it has read demo.lua
                 why = str(error)
-            time.sleep(0.05)
+            time.sleep(0.2)  # every question starts a Neovim
         raise Unexpected(f"{lua}: {why} within {seconds:.0f} s")
 
     def close(self) -> None:

@@ -18,11 +18,10 @@ from tests.support.nvim import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import _dist_check
-import _licences
 import _nvims
-import _release
+import release
 
-FACTS = _release.facts(ROOT)
+FACTS = release.facts(ROOT)
 # What the registry's schema of 2025-12-11 and the rules beside it ask of the fields that our entry has.
 ENTRY: dict[str, Any] = {
     "type": "object",
@@ -71,12 +70,12 @@ ENTRY: dict[str, Any] = {
 
 def test_one_version() -> None:
     """pyproject.toml, Python, Lua and the newest section of the change log name the same version."""
-    assert set(_release.versions(ROOT).values()) == {FACTS.version}
+    assert set(release.versions(ROOT).values()) == {FACTS.version}
 
 
 def test_entry_of_the_registry() -> None:
     """It has what the MCP registry asks for, and the readme that PyPI shows has the line of ownership."""
-    entry = _release.server_json(FACTS)
+    entry = release.server_json(FACTS)
     jsonschema.validate(entry, ENTRY)
     assert {entry["version"], *(package["version"] for package in entry["packages"])} == {FACTS.version}
     assert f"mcp-name: {entry['name']}" in (ROOT / "README.md").read_text()
@@ -91,9 +90,9 @@ def test_what_a_client_runs_by_it() -> None:
 
 def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
     """It is Lua without any call, and names every module and folder that the plugin has, and nothing else."""
-    files = _release.tracked(ROOT)
-    path = tmp_path / f"{_release.ROCK}-{FACTS.version}-1.rockspec"
-    path.write_text(_release.rockspec(FACTS, files))
+    files = release.tracked(ROOT)
+    path = tmp_path / f"{release.ROCK}-{FACTS.version}-1.rockspec"
+    path.write_text(release.rockspec(FACTS, files))
     spec = _dist_check.read_spec(path, str(nvim_program), tmp_path)
 
     share, rock = _dist_check.lay_out(spec, ROOT, tmp_path / "tree")
@@ -118,11 +117,11 @@ def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
 
 def test_cut(tmp_path: Path) -> None:
     """A new version is written into every place, once; what is unreleased is its section."""
-    for name in (*_release.VERSIONED, "CHANGELOG.md", "README.md"):
+    for name in (*release.VERSIONED, "CHANGELOG.md", "README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     log = tmp_path / "CHANGELOG.md"
-    log.write_text(f"# Log\n\n{_release.UNRELEASED}\n\n- New.\n\n## {FACTS.version}\n\n- Old.\n")
+    log.write_text(f"# Log\n\n{release.UNRELEASED}\n\n- New.\n\n## {FACTS.version}\n\n- Old.\n")
 
     # As it is until an owner is known.
     for name in ("pyproject.toml", "README.md"):
@@ -130,20 +129,20 @@ def test_cut(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text.replace(f"{FACTS.owner}/mcp-tools", "OWNER/mcp-tools"))
 
     def cut(version: str, owner: str = "some-body") -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, ROOT / "scripts" / "cut", version, "--root", tmp_path]
+        words = [sys.executable, ROOT / "scripts" / "release.py", version, "--root", tmp_path]
         return processes.run([*words, *(("--owner", owner) if owner else ())])
 
     assert cut("1.2").returncode == 2
     assert "already" in cut(FACTS.version).stderr
     assert "--owner" in cut("9.8.7", "").stderr
     assert "no account" in cut("9.8.7", "a b").stderr
-    assert set(_release.versions(tmp_path).values()) == {FACTS.version}
+    assert set(release.versions(tmp_path).values()) == {FACTS.version}
     assert cut("9.8.7").returncode == 0
-    assert set(_release.versions(tmp_path).values()) == {"9.8.7"}
+    assert set(release.versions(tmp_path).values()) == {"9.8.7"}
     assert re.search(
         r"## \[Unreleased\]\n\n## \[9\.8\.7\] - \d{4}-\d\d-\d\d\n\n- New\.\n\n## ", log.read_text()
     )
-    assert _release.facts(tmp_path).server_name == "io.github.some-body/mcp-tools-nvim"
+    assert release.facts(tmp_path).server_name == "io.github.some-body/mcp-tools-nvim"
     assert "OWNER" not in (tmp_path / "README.md").read_text()
     assert "mcp-name: io.github.some-body/mcp-tools-nvim" in (tmp_path / "README.md").read_text()
     assert "nothing" in cut("9.8.8", "").stderr
@@ -151,9 +150,9 @@ def test_cut(tmp_path: Path) -> None:
 
 def test_licences() -> None:
     """Every package of the runtime says its licence, and none is one that binds those who use it."""
-    names = _licences.names(ROOT / "requirements.lock")
+    names = release.licence_names(ROOT / "requirements.lock")
     assert {"aiohttp", "mcp", "msgpack", "pywin32", "uvicorn"} <= set(names)
-    kinds = {name: _licences.of(name)[0] for name in names}
+    kinds = {name: release.licence_of(name)[0] for name in names}
     free = re.compile(r"(MIT-0|MIT|Apache-2\.0|BSD-[23]-Clause|PSF-2\.0|ISC|MPL-2\.0)")
     assert [name for name, kind in kinds.items() if re.sub(free, "", kind).strip(" ANDOR()")] == []
 

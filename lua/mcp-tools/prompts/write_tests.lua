@@ -40,7 +40,7 @@ local function complete_symbol(ctx, prefix, arguments)
     bufnr = buffers.current()
   end
   if not bufnr or not access.buffer(bufnr, ctx.root) then
-    return {}
+    return ctx({})
   end
   ctx:on_cancel(symbol.of_buffer(bufnr, function(file)
     local values, looked_at = {}, 0

@@ -2,10 +2,9 @@
 
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
-local redacted = require('mcp-tools.editor.dap.redacted')
+local variables = require('mcp-tools.editor.dap.variables')
 local stop = require('mcp-tools.editor.dap.stop')
 local utf8 = require('mcp-tools.util.utf8')
-local variables = require('mcp-tools.editor.dap.variables')
 
 --- Timeout of requests to the debug adapter.
 local TIMEOUT_MS = 3000
@@ -23,7 +22,7 @@ local function locals(ctx, entry, frame)
     return 'unavailable: ' .. err.message
   end
   local lines = {}
-  redacted.refresh(ctx)
+  variables.refresh(ctx)
   for i, variable in ipairs(list) do
     if i > VARIABLES then
       table.insert(lines, '…')

@@ -1,14 +1,14 @@
 --- Prompt: explain diagnostics.
 
-local diagnostics_text = require('mcp-tools.editor.diagnostics.prompt_text')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 
 return {
   name = 'explain_diagnostics',
   title = 'Explain diagnostics',
   description = 'Explains the errors and warnings that the editor shows, with the code around them.',
-  args = diagnostics_text.args(),
+  args = findings.prompt_args(),
   run = function(ctx, args)
-    local text, fault = diagnostics_text.text(ctx, args)
+    local text, fault = findings.prompt_text(ctx, args)
     if not text then
       return ctx:fail('not_found', fault)
     end

@@ -1,6 +1,6 @@
 --- Prompt: explain the selection.
 
-local selection = require('mcp-tools.editor.user.selection')
+local focus = require('mcp-tools.editor.user.focus')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -14,7 +14,7 @@ return {
   description = 'Explains the text that is selected in the editor, or was selected last, with the lines around it.',
   args = { { name = 'question', description = 'What you want to know about it' } },
   get = function(ctx, args)
-    local found = selection.get(ctx.root)
+    local found = focus.selection(ctx.root)
     if not found then
       return ctx:fail('not_found', 'nothing is selected in the current file; select something and try again')
     elseif not found.text then

@@ -1,6 +1,6 @@
 --- Resource: position of the cursor.
 
-local cursor = require('mcp-tools.editor.user.cursor')
+local focus = require('mcp-tools.editor.user.focus')
 local watch = require('mcp-tools.editor.watch')
 
 local api = vim.api
@@ -14,7 +14,7 @@ return {
   mime_type = 'application/json',
   tags = { 'editor', 'focus' },
   read = function(ctx)
-    ctx({ cursor = cursor.get(ctx.root) or vim.NIL, mode = api.nvim_get_mode().mode })
+    ctx({ cursor = focus.cursor(ctx.root) or vim.NIL, mode = api.nvim_get_mode().mode })
   end,
   watch = function(changed)
     return watch.events({ 'CursorMoved', 'CursorMovedI', 'BufEnter', 'WinScrolled' }, changed)

@@ -1,6 +1,6 @@
 --- Resource: plugins on the runtime path and loaded Lua modules.
 
-local plugins = require('mcp-tools.editor.plugins.list')
+local plugins = require('mcp-tools.editor.plugins')
 local watch = require('mcp-tools.editor.watch')
 
 return {

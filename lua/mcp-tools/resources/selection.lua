@@ -1,6 +1,6 @@
 --- Resource: selected text.
 
-local selection = require('mcp-tools.editor.user.selection')
+local focus = require('mcp-tools.editor.user.focus')
 local watch = require('mcp-tools.editor.watch')
 
 return {
@@ -12,7 +12,7 @@ return {
   mime_type = 'application/json',
   tags = { 'editor', 'focus' },
   read = function(ctx)
-    ctx({ selection = selection.get(ctx.root) or vim.NIL })
+    ctx({ selection = focus.selection(ctx.root) or vim.NIL })
   end,
   watch = function(changed)
     local stop_modes = watch.events('ModeChanged', changed, { pattern = { '*:[vV\22]*', '[vV\22]*:*' } })

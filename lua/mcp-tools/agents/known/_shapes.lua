@@ -6,7 +6,6 @@ local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
 local paths = require('mcp-tools.files.paths')
 local proposals = require('mcp-tools.editor.agents.proposals')
-local writes = require('mcp-tools.editor.agents.writes')
 
 local M = {}
 
@@ -110,7 +109,7 @@ function M.diagnostics_tool(name, shape)
     if bad then
       return ctx:fail('validation_error', 'uri: ' .. bad)
     end
-    writes.refresh(M.session(ctx), function()
+    proposals.refresh(M.session(ctx), function()
       local ok, result = pcall(function()
         return M.json(shape(editor_context.diagnostics(path)))
       end)

@@ -3,23 +3,229 @@
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
+local change = require('mcp-tools.editor.edit.change')
 local disk = require('mcp-tools.editor.buffer.disk')
+local disk_writes = require('mcp-tools.editor.agents.disk_writes')
 local file_text = require('mcp-tools.files.text')
+local history = require('mcp-tools.editor.edit.history')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
-local sensitive = require('mcp-tools.privacy.sensitive')
 local read = require('mcp-tools.privacy.read')
 local review = require('mcp-tools.editor.review')
+local sensitive = require('mcp-tools.privacy.sensitive')
+local text_diff = require('mcp-tools.editor.text.diff')
 local timer = require('mcp-tools.util.timer')
-local writes = require('mcp-tools.editor.agents.writes')
+local watch = require('mcp-tools.editor.watch')
+
+local api = vim.api
 
 local M = {}
 
+--- Time in which an agent writes an accepted file, in ms.
+local WRITE_TIMEOUT_MS = 30000
+--- Maximum number of files watched at a time, and remembered per session; the oldest are dropped first.
+local MAX_WRITTEN = 64
+--- Delay after the last event until a file is read, in ms: files are often written in several steps.
+local DEBOUNCE_MS = 50
+--- Maximum size of a file that is compared with the accepted text, in bytes.
+local MAX_BYTES = 32 * 1024 * 1024
+
+--- Tool name in the history: agents write with a tool of their own.
+local TOOL = 'proposal'
+
+---@param one string[]
+---@param other string[]
+---@return boolean
+local function are_same(one, other)
+  return #one == #other and text_diff.same_lines(one, other) == #one
+end
+
+--- Returns the accepted hunks by lines of the new text.
+---@param proposal mcp-tools.Proposal
+---@return mcp-tools.EditHunk[]
+local function hunks_of(proposal)
+  local hunks, shift = {}, 0
+  for _, hunk in ipairs(proposal.hunks) do
+    if hunk.verdict == 'accepted' and not hunk.changed and not hunk.form then
+      local line = hunk.start + shift - (#hunk.new == 0 and 1 or 0)
+      table.insert(hunks, { line = line, removed = hunk.count, added = #hunk.new })
+      shift = shift + #hunk.new - hunk.count
+    end
+  end
+  return hunks
+end
+
+--- Returns a function that adds the write to the history. It keeps the earlier text, which the write overwrites.
+---@param session mcp-tools.agents.Session
+---@param accepted mcp-tools.ReviewOutcome of one file
+---@return fun(now: string[]): boolean? note call it with the written text; true: the history has it
+local function expect(session, accepted)
+  local proposal = accepted.proposals[1]
+  local lines = proposal:final() or {}
+  local before, path, is_new, hunks = proposal.base, proposal.path, proposal.is_new, hunks_of(proposal)
+  local client = { name = session.client ~= '' and session.client or session.agent, version = session.version }
+  return function(now)
+    if #hunks == 0 or not are_same(lines, now) then
+      return -- another process has written it, or the agent has not finished
+    end
+    local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as any]]
+    local bufnr = buffers.of_path(path)
+    local fields = { path = path, bufnr = bufnr, before = before, hunks = hunks, is_new = is_new }
+    local id = history.note(ctx, fields, function(first, count)
+      return vim.list_slice(lines, first, first + count - 1)
+    end)
+    change.announce(path, bufnr, hunks, ctx, id)
+    return true
+  end
+end
+
+--- Updates the buffer of a written file. A buffer with unsaved changes only takes the hunks that the user accepted.
+---@param path string resolved
+---@param cb fun()
+---@param accepted mcp-tools.ReviewOutcome?
+local function update_buffer(path, cb, accepted)
+  local bufnr = buffers.of_path(path)
+  if not bufnr then
+    return cb()
+  end
+  disk.refresh(bufnr, function(state)
+    local wanted = accepted and accepted.files[path]
+    if state ~= 'conflict' or not wanted then
+      return cb()
+    end
+    read.read(path, MAX_BYTES, function(bytes)
+      if bytes == wanted and api.nvim_buf_is_loaded(bufnr) then
+        accepted.proposals[1]:sync()
+        disk_writes.merge(bufnr, wanted, accepted)
+      end
+      cb()
+    end)
+  end)
+end
+
+--- Calls `note` with the current text of a file.
+---@param path string resolved
+---@param note fun(now: string[])
+local function with_text(path, note)
+  local bufnr = buffers.of_path(path)
+  if bufnr then
+    return note(api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end
+  read.read(path, MAX_BYTES, function(bytes)
+    if bytes then
+      note((file_text.lines_of(file_text.decode(bytes))))
+    end
+  end)
+end
+
+---@class mcp-tools.agents.AwaitedWrite
+---@field path string resolved
+---@field finish fun()
+
+---@type mcp-tools.agents.AwaitedWrite[] oldest first
+local awaited = {}
+
+---@param awaited_write mcp-tools.agents.AwaitedWrite
+local function stop_awaiting(awaited_write)
+  for i, entry in ipairs(awaited) do
+    if entry == awaited_write then
+      table.remove(awaited, i)
+      return entry.finish()
+    end
+  end
+end
+
+--- Moves a path to the end of a bounded list without duplicates.
+---@param list string[] the oldest first
+---@param path string
+local function remember(list, path)
+  for i, entry in ipairs(list) do
+    if entry == path then
+      table.remove(list, i)
+      break
+    end
+  end
+  table.insert(list, path)
+  if #list > MAX_WRITTEN then
+    table.remove(list, 1)
+  end
+end
+
+--- Watches for an agent's write of a file.
+---@param session mcp-tools.agents.Session
+---@param path string resolved
+---@param accepted mcp-tools.ReviewOutcome?
+local function watch_write(session, path, accepted)
+  session.data.written = session.data.written or {}
+  remember(session.data.written, path)
+  for _, earlier in ipairs(awaited) do
+    if earlier.path == path then
+      stop_awaiting(earlier)
+      break
+    end
+  end
+  if #awaited >= MAX_WRITTEN then
+    stop_awaiting(awaited[1])
+  end
+  local note = accepted and expect(session, accepted)
+  local entry, debounce
+  --- Reads the file. If its text is not the accepted one, the agent may not have finished.
+  local function look()
+    read.read(path, MAX_BYTES, function(bytes)
+      if not accepted or bytes == accepted.files[path] then
+        stop_awaiting(entry)
+      end
+      update_buffer(path, function()
+        if note then
+          with_text(path, function(now)
+            note = note and not note(now) and note or nil
+          end)
+        end
+      end, accepted)
+    end)
+  end
+  local stop = watch.file(path, function()
+    if debounce then
+      debounce:stop()
+    end
+    debounce = timer.after(DEBOUNCE_MS, look)
+  end)
+  local expiry = timer.after(WRITE_TIMEOUT_MS, function()
+    stop_awaiting(entry)
+  end)
+  entry = {
+    path = path,
+    finish = function()
+      stop()
+      expiry:stop()
+      if debounce then
+        debounce:stop()
+      end
+    end,
+  }
+  table.insert(awaited, entry)
+end
+
+--- Updates the buffers of the files that a session has written.
+---@param session mcp-tools.agents.Session
+---@param cb fun() never before this returns
+function M.refresh(session, cb)
+  local list = session.data.written or {}
+  local waiting = #list + 1
+  local function done()
+    waiting = waiting - 1
+    if waiting == 0 then
+      cb()
+    end
+  end
+  for _, path in ipairs(list) do
+    update_buffer(path, done)
+  end
+  vim.schedule(done)
+end
+
 --- Time in which an agent can reconnect after a restart of the bridge, in ms.
 local RECONNECT_MS = 20000
---- Maximum size of the file that a proposal is for, in bytes; larger ones are not compared.
-local MAX_BASE = 32 * 1024 * 1024
-
 ---@class mcp-tools.agents.Outcome
 ---@field state 'accepted'|'rejected'|'closed'|'busy' closed: ended undecided; busy: not shown
 ---@field text string? the accepted text
@@ -63,7 +269,7 @@ end
 ---@param before string? earlier bytes of the file
 ---@param cb fun(outcome: mcp-tools.agents.Outcome)
 local function settle_whole(outcome, proposal, before, cb)
-  read.read(proposal.path, MAX_BASE, function(bytes)
+  read.read(proposal.path, MAX_BYTES, function(bytes)
     local name = vim.fs.basename(proposal.path)
     if bytes ~= before then
       local reason = 'the file has changed on disk since the proposal'
@@ -98,7 +304,7 @@ end
 ---@param path string
 ---@param cb fun(base: string?, bytes: string?) `base`: only for a modified buffer; `bytes`: nil if unreadable
 local function base_of(path, cb)
-  read.read(path, MAX_BASE, function(bytes)
+  read.read(path, MAX_BYTES, function(bytes)
     local bufnr = buffers.of_path(path)
     local is_modified = bufnr ~= nil and vim.bo[bufnr].modified
     cb(is_modified and bytes and file_text.decode(bytes) or nil, bytes)
@@ -113,7 +319,7 @@ end
 local function merge_file_changes(outcome, before, cb)
   local proposed = outcome.proposals[1]
   local path = proposed.path
-  read.read(path, MAX_BASE, function(bytes)
+  read.read(path, MAX_BYTES, function(bytes)
     if bytes == before or not bytes then
       return cb()
     end
@@ -167,7 +373,7 @@ function M.open(session, key, spec, cb)
         open_proposals(session)[key] = nil
       end
       if outcome.state == 'accepted' then
-        writes.watch(session, path, reviewed)
+        watch_write(session, path, reviewed)
       end
       if not proposal.is_abandoned then
         outcome.quiet = proposal.quiet
@@ -230,7 +436,7 @@ function M.close(session, key, reason, quiet)
     open_proposals(session)[key] = nil
     proposal.quiet = quiet
     proposal.close(reason)
-    writes.watch(session, proposal.path) -- if accepted elsewhere, it is written now
+    watch_write(session, proposal.path) -- if accepted elsewhere, it is written now
   end
   return proposal
 end

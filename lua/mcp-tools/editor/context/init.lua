@@ -5,12 +5,13 @@
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
-local cursor = require('mcp-tools.editor.user.cursor')
-local location = require('mcp-tools.editor.context.location')
+local focus = require('mcp-tools.editor.user.focus')
 local log = require('mcp-tools.log')
-local selection = require('mcp-tools.editor.context.selection')
+local paths = require('mcp-tools.files.paths')
+local position = require('mcp-tools.editor.position')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local timer = require('mcp-tools.util.timer')
+local utf8 = require('mcp-tools.util.utf8')
 
 local api, uv = vim.api, vim.uv
 
@@ -36,6 +37,147 @@ local MAX_FILES = 20
 ---@field path string resolved
 ---@field bufnr integer
 ---@field at integer time of the last visit, ms since the epoch
+
+---@class mcp-tools.context.Position
+---@field line integer 0-based
+---@field character integer 0-based, in UTF-16
+
+---@type table<integer, { name: string, path: string?, at: integer }>
+local paths_of = {}
+
+--- Lifetime of a cached path in ns; each check accesses the disk.
+local FRESH = 5e9
+
+--- Returns the resolved path of a buffer's file; nil if it has none or is sensitive, so that agents do not even learn
+--- that it is open.
+---@param bufnr integer valid
+---@return string?
+local function path_of(bufnr)
+  local kind, name = buffer_kind.kind(bufnr)
+  if kind ~= 'file' or buffer_kind.is_marked(bufnr) then
+    return nil
+  end
+  local entry, now = paths_of[bufnr], vim.uv.hrtime()
+  if not entry or entry.name ~= name or now - entry.at > FRESH then
+    local path, bad = paths.resolve(name)
+    local visible = not bad and not buffer_kind.is_sensitive_name(name, kind) and path or nil
+    entry = { name = name, path = visible, at = now }
+    paths_of[bufnr] = entry
+  end
+  return entry.path
+end
+
+--- Returns a position in a buffer.
+---@param bufnr integer loaded
+---@param row integer 0-based
+---@param byte integer 0-based
+---@return mcp-tools.context.Position
+local function position_of(bufnr, row, byte)
+  local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+  return { line = row, character = position.units(line, byte, 'utf-16') }
+end
+
+--- The selection is kept after visual mode until the cursor moves or the text changes, so that it is still available
+--- after the user has switched to the agent's terminal.
+
+--- Maximum size of the selected text in bytes, since it is copied at every pause. The range is not limited.
+local MAX_SELECTED = 64 * 1024
+
+---@class mcp-tools.context.Selection
+---@field start mcp-tools.context.Position
+---@field finish mcp-tools.context.Position after the last character
+---@field text string
+
+---@class mcp-tools.context.Kept the selection when visual mode ended
+---@field bufnr integer
+---@field tick integer
+---@field cursor integer[]
+---@field mode string
+---@field from integer[] as returned by getpos()
+---@field to integer[]
+
+local kept ---@type mcp-tools.context.Kept?
+
+--- Returns the text between two positions.
+---@param bufnr integer
+---@param from integer[]
+---@param to integer[]
+---@param mode string
+---@return string
+local function text_of(bufnr, from, to, mode)
+  local count = to[2] - from[2] + 1
+  local lines = buffers.some_lines(bufnr, from[2], count, MAX_SELECTED)
+  if mode == 'V' or #lines < count then
+    return utf8.cut(table.concat(lines, '\n'), MAX_SELECTED)
+  end
+  return utf8.cut(focus.text_between(bufnr, from, to, mode), MAX_SELECTED)
+end
+
+--- Returns row and byte after the character at a position.
+---@param bufnr integer
+---@param at integer[]
+---@return integer row
+---@return integer byte
+local function after(bufnr, at)
+  local line = api.nvim_buf_get_lines(bufnr, at[2] - 1, at[2], false)[1] or ''
+  if at[3] > #line then
+    return at[2] - 1, #line
+  end
+  return at[2] - 1, at[3] + vim.str_utf_end(line, math.max(at[3], 1))
+end
+
+---@param bufnr integer
+---@param from integer[]
+---@param to integer[]
+---@param mode string
+---@return mcp-tools.context.Selection?
+local function selection_of(bufnr, from, to, mode)
+  local last = api.nvim_buf_line_count(bufnr)
+  if from[2] < 1 or to[2] > last then
+    return nil
+  end
+  local start, finish
+  if mode == 'V' then
+    start, finish = position_of(bufnr, from[2] - 1, 0), position_of(bufnr, to[2] - 1, math.huge)
+  else
+    start, finish = position_of(bufnr, from[2] - 1, from[3] - 1), position_of(bufnr, after(bufnr, to))
+  end
+  return { start = start, finish = finish, text = text_of(bufnr, from, to, mode) }
+end
+
+--- Keeps the selection when visual mode ends.
+---@param mode string the mode that ended
+local function keep_selection(mode)
+  if #mode > 1 then -- for example "vs", Visual mode for one command
+    return
+  end
+  local bufnr = api.nvim_get_current_buf()
+  kept = {
+    bufnr = bufnr,
+    tick = api.nvim_buf_get_changedtick(bufnr),
+    cursor = api.nvim_win_get_cursor(0),
+    mode = mode,
+    from = vim.fn.getpos("'<"),
+    to = vim.fn.getpos("'>"),
+  }
+end
+
+--- Returns the selection in a window.
+---@param window integer?
+---@param bufnr integer loaded
+---@return mcp-tools.context.Selection?
+local function selection_in(window, bufnr)
+  local from, to, mode = focus.visual()
+  if from and window == api.nvim_get_current_win() then
+    return selection_of(bufnr, from, to, mode)
+  end
+  local is_kept = kept
+    and window
+    and kept.bufnr == bufnr
+    and kept.tick == api.nvim_buf_get_changedtick(bufnr)
+    and vim.deep_equal(kept.cursor, api.nvim_win_get_cursor(window))
+  return is_kept and selection_of(bufnr, kept.from, kept.to, kept.mode) or nil
+end
 
 ---@type table<integer, integer> buffer → ms since the epoch
 local visited = {}
@@ -63,7 +205,7 @@ local function item_of(diagnostic)
   local bufnr = diagnostic.bufnr --[[@as integer]]
   local loaded = api.nvim_buf_is_loaded(bufnr)
   local function at(row, byte)
-    return loaded and location.position(bufnr, row, byte) or { line = row, character = byte }
+    return loaded and position_of(bufnr, row, byte) or { line = row, character = byte }
   end
   return {
     message = server_text.text(diagnostic.message),
@@ -89,18 +231,18 @@ function M.diagnostics(path)
   local by_buffer, count = {}, 0
   for _, diagnostic in ipairs(vim.diagnostic.get(only)) do
     local bufnr = diagnostic.bufnr --[[@as integer]]
-    if count < MAX_DIAGNOSTICS and api.nvim_buf_is_valid(bufnr) and location.path(bufnr) then
+    if count < MAX_DIAGNOSTICS and api.nvim_buf_is_valid(bufnr) and path_of(bufnr) then
       count = count + 1
       by_buffer[bufnr] = by_buffer[bufnr] or {}
       table.insert(by_buffer[bufnr], item_of(diagnostic))
     end
   end
-  if only and location.path(only) then
+  if only and path_of(only) then
     by_buffer[only] = by_buffer[only] or {}
   end
   local list = {}
   for bufnr, items in vim.spairs(by_buffer) do
-    table.insert(list, { path = location.path(bufnr), diagnostics = items })
+    table.insert(list, { path = path_of(bufnr), diagnostics = items })
   end
   return list
 end
@@ -116,7 +258,7 @@ local function open_files()
   local list = {}
   for bufnr, at in pairs(visited) do
     local is_there = api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buflisted
-    local path = is_there and location.path(bufnr)
+    local path = is_there and path_of(bufnr)
     if path then
       table.insert(list, { path = path, bufnr = bufnr, at = at })
     end
@@ -130,17 +272,16 @@ end
 ---@return mcp-tools.context.Active?
 local function active()
   local bufnr = buffers.current()
-  local path = bufnr and location.path(bufnr)
+  local path = bufnr and path_of(bufnr)
   if not path then
     return nil
   end
-  local window = cursor.window(bufnr)
-  local at = window and api.nvim_win_get_cursor(window) or api.nvim_buf_get_mark(bufnr, '"')
+  local line, byte, window = focus.place(bufnr)
   return {
     path = path,
     bufnr = bufnr,
-    cursor = location.position(bufnr, math.max(at[1], 1) - 1, at[2]),
-    selection = selection.get(window, bufnr),
+    cursor = position_of(bufnr, line - 1, byte),
+    selection = selection_in(window, bufnr),
   }
 end
 
@@ -208,7 +349,7 @@ local function watch()
   end
   on({ 'CursorMoved', 'CursorMovedI', 'WinEnter', 'TabEnter', 'BufFilePost', 'BufWinEnter' }, function() end)
   on('ModeChanged', function()
-    selection.left((vim.v.event --[[@as table]]).old_mode)
+    keep_selection((vim.v.event --[[@as table]]).old_mode)
   end, '[vV\22]*:*')
   on('ModeChanged', function() end, '*:[vV\22]*')
   on('BufEnter', function(args)
@@ -218,7 +359,7 @@ local function watch()
   end)
   on({ 'BufDelete', 'BufUnload', 'BufWipeout' }, function(args)
     visited[args.buf] = nil
-    location.forget(args.buf)
+    paths_of[args.buf] = nil
   end)
   on('DiagnosticChanged', function()
     diagnostics_changed = diagnostics_changed + 1

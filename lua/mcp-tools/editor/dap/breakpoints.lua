@@ -11,7 +11,7 @@ local project = require('mcp-tools.instances.project')
 local request = require('mcp-tools.editor.dap.request')
 local stop = require('mcp-tools.editor.dap.stop')
 local sessions = require('mcp-tools.editor.dap.sessions')
-local redacted = require('mcp-tools.editor.dap.redacted')
+local variables = require('mcp-tools.editor.dap.variables')
 
 local api = vim.api
 
@@ -99,7 +99,7 @@ local function listed(bufnr, point, root)
   local path = api.nvim_buf_get_name(bufnr)
   local bound = bound_of(path, point.line)
   local function text(value)
-    return value and value ~= '' and redacted.text(value, MAX_TEXT) or nil
+    return value and value ~= '' and variables.text(value, MAX_TEXT) or nil
   end
   local log_message, condition = text(point.logMessage), text(point.condition)
   return {
@@ -120,7 +120,7 @@ end
 ---@return mcp-tools.dap.ListedBreakpoint[]
 function M.list(ctx)
   local list = {}
-  redacted.refresh(ctx)
+  variables.refresh(ctx)
   for bufnr, points in vim.spairs(nvim_dap.breakpoints()) do
     for _, point in ipairs(points) do
       table.insert(list, listed(bufnr, point, ctx.root))
@@ -152,7 +152,7 @@ function M.set(ctx, args)
   if fault then
     return nil, fault
   end
-  redacted.refresh(ctx)
+  variables.refresh(ctx)
   local answer
   for _, point in ipairs(nvim_dap.breakpoints(bufnr)[bufnr] or {}) do
     if point.line == args.line then

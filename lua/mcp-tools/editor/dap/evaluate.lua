@@ -5,7 +5,6 @@ local redact = require('mcp-tools.privacy.redact')
 local request = require('mcp-tools.editor.dap.request')
 local stop = require('mcp-tools.editor.dap.stop')
 local time_slice = require('mcp-tools.util.time_slice')
-local redacted = require('mcp-tools.editor.dap.redacted')
 local variables = require('mcp-tools.editor.dap.variables')
 
 local M = {}
@@ -35,9 +34,9 @@ end
 ---@return table
 local function redacted_result(ctx, entry, expression, body, text, max)
   local pause = time_slice.of(ctx)
-  redacted.refresh(ctx)
+  variables.refresh(ctx)
   local name = not text:find(NUMBER) and secret_in(expression) or 'result'
-  local value, withheld = redacted.value(name, text, max, pause)
+  local value, withheld = variables.value(name, text, max, pause)
   return {
     result = value,
     type = body.type ~= '' and body.type or nil,
@@ -65,7 +64,7 @@ function M.run(ctx, entry, args)
   local body, fault = request.send(ctx, entry, 'evaluate', arguments, args.timeout_ms)
   if not body then
     if fault.code == 'tool_error' then
-      local text = redacted.text(fault.message:gsub('^evaluate failed: ', ''), 1000, time_slice.of(ctx))
+      local text = variables.text(fault.message:gsub('^evaluate failed: ', ''), 1000, time_slice.of(ctx))
       fault = errors.new('tool_error', 'Evaluation failed: ' .. text)
     end
     return nil, fault
@@ -76,7 +75,7 @@ function M.run(ctx, entry, args)
       return line.text
     end, entry.output:after('all', math.max(before, entry.output.reported)))
     entry.output.reported = entry.output.count
-    answer.output = redacted.text(table.concat(lines, '\n'), args.max_chars, time_slice.of(ctx))
+    answer.output = variables.text(table.concat(lines, '\n'), args.max_chars, time_slice.of(ctx))
   end
   return answer
 end

@@ -10,9 +10,8 @@ local request = require('mcp-tools.editor.dap.request')
 local read = require('mcp-tools.privacy.read')
 local redact = require('mcp-tools.privacy.redact')
 local sessions = require('mcp-tools.editor.dap.sessions')
-local redacted = require('mcp-tools.editor.dap.redacted')
-local utf8 = require('mcp-tools.util.utf8')
 local variables = require('mcp-tools.editor.dap.variables')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -180,7 +179,7 @@ local function news(entry, max)
   for i = first, #lines do
     table.insert(texts, lines[i].text)
   end
-  return redacted.text(table.concat(texts, '\n'), max), first > 1 and first - 1 or nil
+  return variables.text(table.concat(texts, '\n'), max), first > 1 and first - 1 or nil
 end
 
 --- Returns breakpoints that no session of a family could bind.
@@ -221,7 +220,7 @@ local function exception(ctx, entry)
   local text = info.description or stop.text or stop.description
   return {
     type = info.exceptionId or (info.details or {}).typeName,
-    message = text and redacted.text(text, MAX_REASON),
+    message = text and variables.text(text, MAX_REASON),
   }
 end
 
@@ -274,7 +273,7 @@ end
 ---@param waited integer? ms, after a timeout
 ---@return table
 function M.describe(ctx, entry, waited)
-  redacted.refresh(ctx)
+  variables.refresh(ctx)
   local state, which = sessions.state(entry)
   local answer = { status = state } ---@type table
   if #sessions.all() > 1 then

@@ -1,13 +1,98 @@
---- Variables of a stopped program: scopes, names, values, and changes since the last answer. Variables with secret
---- names are withheld with all their contents.
+--- Variables, values and output of a debugged program, without secrets and shortened. Variables with secret names are
+--- withheld with all their contents.
 
 local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
+local position = require('mcp-tools.editor.position')
+local redact = require('mcp-tools.privacy.redact')
 local request = require('mcp-tools.editor.dap.request')
+local secrets = require('mcp-tools.util.secrets')
 local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
-local redacted = require('mcp-tools.editor.dap.redacted')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
+
+local SECRET = secrets.MARK
+
+--- Number of characters after the cut that are searched as well, so that a token across it is recognized.
+local BEYOND = 300
+--- Values that show a secret is unset, so they need no redaction.
+local NOTHING =
+  { [''] = true, None = true, ['nil'] = true, null = true, undefined = true, ["''"] = true, ['""'] = true }
+
+---@param text string
+---@param max integer characters
+---@return string
+local function cut(text, max)
+  return position.cut(utf8.repair(text), max)
+end
+
+--- Removes lists and maps with secret names: what is inside has no such name.
+---@param text string
+---@return string
+local function without_nested(text)
+  local out, done, at = {}, 1, 1
+  while true do
+    local from, _, name, open = text:find('%f[%w_]([%w_]+)["\']?%s*[:=]%s*()[%[{(]', at)
+    if not from then
+      break
+    end
+    at = open
+    if redact.is_secret_name(name) then
+      local char = text:sub(open, open)
+      local _, last = text:find(({ ['['] = '^%b[]', ['{'] = '^%b{}', ['('] = '^%b()' })[char], open)
+      last = last or #text -- its end is missing
+      table.insert(out, text:sub(done, open - 1) .. SECRET)
+      done, at = last + 1, last + 1
+    end
+  end
+  return table.concat(out) .. text:sub(done)
+end
+
+--- Returns text without secrets.
+---@param text string
+---@param max integer characters
+---@param pause? fun()
+---@return string
+function M.text(text, max, pause)
+  text = without_nested(log.strip(text:sub(1, 4 * max + BEYOND), SECRET))
+  local lines = secrets.without_keys(vim.split(text, '\n', { plain = true }))
+  for i, line in ipairs(lines) do
+    lines[i] = redact.line(line, pause)
+  end
+  return cut(table.concat(lines, '\n'), max)
+end
+
+--- Whether a value is withheld because of its name.
+---@param name string
+---@param value any
+---@return boolean
+local function is_withheld(name, value)
+  return redact.is_secret_name(name) and not NOTHING[value]
+end
+
+--- Returns the redacted value of a variable. Call `refresh` before the first one of an answer.
+---@param name string
+---@param value any
+---@param max integer characters
+---@param pause? fun()
+---@return string text
+---@return boolean withheld
+function M.value(name, value, max, pause)
+  local text = type(value) == 'string' and value or vim.inspect(value)
+  if redact.is_secret_name(name) then
+    local withheld = is_withheld(name, text)
+    return withheld and SECRET or text, withheld
+  end
+  return M.text(text, max, pause), false
+end
+
+--- Reads the lines of sensitive buffers again.
+---@param ctx mcp-tools.Ctx inside a coroutine
+function M.refresh(ctx)
+  redact.refresh(time_slice.of(ctx))
+end
 
 --- Maximum size of the variables in one answer, bytes.
 local MAX_BYTES = 16 * 1024
@@ -95,11 +180,7 @@ function M.of(ctx, entry, arguments, ms)
   local list, groups, pause = {}, {}, time_slice.of(ctx)
   for _, variable in ipairs(body.variables or {}) do
     if (variable.variablesReference or 0) > 0 then -- before any filter: variables that are not shown have one, too
-      M.note_reference(
-        entry,
-        variable.variablesReference,
-        redacted.is_withheld(tostring(variable.name), variable.value)
-      )
+      M.note_reference(entry, variable.variablesReference, is_withheld(tostring(variable.name), variable.value))
       pause()
     end
     table.insert(is_group(variable) and groups or list, variable)
@@ -144,8 +225,8 @@ end
 ---@param max integer maximum number of characters of its value; 0: no value
 ---@return mcp-tools.dap.Shown
 function M.shown(entry, variable, max)
-  local name = redacted.text(tostring(variable.name), 200)
-  local value, withheld = redacted.value(tostring(variable.name), variable.value, math.max(max, 1))
+  local name = M.text(tostring(variable.name), 200)
+  local value, withheld = M.value(tostring(variable.name), variable.value, math.max(max, 1))
   return {
     name = name,
     value = max > 0 and value or nil,
@@ -170,7 +251,7 @@ function M.changes(ctx, entry, frame)
   if not variables then
     return {}
   end
-  redacted.refresh(ctx)
+  M.refresh(ctx)
   local place = ('%s\n%s'):format((frame.source or {}).path or '', frame.name or '')
   local before = entry.seen and entry.seen.place == place and entry.seen.values or nil
   local now, lines, bytes, more = {}, {}, 0, 0
@@ -269,7 +350,7 @@ function M.page(ctx, entry, args)
     end, all)
   end
   local pause, list = time_slice.of(ctx), {}
-  redacted.refresh(ctx)
+  M.refresh(ctx)
   for i = args.start + 1, math.min(args.start + args.count, #all) do
     table.insert(list, M.shown(entry, all[i], args.names_only and 0 or args.max_chars))
     pause()

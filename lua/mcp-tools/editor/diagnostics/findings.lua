@@ -3,7 +3,10 @@
 --- Files that clients must not read are only counted. Whether diagnostics are of the current text: see fresh.lua.
 
 local access = require('mcp-tools.privacy.access')
+local buffers = require('mcp-tools.editor.buffer')
+local excerpt = require('mcp-tools.editor.result.excerpt')
 local garbage = require('mcp-tools.util.garbage')
+local path_completion = require('mcp-tools.privacy.completion')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
 local server_text = require('mcp-tools.editor.lsp.server_text')
@@ -12,6 +15,7 @@ local strings = require('mcp-tools.util.strings')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
+local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
 
@@ -348,6 +352,94 @@ function M.counts_open(root)
     end
   end
   return next(counts) and counts or vim.empty_dict()
+end
+
+-- Prompts: diagnostics with the code around them ------------------------------------------------------------------
+
+--- Maximum number of diagnostics with code; a model works on few at a time.
+local MAX_IN_PROMPT = 40
+--- Lines of code before and after each.
+local AROUND = 3
+
+---@param item mcp-tools.DiagnosticItem
+---@return string
+local function entry(item)
+  local from = { item.source, item.code and tostring(item.code) }
+  local head = ('%s:%d:%d: %s: %s'):format(
+    item.path or ('buffer ' .. item.bufnr),
+    item.line,
+    item.column,
+    item.severity,
+    strings.join_lines(item.message, ' / ')
+  )
+  if next(from) then
+    head = ('%s [%s]'):format(head, table.concat(vim.tbl_values(from), ' '))
+  end
+  if not vim.api.nvim_buf_is_loaded(item.bufnr) then
+    return head
+  end
+  local code = excerpt.numbered_of(item.bufnr, item.line - AROUND, item.line + AROUND, item.line)
+  return head .. '\n' .. excerpt.fenced(code)
+end
+
+--- Returns the text of a prompt about diagnostics.
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param args { path: string?, severity: string? }
+---@return string? text
+---@return string? fault
+function M.prompt_text(ctx, args)
+  local bufnr
+  if args.severity and not vim.list_contains(SEVERITIES, args.severity) then
+    return nil, ('severity must be one of %s'):format(table.concat(SEVERITIES, ', '))
+  end
+  if args.path then
+    local place, why = access.path(args.path, ctx.root)
+    if not place then
+      return nil, ('%s is %s'):format(args.path, why)
+    end
+    bufnr = buffers.of_path(place)
+    if not bufnr then
+      return nil, args.path .. ' is not open in the editor, so it has no diagnostics'
+    end
+  end
+  local view = M.view(ctx, bufnr, args.severity)
+  local parts = {}
+  for i = 1, math.min(#view.diagnostics, MAX_IN_PROMPT) do
+    parts[i] = entry(view.diagnostics[i])
+  end
+  if #parts == 0 then
+    parts[1] = 'There are no diagnostics here.'
+  elseif view.total > #parts then
+    table.insert(parts, ('… and %d more; the resource nvim://diagnostics has them.'):format(view.total - #parts))
+  end
+  for _, hidden in ipairs(view.withheld or {}) do
+    table.insert(
+      parts,
+      ('%s has %d more, which are not shown: it is %s.'):format(hidden.path, hidden.count, hidden.why)
+    )
+  end
+  return (utf8.repair(table.concat(parts, '\n\n')))
+end
+
+--- Returns the arguments of prompts about diagnostics.
+---@return mcp-tools.PromptArg[]
+function M.prompt_args()
+  return {
+    {
+      name = 'path',
+      description = 'File that is open; default: the whole project',
+      complete = path_completion.buffers,
+    },
+    {
+      name = 'severity',
+      description = 'Minimum severity: error, warning, info or hint',
+      complete = function(ctx, prefix)
+        ctx(vim.tbl_filter(function(value)
+          return vim.startswith(value, prefix:lower())
+        end, SEVERITIES))
+      end,
+    },
+  }
 end
 
 return M

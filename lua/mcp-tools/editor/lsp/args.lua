@@ -2,6 +2,7 @@
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
+local focus = require('mcp-tools.editor.user.focus')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.position')
 local strings = require('mcp-tools.util.strings')
@@ -54,22 +55,6 @@ end
 ---@return table
 function M.paged(args)
   return vim.tbl_extend('force', PAGE, args)
-end
-
---- Returns the cursor position in a buffer, or the last one if it has no window.
----@param bufnr integer
----@return integer line
----@return integer byte from 0
-local function cursor(bufnr)
-  local win = vim.api.nvim_get_current_win()
-  if vim.api.nvim_win_get_buf(win) ~= bufnr then
-    win = vim.fn.bufwinid(bufnr)
-  end
-  if win ~= -1 then
-    return unpack(vim.api.nvim_win_get_cursor(win))
-  end
-  local line, byte = unpack(vim.api.nvim_buf_get_mark(bufnr, '"'))
-  return math.max(1, math.min(line, vim.api.nvim_buf_line_count(bufnr))), byte
 end
 
 --- Returns the first byte at which a name is a whole word.
@@ -154,7 +139,7 @@ function M.where(bufnr, args)
     local text = 'symbol: %q is not in %s'
     return place, not place and errors.new('not_found', text:format(utf8.cut(args.symbol, 200), where)) or nil
   end
-  local line, byte = cursor(bufnr)
+  local line, byte = focus.place(bufnr)
   if args.line and args.line ~= line then
     byte = 0
   end

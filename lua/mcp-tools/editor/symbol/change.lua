@@ -1,7 +1,7 @@
 --- Changes of one symbol: found, previewed for approval, applied in one undo block, written unless the file is open.
 
 local access = require('mcp-tools.privacy.access')
-local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
+local diagnostics = require('mcp-tools.editor.diagnostics.list')
 local read = require('mcp-tools.privacy.read')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
@@ -57,7 +57,7 @@ function M.args(more)
       description = 'Of the text that was read: refused when it has changed since',
       minimum = 0,
     },
-    diagnostics = after_edit.ARG,
+    diagnostics = diagnostics.EDIT_ARG,
   }, more)
 end
 
@@ -270,7 +270,7 @@ local function apply(ctx, found, edits, args)
     return nil, err
   end
   local file = files[1]
-  return after_edit.add(ctx, args, {
+  return diagnostics.after_edit(ctx, args, {
     path = found.source.shown,
     bufnr = bufnr,
     symbol = found.path,

@@ -4,10 +4,11 @@
 ---   local file = symbol.await(ctx, bufnr)                                   -- file.tree, file.by, file.changedtick
 
 local buffers = require('mcp-tools.editor.buffer')
-local by_server = require('mcp-tools.editor.symbol.by_server')
 local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
+local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lru = require('mcp-tools.util.lru')
+local request = require('mcp-tools.editor.lsp.request')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local time_slice = require('mcp-tools.util.time_slice')
 local treesitter = require('mcp-tools.editor.treesitter')
@@ -34,6 +35,60 @@ local buffer_cache, text_cache = lru(64), lru(64)
 --- Maximum length of a text whose symbols are cached, in bytes.
 local MAX_KEPT_TEXT = 256 * 1024
 
+local METHOD = 'textDocument/documentSymbol'
+--- Maximum wait for the answer to `initialize`, ms.
+local STARTS_MS = 10000
+--- Maximum wait for the first answer, which may come after the server has read the project, and for later ones, ms.
+local FIRST_MS, ANSWERS_MS = 20000, 5000
+
+--- Servers that have answered before.
+---@type table<integer, true>
+local answered = {}
+
+--- Identifies the servers of a buffer.
+---@param bufnr integer
+---@return string key changes with the servers of the buffer
+local function servers_of(bufnr)
+  local ids = {}
+  for _, client in ipairs(clients.starting(bufnr)) do
+    table.insert(ids, client.id)
+  end
+  return table.concat(ids, ' ')
+end
+
+--- Asks the first server that can answer. `cb` is called on the main loop, perhaps before this returns.
+---@param bufnr integer loaded
+---@param fresh boolean the buffer was just loaded, so its server may not have started
+---@param cb fun(tree: mcp-tools.SymbolNode[]?, server: string?, why: string?) without a server all are nil
+---@param within? integer ms for the answer
+---@return fun() cancel
+local function ask_server(bufnr, fresh, cb, within)
+  local stop_asking
+  local stop_waiting = clients.when_started(bufnr, fresh, STARTS_MS, function()
+    local client = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr, METHOD)[1]
+    if not client then
+      return cb()
+    end
+    local opts = { bufnr = bufnr, timeout = within or answered[client.id] and ANSWERS_MS or FIRST_MS }
+    local params = { textDocument = { uri = vim.uri_from_bufnr(bufnr) } }
+    stop_asking = request.start(client, METHOD, params, opts, function(result, err)
+      if err then
+        return cb(nil, client.name, err.message)
+      end
+      answered[client.id] = true
+      time_slice.run(function(pause)
+        cb(symbol_tree.of_server(result, client.offset_encoding, pause), client.name)
+      end)
+    end)
+  end)
+  return function()
+    stop_waiting()
+    if stop_asking then
+      stop_asking()
+    end
+  end
+end
+
 --- Returns the cached symbols of a buffer, if they are current.
 ---@param bufnr integer
 ---@return mcp-tools.SymbolFile?
@@ -41,7 +96,7 @@ local function cached(bufnr)
   local file = buffer_cache:get(bufnr)
   local is_current = file
     and file.changedtick == api.nvim_buf_get_changedtick(bufnr)
-    and file.servers == by_server.servers(bufnr)
+    and file.servers == servers_of(bufnr)
   return is_current and file or nil
 end
 
@@ -131,13 +186,13 @@ function M.of_buffer(bufnr, cb, opts, try)
       cancel = M.of_buffer(bufnr, cb, { within = opts.within }, (try or 1) + 1)
       return
     end
-    found.changedtick, found.servers = tick, by_server.servers(bufnr)
+    found.changedtick, found.servers = tick, servers_of(bufnr)
     if not found.failed then -- the server is asked again next time
       buffer_cache:set(bufnr, found)
     end
     cb(found)
   end
-  local stop = by_server.ask(bufnr, opts.fresh == true, function(tree, server, why)
+  local stop = ask_server(bufnr, opts.fresh == true, function(tree, server, why)
     if not api.nvim_buf_is_loaded(bufnr) then
       return finish()
     elseif tree and (#tree > 0 or api.nvim_buf_line_count(bufnr) < 2) then

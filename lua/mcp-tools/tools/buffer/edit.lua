@@ -1,6 +1,6 @@
 --- Changes the text of a buffer, or of a file that is not open.
 
-local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
+local diagnostics = require('mcp-tools.editor.diagnostics.list')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
@@ -105,7 +105,7 @@ return {
       description = 'Also write an open buffer',
       default = false,
     },
-    diagnostics = after_edit.ARG,
+    diagnostics = diagnostics.EDIT_ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   recommended = true,
@@ -143,7 +143,7 @@ return {
     if not files then
       return nil, err
     end
-    return after_edit.add(ctx, args, {
+    return diagnostics.after_edit(ctx, args, {
       path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       changedtick = files[1].changedtick,

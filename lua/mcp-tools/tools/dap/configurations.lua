@@ -2,7 +2,7 @@
 
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local launch = require('mcp-tools.editor.dap.launch')
-local redacted = require('mcp-tools.editor.dap.redacted')
+local variables = require('mcp-tools.editor.dap.variables')
 
 --- Characters of a value.
 local MAX = 200
@@ -23,9 +23,9 @@ return {
     end
     local all, withheld = launch.all(ctx.root)
     local list = {}
-    redacted.refresh(ctx)
+    variables.refresh(ctx)
     local function text(value)
-      return type(value) == 'string' and redacted.text(value, MAX) or nil
+      return type(value) == 'string' and variables.text(value, MAX) or nil
     end
     for i = args.offset + 1, math.min(args.offset + args.limit, #all) do
       local config = all[i].config

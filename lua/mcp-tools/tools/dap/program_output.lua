@@ -3,7 +3,7 @@
 local output = require('mcp-tools.editor.dap.output')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local time_slice = require('mcp-tools.util.time_slice')
-local redacted = require('mcp-tools.editor.dap.redacted')
+local variables = require('mcp-tools.editor.dap.variables')
 
 --- Characters of all lines, and of one.
 local MAX, MAX_LINE = 32 * 1024, 2000
@@ -34,11 +34,11 @@ return {
   run = sessions.run(sessions.any, function(ctx, entry, args)
     local found = entry.output:after(args.category, args.since)
     local pause, list, bytes = time_slice.of(ctx), {}, 0
-    redacted.refresh(ctx)
+    variables.refresh(ctx)
     local first = args.since > 0 and 1 or math.max(#found - args.lines, 0) + 1
     local last
     for i = first, math.min(first + args.lines - 1, #found) do
-      local text = redacted.text(found[i].text, MAX_LINE)
+      local text = variables.text(found[i].text, MAX_LINE)
       bytes = bytes + #text
       if bytes > MAX and #list > 0 then
         break

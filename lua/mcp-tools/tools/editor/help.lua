@@ -1,7 +1,7 @@
 --- The editor's help, read without opening it.
 
 local errors = require('mcp-tools.errors')
-local directory = require('mcp-tools.editor.plugins.directory')
+local plugins = require('mcp-tools.editor.plugins')
 local result = require('mcp-tools.editor.result')
 local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -119,7 +119,7 @@ local function search_lines(ctx, words, enough, pause)
   end
   local found = {}
   for _, path in ipairs(vim.api.nvim_get_runtime_file('doc/*.txt', true)) do
-    local text = directory.text(ctx, path) or ''
+    local text = plugins.text(ctx, path) or ''
     pause()
     local small, line, counted, from = text:lower(), 1, 1, 1
     while #found < enough do
@@ -171,7 +171,7 @@ local function files_of(ctx, names, pause)
     wanted[name] = true
   end
   for _, path in ipairs(#names > 0 and vim.api.nvim_get_runtime_file('doc/tags', true) or {}) do
-    for line in (directory.text(ctx, path) or ''):gmatch('[^\n]+') do
+    for line in (plugins.text(ctx, path) or ''):gmatch('[^\n]+') do
       local tag, file = line:match('^([^\t]+)\t([^\t]+)\t')
       local is_below = file and not ('/' .. file .. '/'):find('/../', 1, true)
       if wanted[tag] and not files[tag] and is_below then
@@ -193,7 +193,7 @@ local function read(ctx, args, found, pause)
   local file = files_of(ctx, { tag }, pause)[tag]
   local text, err
   if file then
-    text, err = directory.text(ctx, file)
+    text, err = plugins.text(ctx, file)
     if not text then
       return nil, err
     end

@@ -2,7 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local cursor = require('mcp-tools.editor.user.cursor')
+local focus = require('mcp-tools.editor.user.focus')
 local errors = require('mcp-tools.errors')
 local result = require('mcp-tools.editor.result')
 local position = require('mcp-tools.editor.position')
@@ -81,7 +81,7 @@ end
 ---@param place fun(...): table
 ---@return table[]
 local function jumps(bufnr, place)
-  local window, list = cursor.window(bufnr), {}
+  local window, list = focus.window(bufnr), {}
   for _, each in ipairs(window and fn.getjumplist(window)[1] or {}) do
     if api.nvim_buf_is_valid(each.bufnr) then
       table.insert(list, 1, place(each.bufnr, math.max(each.lnum, 1), each.col))

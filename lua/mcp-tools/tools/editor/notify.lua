@@ -1,7 +1,7 @@
 --- A message for the person.
 
 local rate = require('mcp-tools.util.rate')
-local client_message = require('mcp-tools.editor.user.client_message')
+local messages = require('mcp-tools.editor.user.messages')
 
 --- `:messages` keeps 500, the user's own among them.
 local limit = rate(20, 0.5)
@@ -13,7 +13,7 @@ return {
     .. ' something use interview.',
   args = {
     message = { type = 'string', description = 'One line is best', required = true, minLength = 1, maxLength = 2000 },
-    level = { type = 'string', enum = client_message.LEVELS, default = 'info', description = 'How much it matters' },
+    level = { type = 'string', enum = messages.LEVELS, default = 'info', description = 'How much it matters' },
   },
   annotations = { read_only = false, destructive = false, idempotent = false, open_world = false },
   needs_approval = false,
@@ -22,7 +22,7 @@ return {
     if err then
       return ctx(nil, err)
     end
-    client_message.notify(args.message, args.level, ctx)
+    messages.notify(args.message, args.level, ctx)
     ctx({ shown = true })
   end,
 }

@@ -1,6 +1,6 @@
 --- What the person has selected.
 
-local selection = require('mcp-tools.editor.user.selection')
+local focus = require('mcp-tools.editor.user.focus')
 local utf8 = require('mcp-tools.util.utf8')
 local result = require('mcp-tools.editor.result')
 
@@ -22,7 +22,7 @@ return {
   annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx, args)
-    local found = selection.get(ctx.root)
+    local found = focus.selection(ctx.root)
     if not found then
       return ctx({ selection = vim.NIL })
     end

@@ -2,7 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local cursor = require('mcp-tools.editor.user.cursor')
+local focus = require('mcp-tools.editor.user.focus')
 local position = require('mcp-tools.editor.position')
 local result = require('mcp-tools.editor.result')
 
@@ -87,7 +87,7 @@ end
 ---@param root string
 ---@return table?
 local function current_of(root)
-  local bufnr, place = buffers.current(), cursor.get(root)
+  local bufnr, place = buffers.current(), focus.cursor(root)
   if not bufnr or not place then
     return nil
   end

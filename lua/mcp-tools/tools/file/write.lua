@@ -1,7 +1,7 @@
 --- Writes a whole file: a new one, or over one whose state is known.
 
 local access = require('mcp-tools.privacy.access')
-local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
+local diagnostics = require('mcp-tools.editor.diagnostics.list')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -144,7 +144,7 @@ local function replace(ctx, args, found)
   if not files then
     return nil, err
   end
-  return after_edit.add(ctx, args, {
+  return diagnostics.after_edit(ctx, args, {
     path = (utf8.repair(found.shown)),
     created = false,
     written = files[1].written,
@@ -271,7 +271,7 @@ return {
     },
     expected_sha256 = { type = 'string', description = 'Of the file that is replaced', pattern = '^[0-9a-fA-F]{64}$' },
     changedtick = { type = 'integer', description = 'Of the open buffer whose text is replaced' },
-    diagnostics = after_edit.ARG,
+    diagnostics = diagnostics.EDIT_ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it writes a file',
@@ -335,7 +335,7 @@ return {
     end
     disk.tell_servers(found.path, CREATED)
     edit.record_created(found.path, text == '' and {} or file_text.lines_of(text), ctx)
-    return after_edit.add(ctx, args, {
+    return diagnostics.after_edit(ctx, args, {
       path = (utf8.repair(found.shown)),
       created = true,
       written = true,

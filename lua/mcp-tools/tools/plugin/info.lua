@@ -1,10 +1,9 @@
 --- One plugin: where it is, what it brings along.
 
 local access = require('mcp-tools.privacy.access')
-local directory = require('mcp-tools.editor.plugins.directory')
+local plugins = require('mcp-tools.editor.plugins')
 local result = require('mcp-tools.editor.result')
 local time_slice = require('mcp-tools.util.time_slice')
-local plugins = require('mcp-tools.editor.plugins.list')
 
 return {
   name = 'plugin_info',
@@ -28,7 +27,7 @@ return {
     if not plugin then
       return nil, err
     end
-    local modules, cut = directory.modules(plugin.path, time_slice.of(ctx))
+    local modules, cut = plugins.modules_in(plugin.path, time_slice.of(ctx))
     local items, about = result.page(modules, args)
     local loaded = vim.tbl_filter(function(name)
       return package.loaded[name] ~= nil
@@ -40,8 +39,8 @@ return {
       modules_cut = cut or nil,
       next_offset = about.next_offset,
       loaded_modules = loaded,
-      help = directory.help(plugin.path),
-      readme = directory.readme(plugin.path),
+      help = plugins.help(plugin.path),
+      readme = plugins.readme(plugin.path),
     }))
   end,
 }

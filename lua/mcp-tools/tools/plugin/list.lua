@@ -1,7 +1,7 @@
 --- The person's plugins.
 
 local result = require('mcp-tools.editor.result')
-local plugins = require('mcp-tools.editor.plugins.list')
+local plugins = require('mcp-tools.editor.plugins')
 
 ---@param list any[]
 ---@param contains string?

@@ -1,8 +1,7 @@
 --- A plugin's readme.
 
 local errors = require('mcp-tools.errors')
-local directory = require('mcp-tools.editor.plugins.directory')
-local plugins = require('mcp-tools.editor.plugins.list')
+local plugins = require('mcp-tools.editor.plugins')
 local result = require('mcp-tools.editor.result')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -28,11 +27,11 @@ return {
     if not plugin then
       return nil, err
     end
-    local name = directory.readme(plugin.path)
+    local name = plugins.readme(plugin.path)
     if not name then
       return nil, errors.new('not_found', ('name: %s has no readme; plugin_info names its help'):format(plugin.name))
     end
-    local text, fault = directory.text(ctx, plugin.path .. '/' .. name)
+    local text, fault = plugins.text(ctx, plugin.path .. '/' .. name)
     if not text then
       return nil, fault
     end

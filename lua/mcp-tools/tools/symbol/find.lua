@@ -3,7 +3,7 @@
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
-local outline = require('mcp-tools.editor.symbol.outline')
+local overview = require('mcp-tools.editor.symbol.overview')
 local search_files = require('mcp-tools.editor.search.files')
 local symbol = require('mcp-tools.editor.symbol')
 local utf8 = require('mcp-tools.util.utf8')
@@ -20,9 +20,9 @@ local utf8 = require('mcp-tools.util.utf8')
 ---@param body boolean
 local function entry(hits, node, line_of, body)
   local name = symbol_tree.of(node, hits.file.tree)
-  local source = not body and outline.is_called(node) and outline.signature(node, line_of) or ''
+  local source = not body and overview.is_called(node) and overview.signature(node, line_of) or ''
   return {
-    head = ('  %s [%s] %s%s'):format(name, node.kind, outline.lines(node), source ~= '' and ': ' .. source or ''),
+    head = ('  %s [%s] %s%s'):format(name, node.kind, overview.lines(node), source ~= '' and ': ' .. source or ''),
     body = body and (utf8.repair(table.concat(hits.lines_of(node.line, node.end_line), '\n'))) or '',
   }
 end
@@ -35,7 +35,7 @@ local function listed(hits, opts)
   local list, at = {}, 0
   for _, each in ipairs(hits) do
     local listing = { shown = each.shown, by = symbol.by(each.file), count = #each.nodes, rows = {} }
-    local line_of = outline.line_reader(each.lines_of)
+    local line_of = overview.line_reader(each.lines_of)
     for _, node in ipairs(each.nodes) do
       at = at + 1
       if at > opts.offset and at <= opts.offset + opts.limit then
@@ -53,7 +53,7 @@ end
 ---@param notes string[]
 ---@return string
 local function text_of(list, total, opts, notes)
-  local by = outline.common_by(list)
+  local by = overview.common_by(list)
   local head = ('%d symbols%s'):format(total, by and (' (by %s)'):format(by) or '')
   local last = math.min(opts.offset + opts.limit, total)
   if opts.offset > 0 or last < total then

@@ -1,7 +1,7 @@
 -- every Neovim
 local context = require('mcp-tools.editor.context')
 local project = require('editor_project')
-local selection = require('mcp-tools.editor.user.selection')
+local focus = require('mcp-tools.editor.user.focus')
 local t = require('helpers')
 
 describe('context for agents', function()
@@ -184,7 +184,7 @@ describe('the last selection', function()
 
   it('is given with its place', function()
     select({ 'one two', 'three' }, 'gg4lvj')
-    local got = selection.get(root)
+    local got = focus.selection(root)
     t.eq({ 'two\nthree', 1, 5, 2, 5 }, { got.text, got.start_line, got.start_column, got.end_line, got.end_column })
   end)
 
@@ -195,7 +195,7 @@ describe('the last selection', function()
       { 'ggVj', 'a b\0c\nx d\0e', 1, 5 },
     }) do
       select({ 'a b\0c', 'x d\0e' }, case[1])
-      local got = selection.get(root)
+      local got = focus.selection(root)
       t.eq({ case[2], case[3], case[4] }, { got.text, got.start_column, got.end_column })
     end
   end)
@@ -213,17 +213,17 @@ describe('the last selection', function()
       select({ ('a'):rep(30), 'b' }, case[1])
       vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
       vim.api.nvim_buf_set_lines(0, 0, 1, false, { case[2] })
-      local got = selection.get(root)
+      local got = focus.selection(root)
       t.eq({ case[3], case[4], case[5] }, { vim.trim(got.text), got.start_column, got.end_column })
     end
   end)
 
   it('is not copied when it is too large for anybody', function()
     select({ ('a'):rep(4 * 1024 * 1024 - 1) }, 'ggV')
-    t.eq(4 * 1024 * 1024 - 1, #selection.get(root).text)
+    t.eq(4 * 1024 * 1024 - 1, #focus.selection(root).text)
     for _, keys in ipairs({ 'ggV', 'gglvG$', 'gg<C-v>G' }) do
       select({ 'one two', ('a'):rep(4 * 1024 * 1024) }, keys .. 'G')
-      local got = selection.get(root)
+      local got = focus.selection(root)
       t.eq({ 'too large', 1, 2 }, { got.withheld, got.start_line, got.end_line })
       t.eq(nil, got.text)
     end

@@ -6,7 +6,7 @@ local double = require('syntax_double')
 local edits = require('mcp-tools.editor.symbol.edits')
 local file_type = require('mcp-tools.files.filetype')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
-local outline = require('mcp-tools.editor.symbol.outline')
+local overview = require('mcp-tools.editor.symbol.overview')
 local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
 local text_edits = require('mcp-tools.editor.text.edits')
@@ -27,7 +27,7 @@ local function outline_of(text, filetype)
   local function lines_of(first, last)
     return vim.list_slice(lines, first, last)
   end
-  return table.concat(outline.rows(file.tree, lines_of, { filetype = filetype }), '\n'), file
+  return table.concat(overview.rows(file.tree, lines_of, { filetype = filetype }), '\n'), file
 end
 
 --- Symbols as a server has them: { name, kind, line, end_line, children }.

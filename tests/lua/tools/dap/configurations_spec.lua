@@ -162,11 +162,11 @@ describe('dap_run', function()
     dap.dap().adapters.silent = { type = 'server', port = 1 }
     for _, case in ipairs({
       { { type = 'pyhton' }, 'not_found', "no adapter 'pyhton'.*did you mean 'python'" },
-      { { type = 'gone' }, 'not_found', 'not there: /nowhere/adapter' },
+      { { type = 'gone' }, 'not_found', '^type: .*/nowhere/adapter' },
       { { request = 'start' }, 'validation_error', 'request' },
-      { { program = 'none.py' }, 'not_found', 'program: there is no file' },
-      { { cwd = 'none' }, 'not_found', 'cwd: there is no folder /' },
-      { { cwd = path }, 'not_found', 'cwd: there is no folder' },
+      { { program = 'none.py' }, 'not_found', '^program: ' },
+      { { cwd = 'none' }, 'not_found', '^cwd: .* /' },
+      { { cwd = path }, 'not_found', '^cwd: ' },
       { { options = { args = { '${input:which}' } } }, 'validation_error', 'would ask the user for args' },
       { { configuration = 'None' }, 'not_found', "no 'None'; dap_configurations" },
       { { options = { python = { '/nowhere/python' } } }, 'tool_error', 'refused to launch: ' },
@@ -179,7 +179,7 @@ describe('dap_run', function()
     for _, field in ipairs({ 'type', 'request', 'name' }) do
       local args = vim.deepcopy(whole)
       args[field] = nil
-      t.matches(field .. ': needed, unless', select(2, dap.call('dap_run', args)).message)
+      t.matches(field .. ': .*unless', select(2, dap.call('dap_run', args)).message)
     end
     t.wait(function()
       return next(dap.dap().sessions()) == nil
@@ -259,7 +259,7 @@ describe('approval', function()
       needs_session['dap_' .. name] = true
     end
     local asked, reads = 0, 0
-    for _, file in ipairs(require('mcp-tools.loading.bundled').files('tools')) do
+    for _, file in ipairs(require('mcp-tools.loading.bundled_files').of('tools')) do
       local def = file.group == 'dap' and require(file.module)
       if def and def.annotations.read_only then
         reads = reads + 1

@@ -1,12 +1,78 @@
---- The user's current or last selection in the current file.
+--- What the user is at: the current file, cursor, visible lines and selection.
 
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local position = require('mcp-tools.editor.position')
-local access = require('mcp-tools.privacy.access')
+local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
 
 local M = {}
+
+--- Maximum number of bytes of the line's text.
+local MAX_LINE = 2000
+
+--- Returns the current, previous or any other window of a buffer.
+---@param bufnr integer
+---@return integer? window
+function M.window(bufnr)
+  local window = api.nvim_get_current_win()
+  if api.nvim_win_get_buf(window) == bufnr then
+    return window
+  end
+  local previous = vim.fn.win_getid(vim.fn.winnr('#'))
+  if previous > 0 and api.nvim_win_get_buf(previous) == bufnr then
+    return previous
+  end
+  return vim.fn.win_findbuf(bufnr)[1]
+end
+
+--- Returns the position of the cursor in a buffer; the last one if it has no window.
+---@param bufnr integer
+---@return integer line from 1
+---@return integer byte from 0
+---@return integer? window
+function M.place(bufnr)
+  local window = M.window(bufnr)
+  local line, byte = unpack(window and api.nvim_win_get_cursor(window) or api.nvim_buf_get_mark(bufnr, '"'))
+  return math.max(1, math.min(line, api.nvim_buf_line_count(bufnr))), byte, window
+end
+
+---@class mcp-tools.Cursor
+---@field path string? relative to the root
+---@field bufnr integer
+---@field line integer
+---@field column integer counted in characters
+---@field text string? text of the line
+---@field withheld mcp-tools.Unreadable?
+---@field first_visible_line integer?
+---@field last_visible_line integer?
+---@field [string] any what a tool adds
+
+--- Returns the cursor in the current buffer.
+---@param root string
+---@return mcp-tools.Cursor?
+function M.cursor(root)
+  local bufnr = buffers.current()
+  if not bufnr then
+    return nil
+  end
+  local row, byte, window = M.place(bufnr)
+  local name = api.nvim_buf_get_name(bufnr)
+  local ok, why = access.buffer(bufnr, root)
+  local info = window and vim.fn.getwininfo(window)[1]
+  local text = ok and api.nvim_buf_get_lines(bufnr, row - 1, row, false)[1] or nil
+  return {
+    path = name ~= '' and access.shown(name, root) or nil,
+    bufnr = bufnr,
+    line = row,
+    column = position.column(bufnr, row - 1, byte),
+    text = text and utf8.cut(text, MAX_LINE),
+    withheld = why,
+    first_visible_line = info and info.topline,
+    last_visible_line = info and info.botline,
+  }
+end
 
 --- Maximum size of the selected lines in bytes; copying more would block the main thread.
 local MAX_BYTES = 4 * 1024 * 1024
@@ -49,7 +115,7 @@ end
 ---@param to integer[]
 ---@param mode string
 ---@return string
-function M.text(bufnr, from, to, mode)
+function M.text_between(bufnr, from, to, mode)
   if mode == 'V' then
     return table.concat(api.nvim_buf_get_lines(bufnr, from[2] - 1, to[2], false), '\n')
   end
@@ -100,7 +166,7 @@ end
 --- Returns the selection.
 ---@param root string
 ---@return mcp-tools.Selection?
-function M.get(root)
+function M.selection(root)
   local bufnr = buffers.current()
   local from, to, kind, active = nil, nil, nil, nil
   if bufnr then
@@ -133,7 +199,7 @@ function M.get(root)
     selection.withheld = why or 'too large'
     return selection
   end
-  selection.text = M.text(bufnr, from, to, kind)
+  selection.text = M.text_between(bufnr, from, to, kind)
   return selection
 end
 

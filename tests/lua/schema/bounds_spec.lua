@@ -324,7 +324,7 @@ describe('a definition is refused', function()
     local _, again = in_time(function()
       return definition.normalise({ name = 'x', description = 'd', execute = print, args = { p = shared } })
     end)
-    t.matches('args: has more than 20000 parts', again)
+    t.matches('args: has more than 20000 values', again)
   end)
 
   it('when references follow each other without end in sight', function()

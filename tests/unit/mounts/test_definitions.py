@@ -1,4 +1,4 @@
-"""What a server offers goes to the editor in pieces, each small enough to be taken in at a stretch."""
+"""Definitions, results and URIs of a mounted server, as they are passed on."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from mcp_tools_nvim.mounts import definitions
 from mcp_tools_nvim.mounts.definitions import MAX_PIECE, MountDefinitions
 from mcp_tools_nvim.mounts.mount import Mount
+from mcp_tools_nvim.mounts.outcomes import OF, unreserved
 
-pytestmark = pytest.mark.asyncio
 
-
-class Editor:
+class PieceEditor:
     """Takes pieces, and refuses the first of each."""
 
     def __init__(self) -> None:
@@ -47,12 +47,15 @@ class MountSession:
         return self.items, []
 
 
-def tool(number: int, length: int = 100) -> dict[str, Any]:
+def tool_item(number: int, length: int = 100) -> dict[str, Any]:
     return {"name": str(number), "description": "x" * length, "inputSchema": {"type": "object"}}
 
 
 async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
-    editor, session = Editor(), MountSession(*map(tool, range(1000)), tool(1000, 3 * MAX_PIECE), tool(1001))
+    editor, session = (
+        PieceEditor(),
+        MountSession(*map(tool_item, range(1000)), tool_item(1000, 3 * MAX_PIECE), tool_item(1001)),
+    )
     offer = MountDefinitions(Mount("m"), editor)  # type: ignore[arg-type]
     await offer.register(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [[f"m__{number}" for number in range(1002)]]
@@ -62,9 +65,107 @@ async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
 
 
 async def test_the_same_list_is_not_given_twice_and_an_empty_one_is_given() -> None:
-    editor, session = Editor(), MountSession(tool(1))
+    editor, session = PieceEditor(), MountSession(tool_item(1))
     offer = MountDefinitions(Mount("m"), editor)  # type: ignore[arg-type]
-    for items in ([tool(1)], [tool(1)], [], [tool(1)]):
+    for items in ([tool_item(1)], [tool_item(1)], [], [tool_item(1)]):
         session.items = items
         await offer.register(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [["m__1"], [], ["m__1"]]
+
+
+MOUNT = Mount("m")
+LONG = {"type": "text", "text": "x" * 101}
+RESERVED = {"mcp-tools.nvim/error": {"code": "x"}, "io.modelcontextprotocol/serverInfo": {"name": "us"}}
+
+
+def passed(kind: str, raw: dict[str, Any], limit: int = 10_000) -> Any:
+    """The result as it goes on."""
+    outcome = OF[kind](MOUNT, raw, limit)
+    assert outcome["kind"] == "content", outcome
+    return json.loads(outcome["text"])
+
+
+def test_large_integers_and_the_order_of_keys_survive() -> None:
+    """In structured content and in every `_meta`."""
+    data = {"z": 1234567890123456789, "a": [2**70, -(2**63)], "m": {"y": 1, "b": 2}}
+    text = {"type": "text", "text": "t", "_meta": {"a/n": 2**60}}
+    raw = {"content": [text], "structuredContent": data, "_meta": {"b/n": 2**61}, "isError": True}
+    outcome = OF["tool"](MOUNT, raw, 10_000)
+    assert json.loads(outcome["text"]) == raw
+    assert '{"z":1234567890123456789,"a":[' in outcome["text"]
+    contents = {"contents": [{"uri": "x://y", "text": "t", "_meta": {"n": 2**60}}]}
+    assert passed("resource", contents)["contents"][0]["_meta"] == {"n": 2**60}
+
+
+def test_reserved_keys_are_left_out_everywhere() -> None:
+    """A server does not answer in the name of this one, nor of the protocol."""
+    meta = {"_meta": {**RESERVED, "own/key": 1}}
+    inner = {"type": "resource", "resource": {"uri": "x://y", "text": "t", **meta}, **meta}
+    blocks = [{"type": "text", "text": "t", **meta}, inner]
+    message = {"role": "user", "content": blocks[0]}
+    results = [
+        passed("tool", {"content": blocks, **meta}),
+        passed("resource", {"contents": [inner["resource"]], **meta}),
+        passed("prompt", {"messages": [message], **meta}),
+    ]
+    for result in results:
+        text = json.dumps(result)
+        assert "mcp-tools.nvim/" not in text
+        assert "io.modelcontextprotocol/" not in text
+        assert result["_meta"] == {"own/key": 1}
+    assert unreserved({"_meta": RESERVED, "a": None, "b": 1}) == {"b": 1}
+
+
+def test_reserved_keys_of_definitions_are_left_out() -> None:
+    """Nor does what it lists speak in that name."""
+    item = {"name": "t", "inputSchema": {"type": "object"}, "_meta": {**RESERVED, "own/key": 1}}
+    assert definitions.tool_definition(MOUNT, item, None)["callers"] == {"mcp": {"meta": {"own/key": 1}}}  # type: ignore[arg-type]
+
+
+def test_uris_are_those_of_the_mount() -> None:
+    """Links and contents lead here, not to whatever has that URI in the editor."""
+    link = {"type": "resource_link", "uri": "nvim://x", "name": "x"}
+    assert passed("tool", {"content": [link]})["content"][0]["uri"] == "m+nvim://x"
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "code"),
+    [
+        ("tool", {"content": [LONG]}, "too_large"),
+        ("tool", {"content": [{"type": "text", "text": "é" * 51}]}, "too_large"),
+        ("tool", {"content": [], "structuredContent": {"a": "é" * 50}}, "too_large"),
+        ("resource", {"contents": [{"uri": "x://y", "text": "é" * 51}]}, "too_large"),
+        ("tool", {"content": [], "structuredContent": {"a": "x" * 101}}, "too_large"),
+        ("tool", {"content": [{"type": "text", "text": ""}] * 10_001}, "too_large"),
+        ("resource", {"contents": [{"uri": "x://y", "blob": "x" * 101}]}, "too_large"),
+        (
+            "prompt",
+            {"messages": [{"role": "user", "content": LONG}]},
+            "too_large",
+        ),
+        ("tool", {"content": [], "structuredContent": {"a": float("nan")}}, "invalid_output"),
+    ],
+)
+def test_what_is_not_passed_on(kind: str, raw: dict[str, Any], code: str) -> None:
+    """More than the limit, and what is no JSON."""
+    assert OF[kind](MOUNT, raw, 100)["code"] == code
+
+
+def test_nesting_has_a_bound() -> None:
+    """Every client reads what is passed on."""
+    assert OF["tool"](MOUNT, {"content": [], "structuredContent": nested(90)}, 10_000)["kind"] == "content"
+    outcome = OF["tool"](MOUNT, {"content": [], "structuredContent": nested(120)}, 10_000)
+    assert outcome["code"] == "invalid_output"
+
+
+def test_escapes_do_not_count_for_the_limit() -> None:
+    """A text at the limit passes, however it is written."""
+    outcome = OF["tool"](MOUNT, {"content": [{"type": "text", "text": '"' * 100}]}, 100)
+    assert outcome["size"] == 100

@@ -1,4 +1,4 @@
-"""A mounted server keeps its connection while the editor does not answer."""
+"""Connections to mounted servers: Neovim that does not answer, timeouts, servers that do not read."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import pytest
 import pytest_asyncio
+from mcp import MCPError
 
 from mcp_tools_nvim.errors import NoAnswerError
 from mcp_tools_nvim.mounts import servers as module
+from mcp_tools_nvim.mounts.http import UNUSED_ANSWER_TIMEOUT, _set_timeout
 from mcp_tools_nvim.mounts.mount import Mount
 from mcp_tools_nvim.mounts.servers import MountedServer
+from mcp_tools_nvim.mounts.session import MAX_UNREAD, Dispatcher
 from tests.support.mounts import RAW
 from tests.support.served import eventually
-
-pytestmark = pytest.mark.asyncio
 
 
 class Editor:
@@ -96,3 +98,42 @@ async def test_a_changed_list_is_registered_once_the_editor_answers(editor: Edit
     await eventually(lambda: "m__good" in editor.tools)
     await eventually(lambda: editor.reports[-1]["error"] == "")
     assert editor.reports[-1]["restarts"] == 0
+
+
+NAMED = {"arguments": {"method": "notifications/custom"}}
+
+
+@pytest.mark.parametrize(
+    ("method", "message", "bounded"),
+    [
+        ("POST", {"method": "notifications/cancelled", "params": {"requestId": 1}}, True),
+        ("POST", {"id": 1, "method": "tools/call", "params": {"name": "x"}}, False),
+        ("POST", {"id": 1, "method": "tools/call", "params": NAMED}, False),
+        ("POST", {"id": 1, "result": NAMED}, False),
+        ("DELETE", None, True),
+    ],
+)
+async def test_only_an_answer_that_nobody_waits_for_has_a_read_timeout(
+    method: str, message: Any, bounded: bool
+) -> None:
+    """A call may take long, whatever its arguments are called."""
+    content = b"" if message is None else json.dumps({"jsonrpc": "2.0", **message}).encode()
+    request = httpx2.Request(method, "http://localhost/mcp", content=content)
+    await _set_timeout(request)
+    assert request.extensions.get("timeout") == ({"read": UNUSED_ANSWER_TIMEOUT} if bounded else None)
+
+
+class Full:
+    """A way on which too much waits already."""
+
+    unread = MAX_UNREAD + 1
+
+    async def send(self, item: Any) -> None:
+        """Nothing is to be added."""
+        raise AssertionError(item)
+
+
+async def test_what_is_not_read_does_not_grow() -> None:
+    """A request more is refused, with why."""
+    with pytest.raises(MCPError, match="does not read"):
+        await Dispatcher((None, Full()), 1.0).send_raw_request("tools/call", {"name": "x"})

@@ -97,17 +97,6 @@ def test_a_library_that_is_missing(
     assert "tomlkit" in capsys.readouterr().err
 
 
-def test_a_note_without_an_address(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An editor's note that names no address is no traceback, in any command."""
-    folder = home / ".local/state/nvim/mcp-tools/instances"
-    folder.mkdir(parents=True, mode=0o700)
-    note = {"pid": os.getpid(), "port": 1, "token": "t" * 32, "root": str(tmp_path), "url": ""}
-    (folder / "1.json").write_text(json.dumps(note))
-    (folder / "1.json").chmod(0o600)
-    assert run(["tools"]) == Exit.NO_EDITOR
-    assert ":McpTools restart" in capsys.readouterr().err
-
-
 def test_names_that_a_shell_would_run(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

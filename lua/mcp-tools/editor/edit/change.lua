@@ -57,15 +57,11 @@ function M.refusal(bufnr, changedtick)
     return errors.new('not_found', ('there is no loaded buffer %d; buffer_list lists them'):format(bufnr))
   end
   local options = vim.bo[bufnr]
-  if options.buftype == 'terminal' then
-    return errors.new('tool_error', ('%s is a terminal; it cannot be edited'):format(buffers.shown(bufnr)))
-  elseif not options.modifiable then
-    return errors.new(
-      'tool_error',
-      ("%s cannot be edited: it is not modifiable ('nomodifiable')"):format(buffers.shown(bufnr))
-    )
-  elseif options.readonly then
-    return errors.new('tool_error', ("%s cannot be edited: it is read-only ('readonly')"):format(buffers.shown(bufnr)))
+  local why = options.buftype == 'terminal' and 'it is a terminal'
+    or not options.modifiable and "it is not modifiable ('nomodifiable')"
+    or options.readonly and "it is read-only ('readonly')"
+  if why then
+    return errors.new('tool_error', ('%s cannot be edited: %s'):format(buffers.shown(bufnr), why))
   end
   if changedtick and changedtick ~= api.nvim_buf_get_changedtick(bufnr) then
     return M.stale(bufnr, changedtick)
@@ -254,7 +250,7 @@ end
 ---@param ctx mcp-tools.Ctx?
 ---@param id integer? of the change in the history
 function M.announce(path, bufnr, hunks, ctx, id)
-  local ok, thrown = pcall(api.nvim_exec_autocmds, 'User', {
+  log.guard('an autocommand for User McpToolsEdit', api.nvim_exec_autocmds, 'User', {
     pattern = 'McpToolsEdit',
     modeline = false,
     data = {
@@ -266,9 +262,6 @@ function M.announce(path, bufnr, hunks, ctx, id)
       change = id,
     },
   })
-  if not ok then
-    log.warn('an autocommand for User McpToolsEdit failed: %s', tostring(thrown))
-  end
 end
 
 --- Adds an edit to the baseline and the history and announces it.

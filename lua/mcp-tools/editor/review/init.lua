@@ -265,14 +265,8 @@ end
 ---@param state 'open'|mcp-tools.ReviewState
 local function announce(review, state)
   local data = { id = review.id, title = review.title, client = review.client, state = state, open = M.count() }
-  local ok, thrown = pcall(api.nvim_exec_autocmds, 'User', {
-    pattern = 'McpToolsReview',
-    modeline = false,
-    data = data,
-  })
-  if not ok then
-    log.warn('an autocommand for User McpToolsReview failed: %s', tostring(thrown))
-  end
+  local opts = { pattern = 'McpToolsReview', modeline = false, data = data }
+  log.guard('an autocommand for User McpToolsReview', api.nvim_exec_autocmds, 'User', opts)
 end
 
 ---@param what 'show'|'update'|'hide'

@@ -139,37 +139,27 @@ function M.follow(file, changed)
   end
   attach()
   local function leave(why)
-    return function()
-      file:leave(why)
-      vim.schedule(changed)
-    end
+    file:leave(why)
+    vim.schedule(changed)
   end
-  local ids = {
-    api.nvim_create_autocmd('BufReadPost', { -- `:edit!` detaches
-      group = group,
-      buffer = bufnr,
-      callback = function()
-        attach()
-        later()
-      end,
-    }),
-    api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
-      group = group,
-      buffer = bufnr,
-      callback = function()
-        vim.schedule(function() -- `:edit` unloads and reloads
-          if not over and not api.nvim_buf_is_loaded(bufnr) then
-            leave('its buffer was closed')()
-          end
-        end)
-      end,
-    }),
-    api.nvim_create_autocmd('BufFilePost', {
-      group = group,
-      buffer = bufnr,
-      callback = leave('its buffer was renamed'),
-    }),
-  }
+  local ids = {}
+  local function on(events, callback)
+    table.insert(ids, api.nvim_create_autocmd(events, { group = group, buffer = bufnr, callback = callback }))
+  end
+  on('BufReadPost', function() -- `:edit!` detaches
+    attach()
+    later()
+  end)
+  on({ 'BufUnload', 'BufWipeout' }, function()
+    vim.schedule(function() -- `:edit` unloads and reloads
+      if not over and not api.nvim_buf_is_loaded(bufnr) then
+        leave('its buffer was closed')
+      end
+    end)
+  end)
+  on('BufFilePost', function()
+    leave('its buffer was renamed')
+  end)
   return function()
     over = true
     if kept and api.nvim_buf_is_valid(bufnr) and vim.bo[bufnr].bufhidden == 'hide' then

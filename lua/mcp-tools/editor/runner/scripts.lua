@@ -13,13 +13,12 @@ local MAX_FILE = 1024 * 1024
 --- Maximum number of scripts, and of targets, listed.
 local MAX_RUNNERS = 50
 
---- Lock file, the command that runs scripts, and the separator before a script's arguments.
+--- Lock files, and the program that runs scripts; otherwise npm.
 local MANAGERS = {
-  { 'pnpm-lock.yaml', { 'pnpm', 'run' } },
-  { 'yarn.lock', { 'yarn', 'run' } },
-  { 'bun.lock', { 'bun', 'run' } },
-  { 'bun.lockb', { 'bun', 'run' } },
-  { 'package-lock.json', { 'npm', 'run' }, '--' },
+  { 'pnpm-lock.yaml', 'pnpm' },
+  { 'yarn.lock', 'yarn' },
+  { 'bun.lock', 'bun' },
+  { 'bun.lockb', 'bun' },
 }
 
 --- Part of the script "test" that npm writes into a new package.json.
@@ -144,18 +143,15 @@ function M.command(package, name, file, extra)
   if err then
     return nil, err
   end
-  local argv, separator = { 'npm', 'run' }, '--'
-  for _, manager in ipairs(MANAGERS) do
-    if vim.uv.fs_stat(package.directory .. '/' .. manager[1]) then
-      argv, separator = vim.list_slice(manager[2]), manager[3]
-      break
-    end
-  end
-  table.insert(argv, name)
+  local manager = vim.iter(MANAGERS):find(function(each)
+    return vim.uv.fs_stat(package.directory .. '/' .. each[1]) ~= nil
+  end)
+  local argv = { manager and manager[2] or 'npm', 'run', name }
   local options = vim.list_extend(vim.list_slice(extra), { file })
-  if #options > 0 then
-    vim.list_extend(vim.list_extend(argv, { separator }), options)
+  if not manager and #options > 0 then
+    table.insert(argv, '--')
   end
+  vim.list_extend(argv, options)
   return { argv = argv, cwd = package.directory, shown = command.line(argv) }
 end
 

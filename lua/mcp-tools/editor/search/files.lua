@@ -11,8 +11,6 @@ local uv = vim.uv
 
 local M = {}
 
---- Maximum number of files in one search.
-M.MAX_FILES = 100000
 --- Maximum number of globs, and of their bytes: matching takes time proportional to both lengths.
 local MAX_GLOBS, MAX_GLOB_BYTES = 50, 2000
 

@@ -177,7 +177,7 @@ end
 ---@param globs string[]?
 ---@param matches fun(relative: string): boolean the compiled globs
 ---@param engine mcp-tools.search.Engine? of a regular expression
----@return string[]? paths absolute, sorted, with duplicates
+---@return string[]? paths absolute, in any order, with duplicates
 ---@return mcp-tools.Error|boolean? err_or_cut
 local function find_candidates(ctx, place, query, globs, matches, engine)
   if not place.is_directory then
@@ -206,10 +206,7 @@ local function find_candidates(ctx, place, query, globs, matches, engine)
     end
     pause()
   end
-  kept = sort(kept, function(a, b)
-    return a < b
-  end, pause)
-  return kept, cut or #found >= files.MAX_FILES
+  return kept, cut
 end
 
 --- Returns the paths of modified buffers below a place.

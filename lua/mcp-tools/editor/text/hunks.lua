@@ -68,13 +68,6 @@ local function are_at(lines, hunk, wanted)
   return true
 end
 
----@param lines string[]
----@param hunk mcp-tools.Hunk
----@return boolean
-local function fits(lines, hunk)
-  return are_at(lines, hunk, hunk.old)
-end
-
 --- Returns whether a change overlaps the lines of a hunk. Two insertions at one position overlap; adjacent changes do
 --- not.
 ---@param hunk mcp-tools.Hunk
@@ -123,7 +116,7 @@ function M.follow(hunks, before, now)
   end
   for _, hunk in ipairs(hunks) do
     hunk.start, hunk.count = moved(hunk, list)
-    hunk.changed = not fits(now, hunk) or nil
+    hunk.changed = not are_at(now, hunk, hunk.old) or nil
     hunk.is_there = hunk.changed and are_at(now, hunk, hunk.new) or nil
   end
 end

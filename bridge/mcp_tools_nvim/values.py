@@ -6,7 +6,7 @@ Times: `*_ms` and `timeout` are milliseconds. Deadlines are seconds of the event
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from .errors import Code
@@ -69,6 +69,13 @@ class ToolError:
     """Capabilities that the client must declare."""
     asked: bool = False
     """Whether the user was asked and did not allow the call."""
+
+    def details(self) -> dict[str, Any]:
+        """Returns `{code, message, errors?}`."""
+        details: dict[str, Any] = {"code": str(self.code), "message": self.message}
+        if self.errors:
+            details["errors"] = [asdict(fault) for fault in self.errors]
+        return details
 
 
 @dataclass(slots=True, weakref_slot=True)

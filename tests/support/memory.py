@@ -1,4 +1,4 @@
-"""The editor's twin in memory, for tests: tools are Python callables, the laws are those of the real one."""
+"""The twin of `NvimEditor` in memory, for tests: tools are Python callables, the laws are those of Neovim."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mcp_tools_nvim.errors import Code, EditorGoneError, NoAnswerError
-from mcp_tools_nvim.neovim import EditorListener
 from mcp_tools_nvim.values import (
     LARGE,
-    AgentEndpoint,
     CallRequest,
     CallState,
     FieldError,
@@ -99,8 +97,7 @@ class ToolContext:
         self.heard.set_result(answers)
 
     def log(self, level: str, data: Any) -> None:
-        if self.editor.listener is not None:
-            self.editor.listener.log(self.id, level, data)
+        self.editor.emit("log", self.id, level, data)
 
     def reply(self, *, whole: bool = False) -> Reply:
         if self.outcome is not None:
@@ -120,7 +117,7 @@ class ToolContext:
 
 @dataclass(eq=False)
 class MemoryEditor:
-    """An `Editor` without an editor. Make it inside a running loop.
+    """The twin of `NvimEditor`. Make it inside a running loop.
 
     Attributes:
         silent: answers nothing at all, as a busy main thread.
@@ -143,7 +140,7 @@ class MemoryEditor:
         self._time = asyncio.get_running_loop().time
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.last_heard = self._time()
-        self.listener: EditorListener | None = None
+        self._callbacks: dict[str, list[Callable[..., None]]] = {}
         self.offers = Offers()
         self.calls: dict[str, ToolContext] = {}
         self.revision = 1
@@ -151,12 +148,8 @@ class MemoryEditor:
         self.cancels: list[tuple[str, str]] = []
         self.acknowledged: list[str] = []
         self.agent_events: list[tuple[str, dict[str, Any]]] = []
-        self.tell_endpoints: Callable[[tuple[AgentEndpoint, ...]], None]
-        self.push: Callable[[str, str | None, str, str, bool], None]
         self.reports: list[tuple[str, dict[str, Any]]] = []
         self.heard: list[tuple[str, int, dict[str, Any]]] = []
-        self._changed: list[Callable[[str, int], None]] = []
-        self._updated: list[Callable[[str], None]] = []
         self._queue: list[Callable[[], None]] = []
         self._waiting: set[asyncio.Future[Any]] = set()
         self._refused: set[str] = set()
@@ -204,8 +197,7 @@ class MemoryEditor:
     def update(self, uri: str) -> None:
         """A resource changes: whoever subscribed hears of it."""
         if self.offers.subscribed[uri]:
-            for callback in self._updated:
-                callback(uri)
+            self.emit("updated", uri)
 
     def recover(self) -> None:
         """Ends silence and prompts, and answers what was queued, in order."""
@@ -320,23 +312,13 @@ class MemoryEditor:
     def report(self, kind: str, data: dict[str, Any]) -> None:
         self.reports.append((kind, data))
 
-    def set_listener(self, listener: EditorListener) -> None:
-        self.listener = listener
+    def on(self, event: str, callback: Callable[..., None]) -> None:
+        self._callbacks.setdefault(event, []).append(callback)
 
-    def on_changed(self, callback: Callable[[str, int], None]) -> None:
-        self._changed.append(callback)
-
-    def on_updated(self, callback: Callable[[str], None]) -> None:
-        self._updated.append(callback)
-
-    def on_endpoints(self, callback: Callable[[tuple[AgentEndpoint, ...]], None]) -> None:
-        self.tell_endpoints = callback
-
-    def on_integrations(self, callback: Callable[[Any], None]) -> None:
-        self.tell_integrations = callback
-
-    def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
-        self.push = callback
+    def emit(self, event: str, *values: Any) -> None:
+        """Sends an event to its callbacks."""
+        for callback in self._callbacks.get(event, ()):
+            callback(*values)
 
     def agent_event(self, event: str, data: dict[str, Any]) -> None:
         self.agent_events.append((event, data))
@@ -345,9 +327,8 @@ class MemoryEditor:
 
     def emit_wake(self, context: ToolContext) -> None:
         """Wakes the bridge about a call that it knows to be pending."""
-        if self.lose_wakes or self.listener is None or not context.answered:
-            return
-        self.listener.wake(context.id, context.reply())
+        if not self.lose_wakes and context.answered:
+            self.emit("wake", context.id, context.reply())
 
     def _offer(self, kind: Kind, tool: Tool) -> None:
         self.offers.of[kind][tool.name] = tool
@@ -362,8 +343,7 @@ class MemoryEditor:
 
     def _bump(self, kind: str) -> None:
         self.revision += 1
-        for callback in self._changed:
-            callback(kind, self.revision)
+        self.emit("changed", kind, self.revision)
 
     def _request(self, verb: str, answer: Callable[[], T], give_up: float | None = None) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
@@ -426,8 +406,8 @@ class MemoryEditor:
         context.state = "running"
         if limit:
             self.limit(context, limit / 1000)
-        if self.listener is not None and not self.lose_started:
-            self.listener.started(context.id, context.deadline)
+        if not self.lose_started:
+            self.emit("started", context.id, context.deadline)
         if inspect.iscoroutinefunction(context.tool.function):
             context.task = loop.create_task(self._run(context))
             return

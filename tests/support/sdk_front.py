@@ -12,8 +12,7 @@ from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult
 
 from mcp_tools_nvim import jsonrpc
-from mcp_tools_nvim.mcp.dispatch import Dispatch, Standalone
-from mcp_tools_nvim.mcp.request import RequestContext, is_stateless, sdk_connection
+from mcp_tools_nvim.mcp.dispatch import Dispatch, RequestContext, Standalone, is_stateless, sdk_connection
 from mcp_tools_nvim.mcp.server import BridgeServer
 
 

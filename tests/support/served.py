@@ -13,9 +13,10 @@ from aiohttp import web
 
 from mcp_tools_nvim.agents.agents import Agents
 from mcp_tools_nvim.calls.runner import Calls
-from mcp_tools_nvim.http.app import App
+from mcp_tools_nvim.http.app import App, Application
+from mcp_tools_nvim.http.handlers import Parts
 from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
-from mcp_tools_nvim.http.parts import Parts, Token
+from mcp_tools_nvim.process.ports import listen
 from mcp_tools_nvim.sessions.session import SessionInfo
 from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings, Versions
 
@@ -33,6 +34,28 @@ async def eventually(check: Callable[[], Any], seconds: float = 5.0) -> Any:
         while not (value := check()):
             await asyncio.sleep(0.005)
     return value
+
+
+class _Bare(Application):
+    """An application with one handler."""
+
+    def __init__(self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(1 << 20)
+        self._handler = handler
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        return await self._handler(request)
+
+
+@asynccontextmanager
+async def bare(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    """Serves one handler at a port; yields its URL."""
+    runner = Runner(_Bare(handler))
+    await runner.setup()
+    sock = listen("127.0.0.1", 0)
+    await runner.listen(sock)
+    yield f"http://127.0.0.1:{sock.getsockname()[1]}/"
+    await runner.cleanup()
 
 
 class Served:
@@ -194,7 +217,7 @@ async def served(
         hello=Hello("editor-boot", {"tools": 1}, {"nvim": "0.0.0", "plugin": "0.0.0"}, None, settings),
         editor=editor,
         calls=calls,
-        token=Token(TOKEN),
+        token=TOKEN,
         versions=Versions("0", "0", "0", "0", "0"),
         boot=boot,
     )

@@ -23,7 +23,6 @@ function W.hello(channel, info)
   local token = info.port_holder == 'foreign' and 'new-token' or nil
   return {
     protocol = 1,
-    scopes = W.scopes,
     boot = W.boot,
     clock = uv.hrtime(),
     revision = { tools = 3 },

@@ -25,7 +25,7 @@ LAYERS = {
     "sessions": "mcp calls",
     "python_tools": "api",
     "mcp": "calls neovim",
-    "mounts": "",
+    "mounts": "neovim",
     "api": "calls neovim instances",
     "client_config": "",
     "calls": "neovim",

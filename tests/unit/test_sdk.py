@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim import sdk
-from mcp_tools_nvim.mounts import loader
+from mcp_tools_nvim.mounts import mount
 from tests.support import processes
 from tests.support.served import eventually
 
@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BOTH = """if True:
     import asyncio, json, sys
     sys.setswitchinterval(1e-5)
-    from mcp_tools_nvim.mcp.loader import Loader
-    from mcp_tools_nvim.mounts.loader import Mounts
+    from mcp_tools_nvim.http.handlers import Loader
+    from mcp_tools_nvim.mounts.mount import Mounts
 
     class Editor:
-        def on_remote(self, callback):
+        def on(self, event, callback):
             self.tell = callback
 
         def report(self, kind, data):
@@ -66,7 +66,7 @@ class Editor:
         self.reports: list[dict[str, Any]] = []
         self.results: list[tuple[Any, ...]] = []
 
-    def on_remote(self, callback: Any) -> None:
+    def on(self, event, callback: Any) -> None:
         self.tell = callback
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
@@ -88,9 +88,9 @@ async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch
             raise ImportError("half a module")
 
     monkeypatch.setattr(sdk, "import_sdk", load)
-    monkeypatch.setattr(loader, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(mount, "RETRY_SECONDS", 0.05)
     editor = Editor()
-    mounts = loader.Mounts(editor, lambda _: None)  # type: ignore[arg-type]
+    mounts = mount.Mounts(editor, lambda _: None)  # type: ignore[arg-type]
     editor.tell("mounts", [MOUNT])
     editor.tell("remote_call", ["1", {"provider": "m", "kind": "tool", "name": "m__x"}, {}, {}])
     await eventually(lambda: editor.results)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from .. import jsonrpc
-from ..neovim import Editor
+from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from ..sessions.registry import Sessions
 from ..sessions.session import MAX_NOTICE, Session
@@ -42,7 +42,7 @@ class Agents:
     """
 
     def __init__(
-        self, editor: Editor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]
+        self, editor: NvimEditor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]
     ) -> None:
         self._editor = editor
         self._wanted = endpoints
@@ -55,7 +55,7 @@ class Agents:
         self._sockets: UnixSockets | None = None
         self._work: asyncio.Task[None] | None = None
         self._again = False
-        editor.on_endpoints(self._changed)
+        editor.on("endpoints", self._changed)
 
     def join(self, app: App) -> None:
         """Serves the endpoints at the port of the application."""
@@ -64,7 +64,7 @@ class Agents:
         self._registrations.of(app.front.sessions)
         router = self._router = AgentRouter(app.front, self.endpoints, self._registrations, app.body_limit)
         self._sockets = UnixSockets(router.match, app.body_limit)
-        app.agents = router
+        app.match_agent = router.match
 
     async def open(self) -> None:
         """Opens the wanted endpoints and reports which are open."""
@@ -135,11 +135,11 @@ class Agents:
 class SessionEvents:
     """Reports sessions of agents and their notifications to Neovim, and sends them its notifications."""
 
-    def __init__(self, editor: Editor) -> None:
+    def __init__(self, editor: NvimEditor) -> None:
         self._editor = editor
         self._sessions: Sessions | None = None
         self._notices: WeakKeyDictionary[Session, TokenBucket] = WeakKeyDictionary()
-        editor.on_push(self._push)
+        editor.on("push", self._push)
 
     def of(self, sessions: Sessions) -> None:
         """Sets the sessions that notifications are sent to."""

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from ..neovim import Editor
+from ..neovim.nvim import NvimEditor
 from ..sessions.registry import Sessions
 
 logger = logging.getLogger(__name__)
@@ -251,14 +251,14 @@ class Registrations:
         hide: Receives each token, which must not be logged.
     """
 
-    def __init__(self, editor: Editor, hide: Callable[[str], None]) -> None:
+    def __init__(self, editor: NvimEditor, hide: Callable[[str], None]) -> None:
         self._editor = editor
         self._hide = hide
         self._sessions: Sessions | None = None
         self._by_url: dict[str, Registration] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._closed = False
-        editor.on_integrations(self._want)
+        editor.on("integrations", self._want)
 
     def of(self, sessions: Sessions) -> None:
         """Sets the sessions from which those of revoked tokens are deleted."""

@@ -13,7 +13,7 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..http.app import Handler, answer_expectation
-from ..http.guards import AcceptGuard, Guard, HostGuard, JsonGuard, SizeGuard, refusal
+from ..http.guards import AcceptGuard, Guard, HostGuard, JsonGuard, refusal
 from ..http.handlers import Handlers
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
@@ -108,8 +108,7 @@ class AgentRouter:
         self._registrations = registrations
         self._http: dict[str | None, StreamableHttp] = {}
         self._websockets = WebSockets(front.sessions, front.loader, limit)
-        size = SizeGuard(limit, front.bodies.refuse_larger)
-        self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), size]
+        self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), front.bodies]
         self._guards_of: dict[str, list[Guard]] = {
             "POST": [JsonGuard(), AcceptGuard("application/json", "text/event-stream")],
             "GET": [AcceptGuard("text/event-stream")],
@@ -174,7 +173,7 @@ class AgentRouter:
         await answer_expectation(request)
         if request.method == "POST":
             return await self._post(request, http, label)
-        kernel = self._front.loader.kernel or await self._front.loader.load()
+        kernel = await self._front.loader.load()
         if request.method == "GET":
             return await http.get(request, kernel)
         return await http.delete(request)
@@ -203,7 +202,7 @@ class AgentRouter:
             return json_response(jsonrpc.dumps(jsonrpc.error(body.id, jsonrpc.METHOD_NOT_FOUND, text)))
         if first and isinstance(body, jsonrpc.Request) and label is not None:
             _give_name(body, label)
-        kernel = self._front.loader.kernel or await self._front.loader.load()
+        kernel = await self._front.loader.load()
         return await http.post(request, kernel, body)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import socket
 import stat
@@ -12,11 +11,9 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from .. import jsonrpc
-from ..http.app import Handler
-from ..http.connection import connection_of
+from ..http.app import Application, Handler
 from ..http.guards import refusal
-from ..http.listener import Runner
+from ..http.listener import Runner, connection_of
 from ..values import AgentEndpoint
 
 MAX_PATH = 103
@@ -26,43 +23,22 @@ BACKLOG = 16
 
 Match = Callable[[web.Request, str], Handler | None]
 
-logger = logging.getLogger(__name__)
 
-
-class _Application:
-    """The application served at one socket; see `listener.Application`."""
+class _Application(Application):
+    """The application at one socket. Its requests end with their sessions."""
 
     def __init__(self, agent: str, match: Match, body_limit: int) -> None:
+        super().__init__(body_limit)
         self._agent = agent
         self._match = match
-        self.body_limit = body_limit
 
-    async def start(self) -> None:
-        """Does nothing."""
-
-    async def close(self) -> None:
-        """Does nothing: requests end with their sessions."""
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers one request, whatever happens."""
-        connection = connection_of(request)
-        if connection is not None:
-            connection.head_is_complete(request)
-        try:
-            handler = self._match(request, self._agent)
-            if handler is None:
-                return refusal(401, "Unauthorized: missing or wrong token")
-            if connection is not None:
-                connection.authenticate()
-            return await handler(request)
-        except ConnectionError:
-            return refusal(400, "The connection is closed")
-        except Exception:  # boundary: our fault is logged, and hidden from the client
-            logger.exception("%s %s at a socket failed", request.method, request.path)
-            return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
-        finally:
-            if connection is not None:
-                connection.request_is_done(request)
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Answers a request."""
+        handler = self._match(request, self._agent)
+        if handler is None:
+            return refusal(401, "Unauthorized: missing or wrong token")
+        connection_of(request).authenticate()
+        return await handler(request)
 
 
 class UnixSockets:

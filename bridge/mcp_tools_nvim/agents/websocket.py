@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from .. import jsonrpc
-from ..http.connection import is_connected
 from ..http.guards import refusal
-from ..http.streamable import check_batch, full
+from ..http.listener import is_connected
+from ..http.streamable import full, serve_later
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
 from ..values import AgentEndpoint, Scope
 
 if TYPE_CHECKING:
-    from ..mcp.loader import Loader
+    from ..http.handlers import Loader
 
 PING_SECONDS = 30.0
 """Silence before a ping keeps the socket open. An agent need not answer it: it may be suspended, and the
@@ -48,7 +48,7 @@ class WebSockets:
         """Opens a session and serves it until either side closes the socket."""
         if request.method != "GET" or request.headers.get(hdrs.UPGRADE, "").lower().strip() != "websocket":
             return refusal(426, "This token is for a WebSocket", Upgrade="websocket")
-        kernel = self._loader.kernel or await self._loader.load()
+        kernel = await self._loader.load()
         try:
             session = self._sessions.create(kernel, "websocket", Scope(agent=endpoint.name))
         except FullError:
@@ -88,15 +88,8 @@ class WebSockets:
                 await socket.close(code=WSCloseCode.UNSUPPORTED_DATA, message=b"text only")
                 return
             body = jsonrpc.parse(message.data.encode())
-            fault = _fault(session, body)
-            if fault is not None:
+            if fault := await serve_later(self._sessions, session, body, connected):
                 session.standalone.push(jsonrpc.dumps(jsonrpc.error(fault.id, fault.code, fault.message)))
-                continue
-            for each in body.messages if isinstance(body, jsonrpc.Batch) else (body,):
-                if isinstance(each, jsonrpc.Request):
-                    session.answer_later(connected, each, self._sessions.identify)
-                elif not isinstance(each, jsonrpc.Fault | jsonrpc.Batch):
-                    await session.receive(each)
 
 
 def _is_open(request: web.Request, socket: web.WebSocketResponse) -> bool:
@@ -120,13 +113,3 @@ async def _write(socket: web.WebSocketResponse, session: Session, turn: int) -> 
         await socket.close(code=WSCloseCode.GOING_AWAY)
     except ConnectionError:
         pass  # `_read` ends, too
-
-
-def _fault(session: Session, body: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Fault) -> jsonrpc.Fault | None:
-    if isinstance(body, jsonrpc.Fault):
-        return body
-    if isinstance(body, jsonrpc.Batch):
-        return check_batch(session, body)
-    if isinstance(body, jsonrpc.Request) and session.is_duplicate(body):
-        return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", body.id)
-    return None

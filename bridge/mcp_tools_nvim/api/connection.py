@@ -17,7 +17,7 @@ from .. import __version__
 from ..calls.runner import START_WITHIN, Calls
 from ..errors import Code, EditorError, LuaError, NoAnswerError, StartError
 from ..instances.choose import Place, shown
-from ..neovim.decode import fault_text
+from ..neovim.codec import fault_text
 from ..neovim.modes import blocked_text
 from ..neovim.nvim import NvimEditor
 from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, ToolError, Versions

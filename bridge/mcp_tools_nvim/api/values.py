@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..calls.arguments import refuse_arguments
-from ..calls.outcomes import error_details
 from ..errors import Code
 from ..values import Outcome, ToolError
 from .client import CallOptions
@@ -62,7 +61,7 @@ def argument_error(arguments: dict[str, Any]) -> ToolError | None:
 
 def failure(error: ToolError) -> dict[str, Any]:
     """What a call gives that failed."""
-    return {"ok": False, "error": error_details(error)}
+    return {"ok": False, "error": error.details()}
 
 
 def answer_of(outcome: Outcome) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import math
 import time
 
 from ..errors import Code
-from ..neovim import Editor
 from ..neovim.modes import blocked_text
+from ..neovim.nvim import NvimEditor
 from ..values import Mode, Outcome, ToolError
 from .call import Call
 
@@ -31,7 +31,7 @@ REPORT_EVERY = 1.0
 class Admission:
     """Admits calls to one Neovim."""
 
-    def __init__(self, editor: Editor) -> None:
+    def __init__(self, editor: NvimEditor) -> None:
         self._editor = editor
         self._time = asyncio.get_running_loop().time
         self._watcher: asyncio.Task[None] | None = None

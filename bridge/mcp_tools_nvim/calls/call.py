@@ -7,7 +7,8 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..values import CallRequest, CallState, Inputs, Outcome, Progress, Reply
+from ..errors import Code
+from ..values import CallRequest, CallState, Inputs, Outcome, Progress, Reply, ToolError
 
 if TYPE_CHECKING:
     from .parking import ParkedState
@@ -27,6 +28,17 @@ _WAITING_FOR: dict[str, str] = {
     "waiting_input": "waiting for an answer",
 }
 _NOTHING_YET = Progress(0, -math.inf)
+
+
+def failed(code: Code, message: str) -> Outcome:
+    """Returns a failed outcome."""
+    return Outcome("failed", error=ToolError(code, message))
+
+
+def gone() -> Outcome:
+    """Returns the outcome of a call whose Neovim has exited."""
+    text = "Neovim has exited or crashed during the call; open it in this project and try again"
+    return failed(Code.EDITOR_GONE, text)
 
 
 class Observer(Protocol):

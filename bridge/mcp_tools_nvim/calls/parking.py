@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any
 
 from ..errors import Code
-from ..neovim import Editor
+from ..neovim.nvim import NvimEditor
 from ..values import Inputs, Outcome, Parked, ToolError
 from .call import Call, NullObserver
 
@@ -55,7 +55,7 @@ class Parking:
     """
 
     def __init__(
-        self, editor: Editor, seconds: float, unclaimed: float, remove: Callable[[Call], None]
+        self, editor: NvimEditor, seconds: float, unclaimed: float, remove: Callable[[Call], None]
     ) -> None:
         self._editor = editor
         self._seconds = seconds

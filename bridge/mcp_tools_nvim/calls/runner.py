@@ -16,12 +16,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
-from ..neovim import Editor
+from ..neovim.nvim import NvimEditor
 from ..values import CallRequest, Outcome, Parked, Reply, Settings, ToolError
 from .admission import Admission
 from .backpressure import Backpressure
-from .call import Ask, Call, Observer
-from .outcomes import failed, gone
+from .call import Ask, Call, Observer, failed, gone
 from .parking import Parking
 from .waiting import Follower
 
@@ -40,7 +39,7 @@ ACKNOWLEDGE_AT_ONCE = 64 * 1024
 class Acknowledgements:
     """Unsent acknowledgements of results."""
 
-    def __init__(self, editor: Editor) -> None:
+    def __init__(self, editor: NvimEditor) -> None:
         self._editor = editor
         self._ids: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -83,7 +82,7 @@ class Calls:
 
     def __init__(
         self,
-        editor: Editor,
+        editor: NvimEditor,
         settings: Settings,
         boot: str | None = None,
     ) -> None:
@@ -107,7 +106,8 @@ class Calls:
         self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
         # Kept outcomes are counted by `note` already.
         self.backpressure.watch(lambda: 0, self._parking.ease)
-        editor.set_listener(self)
+        for event, callback in (("started", self.started), ("wake", self.wake), ("log", self.log)):
+            editor.on(event, callback)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
 
     @property

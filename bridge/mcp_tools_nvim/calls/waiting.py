@@ -10,12 +10,11 @@ from typing import Any
 
 from ..errors import Code, EditorGoneError, NoAnswerError
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
-from ..neovim import Editor
+from ..neovim.nvim import NvimEditor
 from ..values import Outcome, Reply, ToolError
 from .arguments import MAX_VALUES, fits
 from .backpressure import Backpressure
-from .call import HEARTBEAT, Ask, Call
-from .outcomes import failed, gone
+from .call import HEARTBEAT, Ask, Call, failed, gone
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
 """Seconds before the first polls, and between later ones."""
@@ -80,7 +79,7 @@ class Follower:
 
     def __init__(
         self,
-        editor: Editor,
+        editor: NvimEditor,
         time: Callable[[], float],
         backpressure: Backpressure,
         ended_parked: Callable[[Call], None],

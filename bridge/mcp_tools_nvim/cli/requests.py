@@ -119,20 +119,19 @@ def add_resources(parser: argparse.ArgumentParser) -> None:
 
 
 def run_resources(options: argparse.Namespace) -> int:
-    """A line each, templates last; or the contents of one."""
+    """Prints a line for each, templates last; or the contents of one."""
     with McpClient(editors.connect_bridge(options)) as client:
         if options.uri is not None:
             contents = client.request("resources/read", {"uri": options.uri}).get("contents", [])
-        else:
-            found = list(client.pages("resources/list", "resources"))
-            templates = list(client.pages("resources/templates/list", "resourceTemplates"))
-    if options.uri is not None:
-        if options.json:
-            show.as_json(contents)
-        else:
-            for each in contents:
-                show.block({"type": "resource", "resource": each})
-    elif options.json:
+            if options.json:
+                show.as_json(contents)
+            else:
+                for each in contents:
+                    show.block({"type": "resource", "resource": each})
+            return 0
+        found = list(client.pages("resources/list", "resources"))
+        templates = list(client.pages("resources/templates/list", "resourceTemplates"))
+    if options.json:
         show.as_json({"resources": found, "resourceTemplates": templates})
     else:
         rows = [(each["uri"], each.get("description") or each["name"]) for each in found]
@@ -152,22 +151,20 @@ def add_prompts(parser: argparse.ArgumentParser) -> None:
 
 
 def run_prompts(options: argparse.Namespace) -> int:
-    """A line each, or the messages of one."""
+    """Prints a line for each, or the messages of one."""
     arguments = read_arguments(options.arguments)
     with McpClient(editors.connect_bridge(options)) as client:
+        found: Any
         if options.prompt is None:
-            prompts = list(client.pages("prompts/list", "prompts"))
+            found = list(client.pages("prompts/list", "prompts"))
         else:
-            prompt = client.request("prompts/get", {"name": options.prompt, "arguments": arguments})
-    if options.prompt is None:
-        if options.json:
-            show.as_json(prompts)
-        else:
-            show.table([(each["name"], each.get("description", "")) for each in prompts])
-    elif options.json:
-        show.as_json(prompt)
+            found = client.request("prompts/get", {"name": options.prompt, "arguments": arguments})
+    if options.json:
+        show.as_json(found)
+    elif options.prompt is None:
+        show.table([(each["name"], each.get("description", "")) for each in found])
     else:
-        for message in prompt.get("messages", []):
+        for message in found.get("messages", []):
             print(show.printable(f"{message['role']}:"))
             show.block(message["content"])
     return 0

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from aiohttp import hdrs, web
 
 from .. import jsonrpc
-from .connection import connection_of
-from .guards import AcceptGuard, Guard, HostGuard, JsonGuard, OriginGuard, SizeGuard, TokenGuard, refusal
-from .handlers import Handlers
+from .guards import (
+    AcceptGuard,
+    Guard,
+    HostGuard,
+    JsonGuard,
+    OriginGuard,
+    refusal,
+    unauthorized,
+)
+from .handlers import Handlers, Parts
 from .legacy_sse import MESSAGES_PATH
-from .parts import Parts
+from .listener import connection_of
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -29,7 +36,7 @@ logger = logging.getLogger(__name__)
 class Route(NamedTuple):
     """The handler of a path and method, and its guards in order.
 
-    `is_private`: the guards check the token.
+    `is_private`: the token is required, and checked before the guards.
     """
 
     handler: Handler
@@ -37,46 +44,70 @@ class Route(NamedTuple):
     is_private: bool = True
 
 
-class AgentHandlers(Protocol):
-    """Handlers of terminal agents, which have their own tokens at the same port."""
+class Application:
+    """An application that `listener.Runner` serves.
 
-    def match(self, request: web.Request) -> Handler | None:
-        """Returns the handler of a request with the token of an agent; None for other requests."""
+    Args:
+        body_limit: maximum bytes of a body.
+    """
+
+    def __init__(self, body_limit: int) -> None:
+        self.body_limit = body_limit
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Answers a request."""
+        raise NotImplementedError
+
+    async def start(self) -> None:
+        """Called before the first connection."""
+
+    async def close(self) -> None:
+        """Called after the last connection was accepted; ends what requests wait for."""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers a request, whatever happens."""
+        connection = connection_of(request)
+        connection.head_is_complete(request)
+        try:
+            return await self.serve(request)
+        except ConnectionError:
+            return refusal(400, "The connection is closed")  # nobody reads it, but raising would be logged
+        except Exception:  # boundary: our fault is logged, and hidden from the client
+            logger.exception("%s %s failed", request.method, request.path)
+            return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
+        finally:
+            connection.request_is_done(request)
 
 
-class App:
-    """The application. Served by `listener.Runner`.
+class App(Application):
+    """The application at the port.
 
     Attributes:
         front: the handlers.
-        agents: matched before the guards; it has its own.
+        match_agent: returns the handler of a request with the token of a terminal agent, which has guards of
+            its own; None for other requests.
     """
 
     def __init__(self, parts: Parts) -> None:
         settings = parts.settings
+        super().__init__(settings.limits.request_body)
         self.front = front = Handlers(parts)
         # In this order, on the head of a request. `_public` comes first, to hide which paths exist.
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
-        size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
-        private: list[Guard] = [TokenGuard(parts.token), size]
-        json, stream = JsonGuard(), AcceptGuard("text/event-stream")
+        size, json, stream = front.bodies, JsonGuard(), AcceptGuard("text/event-stream")
         mcp = {
-            "POST": Route(
-                front.post,
-                [*private, json, AcceptGuard("application/json", "text/event-stream")],
-            ),
-            "GET": Route(front.get, [*private, stream]),
-            "DELETE": Route(front.delete, private),
+            "POST": Route(front.post, [size, json, AcceptGuard("application/json", "text/event-stream")]),
+            "GET": Route(front.get, [size, stream]),
+            "DELETE": Route(front.delete, [size]),
         }
         self._routes: dict[str, dict[str, Route]] = {
             "/mcp": mcp,
             "/": mcp,
-            "/sse": {"GET": Route(front.sse, [*private, stream])},
-            MESSAGES_PATH: {"POST": Route(front.messages, [*private, json])},
+            "/sse": {"GET": Route(front.sse, [size, stream])},
+            MESSAGES_PATH: {"POST": Route(front.messages, [size, json])},
             HEALTH_PATH: {"GET": Route(front.health, [size], is_private=False)},
         }
-        self.agents: AgentHandlers | None = None
-        self.body_limit = settings.limits.request_body
+        self.match_agent: Callable[[web.Request], Handler | None] = lambda request: None
 
     async def start(self) -> None:
         """Called before the first connection."""
@@ -86,54 +117,38 @@ class App:
         """Ends what requests wait for."""
         await self.front.close()
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers one request, whatever happens."""
-        connection = connection_of(request)
-        if connection is not None:
-            connection.head_is_complete(request)
-        try:
-            if self.agents is not None and (agent_handler := self.agents.match(request)) is not None:
-                if connection is not None:
-                    connection.authenticate()
-                return await agent_handler(request)
-            route = self._admit(request)
-            if not isinstance(route, Route):
-                return route
-            if connection is not None and not connection.authenticated and route.is_private:
-                connection.authenticate()
-            if hdrs.EXPECT in request.headers:
-                await answer_expectation(request)
-            return await route.handler(request)
-        except ConnectionError:
-            return refusal(400, "The connection is closed")  # nobody reads it, but raising would be logged
-        except Exception:  # noqa: BLE001 - boundary
-            return _failed(request)
-        finally:
-            if connection is not None:
-                connection.request_is_done(request)
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Answers a request."""
+        authorized = self.front.token.holds(request)
+        if not authorized and (agent_handler := self.match_agent(request)) is not None:
+            connection_of(request).authenticate()
+            return await agent_handler(request)
+        route = self._admit(request, authorized)
+        if not isinstance(route, Route):
+            return route
+        if authorized:
+            connection_of(request).authenticate()
+        if hdrs.EXPECT in request.headers:
+            await answer_expectation(request)
+        return await route.handler(request)
 
-    def _admit(self, request: web.Request) -> Route | web.Response:
-        """Returns the route of a request, or the response of the guard that refuses it."""
+    def _admit(self, request: web.Request, authorized: bool) -> Route | web.Response:
+        """Returns the route of a request, or the response that refuses it."""
         for guard in self._public:
             if refused := guard.refuse(request):
                 return refused
-        path = request.path
-        methods = self._routes.get(path)
+        methods = self._routes.get(request.path)
         if methods is None:
             return web.Response(status=404, text="Not Found")
         route = methods.get(request.method)
         if route is None:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
+        if route.is_private and not authorized:
+            return unauthorized()
         for guard in route.guards:
             if refused := guard.refuse(request):
                 return refused
         return route
-
-
-def _failed(request: web.Request) -> web.Response:
-    """Logs our fault, and hides it from the client."""
-    logger.exception("%s %s failed", request.method, request.path)
-    return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
 
 
 async def answer_expectation(request: web.Request) -> None:

@@ -6,15 +6,14 @@ A guard sees a request after its headers and before its body. `app.py` lists the
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Protocol
 
 from aiohttp import hdrs, web
 
 from .. import jsonrpc
-from .connection import served_port
-from .parts import Token
+from .listener import served_port
 
 MAX_PORT = 65535
 
@@ -129,52 +128,25 @@ class OriginGuard:
         return host != origin and names_loopback(host) and (port_of(host) or 80) == served_port(request)
 
 
-class TokenGuard:
-    """Refuses a request without the bearer token. No option turns it off."""
+def unauthorized() -> web.Response:
+    """Returns the response to a request without the token."""
+    return refusal(401, "Unauthorized: missing or wrong bearer token", WWW_Authenticate="Bearer")
 
-    def __init__(self, token: Token) -> None:
-        self._token = token
 
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 401 for a missing, wrong or repeated token."""
-        if self.holds(request):
-            return None
-        return refusal(401, "Unauthorized: missing or wrong bearer token", WWW_Authenticate="Bearer")
+class BearerToken:
+    """The token of clients. No option turns it off."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
 
     def holds(self, request: web.Request) -> bool:
-        """Whether the request has the token, in constant time for wrong tokens."""
+        """Whether a request has the token exactly once, in constant time for wrong tokens."""
         values = request.headers.getall(hdrs.AUTHORIZATION, [])
         if len(values) != 1:
             return False
         scheme, _, given = values[0].partition(" ")
-        wanted = self._token.value.encode()
-        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), wanted)
-        return same and bool(wanted) and scheme.lower() == "bearer"
-
-
-class SizeGuard:
-    """Refuses a request whose declared length is too large; other bodies are limited while they are read.
-
-    Args:
-        limit: `limits.request_body`.
-        refuse_larger: decides about a larger request.
-    """
-
-    def __init__(self, limit: int, refuse_larger: Callable[[web.Request], web.Response | None]) -> None:
-        self._limit = limit
-        self._refuse_larger = refuse_larger
-
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 413 when the declared length is over the limit."""
-        length = request.content_length
-        return None if length is None or length <= self._limit else self._refuse_larger(request)
-
-
-def too_large(limit: int) -> web.Response:
-    """Returns the response to a body of more than `limit` bytes; it closes the connection."""
-    response = refusal(413, f"Request body is larger than {limit} bytes", code=jsonrpc.TOO_LARGE)
-    response.force_close()
-    return response
+        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
+        return same and self._token != b"" and scheme.lower() == "bearer"
 
 
 class JsonGuard:

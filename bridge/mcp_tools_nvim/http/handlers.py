@@ -3,30 +3,129 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 from multidict import istr
 
-from .. import jsonrpc
+from .. import jsonrpc, sdk
 from ..instances.proof import prove
-from ..mcp.loader import Loader
 from ..sessions.ids import DeletedSessions, SessionIds
 from ..sessions.registry import Sessions
 from ..sessions.streams import EventIds
-from .body import Bodies
-from .connection import served_port
-from .guards import TokenGuard, refusal
+from ..values import Hello, ServerInfo, Settings, Versions
+from .guards import BearerToken, refusal, unauthorized
 from .legacy_sse import SESSION_QUERY, Sse
-from .parts import Parts
+from .listener import served_port
 from .response import Responses, json_response
 from .stateless import Stateless
 from .streamable import SESSION_HEADER, StreamableHttp, fault_response
 
 if TYPE_CHECKING:
+    from ..calls.runner import Calls
     from ..mcp.kernel import Kernel
-    from ..sessions.session import Session
+    from ..neovim.nvim import NvimEditor
+    from ..sessions.session import Session, SessionInfo, Watcher
+    from ..values import Limits
+
+
+@dataclass(slots=True)
+class Parts:
+    """Everything that the application needs.
+
+    Attributes:
+        settings: options of the plugin, from `hello`.
+        hello: Neovim's answer to `hello`; `hello.boot` identifies the run of Neovim.
+        editor: the connection to Neovim.
+        calls: runs calls.
+        token: the bearer token.
+        versions: versions of the bridge and its packages.
+        boot: identifies this run of the bridge; prefix of call ids and event ids.
+        report_sessions: called with the whole list after every change; debounced.
+        watcher: follows the sessions of terminal agents.
+        server_info: returns the server information that an agent gets, by its name.
+    """
+
+    settings: Settings
+    hello: Hello
+    editor: NvimEditor
+    calls: Calls
+    token: str = field(repr=False)
+    versions: Versions
+    boot: str
+    report_sessions: Callable[[list[SessionInfo]], None] = lambda sessions: None
+    watcher: Watcher | None = None
+    server_info: Callable[[str], ServerInfo | None] = lambda agent: None
+
+
+BODY_SECONDS = 30.0
+"""Time for a body; no client on this machine needs half a minute for 4 MiB."""
+
+ANSWER_GROWTH = 2
+"""Maximum growth of a file in a client's answer: a third in base64, usually less with JSON escapes."""
+
+
+class Bodies:
+    """Limits and reads bodies. The answer of a client to a question may contain a file of the maximum size.
+
+    Args:
+        limits: limits of requests and resources.
+        asked: returns the session of a request, if it waits for an answer of its client.
+    """
+
+    def __init__(self, limits: Limits, asked: Callable[[web.Request], Session | None]) -> None:
+        self._limit = limits.request_body
+        self._answer_limit = max(limits.request_body, ANSWER_GROWTH * limits.resource)
+        self._asked = asked
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """Returns 413 for a declared length above `limits.request_body`, unless the body may be an answer."""
+        length = request.content_length
+        if length is None or length <= self._limit:
+            return None  # a body without a declared length is limited while it is read
+        session = self._asked(request)
+        limit = self._limit if session is None else self._answer_limit
+        return None if length <= limit else self._too_large(session, limit)
+
+    def ready(self, request: web.Request) -> bytes | None:
+        """Returns the body if it came with the head, which is the usual case; else None."""
+        content = request.content
+        if not content.is_eof() or content.total_bytes > self._limit or content.exception() is not None:
+            return None
+        data = content.read_nowait()
+        while not content.at_eof():
+            data += content.read_nowait()
+        return data
+
+    async def read(self, request: web.Request) -> bytes | web.Response:
+        """Returns the body, or the response to one that is too large, too slow or incomplete."""
+        limit, session, length = self._limit, None, request.content_length
+        if (length is None or length > limit) and (session := self._asked(request)) is not None:
+            limit = self._answer_limit
+            request = request.clone(client_max_size=limit)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return self._too_large(session, limit)
+        except TimeoutError:
+            response = refusal(408, f"Request body took longer than {BODY_SECONDS:g} s")
+        except (web.RequestPayloadError, ConnectionError):
+            response = refusal(400, "Request body is incomplete", code=jsonrpc.PARSE_ERROR)
+        response.force_close()
+        return response
+
+    @staticmethod
+    def _too_large(session: Session | None, limit: int) -> web.Response:
+        if session is not None:
+            session.questions.lose(limit)
+        response = refusal(413, f"Request body is larger than {limit} bytes", code=jsonrpc.TOO_LARGE)
+        response.force_close()
+        return response
+
 
 VERSION_HEADER = istr("Mcp-Protocol-Version")
 MAX_NONCE = 256
@@ -34,11 +133,42 @@ DRAIN_SECONDS = 0.5
 """Time at shutdown to answer cancelled calls."""
 
 
+class Loader:
+    """Imports the SDK and builds the kernel, once, for the first request that needs it.
+
+    Args:
+        build: builds it after the import.
+    """
+
+    def __init__(self, build: Callable[[], Kernel]) -> None:
+        self._build = build
+        self._loading: asyncio.Task[Kernel] | None = None
+        self.kernel: Kernel | None = None
+
+    async def load(self) -> Kernel:
+        """Returns the kernel, waiting for the import, which all callers share; retries a failed one."""
+        if self.kernel is None:
+            return await asyncio.shield(self.begin())
+        return self.kernel
+
+    def begin(self) -> asyncio.Task[Kernel]:
+        """Starts the import, unless it is running or has succeeded."""
+        if self._loading is None or (self._loading.done() and self.kernel is None):
+            self._loading = asyncio.get_running_loop().create_task(self._load())
+        return self._loading
+
+    async def _load(self) -> Kernel:
+        await sdk.import_sdk("mcp_tools_nvim.mcp.server")
+        self.kernel = self._build()
+        return self.kernel
+
+
 class Handlers:
     """The handlers of all routes.
 
     Attributes:
         bodies: reads bodies of requests.
+        token: the token of clients.
         sessions: the sessions of all transports.
         events: makes event ids.
         responses: the responses in flight.
@@ -48,10 +178,10 @@ class Handlers:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._limits = parts.settings.limits
-        self._token = TokenGuard(parts.token)
+        self.token = BearerToken(parts.token)
         self.events = EventIds(parts.boot)
         state = parts.settings.state_dir
-        ids = SessionIds(lambda: parts.token.value, DeletedSessions(Path(state) if state else None))
+        ids = SessionIds(parts.token, DeletedSessions(Path(state) if state else None))
         self.sessions = Sessions(
             parts.calls, ids, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
         )
@@ -72,7 +202,7 @@ class Handlers:
             parts.calls,
             parts.settings,
             self.sessions.broadcast,
-            parts.token.value,
+            parts.token,
             parts.hello.boot,
             parts.server_info,
         )
@@ -88,7 +218,8 @@ class Handlers:
     async def close(self) -> None:
         """Cancels and answers all requests in flight, and ends every stream."""
         self._parts.calls.stop("shutdown")
-        self.loader.stop()
+        if self.loader.kernel is not None:
+            self.loader.kernel.stop()
         if tasks := self._stateless.tasks() | self.sessions.tasks():
             await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
         self._stateless.cancel_all("shutdown")
@@ -118,17 +249,17 @@ class Handlers:
         """`GET /mcp`: opens or resumes a stream of a session."""
         if SESSION_HEADER not in http.headers and VERSION_HEADER not in http.headers:
             return refusal(400, f"{SESSION_HEADER} is missing; send initialize first")
-        kernel = self.loader.kernel or await self.loader.load()
+        kernel = await self.loader.load()
         return _only_post(http, kernel) or await self._http.get(http, kernel)
 
     async def delete(self, http: web.Request) -> web.StreamResponse:
         """`DELETE /mcp`: ends a session."""
-        kernel = self.loader.kernel or await self.loader.load()
+        kernel = await self.loader.load()
         return _only_post(http, kernel) or await self._http.delete(http)
 
     async def sse(self, http: web.Request) -> web.StreamResponse:
         """`GET /sse`: opens a session over legacy SSE."""
-        return await self._sse.get(http, self.loader.kernel or await self.loader.load())
+        return await self._sse.get(http, await self.loader.load())
 
     async def messages(self, http: web.Request) -> web.StreamResponse:
         """`POST /messages`: takes messages for a session over legacy SSE."""
@@ -142,10 +273,10 @@ class Handlers:
             if len(nonce) > MAX_NONCE:
                 return refusal(400, f"nonce is longer than {MAX_NONCE} characters")
             if (port := served_port(http)) is not None:
-                status["proof"] = prove(self._parts.token.value, port, nonce)
+                status["proof"] = prove(self._parts.token, port, nonce)
         if "Authorization" in http.headers:
-            if refused := self._token.refuse(http):
-                return refused
+            if not self.token.holds(http):
+                return unauthorized()
             status |= self._status()
         return json_response(jsonrpc.dumps(status))
 

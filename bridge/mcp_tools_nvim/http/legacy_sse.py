@@ -9,16 +9,15 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..sessions.registry import FullError, Sessions
-from .body import Bodies
-from .connection import is_connected
-from .events import attach, write_stream
 from .guards import refusal
+from .listener import is_connected
+from .response import attach, write_stream
 from .scope import ScopeError, read_scope, refuse_scope
-from .streamable import check_batch, fault_response, full
+from .streamable import fault_response, full, serve_later
 
 if TYPE_CHECKING:
     from ..mcp.kernel import Kernel
-    from ..sessions.session import Session
+    from .handlers import Bodies
 
 MESSAGES_PATH = "/messages"
 SESSION_QUERY = "session_id"
@@ -55,22 +54,6 @@ class Sse:
         if isinstance(data, web.Response):
             return data
         body = jsonrpc.parse(data)
-        fault = _check(session, body)
-        if fault is not None:
+        if fault := await serve_later(self._sessions, session, body, partial(is_connected, http)):
             return fault_response(fault)
-        for message in body.messages if isinstance(body, jsonrpc.Batch) else (body,):
-            if isinstance(message, jsonrpc.Request):
-                session.answer_later(partial(is_connected, http), message, self._sessions.identify)
-            elif not isinstance(message, jsonrpc.Fault | jsonrpc.Batch):
-                await session.receive(message)
         return web.Response(status=202, text="Accepted")
-
-
-def _check(session: Session, body: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Fault) -> jsonrpc.Fault | None:
-    if isinstance(body, jsonrpc.Fault):
-        return body
-    if isinstance(body, jsonrpc.Batch):
-        return check_batch(session, body)
-    if isinstance(body, jsonrpc.Request) and session.is_duplicate(body):
-        return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", body.id)
-    return None

@@ -1,4 +1,5 @@
-"""The listener: serves sockets, and closes connections that make no progress; aiohttp would wait for them."""
+# ruff: noqa: D102 - the events are documented in asyncio.Protocol
+"""Serves sockets, and closes connections that make no progress; aiohttp would wait for them."""
 
 from __future__ import annotations
 
@@ -8,13 +9,153 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.http import HttpProcessingError
 
 from ..calls.backpressure import Backpressure
-from .connection import Connection
+
+if TYPE_CHECKING:
+    from .app import Application
+
+MAX_UNAUTHENTICATED = 128
+"""Maximum connections without a valid token yet; one more closes the oldest. Clients send the token with
+their first request, so idle connections of others cannot use up all connections."""
+
+_EOF_SECONDS = 0.02
+
+
+def connection_of(request: web.BaseRequest) -> Connection:
+    """Returns the connection of a request."""
+    return cast(Connection, request.protocol)
+
+
+def is_connected(request: web.BaseRequest) -> bool:
+    """Whether a request's client is connected. One that closed its sending side counts as disconnected."""
+    transport = request.transport
+    return transport is not None and not transport.is_closing() and not connection_of(request).half_closed
+
+
+def served_port(request: web.BaseRequest) -> int | None:
+    """Returns the port that a request came to; None when its connection is closed."""
+    transport = request.transport
+    name = None if transport is None else transport.get_extra_info("sockname")
+    return None if name is None else int(name[1])
+
+
+class Connection(web.RequestHandler):
+    """A connection that records since when it makes no progress.
+
+    Attributes:
+        answer: bytes of the answer that is being written. All of it stays in memory until the last byte is
+            written; no buffer of ours shows the part that the system has taken.
+        body: body of the current request.
+        busy: a request is being served.
+        half_closed: the client has closed its sending side; it may still read its answer.
+        idle_since: when the last request was answered.
+        since: when an incomplete head began; None without one.
+        store: dict whose entries live as long as the connection.
+        unread: (bytes buffered, time of the last change) while the client is not reading.
+    """
+
+    __slots__ = (
+        "_deadlines",
+        "answer",
+        "body",
+        "busy",
+        "half_closed",
+        "idle_since",
+        "since",
+        "store",
+        "unread",
+    )
+
+    def __init__(self, server: web.Server, deadlines: _Deadlines, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._deadlines = deadlines
+        self.half_closed = False
+        self.body: StreamReader | None = None
+        self.idle_since = self._loop.time()
+        self.answer = 0
+        self.busy = False
+        self.store: dict[str, Any] = {}
+        self.since: float | None = None
+        self.unread: tuple[int, float] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.since = self._loop.time()
+        self._deadlines.open.add(self)
+        unauthenticated = self._deadlines.unauthenticated
+        if len(unauthenticated) >= MAX_UNAUTHENTICATED:
+            next(iter(unauthenticated)).abort()
+        unauthenticated[self] = None
+        super().connection_made(transport)
+
+    def authenticate(self) -> None:
+        """Marks the connection as one whose client has the token."""
+        self._deadlines.unauthenticated.pop(self, None)
+
+    def abort(self) -> None:
+        """Closes the connection to make room for another one."""
+        self.authenticate()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if data and not self.busy and self.since is None:  # aiohttp calls it with nothing to go on parsing
+            self.since = self._loop.time()
+        super().data_received(data)
+
+    def is_idle(self) -> bool:
+        """Whether no request is being received or served."""
+        return not self.busy and self.since is None
+
+    def head_is_complete(self, request: web.BaseRequest) -> None:
+        """Suspends the deadline until `request_is_done`."""
+        self.since, self.busy, self.body = None, True, request.content
+
+    def request_is_done(self, request: web.BaseRequest) -> None:
+        """Ends the request; the next byte starts another one."""
+        # The rest of a refused body is not a head; aiohttp reads it and closes the connection.
+        self.busy, self.body = not request.content.is_eof(), None
+        self.idle_since = self._loop.time()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._deadlines.open.discard(self)
+        self.authenticate()
+        super().connection_lost(exc)
+        self._deadlines.on_drained()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        # The last request may have come together with the end, and may not have reached its handler.
+        self.half_closed = True
+        self._loop.call_later(_EOF_SECONDS, self._end_unless_answering)
+        return True
+
+    def _end_unless_answering(self) -> None:
+        if self.transport is None or self.transport.is_closing():
+            return
+        if self.busy and self.body is not None and self.body.is_eof():
+            self.close()  # aiohttp closes the connection after the current answer
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        self.unread = (0, self._loop.time())
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self.unread = None
+        super().resume_writing()
+        self._deadlines.on_drained()
+
+    def note_answer(self, size: int) -> None:
+        """Records that an answer of `size` bytes is being written; 0 = it is written."""
+        self.answer = size
+        if size == 0:
+            self._deadlines.on_drained()
+
 
 HEAD_SECONDS = 10.0
 """Maximum time for the head of a request, from its first byte; for the first request, from the connection."""
@@ -40,25 +181,6 @@ logger.addFilter(lambda record: not _is_of_the_client(record))
 _SWEEP_SECONDS = 0.5
 _NEVER = 365 * 86400.0
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-
-
-class Application(Protocol):
-    """An application that `Runner` can serve.
-
-    Attributes:
-        body_limit: maximum bytes of a body.
-    """
-
-    body_limit: int
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers one request; does not raise."""
-
-    async def start(self) -> None:
-        """Called before the first connection."""
-
-    async def close(self) -> None:
-        """Called after the last connection was accepted; ends what requests wait for."""
 
 
 class Runner(web.ServerRunner):
@@ -94,7 +216,7 @@ class Runner(web.ServerRunner):
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
-        on_drained = _nothing if backpressure is None else backpressure.let_go
+        on_drained = backpressure.let_go if backpressure is not None else lambda: None
         self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, on_drained, keep_alive_seconds)
         if backpressure is not None:
             backpressure.watch(self._deadlines.unread, self._deadlines.abort_slow)
@@ -135,12 +257,14 @@ def _is_of_the_client(record: logging.LogRecord) -> bool:
     return record.exc_info is not None and isinstance(record.exc_info[1], expected)
 
 
-def _nothing() -> None:
-    """Does nothing."""
-
-
 class _Deadlines:
-    """Checks all connections twice a second, which is cheaper than a timer per request."""
+    """Checks all connections twice a second, which is cheaper than a timer per request.
+
+    Attributes:
+        on_drained: called when a client has read something.
+        open: all connections.
+        unauthenticated: connections without a valid token yet, the oldest first.
+    """
 
     def __init__(
         self,
@@ -150,14 +274,14 @@ class _Deadlines:
         on_drained: Callable[[], None],
         keep_alive_seconds: float,
     ) -> None:
-        self._on_drained = on_drained
+        self.on_drained = on_drained
         self._head = head_seconds
         self._keep_alive = keep_alive_seconds
         self._unread_bytes = unread_bytes
         self._read = read_seconds
         self._pause = min(_SWEEP_SECONDS, head_seconds / 4, read_seconds / 4)
-        self._open: set[Connection] = set()
-        self._unauthenticated: dict[Connection, None] = {}
+        self.open: set[Connection] = set()
+        self.unauthenticated: dict[Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def connect(self, server: web.Server) -> Connection:
@@ -166,9 +290,7 @@ class _Deadlines:
             self._sweep_later(loop)
         return Connection(
             server,
-            self._open,
-            self._unauthenticated,
-            self._on_drained,
+            self,
             loop=loop,
             access_log=None,
             keepalive_timeout=_NEVER,  # `_check` does it
@@ -185,11 +307,11 @@ class _Deadlines:
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        for connection in list(self._open):
+        for connection in list(self.open):
             self._check(connection, now)
         self.abort_slow(self.unread() - self._unread_bytes)
         self._timer = None
-        if self._open:
+        if self.open:
             self._sweep_later(loop)
 
     def unread(self) -> int:
@@ -210,7 +332,7 @@ class _Deadlines:
     def _slow(self) -> list[tuple[float, asyncio.Transport, int]]:
         return [
             (each.unread[1], each.transport, max(each.answer, each.transport.get_write_buffer_size()))
-            for each in self._open
+            for each in self.open
             if each.unread is not None and each.transport is not None
         ]
 

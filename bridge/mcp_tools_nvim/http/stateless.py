@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from .. import jsonrpc
-from ..mcp.exchange import Exchange
-from .connection import connection_store
+from ..sessions.session import Exchange
+from .listener import connection_of
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import fault_response
@@ -49,7 +49,7 @@ class Stateless:
         self._exchanges.add(exchange)
         response.when_gone = partial(exchange.cancel, "disconnected")
         try:
-            store = connection_store(http)
+            store = connection_of(http).store
             dispatch = kernel.dispatch(body.id, body.params, response.push, store=store, within=within)
             answer = await exchange.run(kernel, dispatch, partial(kernel.serve, route))
             return await response.finish(answer, exchange.status)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
 from multidict import istr
@@ -14,10 +15,9 @@ from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
 from ..sessions.streams import EventIds
 from ..values import Scope
-from .connection import is_connected
-from .events import SSE_HEADERS, attach, write_stream
 from .guards import refusal
-from .response import DeferredResponse, Responses, json_response
+from .listener import is_connected
+from .response import SSE_HEADERS, DeferredResponse, Responses, attach, json_response, write_stream
 from .scope import ScopeError, read_scope, refuse_scope
 
 if TYPE_CHECKING:
@@ -60,16 +60,17 @@ class StreamableHttp:
             return full()
         if not isinstance(session, Session):
             return session
-        if isinstance(body, jsonrpc.Batch):
-            return await self._batch(http, session, body)
-        if isinstance(body, jsonrpc.Request):
-            if session.is_duplicate(body):
-                return fault_response(
-                    jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", body.id)
-                )
-            return await self._respond(http, session, body)
-        await session.receive(body)
-        return web.Response(status=202)
+        if fault := fault_of(session, body):
+            return fault_response(fault)
+        requests = []
+        for message in messages_of(body):
+            if isinstance(message, jsonrpc.Request):
+                requests.append(message)
+            else:
+                await session.receive(message)
+        if not requests:
+            return web.Response(status=202)
+        return await self._respond(http, session, requests, isinstance(body, jsonrpc.Batch))
 
     async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
         """Opens the standalone stream, or resumes an interrupted one."""
@@ -136,10 +137,9 @@ class StreamableHttp:
                 self._sessions.drop(session)
 
     async def _respond(
-        self, http: web.Request, session: Session, asked: jsonrpc.Request | list[jsonrpc.Request]
+        self, http: web.Request, session: Session, requests: list[jsonrpc.Request], is_batch: bool
     ) -> web.StreamResponse:
         """Answers a request, or the requests of a batch."""
-        requests = asked if isinstance(asked, list) else [asked]
         response = DeferredResponse(
             http,
             self._responses,
@@ -150,41 +150,61 @@ class StreamableHttp:
         session.streams.responding(response)
         response.when_gone = partial(session.lose, response, requests)
         try:
-            if isinstance(asked, list):
-                return await response.finish(await session.answer_batch(asked, response))
-            return await response.finish(await session.answer(response.connected, asked, response))
+            if is_batch:
+                return await response.finish(await session.answer_batch(requests, response))
+            return await response.finish(await session.answer(response.connected, requests[0], response))
         finally:
             session.streams.responded(response)
             response.close()
 
-    async def _batch(self, http: web.Request, session: Session, batch: jsonrpc.Batch) -> web.StreamResponse:
-        fault = check_batch(session, batch)
-        if fault is not None:
-            return fault_response(fault)
-        requests = [message for message in batch.messages if isinstance(message, jsonrpc.Request)]
-        for message in batch.messages:
-            if isinstance(message, jsonrpc.Notification | jsonrpc.Answer):
-                await session.receive(message)
-        return await self._respond(http, session, requests) if requests else web.Response(status=202)
+
+def messages_of(body: jsonrpc.Message | jsonrpc.Batch) -> tuple[jsonrpc.Message, ...]:
+    """Returns the messages of a body for which `fault_of` has found no fault."""
+    return cast(tuple[jsonrpc.Message, ...], body.messages) if isinstance(body, jsonrpc.Batch) else (body,)
 
 
-def check_batch(session: Session, batch: jsonrpc.Batch) -> jsonrpc.Fault | None:
-    """Returns why a session refuses a batch; None when it accepts it."""
+def fault_of(session: Session, body: jsonrpc.Message | jsonrpc.Batch) -> jsonrpc.Fault | None:
+    """Returns why a session refuses a body; None when it accepts it."""
+    if not isinstance(body, jsonrpc.Batch):
+        return _in_flight(body) if isinstance(body, jsonrpc.Request) and session.is_duplicate(body) else None
     if not session.peer.may_batch:
         return jsonrpc.Fault(
             jsonrpc.INVALID_REQUEST, "Batches are not part of this session's protocol version"
         )
     seen: set[jsonrpc.RequestId] = set()
-    for message in batch.messages:
+    for message in body.messages:
         if isinstance(message, jsonrpc.Fault):
             return message
         if isinstance(message, jsonrpc.Request):
             if message.method == "initialize":
                 return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "initialize must not be in a batch", message.id)
             if message.id in seen or session.is_duplicate(message):
-                return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", message.id)
+                return _in_flight(message)
             seen.add(message.id)
     return None
+
+
+async def serve_later(
+    sessions: Sessions,
+    session: Session,
+    body: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Fault,
+    connected: Callable[[], bool],
+) -> jsonrpc.Fault | None:
+    """Serves a body whose requests are answered over the standalone stream; returns why it is refused."""
+    if isinstance(body, jsonrpc.Fault):
+        return body
+    if fault := fault_of(session, body):
+        return fault
+    for message in messages_of(body):
+        if isinstance(message, jsonrpc.Request):
+            session.answer_later(connected, message, sessions.identify)
+        else:
+            await session.receive(message)
+    return None
+
+
+def _in_flight(request: jsonrpc.Request) -> jsonrpc.Fault:
+    return jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", request.id)
 
 
 def fault_response(fault: jsonrpc.Fault) -> web.Response:

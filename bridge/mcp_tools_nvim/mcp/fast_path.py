@@ -17,9 +17,8 @@ from .. import jsonrpc
 from ..calls.arguments import refuse_arguments
 from ..calls.runner import Calls
 from ..values import Outcome
-from . import execute
-from .inputs import InputRequiredError
-from .request import Caller
+from .dispatch import Caller
+from .inputs import InputRequiredError, run_call
 from .results import tool_result
 
 METHOD = "tools/call"
@@ -69,7 +68,7 @@ class FastPath:
             dispatch.early = failure
             return await otherwise()
         try:
-            outcome = await execute.run_call(self._calls, caller, params["name"], arguments)
+            outcome = await run_call(self._calls, caller, params["name"], arguments)
         except InputRequiredError as required:
             dispatch.early = required
             return await otherwise()

@@ -42,9 +42,8 @@ from pydantic import ValidationError
 from .. import jsonrpc
 from ..values import Scope
 from . import fast_path
-from .dispatch import Dispatch, KeyedPush, SendRequest, Standalone
+from .dispatch import Caller, Dispatch, KeyedPush, SendRequest, Standalone
 from .fast_path import FastPath, is_plain_call
-from .request import Caller
 
 MAX_KEPT_IDENTITY = 16 * 1024
 """Maximum characters of a stateless client's identity that is cached."""

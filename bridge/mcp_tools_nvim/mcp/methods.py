@@ -10,24 +10,21 @@ from mcp import MCPError
 
 from .. import jsonrpc
 from ..calls.arguments import refuse_arguments
-from ..calls.outcomes import error_details
 from ..calls.runner import Calls
 from ..errors import Code
-from ..neovim import Editor
+from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from ..values import Limits, Scope, View
-from . import execute
-from .definitions import DefinitionList, Definitions
-from .inputs import InputRequiredError
-from .pages import NOT_CACHEABLE, Pages
-from .request import RequestContext, caller_of, dispatch_of, session_store
+from .dispatch import RequestContext, caller_of, dispatch_of, session_store
+from .inputs import InputRequiredError, run_call
+from .pages import NOT_CACHEABLE, DefinitionList, Definitions, Pages
 from .results import content_or_raise, resource_error, tool_result
 
 
 class Tools:
     """`tools/list` and `tools/call`; `prefix` is prepended to tool names in lists."""
 
-    def __init__(self, editor: Editor, calls: Calls, prefix: str) -> None:
+    def __init__(self, editor: NvimEditor, calls: Calls, prefix: str) -> None:
         self.pages = Pages(editor, "tools", "tools", per_client=True)
         self._prefix = prefix
         self._calls = calls
@@ -43,9 +40,9 @@ class Tools:
         if outcome is None:
             outcome = refuse_arguments(arguments)
         if outcome is None:
-            outcome = await execute.run_call(self._calls, caller_of(context), params.name, arguments)
+            outcome = await run_call(self._calls, caller_of(context), params.name, arguments)
         if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:
-            raise MCPError(jsonrpc.INVALID_PARAMS, outcome.error.message, error_details(outcome.error))
+            raise MCPError(jsonrpc.INVALID_PARAMS, outcome.error.message, outcome.error.details())
         return tool_result(outcome)
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
@@ -82,7 +79,7 @@ def _header_schemas(definitions: Definitions | None) -> dict[str, dict[str, Any]
 class Resources:
     """Lists and reads resources; `subscriptions.py` has the subscriptions."""
 
-    def __init__(self, editor: Editor, calls: Calls, limits: Limits) -> None:
+    def __init__(self, editor: NvimEditor, calls: Calls, limits: Limits) -> None:
         self.fixed = Pages(editor, "resources", "resources", "uri")
         self.templates = Pages(editor, "templates", "resourceTemplates", "uriTemplate")
         self.fixed.combined = self.templates.combined = (self.fixed, self.templates)
@@ -94,7 +91,7 @@ class Resources:
         """Handles `resources/read`."""
         self._count(context)
         uri = params.uri
-        outcome = await execute.run_call(self._calls, caller_of(context), uri, {}, "resource")
+        outcome = await run_call(self._calls, caller_of(context), uri, {}, "resource")
         if outcome.error is not None:
             raise resource_error(context, uri, outcome.error)
         return NOT_CACHEABLE | content_or_raise(outcome)
@@ -113,7 +110,7 @@ class Resources:
 class Prompts:
     """`prompts/*`, and `completion/complete` for arguments of prompts and variables of templates."""
 
-    def __init__(self, editor: Editor, calls: Calls) -> None:
+    def __init__(self, editor: NvimEditor, calls: Calls) -> None:
         self.pages = Pages(editor, "prompts", "prompts")
         self._calls = calls
 
@@ -122,9 +119,7 @@ class Prompts:
         arguments = dict(params.arguments or {})
         outcome = refuse_arguments(arguments)
         if outcome is None:
-            outcome = await execute.run_call(
-                self._calls, caller_of(context), params.name, arguments, "prompt"
-            )
+            outcome = await run_call(self._calls, caller_of(context), params.name, arguments, "prompt")
         return {"resultType": "complete"} | content_or_raise(outcome)
 
     async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> dict[str, Any]:
@@ -142,5 +137,5 @@ class Prompts:
             given["context"] = {"arguments": dict(params.context.arguments)}
         outcome = refuse_arguments(given)
         if outcome is None:
-            outcome = await execute.run_call(self._calls, caller_of(context), name, given, "completion")
+            outcome = await run_call(self._calls, caller_of(context), name, given, "completion")
         return {"resultType": "complete", "completion": content_or_raise(outcome)}

@@ -7,10 +7,9 @@ from typing import Any
 from mcp import MCPError
 
 from .. import jsonrpc
-from ..calls.outcomes import error_details
 from ..errors import Code, EditorError, EditorGoneError, NoAnswerError
 from ..values import Outcome, ToolError
-from .request import RequestContext, is_stateless
+from .dispatch import RequestContext, is_stateless
 
 ERROR_META = "mcp-tools.nvim/error"
 """Key in `_meta` of the error code of a tool with an output schema, which `structuredContent` must follow."""
@@ -42,9 +41,9 @@ def _failure(error: ToolError, schema_bound: bool) -> dict[str, Any]:
         "isError": True,
     }
     if schema_bound:
-        result["_meta"] = {ERROR_META: error_details(error)}
+        result["_meta"] = {ERROR_META: error.details()}
     else:
-        result["structuredContent"] = error_details(error)
+        result["structuredContent"] = error.details()
     return result
 
 
@@ -63,7 +62,7 @@ def content_or_raise(outcome: Outcome) -> dict[str, Any]:
 def mcp_error(error: ToolError) -> MCPError:
     """Returns the JSON-RPC error of a failed call: invalid parameters, or internal."""
     code = jsonrpc.INVALID_PARAMS if error.code in _MALFORMED else jsonrpc.INTERNAL_ERROR
-    return MCPError(code, error.message, error_details(error))
+    return MCPError(code, error.message, error.details())
 
 
 def resource_error(context: RequestContext, uri: str, error: ToolError) -> MCPError:
@@ -76,8 +75,8 @@ def resource_error(context: RequestContext, uri: str, error: ToolError) -> MCPEr
         code = jsonrpc.INVALID_PARAMS if is_stateless(context) else jsonrpc.RESOURCE_NOT_FOUND
         return MCPError(code, "Resource not found", {"uri": uri})
     if error.code == Code.TOO_LARGE:
-        return MCPError(jsonrpc.TOO_LARGE, error.message, error_details(error))
-    return MCPError(jsonrpc.INTERNAL_ERROR, error.message, error_details(error))
+        return MCPError(jsonrpc.TOO_LARGE, error.message, error.details())
+    return MCPError(jsonrpc.INTERNAL_ERROR, error.message, error.details())
 
 
 def editor_failure(failure: EditorError) -> ToolError:

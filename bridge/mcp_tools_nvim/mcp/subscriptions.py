@@ -18,9 +18,9 @@ from mcp.server.connection import Connection
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 
 from ..errors import Code, EditorError
-from ..neovim import Editor
+from ..neovim.nvim import NvimEditor
 from ..values import ToolError
-from .request import RequestContext, notify_client, sdk_connection, who
+from .dispatch import RequestContext, notify_client, sdk_connection, who
 from .results import editor_failure, resource_error
 
 DEADLINE_SECONDS = 2.0
@@ -56,7 +56,7 @@ class Subscriptions:
     """
 
     def __init__(
-        self, editor: Editor, publish: Callable[[ServerEvent], None], listen: ListenHandler, sessions: int
+        self, editor: NvimEditor, publish: Callable[[ServerEvent], None], listen: ListenHandler, sessions: int
     ) -> None:
         self._editor = editor
         self._publish = publish
@@ -65,7 +65,7 @@ class Subscriptions:
         self._sessions: dict[str, set[Connection]] = {}
         self._listened: dict[str, int] = {}
         self._of_client: Counter[str] = Counter()
-        editor.on_updated(self._updated)
+        editor.on("updated", self._updated)
 
     async def subscribe(
         self, context: RequestContext, params: types.SubscribeRequestParams

@@ -17,10 +17,10 @@ import mcp_types as types
 from mcp import MCPError
 from pydantic import ValidationError
 
+from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from . import outcomes
 from .child_process import TOO_LARGE
-from .loader import MountEditor
 from .outcomes import MountOutcome, error_outcome
 from .session import MountSession, is_closed
 
@@ -65,7 +65,7 @@ class MountCall:
 class MountCalls:
     """The running calls to one mounted server."""
 
-    def __init__(self, mount: Mount, editor: MountEditor, server: MountedServer) -> None:
+    def __init__(self, mount: Mount, editor: NvimEditor, server: MountedServer) -> None:
         self._mount = mount
         self._editor = editor
         self._server = server

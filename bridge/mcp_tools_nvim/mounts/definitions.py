@@ -11,7 +11,7 @@ from typing import Any
 from mcp import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
-from .loader import MountEditor
+from ..neovim.nvim import NvimEditor
 from .mount import Mount
 from .outcomes import unreserved
 from .session import LISTS, MAX_FAULT, MAX_FAULTS, Item, MountSession
@@ -149,7 +149,7 @@ def _pieces(texts: list[str]) -> list[str]:
 class MountDefinitions:
     """The definitions of one mount."""
 
-    def __init__(self, mount: Mount, editor: MountEditor) -> None:
+    def __init__(self, mount: Mount, editor: NvimEditor) -> None:
         self._mount = mount
         self._editor = editor
         self._registered: dict[str, list[str]] = {}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jsonrpc
-from .mount import Mount
+
+if TYPE_CHECKING:
+    from .mount import Mount
 
 MountOutcome = dict[str, Any]
 

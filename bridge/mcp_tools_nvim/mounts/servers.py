@@ -16,11 +16,11 @@ from mcp import MCPError
 from mcp.client.subscriptions import listen
 
 from ..errors import LuaError, NoAnswerError
+from ..neovim.nvim import NvimEditor
 from .calls import MountCalls
 from .child_process import Child
 from .definitions import Found, MountDefinitions
 from .http import Remote
-from .loader import MountEditor
 from .mount import Mount
 from .outcomes import error_outcome
 from .session import LISTS, MountSession, is_closed
@@ -65,7 +65,7 @@ _CHANGES: dict[str, tuple[str, ...]] = {
 class MountedServer:
     """One mounted server, connected again after each failure."""
 
-    def __init__(self, mount: Mount, editor: MountEditor) -> None:
+    def __init__(self, mount: Mount, editor: NvimEditor) -> None:
         self.mount = mount
         self.calls = MountCalls(mount, editor, self)
         self._editor = editor
@@ -310,7 +310,7 @@ class MountedServer:
 class MountedServers:
     """All mounted servers: starts, replaces and ends them as configured, and routes calls to them."""
 
-    def __init__(self, editor: MountEditor) -> None:
+    def __init__(self, editor: NvimEditor) -> None:
         self._editor = editor
         self._servers: dict[str, MountedServer] = {}
         self._owners: dict[str, MountedServer] = {}

@@ -1,9 +1,6 @@
-# ruff: noqa: D102 - the verbs are documented in Editor
-"""The verbs of lua/mcp-tools/rpc/, typed: the only module that knows how they look on the wire.
+"""The connection to Neovim: the verbs of lua/mcp-tools/rpc/ as typed methods, and its events.
 
-Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
-Does not know about: MCP, HTTP, what a call is waiting for, events (events.py).
-Longer than others by its list of verbs.
+The only module that knows the verbs. `tests/support/memory.py` has a twin for tests.
 """
 
 from __future__ import annotations
@@ -11,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -19,7 +17,6 @@ from ..errors import EditorError, StartError
 from ..values import (
     LARGE,
     PROTOCOL,
-    AgentEndpoint,
     CallRequest,
     Hello,
     HelloInfo,
@@ -30,9 +27,8 @@ from ..values import (
     ToolError,
     View,
 )
-from . import EditorListener, decode, encode
+from . import codec
 from .clock import EditorClock
-from .events import Events
 from .rpc import Channel, connect
 
 T = TypeVar("T")
@@ -41,7 +37,7 @@ ANSWER_WITHIN = 10.0
 """Seconds for a verb that only reads tables; longer means that the main thread is busy."""
 
 TICK = 0.002
-"""Seconds that it may be later than the loop's clock says: uvloop's is a coarse one, cut to milliseconds."""
+"""Maximum seconds by which the time is later than the loop's clock: uvloop's is cut to milliseconds."""
 
 _WIRE = "return require('mcp-tools.rpc').{}(...)"
 _HELLO = _WIRE.format("hello")
@@ -55,22 +51,33 @@ _ACKNOWLEDGE = _WIRE.format("acknowledge")
 _REPORT = _WIRE.format("report")
 _SUBSCRIBE = _WIRE.format("subscribe")
 _UNSUBSCRIBE = _WIRE.format("unsubscribe")
-_AGENT_EVENT = _WIRE.format("agent_event")
+_AGENT_EVENT = _WIRE.format("agent")
 _LOST = _WIRE.format("lost")
 _PROVIDE = _WIRE.format("provide")
 _WITHDRAW = _WIRE.format("withdraw")
 _CLOCK = "return vim.uv.hrtime()"
+_MOUNT_EVENTS = frozenset(
+    {"mounts", "remote_call", "remote_cancel", "remote_answer", "remote_watch", "remote_unwatch"}
+)
+
+logger = logging.getLogger(__name__)
 
 
 class NvimEditor:
-    """The real `Editor`; make one with `open`."""
+    """A connection to Neovim, made by `open`.
+
+    Requests are plain methods that return a future, so that a caller in a task needs no second one; they fail
+    with an `EditorError`. Cancelling the future only stops waiting for the answer.
+
+    Attributes:
+        closed: done when the connection is closed; never fails.
+    """
 
     def __init__(self) -> None:
         self._clock = EditorClock()
-        self._events = Events(self._clock)
+        self._callbacks: dict[str, list[Callable[..., None]]] = {}
         self._channel: Channel
         self._channel_id = 0
-        self._knows_scopes = False
         self.closed: asyncio.Future[None]
 
     @classmethod
@@ -78,11 +85,11 @@ class NvimEditor:
         """Connects to `address`.
 
         Raises:
-            StartError: nobody answers there.
+            StartError: no Neovim listens there.
         """
         editor = cls()
         try:
-            editor._channel = await connect(address, editor._events.receive)
+            editor._channel = await connect(address, editor._receive)
         except (OSError, TimeoutError) as error:
             why = str(error) or "no answer"
             raise StartError(
@@ -93,25 +100,28 @@ class NvimEditor:
 
     @property
     def last_heard(self) -> float:
+        """When Neovim last sent anything, by the loop's clock."""
         return self._channel.last_heard
 
     @property
     def congested(self) -> bool:
+        """Whether Neovim does not read what was written; then call `drain` before writing more."""
         return self._channel.congested
 
     async def drain(self, until: float) -> bool:
+        """Waits until Neovim reads again, or `until` (by the loop's clock); returns whether it does."""
         return await self._channel.drain(until)
 
     async def settle(self, within: float) -> None:
-        """Waits, at most `within` seconds, until the editor has worked off what it was told.
+        """Waits, at most `within` seconds, until Neovim has handled everything that was sent.
 
-        What still waits in its queue when the channel closes would be dropped.
+        Messages that are queued when the channel closes are dropped.
         """
         with contextlib.suppress(EditorError):
             await self._read_clock(self._channel.time() + within)
 
     async def leave(self, within: float) -> None:
-        """Takes leave, for at most `within` seconds: the editor ends what is left of this side's calls."""
+        """Lets Neovim end what is left of our calls, for at most `within` seconds."""
         with contextlib.suppress(EditorError):
             await self._lua(_LOST, (self._channel_id,), self._channel.time() + within, lambda _: None)
 
@@ -119,9 +129,8 @@ class NvimEditor:
         """Sends what is written, then closes the channel."""
         self._channel.close()
 
-    # Verbs
-
-    async def hello(self, info: HelloInfo, timeout: float = 5.0) -> Hello:  # noqa: ASYNC109 - see Editor
+    async def hello(self, info: HelloInfo, timeout: float = 5.0) -> Hello:  # noqa: ASYNC109 - a deadline
+        """Introduces the bridge; `timeout` in seconds, as the user may have to answer a prompt first."""
         give_up = self._channel.time() + timeout
         if not self._channel_id:
             about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
@@ -131,19 +140,17 @@ class NvimEditor:
 
         def answer(raw: Any) -> Hello:
             self._learn(sent, int(raw["clock"]))
-            self._knows_scopes = raw.get("scopes") is True
-            return decode.hello(raw)
+            return codec.hello(raw)
 
         return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
 
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
+        """Returns the definitions of one kind, of `view` only; `json=None` when `revision` is current."""
         args: list[Any] = [kind, revision]
         if view is not None:
-            if view.scope is not None and not self._knows_scopes:
-                return self._no_scopes()
-            scope = encode.scope(view.scope)
-            args.append({"client": view.client} | ({} if scope is None else {"scope": scope}))
-        return self._lua(_LIST, args, self._channel.time() + ANSWER_WITHIN, decode.listing)
+            scope = None if view.scope is None else {"scope": codec.encode_scope(view.scope)}
+            args.append({"client": view.client} | (scope or {}))
+        return self._lua(_LIST, args, self._channel.time() + ANSWER_WITHIN, codec.listing)
 
     def execute(
         self,
@@ -154,12 +161,22 @@ class NvimEditor:
         ack: Sequence[str] = (),
         give_up: float | None = None,
     ) -> asyncio.Future[Reply]:
-        if request.scope is not None and not self._knows_scopes:
-            return self._no_scopes()
+        """Starts a call.
+
+        Args:
+            call_id: made by the caller, never repeated; the task id of every later verb.
+            request: what to call.
+            start_by: time of the loop's clock; Neovim refuses a call that it reads later.
+            timeout_ms: for tools that set none; 0 = no limit.
+            ack: ids of results that Neovim may drop.
+            give_up: time at which the future fails with `NoAnswerError`.
+        """
+        timeout = timeout_ms if request.timeout is None else request.timeout
         options: dict[str, Any] = {
             "channel": self._channel_id,
             "call_id": call_id,
             "start_by": self._clock.to_editor(start_by),
+            **codec.encode_client(request, timeout),
         }
         if request.timeout:
             options["limit"] = request.timeout
@@ -167,34 +184,49 @@ class NvimEditor:
             options["kind"] = request.kind
         if ack:
             options["ack"] = ack
-        timeout = timeout_ms if request.timeout is None else request.timeout
-        return self._reply(
-            _EXECUTE,
-            (request.name, encode.packable(request.arguments), options | encode.caller(request, timeout)),
-            start_by + 0.1 if give_up is None else give_up,
-        )
+        arguments = codec.packable(request.arguments)
+        give_up = start_by + 0.1 if give_up is None else give_up
+        return self._reply(_EXECUTE, (request.name, arguments, options), give_up)
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
+        """Returns the state of a call.
+
+        Args:
+            task_id: of the call.
+            since: the last progress `seq` seen.
+            whole: include a result above `LARGE`; every other verb returns its size only.
+        """
         args = (task_id, since) if whole else (task_id, since, LARGE)
         return self._reply(_GET_RESULT, args, self._channel.time() + ANSWER_WITHIN)
 
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
+        """Passes the client's answers to the question `seq` to a tool; ignored if it is not open.
+
+        Args:
+            task_id: of the call.
+            seq: as in `Inputs`.
+            answers: `{key: {"result": {…}} | {"error": {"code": …, "message": …}}}`.
+        """
         args = (task_id, seq, json.dumps(answers), LARGE)
         return self._reply(_ANSWER, args, self._channel.time() + ANSWER_WITHIN)
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
-        return self._lua(_EXPLAIN, (task_id,), self._channel.time() + 2.0, decode.explanation)
+        """Returns path and message of the bytes in a result that are not UTF-8."""
+        return self._lua(_EXPLAIN, (task_id,), self._channel.time() + 2.0, codec.explanation)
 
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
-        """Asks for the mode, and for the clock as well when the last sample is old: a call follows."""
+        """Returns the mode, which Neovim reports even at a prompt; None without an answer for `timeout` s.
+
+        Also requests the clock when the last sample is old, since a call follows.
+        """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Mode | None] = loop.create_future()
         now = self._channel.time()
-        mode = self._channel.request("nvim_get_mode", (), now + timeout, decode.mode)
+        mode = self._channel.request("nvim_get_mode", (), now + timeout, codec.mode)
         clock = self._read_clock(now + timeout) if self._clock.stale(now) else None
 
         def settle(_: asyncio.Future[Any]) -> None:
-            # Both are looked at each time, so that no exception stays unseen.
+            # Both are read each time, so that no exception is left unretrieved.
             silent = mode.done() and (mode.cancelled() or mode.exception() is not None)
             read = clock is None or (clock.done() and (clock.cancelled() or clock.exception() or True))
             if answer.done() or not mode.done():
@@ -210,67 +242,97 @@ class NvimEditor:
         return answer
 
     def cancel(self, task_id: str, reason: str) -> None:
+        """Ends a call."""
         self._tell(_CANCEL, (task_id, reason))
 
     def acknowledge(self, task_ids: Sequence[str]) -> None:
+        """Lets Neovim drop these results."""
         self._tell(_ACKNOWLEDGE, (task_ids,))
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
+        """Subscribes to changes of a resource; returns why that is refused. Each needs one `unsubscribe`."""
         give_up = self._channel.time() + ANSWER_WITHIN
-        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.subscription_error)
+        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, codec.subscription_error)
 
     def unsubscribe(self, uri: str) -> None:
+        """Reverts one `subscribe`."""
         self._tell(_UNSUBSCRIBE, (self._channel_id, uri))
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
+        """Reports a state of the bridge (`listening`, `sessions`, `blocked`, …)."""
         self._tell(_REPORT, (kind, data, self._channel_id))
 
-    def set_listener(self, listener: EditorListener) -> None:
-        self._events.listener = listener
-
-    def on_changed(self, callback: Callable[[str, int], None]) -> None:
-        self._events.changed.append(callback)
-
-    def on_updated(self, callback: Callable[[str], None]) -> None:
-        self._events.updated.append(callback)
-
-    def on_endpoints(self, callback: Callable[[tuple[AgentEndpoint, ...]], None]) -> None:
-        self._events.endpoints.append(callback)
-
-    def on_integrations(self, callback: Callable[[Any], None]) -> None:
-        self._events.integrations.append(callback)
-
-    def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
-        self._events.push.append(callback)
-
     def agent_event(self, event: str, data: dict[str, Any]) -> None:
+        """Reports an event of a terminal agent's session (`opened`, `notified`, `left`)."""
         self._tell(_AGENT_EVENT, (event, data, self._channel_id))
-
-    # For mounts (mounts.loader.MountEditor)
-
-    def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
-        self._events.remote.append(callback)
 
     def provide(
         self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
     ) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
+        """Registers a part of a mount's definitions (JSON text); returns why some were refused.
+
+        The last part removes earlier definitions that are in none of the parts.
+        """
         give_up = self._channel.time() + ANSWER_WITHIN
         args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
-        return self._lua(_PROVIDE, args, give_up, decode.refused_definitions)
+        return self._lua(_PROVIDE, args, give_up, codec.refused_definitions)
 
     def withdraw(self, provider: str) -> None:
+        """Removes all definitions of a mount."""
         self._tell(_WITHDRAW, (self._channel_id, provider))
 
     def remote(self, verb: str, *args: Any) -> None:
+        """Reports an event of a running call of a mount (`remote_result`, `remote_progress`, …)."""
         self._tell(_WIRE.format(verb), args)
 
-    # Inside
+    def on(self, event: str, callback: Callable[..., None]) -> None:
+        """Adds a callback of an event; it must return at once.
 
-    def _no_scopes(self) -> asyncio.Future[Any]:
-        """An older plugin in the editor would ignore a scope, and show and run everything."""
-        refused: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        refused.set_exception(EditorError("the plugin in Neovim knows no scopes yet; restart Neovim"))
-        return refused
+        Args:
+            event: one of these names. Times are those of the loop's clock.
+                started(task_id, deadline): a tool is about to run; from now on only its deadline ends it
+                wake(task_id, reply): a call has changed; None = request its state
+                log(task_id, level, data): a tool has logged any JSON value
+                changed(kind, revision): a list of definitions has changed
+                updated(uri): a subscribed resource has changed
+                endpoints(endpoints): the endpoints of terminal agents
+                integrations({url, servers}): the agents' servers to register with
+                push(agent, session, method, params, latest): a notification for a session of an agent, or for
+                    all; `params` is JSON text, `latest` replaces unsent ones of the method
+                mount(name, args): an event of mounts or their calls
+            callback: called with these arguments.
+        """
+        self._callbacks.setdefault(event, []).append(callback)
+
+    def _receive(self, name: str, args: Sequence[Any]) -> None:
+        """Decodes an event and passes it to its callbacks."""
+        count = len(args) if args and type(args[0]) is str else 0
+        values: tuple[Any, ...]
+        if name == "started" and count in (1, 2):
+            values = args[0], codec.deadline(args[1] if count == 2 else None, self._clock)
+        elif name == "wake" and count in (1, 2):
+            raw = args[1] if count == 2 else None
+            values = args[0], None if raw is None else codec.reply(raw, self._clock)
+        elif name in _MOUNT_EVENTS and count:
+            name, values = "mount", (name, args)
+        elif name == "changed" and count == 2:
+            values = args[0], int(args[1])
+        elif name == "updated" and count == 1:
+            values = (args[0],)
+        elif name == "endpoints" and count == 1:
+            values = (codec.endpoints(codec.json_value(args[0])),)
+        elif name == "integrations" and count == 1:
+            values = (codec.json_value(args[0]),)
+        elif name == "push" and count == 5:
+            agent, session, method, params, latest = args
+            values = agent, session, codec.clean(method), codec.clean(params), latest is True
+        elif name == "log" and count == 3:
+            values = args[0], args[1], codec.json_value(args[2])
+        else:
+            logger.warning("event %s is unknown or has unexpected arguments", name)
+            return
+        for callback in self._callbacks.get(name, ()):
+            callback(*values)
 
     def _lua(
         self, code: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]
@@ -285,7 +347,7 @@ class NvimEditor:
 
         def answer(raw: Any) -> Reply:
             self._clock.sample(sent, self._channel.time() + TICK, int(raw["clock"]))
-            return decode.reply(raw, self._clock)
+            return codec.reply(raw, self._clock)
 
         return self._channel.request("nvim_exec_lua", (code, args), give_up, answer)
 

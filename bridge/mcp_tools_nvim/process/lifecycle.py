@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import __version__
 from ..calls.runner import Calls
 from ..errors import EditorGoneError, LuaError, NoAnswerError, StartError
-from ..http.parts import Parts, Token
+from ..http.handlers import Parts
 from ..instances.holder import holder_of
-from ..neovim.decode import fault_text
+from ..neovim.codec import fault_text
 from ..neovim.modes import advice
 from ..neovim.nvim import NvimEditor
 from ..values import Hello, HelloInfo, PortHolder, Versions
@@ -113,7 +113,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
         from ..agents.agents import Agents
         from ..http.app import App
         from ..http.listener import Runner
-        from ..mounts.loader import Mounts
+        from ..mounts.mount import Mounts
 
         editor = await ending.unless(NvimEditor.open(environment.address))
         if editor is not None:
@@ -166,8 +166,8 @@ async def _meet(
     settings = hello.settings
     if environment.tool_timeout is not None:
         settings = replace(settings, tool_timeout=environment.tool_timeout)
-    token = Token(hello.token or environment.token)
-    handler.hide(token.value)
+    token = hello.token or environment.token
+    handler.hide(token)
     set_level(settings.log_level)
     boot = secrets.token_hex(6)
     calls = Calls(editor, settings, boot)
@@ -241,9 +241,7 @@ async def _let_end(calls: Calls, within: float) -> None:
         await asyncio.sleep(0.01)
 
 
-async def _take_wanted_port(
-    environment: Environment, token: Token, editor: NvimEditor, runner: Runner
-) -> None:
+async def _take_wanted_port(environment: Environment, token: str, editor: NvimEditor, runner: Runner) -> None:
     """Also serves the wanted port, as soon as it is free.
 
     Reports to Neovim when a foreign process holds it, since clients may send that process the token.
@@ -252,7 +250,7 @@ async def _take_wanted_port(
 
     async def held() -> None:
         nonlocal foreign
-        holder = await holder_of(environment.host, port, environment.instance_dir, token.value)
+        holder = await holder_of(environment.host, port, environment.instance_dir, token)
         foreign = foreign + 1 if holder == "foreign" else 0
         if foreign == FOREIGN_AFTER:
             editor.report("port_taken", {"port": port})

@@ -157,15 +157,14 @@ class SessionIds:
     """Creates and reads ids.
 
     Args:
-        token: the project's token; read at each use, as it may be replaced before anything is served.
+        token: the project's token.
         deleted: keys of deleted sessions.
         now: unix seconds.
     """
 
-    def __init__(
-        self, token: Callable[[], str], deleted: DeletedSessions, now: Callable[[], float] = time.time
-    ) -> None:
-        self._token = token
+    def __init__(self, token: str, deleted: DeletedSessions, now: Callable[[], float] = time.time) -> None:
+        # The token is the message here and the key in the proof of /health, so no proof can be used as a key.
+        self._key = hmac.digest(_KEY_LABEL, token.encode(), "sha256")
         self._deleted = deleted
         self.now = now
 
@@ -214,7 +213,7 @@ class SessionIds:
         if format_ not in (_FORMAT, _SCOPED_FORMAT, _AGENT_FORMAT):
             return None
         key, sealed_at, version, client, capabilities = content[:5]
-        if self.expired(sealed_at) or key in self._deleted:
+        if self.now() - sealed_at > MAX_AGE_SECONDS or key in self._deleted:
             return None
         scope = None
         if format_ == _SCOPED_FORMAT:
@@ -222,10 +221,6 @@ class SessionIds:
         elif format_ == _AGENT_FORMAT:
             scope = Scope(agent=content[5])
         return Sealed(key, sealed_at, version, client, capabilities, scope)
-
-    def expired(self, sealed_at: int) -> bool:
-        """Whether an id made at `sealed_at` has expired."""
-        return self.now() - sealed_at > MAX_AGE_SECONDS
 
     def delete(self, sealed: Sealed) -> None:
         """Makes the id permanently invalid."""
@@ -236,9 +231,7 @@ class SessionIds:
         return f"{_base64(data)}.{_base64(self._mac(data))}"
 
     def _mac(self, data: bytes) -> bytes:
-        # The token is the message here and the key in the proof of /health, so no proof can be used as a key.
-        key = hmac.digest(_KEY_LABEL, self._token().encode(), "sha256")
-        return hmac.digest(key, data, "sha256")[:_MAC_BYTES]
+        return hmac.digest(self._key, data, "sha256")[:_MAC_BYTES]
 
 
 def new_key() -> str:

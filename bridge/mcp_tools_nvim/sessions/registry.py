@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..values import Scope, View
-from .ids import Sealed, SessionIds, new_key
+from .ids import MAX_AGE_SECONDS, Sealed, SessionIds, new_key
 from .session import ENDS_WITH_STREAM, Session, SessionInfo, Transport, Watcher
 from .streams import EventIds
 
@@ -141,7 +141,7 @@ class Sessions:
         """
         session = self._by_id.get(id_)
         if session is not None and session.sealed_at is not None:
-            if self._ids.expired(session.sealed_at):
+            if self._ids.now() - session.sealed_at > MAX_AGE_SECONDS:
                 self.drop(session)
                 return None
             return session if session.agent == agent else None

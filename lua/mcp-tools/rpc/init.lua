@@ -73,7 +73,6 @@ function M.hello(id, info)
     revision = core.begin().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
-    scopes = true, -- supports scopes; a bridge requires it
     endpoints = endpoints,
     settings = settings.get(),
   }

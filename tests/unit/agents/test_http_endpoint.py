@@ -154,7 +154,7 @@ async def test_the_editor_hears_who_is_there_and_what_they_say(bridge: Served, a
     assert len(bridge.editor.agent_events) == 2
     stream.close()
     async with await agent.get() as again:
-        bridge.editor.push("web", session, "moved", '{"line":2}', True)
+        bridge.editor.emit("push", "web", session, "moved", '{"line":2}', True)
         _, _, message = await next_event(_without_priming(again))
         assert message == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
     assert await agent.delete() == 200
@@ -169,10 +169,10 @@ async def test_a_stream_that_breaks_off_is_no_error_to_the_agent(bridge: Served,
         assert "Transfer-Encoding" not in stream.headers
         assert stream.headers["Connection"] == "close"
         await eventually(lambda: bridge.editor.agent_events)
-        bridge.editor.push("web", None, "moved", '{"line":2}', False)
+        bridge.editor.emit("push", "web", None, "moved", '{"line":2}', False)
         _, _, message = await next_event(_without_priming(stream))
         assert message["params"] == {"line": 2}
-        for connection in list(bridge.runner._deadlines._open):  # as when the bridge is killed
+        for connection in list(bridge.runner._deadlines.open):  # as when the bridge is killed
             if connection.transport is not None:
                 connection.transport.close()
         assert await stream.content.read() == b""
@@ -187,7 +187,7 @@ async def test_an_agent_with_the_name_of_its_sdk_is_named_by_its_endpoint(bridge
         (None, "streamable-http-client", "streamable-http-client"),
     ):
         endpoint = replace(HTTP, label=label)
-        bridge.editor.tell_endpoints((endpoint,))
+        bridge.editor.emit("endpoints", (endpoint,))
         await eventually(lambda endpoint=endpoint: list(bridge.agents.endpoints) == [endpoint])
         bridge.editor.agent_events.clear()
         async with agent_at_port(bridge, endpoint) as agent:
@@ -219,9 +219,9 @@ async def test_pushes_reach_those_who_are_meant(bridge: Served, agent: Agent) ->
         await other.initialize()
         async with await other.get() as second:
             key = (await agent.ask(call("place")))["result"]["content"][0]["text"]
-            bridge.editor.push("web", key, "one", "{}", False)
-            bridge.editor.push("web", None, "all", '{"text":"é"}', False)
-            bridge.editor.push("socket", None, "none", "{}", False)
+            bridge.editor.emit("push", "web", key, "one", "{}", False)
+            bridge.editor.emit("push", "web", None, "all", '{"text":"é"}', False)
+            bridge.editor.emit("push", "socket", None, "none", "{}", False)
             one, two = _without_priming(first), _without_priming(second)
             assert (await next_event(one))[2]["method"] == "one"
             assert (await next_event(one))[2]["params"] == {"text": "é"}
@@ -229,7 +229,7 @@ async def test_pushes_reach_those_who_are_meant(bridge: Served, agent: Agent) ->
             bridge.editor.add_tool("late", lambda ctx, arguments: "")
             _, _, message = await next_event(_without_priming(third))
             assert message["method"] == "notifications/tools/list_changed"
-            bridge.editor.push("web", None, "after", "{}", False)
+            bridge.editor.emit("push", "web", None, "after", "{}", False)
             assert (await next_event(two))[2]["method"] == "after"  # lists are none of their business
 
 
@@ -252,14 +252,14 @@ async def test_an_endpoint_that_is_gone_lets_nobody_in(bridge: Served, agent: Ag
     async with await agent.get() as stream:
         await eventually(lambda: bridge.editor.agent_events)
         renewed = replace(HTTP, token="another-" + "t" * 40)
-        bridge.editor.tell_endpoints((renewed, SOCKET))
+        bridge.editor.emit("endpoints", (renewed, SOCKET))
         await eventually(lambda: bridge.editor.agent_events[-1][0] == "left")
         assert [event async for event in _without_priming(stream)] == []
     async with await agent.post(request("tools/list")) as response:
         assert response.status == 401
     agent.headers = {"Authorization": f"Bearer {renewed.token}"}
     await agent.initialize()
-    bridge.editor.tell_endpoints(())
+    bridge.editor.emit("endpoints", ())
     await eventually(lambda: bridge.editor.reports[-1] == ("endpoints", {"open": [], "failed": {}}))
     async with await agent.post(request("tools/list")) as response:
         assert response.status == 401

@@ -84,7 +84,7 @@ async def bridge(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
 def want(bridge: Served, *urls: str, **more: Any) -> None:
     """The editor names these servers."""
     servers = [{"url": url, **more} for url in urls]
-    bridge.editor.tell_integrations({"url": bridge.url + "/mcp", "servers": servers})
+    bridge.editor.emit("integrations", {"url": bridge.url + "/mcp", "servers": servers})
 
 
 def states(bridge: Served) -> list[dict[str, str]]:
@@ -215,7 +215,7 @@ async def test_an_entry_of_an_earlier_bridge_is_replaced(bridge: Served, opencod
     ("wrong", "fault"),
     [
         (lambda: web.json_response({}, status=401), "password_env"),
-        (lambda: web.Response(text="hi"), "not one of OpenCode"),
+        (lambda: web.Response(text="hi"), "not from OpenCode"),
         (lambda: web.Response(status=307, headers={"Location": "http://127.0.0.1:1/"}), "status 307"),
     ],
 )
@@ -261,7 +261,7 @@ async def test_a_process_of_another_user_is_not_asked(
 async def test_no_other_machine_is_asked(bridge: Served) -> None:
     want(bridge, "http://example.org:4096", "https://127.0.0.1:1", "http://a@127.0.0.1:1")
     await eventually(
-        lambda: len([e for e in states(bridge) if "no address of this machine" in e["fault"]]) == 3
+        lambda: len([e for e in states(bridge) if "not an address of this machine" in e["fault"]]) == 3
     )
 
 

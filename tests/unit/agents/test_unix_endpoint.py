@@ -128,7 +128,7 @@ async def test_the_socket_goes_with_its_endpoint_and_with_the_bridge(folder: Pat
     first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
     async with served(endpoints=(first, second)) as bridge:
         assert sorted(os.listdir(folder)) == ["a.sock", "b.sock"]
-        bridge.editor.tell_endpoints((second,))
+        bridge.editor.emit("endpoints", (second,))
         await eventually(lambda: os.listdir(folder) == ["b.sock"])
         os.unlink(folder / "b.sock")
         (folder / "b.sock").write_text("somebody else's")
@@ -141,7 +141,7 @@ async def test_nothing_is_opened_at_the_end_of_the_bridge(folder: Path) -> None:
     async with served(endpoints=(first,)) as bridge:
         await bridge.agents.disconnect()
         said = len(bridge.editor.reports)
-        bridge.editor.tell_endpoints((first, second))
+        bridge.editor.emit("endpoints", (first, second))
         for _ in range(50):
             await asyncio.sleep(0)
         assert (os.listdir(folder), len(bridge.editor.reports)) == (["a.sock"], said)

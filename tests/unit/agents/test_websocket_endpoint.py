@@ -83,7 +83,7 @@ async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
     assert (await agent.ask(request("prompts/list", id_=4)))["error"]["code"] == -32601
     key = (await agent.ask(call("place", 5)))["result"]["content"][0]["text"]
     await agent.say({"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4}})
-    bridge.editor.push("socket", key, "moved", '{"line":2}', True)
+    bridge.editor.emit("push", "socket", key, "moved", '{"line":2}', True)
     assert await agent.hear() == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
     await eventually(lambda: len(bridge.editor.agent_events) == 2)
     assert [event for event, _ in bridge.editor.agent_events] == ["opened", "notified"]

@@ -67,12 +67,12 @@ def test_without_msgpack() -> None:
 def test_the_manual() -> None:
     """Every call says what it takes, and what each option means stands there once."""
     for function in (call_tool, call_tool_async, Client.call_tool, AsyncClient.call_tool):
-        shown = pydoc.json_copy(pydoc.render_doc(function))
+        shown = pydoc.plain(pydoc.render_doc(function))
         for option in ("arguments", "timeout", "on_progress", "on_log", "on_elicit"):
             assert f"{option}: " in shown.partition("\n\n")[2], function
     for function in (call_tool, call_tool_async):
-        assert "socket: " in pydoc.json_copy(pydoc.render_doc(function)).partition("\n\n")[2]
-    assert pydoc.json_copy(pydoc.render_doc(mcp_tools_nvim.api)).count("ms that the tool may take") == 1
+        assert "socket: " in pydoc.plain(pydoc.render_doc(function)).partition("\n\n")[2]
+    assert pydoc.plain(pydoc.render_doc(mcp_tools_nvim.api)).count("ms that the tool may take") == 1
 
 
 def test_endless_arguments() -> None:

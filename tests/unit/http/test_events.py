@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from mcp_tools_nvim.http.events import attach, write_stream
+from mcp_tools_nvim.http.response import attach, write_stream
 from mcp_tools_nvim.sessions.streams import (
     KEPT_EVENTS,
     UNSENT_BYTES,
@@ -19,7 +19,7 @@ from mcp_tools_nvim.sessions.streams import (
     EventIds,
     Outbox,
 )
-from tests.support.served import eventually
+from tests.support.served import bare, eventually
 
 Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -34,18 +34,12 @@ class Page:
 @pytest.fixture
 async def page() -> AsyncIterator[Page]:
     made = Page()
-    app = web.Application()
 
     async def handle(request: web.Request) -> web.StreamResponse:
         return await made.handler(request)
 
-    app.router.add_get("/", handle)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-    yield made
-    await runner.cleanup()
+    async with bare(handle) as made.url:
+        yield made
 
 
 async def read(page: Page, stream: Outbox, after: int | None = None) -> str:

@@ -119,7 +119,7 @@ async def test_the_message_counts_although_the_client_resets(bridge: Served) -> 
         body = json.dumps(bridge.call_message("echo", {"text": str(n)})).encode()
         head = (
             f"POST {client.endpoint} HTTP/1.1\r\nHost: localhost\r\n"
-            f"Authorization: Bearer {bridge.parts.token.value}\r\n"
+            f"Authorization: Bearer {bridge.parts.token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.http import body
-from mcp_tools_nvim.http.connection import MAX_UNAUTHENTICATED
+from mcp_tools_nvim.http import handlers
+from mcp_tools_nvim.http.listener import MAX_UNAUTHENTICATED
 from tests.support.memory import ToolContext
 from tests.support.served import JSON_AND_SSE, TOKEN, Served, served
 
@@ -163,7 +163,7 @@ async def test_an_answer_that_nobody_reads(streams: bool) -> None:
 
 async def test_a_body_that_never_comes(bridge: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is refused with 408 when its time is over."""
-    monkeypatch.setattr(body, "BODY_SECONDS", 1.0)
+    monkeypatch.setattr(handlers, "BODY_SECONDS", 1.0)
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAccept: */*\r\n"
         "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
@@ -171,9 +171,9 @@ async def test_a_body_that_never_comes(bridge: Served, monkeypatch: pytest.Monke
     reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
     writer.write(head.encode())
     begin = time.monotonic()
-    async with asyncio.timeout(body.BODY_SECONDS + 10):
+    async with asyncio.timeout(handlers.BODY_SECONDS + 10):
         assert b"408" in await reader.readline()
-    assert time.monotonic() - begin >= body.BODY_SECONDS - 1
+    assert time.monotonic() - begin >= handlers.BODY_SECONDS - 1
     writer.close()
 
 

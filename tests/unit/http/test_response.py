@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession, web
-from aiohttp.test_utils import RawTestServer
 
-from mcp_tools_nvim.http.events import PING_SECONDS
-from mcp_tools_nvim.http.response import DeferredResponse, Responses
+from mcp_tools_nvim.http.response import PING_SECONDS, DeferredResponse, Responses
 from mcp_tools_nvim.mcp.dispatch import Dispatch
-from mcp_tools_nvim.mcp.exchange import Exchange
+from mcp_tools_nvim.sessions.session import Exchange
 from tests.support.memory import ToolContext
-from tests.support.served import TOKEN, Served, served
+from tests.support.served import TOKEN, Served, bare, served
 
 
 def repeat(context: ToolContext, arguments: dict[str, int]) -> str:
@@ -76,18 +74,14 @@ async def test_a_long_silence_becomes_a_stream() -> None:
     async def handle(request: Any) -> web.StreamResponse:
         response = DeferredResponse(request, Responses())
         for now in (100.0, 100.0 + PING_SECONDS - 0.1, 100.0 + PING_SECONDS):
-            response.look(now)
+            response.check(now)
             streamed.append(response.outbox is not None)
         try:
             return await response.finish(b"{}")
         finally:
             response.close()
 
-    async with (
-        RawTestServer(handle) as server,
-        ClientSession() as http,
-        http.post(server.make_url("/")) as answer,
-    ):
+    async with bare(handle) as url, ClientSession() as http, http.post(url) as answer:
         assert answer.content_type == "text/event-stream"
         assert await answer.text() == "event: message\ndata: {}\n\n"
     assert streamed == [False, False, True]

@@ -195,7 +195,7 @@ async def test_a_half_closed_client_is_served(bridge: Served) -> None:
         f'"io.modelcontextprotocol/protocolVersion":"{STATELESS}",'
         '"io.modelcontextprotocol/clientCapabilities":{}}}}'
     )
-    token = bridge.parts.token.value
+    token = bridge.parts.token
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nAccept: */*\r\n"
         f"MCP-Protocol-Version: {STATELESS}\r\nMcp-Method: tools/call\r\nMcp-Name: nvim_wait\r\n"

@@ -31,7 +31,7 @@ def test_the_import_holds_no_loop_up() -> None:
     """It happens in a thread: the loop turns meanwhile, and the SDK is there when the kernel is built."""
     code = """if True:
         import asyncio, sys
-        from mcp_tools_nvim.mcp.loader import Loader
+        from mcp_tools_nvim.http.handlers import Loader
 
         async def main():
             built, turns = [], 0

@@ -19,9 +19,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.mcp.definitions import CursorError, DefinitionList, Definitions, ListingError, page
 from mcp_tools_nvim.mcp.dispatch import Dispatch
-from mcp_tools_nvim.mcp.pages import Pages
+from mcp_tools_nvim.mcp.pages import CursorError, DefinitionList, Definitions, ListingError, Pages, page
 from mcp_tools_nvim.mcp.results import tool_result
 from mcp_tools_nvim.mcp.server import Assembly
 from mcp_tools_nvim.values import Kind, Limits, Outcome, Scope, Settings, ToolError, View

@@ -78,7 +78,7 @@ def test_lines_that_are_only_shown_are_cut() -> None:
 def test_nothing_is_imported_before_there_is_a_mount() -> None:
     """The door costs neither the SDK nor what stands behind it."""
     code = (
-        "import sys, mcp_tools_nvim.mounts.loader\n"
+        "import sys, mcp_tools_nvim.mounts.mount\n"
         "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'httpx2'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

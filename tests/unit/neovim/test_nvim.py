@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim.calls.runner import Calls
-from mcp_tools_nvim.errors import Code, EditorError, LuaError, StartError
+from mcp_tools_nvim.errors import Code, LuaError, StartError
 from mcp_tools_nvim.neovim.clock import WINDOW
 from mcp_tools_nvim.neovim.nvim import NvimEditor
 from mcp_tools_nvim.values import (
@@ -23,11 +23,9 @@ from mcp_tools_nvim.values import (
     HelloInfo,
     Limits,
     Progress,
-    Scope,
     ServerInfo,
     Settings,
     Versions,
-    View,
 )
 from tests.support.memory import Seen
 from tests.support.nvim import Nvim
@@ -100,21 +98,6 @@ async def test_list_knows_unchanged(setup: Setup) -> None:
     assert listing.revision == 3
     assert json.loads(listing.json or "") == [{"name": "nvim_echo", "kind": "tools"}]
     assert (await setup.editor.list("tools", 3)).json is None
-
-
-async def test_an_editor_that_knows_no_scopes_is_asked_for_none(setup: Setup) -> None:
-    """A plugin of before would show and run everything; the bridge refuses instead, and says what to do."""
-    scope = Scope(tools=("lsp",))
-    request = CallRequest("echo", {"text": "x"}, CLIENT, scope=scope)
-    with pytest.raises(EditorError, match="restart Neovim"):
-        await setup.editor.list("tools", None, View("c", scope))
-    assert (await setup.calls.run(request, setup.seen)).state == "failed"
-    assert await setup.noted("execute") == []
-    assert (await setup.editor.list("tools", None, View("c"))).json is not None
-    await setup.nvim.lua("probe.wire.scopes = true")
-    await setup.editor.hello(INFO)
-    assert (await setup.editor.list("tools", None, View("c", scope))).json is not None
-    assert (await setup.calls.run(request, setup.seen)).text == "x"
 
 
 async def test_calls_go_all_the_way(setup: Setup) -> None:
@@ -276,7 +259,7 @@ async def test_strange_events_are_logged_only(setup: Setup, caplog: pytest.LogCa
 async def test_changed_reaches_its_listeners(setup: Setup) -> None:
     """A changed list is told with its kind and revision."""
     heard: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
-    setup.editor.on_changed(lambda *change: heard.put_nowait(change))
+    setup.editor.on("changed", lambda *change: heard.put_nowait(change))
     await setup.nvim.lua("vim.rpcnotify(probe.wire.channel, 'changed', 'tools', 8)")
     async with asyncio.timeout(1):
         assert await heard.get() == ("tools", 8)
@@ -317,8 +300,8 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
     assert (await setup.editor.hello(INFO)).endpoints == (expected,)
     told: asyncio.Queue[tuple[AgentEndpoint, ...]] = asyncio.Queue()
     pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
-    setup.editor.on_endpoints(told.put_nowait)
-    setup.editor.on_push(lambda *push: pushed.put_nowait(push))
+    setup.editor.on("endpoints", told.put_nowait)
+    setup.editor.on("push", lambda *push: pushed.put_nowait(push))
     emit = "vim.rpcnotify(probe.wire.channel, {})"
     await setup.nvim.lua(emit.format(f"'endpoints', [=[{json.dumps([endpoint])}]=]"))
     await setup.nvim.lua(emit.format("'endpoints', '{}'"))

@@ -162,7 +162,7 @@ async def test_subscriptions(setup: Setup) -> None:
         watch = function(changed) _G.changed = changed return function() _G.changed = nil end end })
     """)
     heard: asyncio.Queue[str] = asyncio.Queue()
-    setup.editor.on_updated(heard.put_nowait)
+    setup.editor.on("updated", heard.put_nowait)
     refused = await setup.editor.subscribe("test://none")
     assert refused is not None
     assert refused.code is Code.NOT_FOUND

@@ -30,7 +30,7 @@ async def attach(nvim: Nvim) -> tuple[NvimEditor, asyncio.Queue[str]]:
     editor = await NvimEditor.open(str(nvim.socket))
     await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))
     heard: asyncio.Queue[str] = asyncio.Queue()
-    editor.on_updated(heard.put_nowait)
+    editor.on("updated", heard.put_nowait)
     return editor, heard
 
 

@@ -112,13 +112,13 @@ def test_a_stdin_without_token(text: bytes) -> None:
         with stdin() as (read, writer):
             writer.write(text)
             writer.close()
-            with pytest.raises(ConfigurationError, match="stdin"):
+            with pytest.raises(ConfigurationError, match="stdin has no token"):
                 take(STDIN | {"MCP_AUTH_TOKEN": "secret-1"}, terminal, read)
 
 
 def test_a_stdin_that_says_nothing() -> None:
     """It is not waited for longer than a while."""
-    with stdin() as (read, _), pytest.raises(ConfigurationError, match="stdin"):
+    with stdin() as (read, _), pytest.raises(ConfigurationError, match="stdin has no token"):
         take(dict(STDIN), False, read, patience=0.05)
 
 

@@ -38,7 +38,7 @@ class Clock:
 
 def make(token: str = TOKEN, folder: Path | None = None, clock: Clock | None = None) -> SessionIds:
     clock = clock or Clock()
-    return SessionIds(lambda: token, DeletedSessions(folder, clock), clock)
+    return SessionIds(token, DeletedSessions(folder, clock), clock)
 
 
 def test_an_id_says_what_was_sealed() -> None:
@@ -159,7 +159,7 @@ def test_an_id_has_one_spelling() -> None:
     """Padding and spare bits of base64 make no further ids: a deleted session has no other one."""
     import base64
 
-    ids = SessionIds(lambda: "token", DeletedSessions(None))
+    ids = SessionIds("token", DeletedSessions(None))
     id_ = ids.seal("key", "2025-11-25", {"name": "c"}, {})
     assert ids.open(id_) is not None
     body, _, mac = id_.partition(".")

@@ -30,7 +30,7 @@ class Table:
     def __init__(self, bridge: Served, kernel: Any, limits: Limits, idle: float) -> None:
         self.kernel = kernel
         self.now = time.time()
-        ids = SessionIds(lambda: "token", DeletedSessions(None, self.clock), self.clock)
+        ids = SessionIds("token", DeletedSessions(None, self.clock), self.clock)
         self.reports: list[list[str]] = []
         self.sessions = Sessions(
             bridge.calls,

@@ -37,7 +37,7 @@ class Wire(Protocol):
 
 
 class ClientMessages:
-    """The line of one call (`context.Line`)."""
+    """Messages of one call; every method may be called from any thread."""
 
     def __init__(self, call_id: str, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:
         self.id = call_id

@@ -1,15 +1,20 @@
-"""Raw values of the wire → values of `model`. What it raises means "an answer of unknown shape"."""
+"""Converts values between Python and what Neovim sends and reads over msgpack-RPC.
+
+A function that raises any exception means "an answer of unknown shape".
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from ..errors import Code
 from ..values import (
+    LARGE,
     AgentEndpoint,
+    CallRequest,
     FieldError,
     Hello,
     Inputs,
@@ -19,11 +24,15 @@ from ..values import (
     Outcome,
     Progress,
     Reply,
+    Scope,
     ServerInfo,
     Settings,
     ToolError,
 )
 from .clock import EditorClock
+
+NATIVE_LEVELS = 16
+"""Maximum nesting of a value that is sent as it is: Neovim closes the channel at 32 levels of the message."""
 
 _CALL_STATES = {"running", "waiting_approval", "waiting_input"}
 _FAILED_STATES = {"failed", "timed_out", "cancelled"}
@@ -39,7 +48,7 @@ def clean(text: str) -> str:
 
 
 def fault_text(thrown: str, address: str) -> str:
-    """What `hello` threw in the editor at `address`, without file names and traceback."""
+    """Returns an error that `hello` threw in the editor at `address`, without file names and traceback."""
     if "module 'mcp-tools.rpc' not found" in thrown:
         return f"Neovim at {address} has no mcp-tools.nvim on its 'runtimepath': add it there"
     first = thrown.splitlines()[0] if thrown else ""
@@ -57,7 +66,7 @@ def deadline(clock_ns: Any, clock: EditorClock) -> float | None:
 
 
 def reply(raw: Any, clock: EditorClock) -> Reply:
-    """Answer to `execute` or `get_result`, or what rides in a wake."""
+    """Decodes the answer to `execute` or `get_result`, or the state in a wake."""
     progress = raw.get("progress")
     latest = None if progress is None else _progress(progress)
     if "size" in raw:
@@ -72,7 +81,7 @@ def reply(raw: Any, clock: EditorClock) -> Reply:
 
 
 def outcome(raw: Any) -> Outcome:
-    """How a call ended."""
+    """Decodes how a call ended."""
     if raw["state"] == "done":
         kind = _one_of(raw["kind"], _KINDS)
         text = raw.get("text") or ""
@@ -84,30 +93,30 @@ def outcome(raw: Any) -> Outcome:
 
 
 def listing(raw: Any) -> Listing:
-    """Answer to `list`."""
+    """Decodes the answer to `list`."""
     if raw.get("unchanged") or raw.get("loading"):
         return Listing(int(raw["revision"]), None, bool(raw.get("loading")))
     return Listing(int(raw["revision"]), clean(raw["json"]))
 
 
 def explanation(raw: Any) -> tuple[str, str]:
-    """Answer to `explain`."""
+    """Decodes the answer to `explain`."""
     return clean(raw["path"]), clean(raw["message"])
 
 
 def subscription_error(raw: Any) -> ToolError | None:
-    """Answer to `subscribe`."""
+    """Decodes the answer to `subscribe`."""
     error = raw.get("error")
     return None if error is None else _error(error)
 
 
 def mode(raw: Any) -> Mode:
-    """Answer of `nvim_get_mode`."""
+    """Decodes the answer of `nvim_get_mode`."""
     return Mode(raw["mode"], raw["blocking"])
 
 
 def hello(raw: Any) -> Hello:
-    """Answer to `hello`; settings that this bridge does not know are left out."""
+    """Decodes the answer to `hello`; unknown settings are ignored."""
     return Hello(
         boot=raw["boot"],
         revisions={str(k): int(v) for k, v in _table(raw.get("revision")).items()},
@@ -119,7 +128,7 @@ def hello(raw: Any) -> Hello:
 
 
 def endpoints(raw: Any) -> tuple[AgentEndpoint, ...]:
-    """The endpoints of agents, from `hello` or the event `endpoints`."""
+    """Decodes the endpoints of agents, from `hello` or the event `endpoints`."""
     return tuple(_endpoint(each) for each in raw) if isinstance(raw, list) else ()
 
 
@@ -166,7 +175,6 @@ def _progress(raw: Any) -> Progress:
 
 def _error(raw: Any) -> ToolError:
     code = raw["code"]
-    # A newer plugin may know codes that this bridge does not.
     known = Code(code) if code in _CODES else Code.EXECUTION_ERROR
     faults = tuple(FieldError(clean(e["field"]), clean(e["message"])) for e in raw.get("errors") or ())
     required = _table(raw.get("required")) or None
@@ -188,5 +196,44 @@ _CODES = {str(code) for code in Code}
 
 
 def refused_definitions(raw: Any) -> list[str]:
-    """Faults of definitions that were not taken in, a line each."""
+    """Decodes why definitions were refused, a line each."""
     return [line for fault in raw["refused"] for line in str(fault).splitlines()]
+
+
+def encode_client(request: CallRequest, timeout_ms: int) -> dict[str, Any]:
+    """Returns what is the same in all calls of a client."""
+    fields: dict[str, Any] = {
+        "client": request.client._asdict(),
+        "host": request.host,
+        "timeout": timeout_ms,
+        "most": LARGE,
+    }
+    if request.session is not None:
+        fields["session"] = request.session
+    if request.scope is not None:
+        fields["scope"] = encode_scope(request.scope)
+    if request.capabilities is not None:
+        fields["capabilities"] = packable(request.capabilities)
+    return fields
+
+
+def encode_scope(scope: Scope) -> dict[str, Any]:
+    """Returns the set fields of a scope."""
+    return {name: value for name, value in asdict(scope).items() if value is not None}
+
+
+def packable(value: dict[str, Any]) -> dict[str, Any] | str:
+    """Returns a client's value, or its JSON text when msgpack or Neovim does not accept it as it is."""
+    return value if _crosses(value, NATIVE_LEVELS) else json.dumps(value)
+
+
+def _crosses(value: Any, levels: int) -> bool:
+    kind = type(value)
+    if kind is dict or kind is list:
+        if levels == 0:
+            return False
+        for child in value.values() if kind is dict else value:
+            if type(child) is not str and not _crosses(child, levels - 1):
+                return False
+        return True
+    return kind is not int or -(2**63) <= value < 2**63

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What went wrong with a call; the same list is in lua/mcp-tools/errors.lua."""
+    """What went wrong with a call; lua/mcp-tools/errors.lua has the same list."""
 
     VALIDATION_ERROR = "validation_error"
     UNKNOWN_TOOL = "unknown_tool"

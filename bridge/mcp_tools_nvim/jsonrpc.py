@@ -14,19 +14,19 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
-REQUEST_TIMEOUT = -32001  # of a request of ours that nobody answers
+REQUEST_TIMEOUT = -32001  # a request of ours was not answered
 RESOURCE_NOT_FOUND = -32002  # before 2026-07-28, which has INVALID_PARAMS for it
 RATE_LIMITED = -32004
 TOO_LARGE = -32005
 
 MAX_DEPTH = 100
-"""Levels of nesting: beyond it Lua's encoder and the SDK's validators give up, each in its own way."""
+"""Maximum nesting: Lua's encoder and the SDK's validators fail above it."""
 
 MAX_BATCH = 256
-"""Messages in one body; each is a call of its own."""
+"""Maximum messages in one body."""
 
 COUNTED = 4096
-"""Bytes up to which it is fastest to count; to find the next of few is ten times as fast in a long text."""
+"""Maximum bytes for which counting brackets is faster than finding them one by one."""
 
 RequestId = int | str
 
@@ -38,9 +38,9 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 
 @functools.cache
 def _fast() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[Exception]]:
-    """A decoder, an encoder and what they raise; made once, since making one costs more than a text.
+    """Returns a decoder, an encoder and their exception; created once, as that is slower than one use.
 
-    With the first message: a bridge that has no client yet does without this megabyte.
+    Imported with the first message, as it takes a megabyte.
     """
     import msgspec
 
@@ -49,7 +49,7 @@ def _fast() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[
 
 @dataclass(slots=True)
 class Request:
-    """A message that wants an answer."""
+    """A message with an answer."""
 
     id: RequestId
     method: str
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message that wants none."""
+    """A message without an answer."""
 
     method: str
     params: dict[str, Any] | None
@@ -66,7 +66,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The other side's answer to a request of ours; `error` is None when it succeeded."""
+    """An answer to a request of ours; `error` is None if it succeeded."""
 
     id: RequestId
     result: Any = None
@@ -87,13 +87,13 @@ Message = Request | Notification | Answer
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Several messages in one body; who receives it decides whether that is allowed."""
+    """Several messages in one body."""
 
     messages: tuple[Message | Fault, ...]
 
 
 def parse(body: bytes) -> Message | Batch | Fault:
-    """Reads one body. Of equal keys in an object the last counts."""
+    """Parses a body. The last of duplicate keys in an object is used."""
     try:
         value = loads(body)
     except UnicodeDecodeError:
@@ -106,14 +106,14 @@ def parse(body: bytes) -> Message | Batch | Fault:
         if not value:
             return Fault(INVALID_REQUEST, "Invalid request: empty batch")
         if len(value) > MAX_BATCH:
-            text = f"Invalid request: a batch of more than {MAX_BATCH} messages; send it in parts"
+            text = f"Invalid request: a batch of more than {MAX_BATCH} messages; split it"
             return Fault(INVALID_REQUEST, text)
         return Batch(tuple(_message(member) for member in value))
     return _message(value)
 
 
 def _id_of(body: bytes) -> RequestId | None:
-    """Returns the id of a request with a lone surrogate, say: on a socket its sender waits for that id."""
+    """Returns the id of an invalid request, such as one with a lone surrogate, for the error; else None."""
     try:
         value = json.loads(body.decode())
     except (ValueError, RecursionError):
@@ -126,21 +126,21 @@ def loads(text: bytes | str) -> Any:
     """Returns the value of JSON text.
 
     Raises:
-        ValueError: it is not JSON, not UTF-8, or has a number or a lone surrogate that nothing can represent.
+        ValueError: it is not JSON or UTF-8, or has a number or a lone surrogate that cannot be represented.
         RecursionError: it is nested too deep.
     """
     return _fast()[0](text)
 
 
 def dumps(value: Any) -> bytes:
-    """Compact JSON. Bytes of the editor that are no UTF-8 become `?`: an answer must not fail on them."""
+    """Returns compact JSON. Invalid UTF-8 from Neovim becomes `?`."""
     try:
         data = _fast()[1](value)
-        # msgspec makes `null` of NaN and infinity, which are refused here.
+        # msgspec encodes NaN and infinity as `null`; here they are an error.
         if type(value) is str or b"null" not in data:
             return data
     except (_fast()[2], TypeError, ValueError, RecursionError):
-        pass  # the standard library takes more, such as texts with lone surrogates
+        pass  # the standard library accepts more, such as lone surrogates
     text = _encode(value)
     try:
         return text.encode("utf-8")
@@ -149,17 +149,17 @@ def dumps(value: Any) -> bytes:
 
 
 def result(id_: RequestId, value: Any) -> dict[str, Any]:
-    """The answer to a request that succeeded."""
+    """Returns the answer to a request that succeeded."""
     return {"jsonrpc": "2.0", "id": id_, "result": value}
 
 
 def result_of_encoded(id_: RequestId, *parts: bytes) -> bytes:
-    """The same for a result that is JSON text already, in parts: a long one is copied once."""
+    """Like `result`, for JSON text in parts, which is copied once."""
     return b"".join((b'{"jsonrpc":"2.0","id":', dumps(id_), b',"result":', *parts, b"}"))
 
 
 def error(id_: RequestId | None, code: int, message: str, data: Any = None) -> dict[str, Any]:
-    """The answer to a request that failed; `id_` is None when it could not be read."""
+    """Returns the answer to a request that failed; `id_` is None if unknown."""
     body: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
         body["data"] = data
@@ -167,7 +167,7 @@ def error(id_: RequestId | None, code: int, message: str, data: Any = None) -> d
 
 
 def notification(method: str, params: Any = None) -> dict[str, Any]:
-    """A message that wants no answer."""
+    """Returns a notification."""
     body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         body["params"] = params
@@ -175,7 +175,7 @@ def notification(method: str, params: Any = None) -> dict[str, Any]:
 
 
 def request(id_: RequestId, method: str, params: Any = None) -> dict[str, Any]:
-    """A message that wants an answer."""
+    """Returns a request."""
     return notification(method, params) | {"id": id_}
 
 
@@ -202,7 +202,7 @@ def _message(value: Any) -> Message | Fault:
 
 
 def _has_more(body: bytes, brackets: int) -> bool:
-    """Whether there are more opening ones: without, nothing can be deep."""
+    """Whether there are more opening brackets than that; without them nothing is nested deep."""
     if len(body) <= COUNTED:
         return body.count(b"{") + body.count(b"[") > brackets
     for bracket in (b"{", b"["):

@@ -1,6 +1,6 @@
-"""Calling tools from Python: `call_tool` and `call_tool_async` for one call, clients for several.
+"""Functions and classes to call tools from Python: `call_tool` for one call, `Client` for several.
 
-What only a call needs is imported by the first one: the worker for Python tools imports this at its start.
+Most imports are delayed until the first call, since the worker for Python tools imports this at its start.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from .portal import Portal, Post
 
 home: str | None = None
-"""Address of the editor whose worker this process is; None elsewhere. The worker sets it."""
+"""Address of the Neovim whose worker this process is; None elsewhere. The worker sets it."""
 cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
-"""Set when the Python tool that this thread runs is cancelled: its own calls are cancelled then."""
+"""Set when the Python tool that runs in this thread is cancelled, which also cancels its calls."""
 
 P = ParamSpec("P")
 First = TypeVar("First")
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 
 class CallOptions(TypedDict, total=False):
-    """Options of a call, for programs that hand them on; `call_tool` says what they mean."""
+    """Options of a call; see `call_tool`."""
 
     timeout: int | None
     on_progress: Callable[[dict[str, Any]], Any] | None
@@ -41,7 +41,7 @@ class CallOptions(TypedDict, total=False):
 def _with_signature_of(
     model: Callable[Concatenate[Any, P], object],
 ) -> Callable[[Callable[Concatenate[First, ...], Answer]], Callable[Concatenate[First, P], Answer]]:
-    """Gives a function the signature of another one, for type checkers and manuals."""
+    """Gives a function the signature of another one, for type checkers and documentation."""
 
     def mark(function: Any) -> Any:
         function.__wrapped__ = model
@@ -51,7 +51,7 @@ def _with_signature_of(
 
 
 def _split(given: dict[str, Any]) -> tuple[CallOptions, dict[str, Any]]:
-    """Returns the options, and the arguments by name among them."""
+    """Splits keyword arguments into options and arguments of the tool."""
     options: Any = {name: value for name, value in given.items() if name in CallOptions.__optional_keys__}
     return options, {name: value for name, value in given.items() if name not in options}
 
@@ -62,7 +62,7 @@ async def call_tool_async(
     /,
     *,
     socket: str | None = None,
-    timeout: int | None = None,  # noqa: ASYNC109 - the tool's, in the editor
+    timeout: int | None = None,  # noqa: ASYNC109 - of the tool, in Neovim
     on_progress: Callable[[dict[str, Any]], Any] | None = None,
     on_log: Callable[[str, Any], Any] | None = None,
     on_elicit: Callable[[str, dict[str, Any]], Any] | None = None,
@@ -87,7 +87,7 @@ async def call_tool_async(
 class AsyncClient:
     """Several calls over one connection: `async with AsyncClient() as client: await client.call_tool(…)`.
 
-    It connects with the first call, and anew when the editor has ended meanwhile. Belongs to one event loop.
+    Connects with the first call, and again if Neovim has exited meanwhile. Belongs to one event loop.
 
     Args:
         socket: as in `call_tool`.
@@ -116,13 +116,13 @@ class AsyncClient:
         arguments: Mapping[str, Any] | None = None,
         /,
         *,
-        timeout: int | None = None,  # noqa: ASYNC109 - the tool's, in the editor
+        timeout: int | None = None,  # noqa: ASYNC109 - of the tool, in Neovim
         on_progress: Callable[[dict[str, Any]], Any] | None = None,
         on_log: Callable[[str, Any], Any] | None = None,
         on_elicit: Callable[[str, dict[str, Any]], Any] | None = None,
         **more: Any,
     ) -> dict[str, Any]:
-        """As `call_tool_async`. Calls may run side by side."""
+        """Like `call_tool_async`. Calls may run concurrently."""
         from .values import arguments_of
 
         options: CallOptions = {
@@ -134,7 +134,7 @@ class AsyncClient:
         return await self._call(name, arguments_of(name, arguments, more, options), options)
 
     async def close(self) -> None:
-        """Cancels what still runs and closes the connection."""
+        """Cancels running calls and closes the connection."""
         self._closed = True
         async with self._connecting:
             connection, self._connection = self._connection, None
@@ -142,7 +142,7 @@ class AsyncClient:
             await connection.close()
 
     async def _call(self, name: str, arguments: dict[str, Any], options: CallOptions) -> dict[str, Any]:
-        """`call_tool` with arguments that `values.arguments_of` has made."""
+        """`call_tool` with arguments from `values.arguments_of`."""
         from ..values import ToolError
         from . import values
 
@@ -181,7 +181,7 @@ def _socket(socket: Any) -> str | None:
 
 
 def _need_msgpack() -> None:
-    """Said before anything is tried: the traceback of a failed import leads nobody to the remedy."""
+    """Raises an ImportError that names the fix, before anything else fails."""
     if "msgpack" not in sys.modules and importlib.util.find_spec("msgpack") is None:
         raise ImportError(
             f"calls to Neovim need the package msgpack: {sys.executable or 'python3'} -m pip install msgpack",
@@ -195,21 +195,21 @@ def call_tool(
 ) -> dict[str, Any]:
     """Runs a tool and waits for its end. For many calls use `Client`, which keeps its connection.
 
-    Ctrl-C, and what a callback raises, cancel the tool. Inside of a running event loop it works too, but it
-    holds that loop up; there `await call_tool_async(…)`. Tools written in Python call those of their editor,
-    and a call ends when its tool is cancelled; `async` ones have to await.
+    Ctrl-C and exceptions of callbacks cancel the tool. In a running event loop this function blocks the loop;
+    `await call_tool_async(…)` there. Tools written in Python call tools of their own Neovim, and are
+    cancelled together with these calls; `async` ones must use `call_tool_async`.
 
     Args:
-        name: of the tool, with or without the prefix that clients see.
-        arguments: the tool's. They may also be given by name; those named like an option belong here.
-        socket: `v:servername` of the editor, a path or `host:port`; default: see above.
-        timeout: ms that the tool may take; a limit of its own stays. Default: that, else the editor's option,
-            which 0 takes away. The time of a person who is asked does not count.
-        on_progress: gets `{"done", "total", "message"}`, and `"state"` where a tool yields more than text.
-        on_log: gets level and data of what the tool logs for its client.
-        on_elicit: gets message and JSON Schema when the tool asks for something; returns a dict with what was
-            asked for, or None to decline. Without it such a tool gets `capability_missing`.
-        more: arguments by name.
+        name: name of the tool, with or without the prefix that clients see.
+        arguments: arguments of the tool. They may also be keyword arguments, unless an option has that name.
+        socket: `v:servername` of Neovim, a path or `host:port`; default: see above.
+        timeout: maximum ms; a shorter limit of the tool applies as well. Default: that limit, else Neovim's
+            option, which 0 turns off. Waiting for the user does not count.
+        on_progress: called with `{"done", "total", "message"}`, and `"state"` for a state that is not text.
+        on_log: called with level and data of each log message.
+        on_elicit: called with message and JSON Schema when the tool asks for something; returns a dict with
+            the answer, or None to decline. Without it such a tool gets `capability_missing`.
+        more: arguments of the tool.
     """
     with Client(socket) as client:
         return client.call_tool(name, arguments, **more)
@@ -218,7 +218,7 @@ def call_tool(
 class Client:
     """Several calls over one connection: `with Client() as client: client.call_tool(…)`.
 
-    Several threads may use it at once. Callbacks run in the thread that called.
+    Thread-safe. Callbacks run in the calling thread.
 
     Args:
         socket: as in `call_tool`.
@@ -240,7 +240,7 @@ class Client:
 
     @_with_signature_of(AsyncClient.call_tool)
     def call_tool(self, name: str, arguments: Any = None, /, **given: Any) -> dict[str, Any]:
-        """As the function `call_tool`."""
+        """Like the function `call_tool`."""
         from . import portal as portals
         from . import values
 
@@ -257,7 +257,7 @@ class Client:
         return portal.run(work)
 
     def close(self) -> None:
-        """Cancels what still runs and closes the connection."""
+        """Cancels running calls and closes the connection."""
         with self._lock:
             portal, self._portal, self._closed = self._portal, None, True
         if portal is not None:
@@ -278,7 +278,7 @@ class Client:
 
 
 def _posted(options: CallOptions, post: Post) -> CallOptions:
-    """The options, with callbacks that the thread runs which waits for the call."""
+    """Returns the options, with callbacks that run in the waiting thread."""
     from .portal import call_back
 
     on_progress, on_log = options.get("on_progress"), options.get("on_log")

@@ -1,4 +1,4 @@
-"""Connection of a Python program to an editor: the same verbs and the same care as the bridge's."""
+"""The connection of a Python program to Neovim, with the bridge's verbs and calls."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from .client import CallOptions
 from .values import answer_of
 
 FLUSH_TIMEOUT = 0.3
-"""Seconds for the editor to hear that this program goes."""
+"""Maximum seconds to notify Neovim of the end of the connection."""
 MODE_WITHIN = 0.25
-"""Seconds for the mode that is named when the editor did not say hello."""
+"""Maximum seconds to wait for the mode, for the error when Neovim does not answer."""
 HELLO_WITHIN = 60.0
-"""Seconds; nobody waits so long."""
+"""Seconds; callers stop waiting earlier."""
 
 SESSION = f"python-{secrets.token_hex(6)}"
-"""A program is one party from its start to its end, however many connections it makes."""
+"""One session for all connections of this process."""
 
-# Silent unless the program wants to hear it.
+# No output unless the program configures logging.
 logging.getLogger(__name__.partition(".")[0]).addHandler(logging.NullHandler())
 
 
 class EditorConnection:
-    """See the head of this file; make one with `connect`."""
+    """A connection, made by `open_connection`."""
 
     def __init__(self, editor: NvimEditor, hello: Hello) -> None:
         self._editor = editor
@@ -47,11 +47,11 @@ class EditorConnection:
 
     @property
     def closed(self) -> bool:
-        """Is the editor gone?"""
+        """Whether the connection is closed."""
         return self._editor.closed.done()
 
     async def call(self, name: str, arguments: dict[str, Any], options: CallOptions) -> dict[str, Any]:
-        """Runs one call to its end. Cancelling this cancels the tool; what a callback raises does, too."""
+        """Runs one call to its end. Cancelling this, or an exception of a callback, cancels the tool."""
         request = CallRequest(
             name,
             arguments,
@@ -76,13 +76,13 @@ class EditorConnection:
         return answer_of(outcome)
 
     async def close(self) -> None:
-        """Ends what runs, and the connection."""
+        """Ends running calls and the connection."""
         self._calls.stop("disconnected")
         await _leave(self._editor)
 
 
 async def open_connection(place: Place) -> EditorConnection | ToolError:
-    """Connects to an editor and says hello, or tells why that is not possible."""
+    """Connects to a Neovim; returns why that is not possible."""
     try:
         editor = await NvimEditor.open(place.address)
     except (StartError, ValueError, OverflowError) as fault:
@@ -132,11 +132,11 @@ async def _leave(editor: NvimEditor) -> None:
 
 
 class _Watch:
-    """Hands on what happens to a call; the first thing that a callback raises ends it.
+    """Passes events of a call to callbacks, whose first exception ends the call.
 
     Attributes:
-        task: what runs the call.
-        fault: what a callback raised.
+        task: the task that runs the call.
+        fault: the exception of a callback.
     """
 
     def __init__(self, options: CallOptions) -> None:
@@ -149,7 +149,7 @@ class _Watch:
 
     def progress(self, p: Progress) -> None:
         if p.seq <= self._seq or self._on_progress is None:
-            return  # a sign of life, for clients that would hang up
+            return  # a heartbeat
         self._seq = p.seq
         news = {"done": p.done, "total": p.total, "message": p.message}
         if p.state is not None:
@@ -163,13 +163,13 @@ class _Watch:
     async def ask(self, requests: dict[str, Any]) -> dict[str, Any]:
         try:
             return {key: await self._answer(request) for key, request in requests.items()}
-        except Exception as fault:  # noqa: BLE001 - boundary: a callback's own, for its caller
+        except Exception as fault:  # noqa: BLE001 - boundary: re-raised by `call`
             self._fail(fault)
             return {}
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["method"] != "elicitation/create" or self._on_elicit is None:
-            return {"error": {"code": -32601, "message": "a program can only be asked to fill in a form"}}
+            return {"error": {"code": -32601, "message": "a program can be asked for a form only"}}
         params = request["params"]
         content = self._on_elicit(params["message"], params["requestedSchema"])
         if inspect.isawaitable(content):
@@ -183,7 +183,7 @@ class _Watch:
     def _tell(self, callback: Callable[..., Any], *values: Any) -> None:
         try:
             callback(*values)
-        except Exception as fault:  # noqa: BLE001 - boundary: a callback's own, for its caller
+        except Exception as fault:  # noqa: BLE001 - boundary: re-raised by `call`
             self._fail(fault)
 
     def _fail(self, fault: Exception) -> None:

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for programs that have none, or whose own is busy calling us."""
+"""An event loop in its own thread, for synchronous callers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 Post = Callable[[Callable[[], None]], None]
-"""Has something done by the thread that waits."""
+"""Runs a function in the waiting thread."""
 
 LOOK_EVERY = 0.1
-"""Seconds: an event of threads wakes no loop."""
+"""Seconds between checks of a threading event, which cannot wake an event loop."""
 CANCEL_WITHIN = 1.0
-"""Seconds for a cancelled call to tell the editor."""
+"""Maximum seconds for a cancelled call to notify Neovim."""
 
 
 class Portal:
-    """See the head of this file. Several threads may use it at once."""
+    """Runs coroutines for any number of waiting threads."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -33,10 +33,10 @@ class Portal:
         self._thread.start()
 
     def run(self, work: Callable[[Post], Coroutine[Any, Any, T]]) -> T:
-        """Runs `work` and waits for its end. What is raised here meanwhile (Ctrl-C) cancels it.
+        """Runs `work` and waits for its end. An exception in the waiting thread (Ctrl-C) cancels it.
 
         Raises:
-            RuntimeError: the portal is closed, or was while this waited.
+            RuntimeError: the portal is closed, or was closed meanwhile.
         """
         with self._opening:
             if self._closed:
@@ -50,7 +50,7 @@ class Portal:
             raise
 
     def _begin(self, work: Callable[[Post], Coroutine[Any, Any, T]]) -> Callable[[], T]:
-        """Has `work` begun, and gives what waits for its end."""
+        """Starts `work`; returns a function that waits for its end."""
         inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         tasks: list[asyncio.Task[T]] = []
 
@@ -69,7 +69,7 @@ class Portal:
                     errand()
             except BaseException:
                 self._loop.call_soon_threadsafe(cancel)
-                _await_end(inbox)  # so that the cancel has gone out
+                _await_end(inbox)  # so that Neovim is notified
                 raise
             return tasks[0].result()
 
@@ -77,8 +77,8 @@ class Portal:
         return run
 
     def close(self) -> None:
-        """Ends what runs, the loop and its thread."""
-        with self._opening:  # what is not begun by now never is: nobody would end it
+        """Ends running work, the loop and its thread."""
+        with self._opening:  # later work is refused, since nothing would end it
             self._closed = True
             run = self._begin(lambda _: _cancel_the_others())
         run()
@@ -100,17 +100,17 @@ async def _cancel_the_others() -> None:
 
 
 def call_back(post: Post, callback: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """`callback` as a coroutine function that has it run by the thread that waits."""
+    """Returns a coroutine function that runs `callback` in the waiting thread."""
 
     async def ask(*values: Any) -> Any:
         answer: Future[Any] = Future()
 
         def errand() -> None:
             if not answer.set_running_or_notify_cancel():
-                return  # withdrawn; from here on it cannot be any more, only nobody may take the answer
+                return  # cancelled
             try:
                 answer.set_result(callback(*values))
-            except Exception as fault:  # noqa: BLE001 - boundary: goes to whoever asked
+            except Exception as fault:  # noqa: BLE001 - boundary: raised in the coroutine
                 answer.set_exception(fault)
 
         post(errand)
@@ -120,7 +120,7 @@ def call_back(post: Post, callback: Callable[..., Any]) -> Callable[..., Corouti
 
 
 async def unless(event: threading.Event, work: Coroutine[Any, Any, T], otherwise: T) -> T:
-    """What `work` gives; when the event comes first, `work` is cancelled and this gives `otherwise`."""
+    """Returns the result of `work`; when the event is set first, cancels it and returns `otherwise`."""
     task = asyncio.get_running_loop().create_task(work)
     try:
         while not task.done() and not event.is_set():
@@ -134,7 +134,7 @@ async def unless(event: threading.Event, work: Coroutine[Any, Any, T], otherwise
 
 
 def is_in_a_loop() -> bool:
-    """Does this thread run an event loop at this moment?"""
+    """Whether an event loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -146,4 +146,4 @@ def _await_end(inbox: SimpleQueue[Callable[[], None] | None]) -> None:
     end = time.monotonic() + CANCEL_WITHIN
     with contextlib.suppress(Empty):
         while inbox.get(timeout=max(0.0, end - time.monotonic())) is not None:
-            pass  # nobody wants to hear of that any more
+            pass

@@ -1,4 +1,4 @@
-"""What a program gives to a call and gets of it, as plain Python values."""
+"""Arguments and results of a call as plain Python values."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from ..values import Outcome, ToolError
 from .client import CallOptions
 
 CANCELLED = ToolError(Code.CANCELLED, "the tool that called it was cancelled")
-"""For a caller that has no more use for it."""
 MAX_LEVELS = 100
-"""Of arguments, as for clients of the bridge."""
+"""Maximum nesting of arguments, as for clients of the bridge."""
 
 
 def json_copy(arguments: Any) -> dict[str, Any]:
-    """A copy of the arguments that holds nothing but what JSON has.
+    """Returns a copy of the arguments that consists of JSON types only.
 
     Raises:
-        TypeError: a value has no form in JSON; the text says where.
-        ValueError: nested too deep, or into itself; or text that is no Unicode.
+        TypeError: a value cannot be represented in JSON; the text names its place.
+        ValueError: nested too deep or recursive, or invalid Unicode.
     """
     if not isinstance(arguments, Mapping):
         raise TypeError(f"arguments must be a dict, not {type(arguments).__name__}")
@@ -31,11 +30,11 @@ def json_copy(arguments: Any) -> dict[str, Any]:
 
 
 def arguments_of(name: Any, arguments: Any, more: dict[str, Any], options: CallOptions) -> dict[str, Any]:
-    """The arguments of a call in one, once all that a program gave is what it must be.
+    """Checks the parameters of a call and returns all arguments of the tool.
 
     Raises:
-        TypeError: something is of a wrong type, or an argument is given twice.
-        ValueError: a value that cannot be.
+        TypeError: a value has the wrong type, or an argument is given twice.
+        ValueError: a value is not valid.
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a tool must be a string, not {type(name).__name__}")
@@ -54,18 +53,18 @@ def arguments_of(name: Any, arguments: Any, more: dict[str, Any], options: CallO
 
 
 def argument_error(arguments: dict[str, Any]) -> ToolError | None:
-    """What is wrong with the arguments before the editor sees them."""
+    """Returns why arguments cannot be sent; None when they can."""
     failure = refuse_arguments(arguments)
     return None if failure is None else failure.error
 
 
 def failure(error: ToolError) -> dict[str, Any]:
-    """What a call gives that failed."""
+    """Returns the result of a failed call."""
     return {"ok": False, "error": error.details()}
 
 
 def answer_of(outcome: Outcome) -> dict[str, Any]:
-    """What a call gives, failed or not."""
+    """Returns the result of a call, failed or not."""
     if outcome.error is not None:
         return failure(outcome.error)
     if outcome.kind == "content":
@@ -83,7 +82,10 @@ def _of_content(result: dict[str, Any]) -> dict[str, Any]:
         answer["_meta"] = result["_meta"]
     if result.get("isError"):
         answer["ok"] = False
-        answer["error"] = {"code": str(Code.TOOL_ERROR), "message": text or "the tool says that it failed"}
+        answer["error"] = {
+            "code": str(Code.TOOL_ERROR),
+            "message": text or "the tool failed without a message",
+        }
     return answer
 
 
@@ -93,22 +95,22 @@ def _plain(value: Any, path: str, levels: int) -> Any:
     if isinstance(value, str):
         return _text(value, path)
     if levels == 0:
-        raise ValueError(f"arguments nested deeper than {MAX_LEVELS} levels, or into themselves")
+        raise ValueError(f"arguments nested deeper than {MAX_LEVELS} levels, or recursive")
     if isinstance(value, Mapping):
         copy = {}
         for key, child in value.items():
             if not isinstance(key, str):
-                raise TypeError(f"argument {path or '(root)'}: the key {key!r} is no string")
+                raise TypeError(f"argument {path or '(root)'}: the key {key!r} is not a string")
             copy[_text(key, path)] = _plain(child, f"{path}.{key}" if path else key, levels - 1)
         return copy
     if isinstance(value, list | tuple):
         return [_plain(child, f"{path}[{index}]", levels - 1) for index, child in enumerate(value)]
-    raise TypeError(f"argument {path}: {type(value).__name__} has no form in JSON")
+    raise TypeError(f"argument {path}: {type(value).__name__} cannot be represented in JSON")
 
 
 def _text(value: str, path: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"argument {path or '(root)'}: {value!r} is no valid text") from None
-    return str.__str__(value)  # the text itself: that of an enum's member would name the member
+        raise ValueError(f"argument {path or '(root)'}: {value!r} is not valid text") from None
+    return str.__str__(value)  # str() of an enum member would return its name

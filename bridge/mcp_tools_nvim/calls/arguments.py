@@ -85,7 +85,7 @@ def _look(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
 
 
 def _largest(arguments: dict[str, Any]) -> str:
-    """Returns the argument that has too many values alone, if there is one among the first."""
+    """Returns an argument that alone has too many values, if it is among the first."""
     looked = 0
     for name, value in arguments.items():
         looked += 1 + _look({"": value})[0]

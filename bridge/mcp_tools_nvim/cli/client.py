@@ -1,4 +1,4 @@
-"""An MCP client for one command: a session, a few requests, its end."""
+"""An MCP client for one command."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..relay.bridge_client import SESSION, VERSION, BridgeClient
 from .show import CommandError
 
 PROTOCOL = "2025-11-25"
-GOODBYE_SECONDS = 2.0
+END_SECONDS = 2.0
 MAX_PAGES = 1000
 
 Listener = Callable[[str, dict[str, Any]], None]
-"""Hears of notifications: method and parameters."""
+"""Called with method and parameters of each notification."""
 
 
 class RequestError(CommandError):
-    """The bridge answered with an error; `name` is the project's own code for it, where it has one."""
+    """The bridge answered with an error; `name` is our own error code, if it has one."""
 
     def __init__(self, text: str, name: str | None = None) -> None:
         super().__init__(text)
@@ -29,7 +29,7 @@ class RequestError(CommandError):
 
 
 class McpClient:
-    """`with Client(endpoint) as client: client.request("tools/list")`."""
+    """A session: `with McpClient(bridge) as client: client.request("tools/list")`."""
 
     def __init__(self, endpoint: BridgeClient) -> None:
         self._endpoint = endpoint
@@ -50,16 +50,16 @@ class McpClient:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if SESSION in self._headers:
-            self._endpoint.delete(self._headers, GOODBYE_SECONDS)
+            self._endpoint.delete(self._headers, END_SECONDS)
         self._endpoint.close()
 
     def request(
         self, method: str, params: dict[str, Any] | None = None, listener: Listener | None = None
     ) -> dict[str, Any]:
-        """Asks, and waits for the result. Ctrl-C cancels it.
+        """Sends a request and waits for the result. Ctrl-C cancels it.
 
         Raises:
-            RequestError: an error was answered, or none at all.
+            RequestError: the answer is an error, or there is none.
         """
         id_ = next(self._ids)
         message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params or {}}
@@ -71,7 +71,7 @@ class McpClient:
                     said = json.loads(line)
                     if said.get("id") == id_ and "method" not in said:
                         return self._result(said)
-                    if "error" in said and said.get("id") is None:  # it was not read as far as the id
+                    if "error" in said and said.get("id") is None:  # the id could not be read
                         return self._result(said)
                     if "method" in said and "id" not in said and listener is not None:
                         listener(said["method"], said.get("params") or {})
@@ -83,7 +83,7 @@ class McpClient:
             raise RequestError(f"the connection to the editor broke: {error}") from error
 
     def pages(self, method: str, key: str) -> Iterator[dict[str, Any]]:
-        """All entries of a list."""
+        """Yields all entries of a list."""
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             result = self.request(method, {} if cursor is None else {"cursor": cursor})
@@ -95,10 +95,10 @@ class McpClient:
     def _notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
         try:
-            with self._endpoint.post(json.dumps(message).encode(), self._headers, GOODBYE_SECONDS) as reply:
+            with self._endpoint.post(json.dumps(message).encode(), self._headers, END_SECONDS) as reply:
                 reply.text()
         except OSError:
-            pass  # whoever should hear it is gone
+            pass
 
     @staticmethod
     def _result(said: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class McpClient:
 
 
 def _refusal(error: dict[str, Any]) -> RequestError:
-    """Prints everything once: the data contain message and code, too."""
+    """Returns the error without what its data repeats: message and code."""
     message, data = error.get("message"), error.get("data")
     name = data.get("code") if isinstance(data, dict) else None
     if isinstance(data, dict):

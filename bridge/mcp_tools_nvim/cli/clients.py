@@ -24,13 +24,13 @@ _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 def add_clients(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `clients`."""
-    parser.add_argument("--project", action="store_true", help="by the files of the project, not by yours")
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--project", action="store_true", help="check project files, not those of the user")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     editors.add_choice(parser)
 
 
 def run_clients(options: argparse.Namespace) -> int:
-    """A line each; those that are installed first."""
+    """Prints a line for each client; installed ones first."""
     scope, root = config_level(options)
     found: list[dict[str, Any]] = [
         {
@@ -55,7 +55,7 @@ def run_clients(options: argparse.Namespace) -> int:
 
 def _state(client: AiClient, scope: ConfigLevel, root: Path) -> dict[str, str]:
     if scope not in client.files:
-        return {"state": "has no files of a project"}
+        return {"state": "has no project files"}
     try:
         made = change.remove_entry(client, scope, root)
         change.add_entry(client, Stdio(""), scope, root)
@@ -70,13 +70,11 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def run_config(options: argparse.Namespace) -> int:
-    """Prints the file's name and what belongs into it."""
+    """Prints the path of the file and its text."""
     client = client_of(options)
     scope, root = config_level(options)
     if scope not in client.files:
-        raise CommandError(
-            f"{client.title} has no configuration of a {scope}; leave --project out", Exit.USAGE
-        )
+        raise CommandError(f"{client.title} has no {scope} configuration; omit --project", Exit.USAGE)
     entry = client.entry(server_of(options, client, scope, root))
     try:
         text = change.format_of(client).put("", (*client.path, NAME), entry)
@@ -100,7 +98,7 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
 
 
 def run_connect(options: argparse.Namespace) -> int:
-    """Shows the change, asks, writes."""
+    """Shows the change, asks the user, and writes it."""
     client = client_of(options)
     scope, root = config_level(options)
     try:
@@ -122,7 +120,7 @@ def add_disconnect(parser: argparse.ArgumentParser) -> None:
 
 
 def run_disconnect(options: argparse.Namespace) -> int:
-    """Shows the change, asks, writes."""
+    """Shows the change, asks the user, and writes it."""
     client = client_of(options)
     scope, root = config_level(options)
     try:
@@ -182,96 +180,95 @@ def _report(
 
 
 def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
-    """Which client; and how it is to reach the editor."""
+    """Adds the arguments for the client and its connection."""
     parser.add_argument("client", nargs="?", help=f"one of {', '.join(CLIENTS)}")
-    parser.add_argument("--project", action="store_true", help="in the files of the project, not in yours")
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--project", action="store_true", help="use project files, not those of the user")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     if server:
         parser.add_argument(
             "--http",
             action="store_true",
-            help="by the URL of this project's bridge, not by a program (stdio)",
+            help="connect to the URL of this project's bridge instead of starting a process (stdio)",
         )
         parser.add_argument(
             "--env",
             metavar="NAME",
-            help="with --http: the variable that will hold the token, so no file does",
+            help="with --http: read the token from this variable instead of writing it into the file",
         )
         parser.add_argument(
             "--skill",
             action="store_true",
-            help="and a skill (SKILL.md) that tells when to use the tools; with --project it lists them",
+            help="also add a skill (SKILL.md) on when to use the tools; with --project it lists them",
         )
     editors.add_choice(parser)
 
 
 def add_consent(parser: argparse.ArgumentParser) -> None:
-    """How the user agrees."""
-    parser.add_argument("--yes", action="store_true", help="write without a question")
+    """Adds the arguments for the user's consent."""
+    parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument(
         "--shown",
         metavar="SHA256",
-        help="with --yes: of the diff that was agreed to; if it has changed, nothing is written",
+        help="with --yes: hash of the accepted diff; if it has changed, nothing is written",
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be written")
     parser.add_argument(
         "--token-into-git",
         action="store_true",
-        help="write a token into a file of a git repository all the same",
+        help="write a token even into a file of a git repository",
     )
 
 
 def client_of(options: argparse.Namespace) -> AiClient:
-    """The client that is meant.
+    """Returns the client that the user named.
 
     Raises:
-        CommandError: there is none of that name; says which ones there are, and which seem to be installed.
+        CommandError: it is unknown; the message lists known and installed ones.
     """
     if options.client in CLIENTS:
         return CLIENTS[options.client]
     there = [name for name, client in CLIENTS.items() if client.is_installed]
-    text = "which client? " if options.client is None else f"{options.client} is not known; "
+    text = "name a client. " if options.client is None else f"{options.client} is unknown; "
     near = [name for name in CLIENTS if options.client and name.startswith(options.client.lower())]
     near = near or difflib.get_close_matches(options.client or "", CLIENTS, n=1)
     text += f"did you mean {' or '.join(near)}? " if near else ""
-    text += f"there are {', '.join(CLIENTS)}"
-    raise CommandError(f"{text}. Installed here: {', '.join(there) or 'none that is known'}", Exit.USAGE)
+    text += f"known ones: {', '.join(CLIENTS)}"
+    raise CommandError(f"{text}. Installed here: {', '.join(there) or 'none'}", Exit.USAGE)
 
 
 def config_level(options: argparse.Namespace) -> tuple[ConfigLevel, Path]:
-    """Whose files, and the project's folder.
+    """Returns whose files are used, and the project root.
 
     Raises:
-        CommandError: there is no such folder.
+        CommandError: the directory does not exist.
     """
     chosen = editors.choose_bridge(options)
     known = isinstance(chosen, Instance) and chosen.root
     try:
         root = Path(known) if known else Path(options.root or ".").resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise CommandError(f"{options.root or 'the working folder'}: {error}", Exit.USAGE) from error
+        raise CommandError(f"{options.root or 'the working directory'}: {error}", Exit.USAGE) from error
     return ("project" if options.project else "user"), root
 
 
 def server_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel, root: Path) -> Server:
-    """How the client is to reach the editor.
+    """Returns how the client connects.
 
     Raises:
-        CommandError: there is no editor whose URL could be written; or a file would hold the token
-            although a variable was named for it.
+        CommandError: no Neovim was found, or the file would contain the token despite --env.
     """
     if options.env is not None and not options.http:
-        raise CommandError("--env: only --http has a token; leave --env out", Exit.USAGE)
+        raise CommandError("--env: only --http uses a token; omit --env", Exit.USAGE)
     if options.env is not None and not _VARIABLE.fullmatch(options.env):
         raise CommandError(
-            f"--env: {options.env} cannot be the name of a variable; take letters, digits and _, such as"
+            f"--env: {options.env} is not a valid variable name; use letters, digits and _, such as"
             f" {editors.TOKEN}",
             Exit.USAGE,
         )
     if options.env is not None and client.reference is None:
         raise CommandError(
-            f"--env: {client.title} reads no variables there, so its file would hold the token."
-            " Leave --http out (then no token is needed), or --env",
+            f"--env: {client.title} supports no variables there, so its file would contain the token."
+            " Omit --http (then no token is needed), or --env",
             Exit.USAGE,
         )
     if not options.http:
@@ -285,10 +282,10 @@ def server_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel,
 
 
 def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse.Namespace) -> Change:
-    """The skill that `--skill` asks for: that of a project lists its tools, yours holds for all projects.
+    """Returns the change for `--skill`: the skill of a project lists its tools.
 
     Raises:
-        CommandError: there is no editor whose tools could be listed.
+        CommandError: no Neovim was found.
         ChangeError: see `skill.add_skill`.
     """
     found = manifest.read_manifest(editors.connect_bridge(options)) if scope == "project" else None
@@ -296,7 +293,7 @@ def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse
 
 
 def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel, root: Path) -> str:
-    """Returns what the user has to know or do once the entry is in the configuration."""
+    """Returns notes for the user once the entry is in the configuration."""
     parts = [client.advice]
     if options.env is not None:
         parts.insert(
@@ -308,22 +305,22 @@ def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel,
 
 
 def diff_of(changes: list[Change]) -> str:
-    """All of them, as they are shown."""
+    """Returns the diffs of all changes."""
     return "\n".join(each.diff() for each in changes)
 
 
 def agree(changes: list[Change], options: argparse.Namespace) -> bool:
-    """Shows the changes, and asks for leave to write them; what was agreed to elsewhere is only that.
+    """Shows the changes and asks whether to write them.
 
     Raises:
-        CommandError: nobody can be asked; or a token would get into a repository.
+        CommandError: the user cannot be asked, or a token would be written into a repository.
     """
     exposed = [change.path for change in changes if change.secret and is_for_git(change.path)]
     if exposed and not options.token_into_git:
         raise CommandError(
             f"{exposed[0]} is in a git repository and not ignored (or git does not say): the token in it"
-            " would be for everybody who gets that. Leave --http out, name a variable by --env, or leave"
-            " --project out (--token-into-git writes it all the same)"
+            " could be published. Omit --http, name a variable with --env, or omit --project"
+            " (--token-into-git writes it anyway)"
         )
     diff = diff_of(changes)
     if not options.json:
@@ -335,7 +332,7 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
     if options.yes:
         return True
     if not sys.stdin.isatty():
-        raise CommandError("nothing was written: nobody can be asked here, --yes writes it", Exit.USAGE)
+        raise CommandError("nothing was written: stdin is not a terminal; use --yes to write", Exit.USAGE)
     sys.stderr.write("Write this? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""Subcommand `completion`: a script for the start-up file of a shell."""
+"""Subcommand `completion`: prints a completion script for a shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..client_config.known import CLIENTS
 from .main import COMMANDS
 
 _TOOLS = "mcp-tools tools 2>/dev/null | cut -d' ' -f1 | LC_ALL=C grep -x '[A-Za-z0-9_./-]*'"
-"""Their names, but for those that a shell would act on: servers that are mounted name theirs as they like."""
+"""Prints the names of tools, without names with special characters, which mounted servers may have."""
 
 _SCRIPTS = {
     "bash": """\
@@ -56,7 +56,7 @@ complete -c mcp-tools -l json""",
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `completion`."""
-    parser.add_argument("shell", choices=sorted(_SCRIPTS), help="put its output where that shell looks")
+    parser.add_argument("shell", choices=sorted(_SCRIPTS), help="the shell")
 
 
 def run_completion(options: argparse.Namespace) -> int:

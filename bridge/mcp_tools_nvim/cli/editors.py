@@ -1,4 +1,4 @@
-"""Which editor a command means, by one rule: `--url`, `--instance`, $NVIM, the project of the folder."""
+"""Chooses the Neovim of a command: by `--url`, `--instance`, $NVIM, or the project of the directory."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from .show import CommandError, Exit
 
 WAIT_INTERVAL = 0.5
 TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable
-"""The variable that has the token of an editor that is elsewhere."""
+"""The variable with the token of a Neovim on another machine."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
-    """The options by which a person says which editor is meant."""
-    group = parser.add_argument_group("which editor")
+    """Adds the options that choose a Neovim."""
+    group = parser.add_argument_group("choice of Neovim")
     group.add_argument(
         "--instance",
         metavar="WHICH",
-        help="process id, v:servername or project folder of the editor (see `mcp-tools list`)",
+        help="process id, v:servername or project directory of Neovim (see `mcp-tools list`)",
     )
     group.add_argument(
-        "--root", metavar="DIR", help="the project that contains this folder, instead of the working folder"
+        "--root", metavar="DIR", help="use the project of this directory instead of the working directory"
     )
     group.add_argument(
         "--url",
         metavar="URL",
-        help=f"an editor elsewhere whose bridge's port is forwarded to here; its token is in ${TOKEN}",
+        help=f"a Neovim on another machine, whose port is forwarded to this one; its token is in ${TOKEN}",
     )
 
 
 def choose_bridge(options: argparse.Namespace) -> Instance | Missing:
-    """The editor that is meant; `Missing` says which ones there are.
+    """Returns the chosen Neovim; `Missing` lists the available ones.
 
     Raises:
-        CommandError: `--url` cannot be that of a bridge.
+        CommandError: `--url` is not the URL of a bridge.
     """
     if options.url is not None:
         return _elsewhere(options.url)
@@ -62,7 +62,7 @@ def choose_bridge(options: argparse.Namespace) -> Instance | Missing:
     try:
         here = Path(options.root or ".").resolve(strict=True)
     except OSError as error:
-        return Missing(f"{options.root or 'the working folder'}: {error.strerror or error}")
+        return Missing(f"{options.root or 'the working directory'}: {error.strerror or error}")
     chosen = nearest(here, found)
     if isinstance(chosen, Instance):
         return chosen
@@ -70,7 +70,7 @@ def choose_bridge(options: argparse.Namespace) -> Instance | Missing:
 
 
 def find_bridge(options: argparse.Namespace) -> BridgeClient | Missing:
-    """The endpoint of that editor's bridge, which has proven that it knows the token."""
+    """Returns a client of the chosen Neovim's bridge, which has proved to know the token."""
     chosen = choose_bridge(options)
     if isinstance(chosen, Missing):
         return chosen
@@ -78,7 +78,7 @@ def find_bridge(options: argparse.Namespace) -> BridgeClient | Missing:
         endpoint = BridgeClient(chosen.url, chosen.token)
     except ValueError as error:
         return Missing(
-            f"the editor of {chosen.root} (process {chosen.pid}): {error}; run :McpTools restart in it"
+            f"the Neovim of {chosen.root} (process {chosen.pid}): {error}; run :McpTools restart in it"
         )
     if endpoint.is_ours():
         return endpoint
@@ -94,10 +94,10 @@ def find_bridge(options: argparse.Namespace) -> BridgeClient | Missing:
 
 
 def connect_bridge(options: argparse.Namespace) -> BridgeClient:
-    """The same for a command that needs one now.
+    """Like `find_bridge`, for a command that cannot wait.
 
     Raises:
-        CommandError: there is none.
+        CommandError: no bridge was found.
     """
     found = find_bridge(options)
     if isinstance(found, Missing):
@@ -106,7 +106,7 @@ def connect_bridge(options: argparse.Namespace) -> BridgeClient:
 
 
 def wait_for_bridge(options: argparse.Namespace) -> BridgeClient:
-    """Waits until there is one."""
+    """Waits for the chosen Neovim and returns a client of its bridge."""
     while isinstance(found := find_bridge(options), Missing):
         time.sleep(WAIT_INTERVAL)
     return found
@@ -124,7 +124,7 @@ def _elsewhere(url: str) -> Instance:
         )
     if host not in _LOOPBACK:
         raise CommandError(
-            f"--url: {host} is another machine, and the token would cross the network in the clear;"
+            f"--url: {host} is another machine, and the token would be sent unencrypted;"
             f" forward the port (ssh -L {port}:127.0.0.1:{port} {host}) and name 127.0.0.1",
             Exit.USAGE,
         )
@@ -142,8 +142,8 @@ def _named(which: str, found: list[Instance]) -> Instance | Missing:
     ]
     if fitting:
         return max(fitting, key=lambda one: one.focused_at)
-    there = f"there are {names(found)}" if found else "there is none with a running bridge"
-    # An editor that lives has no instance file while its bridge is restarted.
+    there = f"running: {names(found)}" if found else "no Neovim has a running bridge"
+    # A running Neovim has no instance file while its bridge restarts.
     return Missing(
         f"--instance: no Neovim is called {which}; {there}", which.isdecimal() and is_alive(int(which))
     )

@@ -18,22 +18,22 @@ from .. import __version__
 from .show import CommandError, Exit, printable
 
 COMMANDS = {
-    "stdio": "serve MCP on stdin and stdout, for the editor of this folder",
-    "list": "the editors that have a bridge",
-    "tools": "the tools of an editor",
+    "stdio": "serve MCP on stdin and stdout, for the Neovim of this directory",
+    "list": "list the Neovims with a running bridge",
+    "tools": "list tools, or show one",
     "call": "call a tool",
-    "resources": "the resources of an editor, or what is in one",
-    "prompts": "the prompts of an editor, or what one says",
-    "doctor": "what works and what does not, with remedies",
-    "manifest": "all that an editor offers, for agents that read files (SKILL.md)",
-    "clients": "the AI clients that can be connected, and which are",
-    "config": "what belongs into an AI client's configuration",
-    "connect": "put this server into an AI client's configuration",
-    "disconnect": "take it out again",
-    "serve": "start a bridge by hand for an editor that listens",
-    "completion": "completion for bash, zsh or fish",
+    "resources": "list resources, or read one",
+    "prompts": "list prompts, or show the messages of one",
+    "doctor": "check the installation and connections",
+    "manifest": "print all tools, prompts and resources, also as a skill (SKILL.md)",
+    "clients": "list supported AI clients, and whether they are connected",
+    "config": "print the configuration of an AI client",
+    "connect": "add this server to an AI client's configuration",
+    "disconnect": "remove it again",
+    "serve": "start a bridge for a Neovim that listens at an address",
+    "completion": "print completions for bash, zsh or fish",
 }
-"""Subcommand → what it does."""
+"""Subcommand → its help text."""
 
 _MODULES = {
     **dict.fromkeys(("call", "tools", "resources", "prompts"), "requests"),
@@ -44,12 +44,12 @@ _MODULES = {
 """Subcommand → its module, which has `add_NAME` and `run_NAME`; the others have a module of their own."""
 
 _EXITS = (
-    "exit codes: 0 done; 1 the tool or the request failed; 2 wrong arguments; 3 no editor; 130 interrupted"
+    "exit codes: 0 done; 1 the tool or the request failed; 2 wrong arguments; 3 no Neovim; 130 interrupted"
 )
 
 
 class _Help(argparse.HelpFormatter):
-    """Room for the longest subcommand, which argparse measures without its indentation."""
+    """Makes room for the longest subcommand, which argparse measures without its indentation."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
@@ -57,10 +57,10 @@ class _Help(argparse.HelpFormatter):
 
 
 def parser_of(name: str | None) -> argparse.ArgumentParser:
-    """The parser; with the arguments of one subcommand, since reading all would import all."""
+    """Returns the parser, with the arguments of one subcommand, since others would have to be imported."""
     parser = argparse.ArgumentParser(
         prog="mcp-tools",
-        description="The tools, resources and prompts of a running Neovim, from a shell.",
+        description="Use the tools, resources and prompts of a running Neovim from a shell.",
         epilog=_EXITS,
         formatter_class=_Help,
     )
@@ -74,9 +74,9 @@ def parser_of(name: str | None) -> argparse.ArgumentParser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command line; gives the exit code."""
+    """Runs one command line; returns the exit code."""
     _stand_in()
-    # Until here, and after the end, it ends what has nothing to clean up: at once, and without a word.
+    # Before and afterwards the default action ends the process at once, without a traceback.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         try:
@@ -84,7 +84,7 @@ def run(arguments: Sequence[str]) -> int:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        _silence()  # whoever read the output has enough
+        _silence()  # the reader of the output has closed it
         return Exit.OK
     except OSError as error:
         _silence()
@@ -109,9 +109,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _stand_in() -> None:
-    """Puts nothing in the place of a stream that is closed, before a connection takes its number.
+    """Opens /dev/null for closed streams, so that no connection gets their numbers.
 
-    And a character that an encoding does not have is written as an escape, instead of being an error.
+    Characters that the encoding does not have are written as escapes.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -126,7 +126,7 @@ def _stand_in() -> None:
 
 
 def _silence() -> None:
-    """What could not be written must not be tried again at the end."""
+    """Drops unwritten output, which would otherwise be written again at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)

@@ -1,4 +1,4 @@
-"""Subcommand `manifest`: everything that an editor exposes, as data and as the text of a skill."""
+"""Subcommand `manifest`: everything that a Neovim exposes, as data and as the text of a skill."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from .show import CommandError
 _HEAD = """\
 ---
 name: {name}
-description: Use the user's running Neovim - unsaved buffers, language servers, diagnostics, debugger,
-  undo history and the user. For tasks that need what is not on disk, or a question to the user.
+description: Use the user's running Neovim - unsaved buffers, language servers, diagnostics, debugger, undo
+  history. For tasks that need state that is not on disk, or a question to the user.
 ---
 
 # Neovim's tools
 
 {mark}
 
-If the MCP server `{name}` is connected, use its tools. Else the same tools are called by a command, which is
-called `mcp-tools` below and is started by
+If the MCP server `{name}` is connected, use its tools. Otherwise call them with this command, called
+`mcp-tools` below:
 
     {command}
 
 `mcp-tools call NAME '{{"argument": "value"}}'` calls a tool of the Neovim that has this project open;
-`--json` prints the whole result. `mcp-tools tools` lists them, `mcp-tools tools NAME` shows arguments.
+`--json` prints the whole result. `mcp-tools tools` lists all tools, `mcp-tools tools NAME` shows arguments.
 Exit codes: 0 done, 1 failed (the text says why), 2 wrong arguments, 3 no Neovim has this project open.
-Tools of the levels `write` and `destructive` may ask the user first: wait for the answer, and do not call
-again what was denied.
+Tools of the levels `write` and `destructive` may ask the user first: wait for the answer, and do not repeat a
+call that was denied.
 """
 
 
 def read_manifest(endpoint: BridgeClient) -> dict[str, Any]:
-    """Asks an editor for all of it."""
+    """Returns the tools, prompts and resources of a Neovim."""
     with McpClient(endpoint) as client:
         return {
             "server": NAME,
@@ -54,11 +54,11 @@ def read_manifest(endpoint: BridgeClient) -> dict[str, Any]:
 
 
 def skill_text(command: list[str], found: dict[str, Any] | None = None) -> str:
-    """The text of a SKILL.md.
+    """Returns the text of a SKILL.md.
 
     Args:
-        command: how this program is started.
-        found: what an editor offers, to be listed; None = the text holds for every editor.
+        command: the command line of this program.
+        found: the manifest to list; None = a text for every Neovim.
     """
     lines = [_HEAD.format(name=NAME, mark=MARK, command=shlex.join(command))]
     for tool in found["tools"] if found else ():
@@ -98,17 +98,17 @@ def _one_line(text: str) -> str:
 
 def add_manifest(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `manifest`."""
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--skill",
         metavar="DIR",
-        help=f"write {NAME}/{skill.FILE} there; `connect CLIENT --skill` knows the place of each client",
+        help=f"write {NAME}/{skill.FILE} there; `connect CLIENT --skill` uses the directory of the client",
     )
     editors.add_choice(parser)
 
 
 def run_manifest(options: argparse.Namespace) -> int:
-    """Prints it, or writes the folder."""
+    """Prints the manifest, or writes the skill."""
     found = read_manifest(editors.connect_bridge(options))
     if options.json and options.skill is None:
         show.as_json(found)

@@ -1,4 +1,4 @@
-"""How another program starts this command: what `connect` writes into the configuration of a client."""
+"""The command line that starts this program, for the configuration of clients."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _WHERE = """import sys
 if sys.version_info < (3, 11): sys.exit(1)
 print(sys.executable if sys.prefix == sys.base_prefix else sys._base_executable)"""
 _OURS = re.compile(rb"from mcp_tools_nvim\.__main__ import|\bbridge/mcp_tools_nvim\b")
-"""What a console script of this package has in it, or a script around a checkout of the plugin."""
+"""Text in a console script of this package, or in a script that runs a checkout of the plugin."""
 _MAX_SCRIPT = 1024 * 1024
 
 
 def command_line(scope: ConfigLevel, root: Path) -> list[str]:
     """Returns the beginning of a command line that starts this program.
 
-    The file of a project is for everyone who works on it, so it names the command. That of the user gets
-    absolute paths: the client may have another PATH, and the name is one that other programs may have.
+    The file of a project is shared, so it names the command. That of the user gets absolute paths, since the
+    client may have another PATH, and other programs may have the same name.
 
     Args:
         scope: whose configuration it is for.
-        root: the project, from whose directories no program is taken.
+        root: the project; programs inside it are not used.
     """
     if scope == "project":
         return [NAME]
@@ -38,7 +38,7 @@ def command_line(scope: ConfigLevel, root: Path) -> list[str]:
 
 
 def path_advice(scope: ConfigLevel, root: Path) -> str:
-    """Returns what the user of such an entry has to know; empty if there is nothing to do."""
+    """Returns what the user has to do for such an entry; empty if nothing."""
     if scope != "project":
         return ""
     first = next(iter(_on_path(NAME, root)), None)
@@ -53,7 +53,7 @@ def path_advice(scope: ConfigLevel, root: Path) -> str:
 
 
 def is_this(path: Path) -> bool:
-    """Returns whether a program is this one, by what is in it: it is not run to find that out."""
+    """Returns whether a file is this program, without running it."""
     try:
         with path.open("rb") as file:
             return _OURS.search(file.read(_MAX_SCRIPT)) is not None
@@ -64,7 +64,7 @@ def is_this(path: Path) -> bool:
 def _on_path(name: str, root: Path) -> list[Path]:
     """Returns the programs of a name in the order of PATH.
 
-    Left out are those of a project, and of environments, which are on PATH only while they are active.
+    Skips those inside the project and those of virtual environments, which may be active only now.
     """
     names = [f"{name}.exe", f"{name}.cmd"] if os.name == "nt" else [name]
     found, inside = [], os.path.realpath(root)
@@ -80,11 +80,10 @@ def _on_path(name: str, root: Path) -> list[Path]:
 
 
 def _python(root: Path) -> str:
-    """Returns a Python that stays: the system's, if it is new enough; the plugin's own is replaced at times.
+    """Returns a permanent Python: the system's if it is new enough, since the plugin's own may be replaced.
 
-    It is asked where it really is: the one on PATH may be a shim of a version manager (pyenv, asdf, mise),
-    which a client without this shell's environment cannot run (it may be another in the directory of a
-    project, so it is asked outside of one).
+    The one on PATH may be a shim of a version manager (pyenv, asdf, mise) that works in this shell only, so
+    it is asked for its real path, outside of any project.
     """
     system = next(iter(_on_path("python3", root)), None)
     if system is None:

@@ -1,4 +1,4 @@
-"""Subcommands that ask an editor for something: `call`, `tools`, `resources`, `prompts`."""
+"""Subcommands for the contents of a Neovim: `call`, `tools`, `resources`, `prompts`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 def add_call(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `call`."""
-    parser.add_argument("tool", help="its name, see `mcp-tools tools`")
+    parser.add_argument("tool", help="name of the tool, see `mcp-tools tools`")
     parser.add_argument("arguments", nargs="?", default="{}", help="JSON object; - reads it from stdin")
-    parser.add_argument("--json", action="store_true", help="for programs: the result as MCP has it")
+    parser.add_argument("--json", action="store_true", help="print the MCP result as JSON")
     editors.add_choice(parser)
 
 
 def run_call(options: argparse.Namespace) -> int:
-    """Prints what the tool gives, and its progress on a terminal's stderr."""
+    """Prints the result of a tool, and its progress on a terminal's stderr."""
     arguments = read_arguments(options.arguments)
     bar = show.Bar()
     for each in _ENDS:
-        if signal.getsignal(each) == signal.SIG_DFL:  # else nohup or somebody else has seen to it
+        if signal.getsignal(each) == signal.SIG_DFL:  # else nohup or the parent ignores it
             signal.signal(each, _interrupt)
 
     def listen(method: str, params: dict[str, Any]) -> None:
@@ -45,7 +45,7 @@ def run_call(options: argparse.Namespace) -> int:
             result = client.request("tools/call", params, listen)
         except RequestError as error:
             if error.name == Code.UNKNOWN_TOOL:
-                raise CommandError(f"{error}; `mcp-tools tools` lists those that there are") from error
+                raise CommandError(f"{error}; `mcp-tools tools` lists the tools") from error
             raise
         finally:
             bar.clear()
@@ -58,19 +58,19 @@ def run_call(options: argparse.Namespace) -> int:
 
 
 def _interrupt(*_: Any) -> None:
-    """As Ctrl-C does: a tool would go on, for an end of the connection calls nothing off."""
+    """Cancels like Ctrl-C: the end of the connection would not cancel the tool."""
     raise KeyboardInterrupt
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """Arguments as they are typed: a JSON object, or `-` for what stdin has.
+    """Returns arguments from a JSON object, or `-` for stdin.
 
     Raises:
-        CommandError: they are not valid.
+        CommandError: they are not a JSON object.
     """
     try:
         value = json.loads(sys.stdin.read() if text == "-" else text)
-        # Python reads more than there is in JSON: NaN, numbers without end, halves of characters.
+        # Python accepts values that JSON does not have: NaN, infinity, lone surrogates.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise CommandError(f"arguments: not valid JSON: {error}", Exit.USAGE) from error
@@ -81,13 +81,13 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 def add_tools(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `tools`."""
-    parser.add_argument("tool", nargs="?", help="all that is known of this one")
-    parser.add_argument("--json", action="store_true", help="for programs: definitions as MCP has them")
+    parser.add_argument("tool", nargs="?", help="show the definition of this tool")
+    parser.add_argument("--json", action="store_true", help="print MCP definitions as JSON")
     editors.add_choice(parser)
 
 
 def run_tools(options: argparse.Namespace) -> int:
-    """A line each, or one definition."""
+    """Prints a line for each tool, or one definition."""
     with McpClient(editors.connect_bridge(options)) as client:
         tools = list(client.pages("tools/list", "tools"))
     if options.tool is not None:
@@ -99,7 +99,7 @@ def run_tools(options: argparse.Namespace) -> int:
         exact = [tool for tool in tools if tool["name"] in (options.tool, f"nvim_{options.tool}")]
         tools = exact or tools
         if not tools:
-            raise CommandError(f"there is no tool {options.tool}; `mcp-tools tools` lists them", Exit.FAILED)
+            raise CommandError(f"unknown tool {options.tool}; `mcp-tools tools` lists the tools", Exit.FAILED)
     if options.json:
         show.as_json(tools)
     elif options.tool is not None:
@@ -113,8 +113,8 @@ def run_tools(options: argparse.Namespace) -> int:
 
 def add_resources(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `resources`."""
-    parser.add_argument("uri", nargs="?", help="what is in this one, such as nvim://buffers")
-    parser.add_argument("--json", action="store_true", help="for programs: as MCP has it")
+    parser.add_argument("uri", nargs="?", help="read this resource, such as nvim://buffers")
+    parser.add_argument("--json", action="store_true", help="print MCP results as JSON")
     editors.add_choice(parser)
 
 
@@ -142,11 +142,11 @@ def run_resources(options: argparse.Namespace) -> int:
 
 def add_prompts(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `prompts`."""
-    parser.add_argument("prompt", nargs="?", help="what this one says")
+    parser.add_argument("prompt", nargs="?", help="show the messages of this prompt")
     parser.add_argument(
-        "arguments", nargs="?", default="{}", help="JSON object of texts; - reads it from stdin"
+        "arguments", nargs="?", default="{}", help="JSON object of strings; - reads it from stdin"
     )
-    parser.add_argument("--json", action="store_true", help="for programs: as MCP has it")
+    parser.add_argument("--json", action="store_true", help="print MCP results as JSON")
     editors.add_choice(parser)
 
 

@@ -1,4 +1,4 @@
-"""What a user sees of a command: tables, texts, progress, errors; control characters are replaced."""
+"""Output of commands: tables, texts, progress, errors; control characters are replaced."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Exit(IntEnum):
 
 
 class CommandError(Exception):
-    """Told on stderr, without a trace."""
+    """An error that is printed on stderr, without a traceback."""
 
     def __init__(self, text: str, code: Exit = Exit.FAILED) -> None:
         super().__init__(text)
@@ -33,7 +33,7 @@ class CommandError(Exception):
 
 
 def printable(text: str) -> str:
-    """Text without what a terminal would act on."""
+    """Returns text with control characters replaced."""
     return "".join(
         char if char in _KEPT or _is_printable(char) else "\N{REPLACEMENT CHARACTER}" for char in text
     )
@@ -44,7 +44,7 @@ def _is_printable(char: str) -> bool:
 
 
 def as_json(value: Any) -> None:
-    """One value for a program; what a terminal would act on is escaped, as JSON can."""
+    """Prints a value as JSON, with control characters escaped."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     if not text.isprintable():
         text = "".join(
@@ -54,7 +54,7 @@ def as_json(value: Any) -> None:
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns; the last one is cut at the edge of a terminal."""
+    """Prints columns; the last one is cut at the edge of a terminal."""
     wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     sizes = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     for row in rows:
@@ -64,7 +64,7 @@ def table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def block(content: dict[str, Any]) -> None:
-    """A content block: text as it is, of everything else what it is."""
+    """Prints a content block: text as it is, a description of anything else."""
     kind = content.get("type")
     if kind == "text":
         print(_for_terminal(content.get("text", "")))
@@ -90,7 +90,7 @@ class Bar:
         self._shown = False
 
     def show(self, done: float, total: float | None, message: str | None) -> None:
-        """The latest."""
+        """Shows the latest progress."""
         if not self._on:
             return
         if total:
@@ -105,7 +105,7 @@ class Bar:
         self._shown = True
 
     def clear(self) -> None:
-        """Takes it away."""
+        """Removes the bar."""
         if self._shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Subcommands that serve: `stdio` for an AI client, `serve` for an editor that listens."""
+"""Subcommands that serve: `stdio` for an AI client, `serve` for a Neovim at an address."""
 
 from __future__ import annotations
 
@@ -14,31 +14,29 @@ from .show import CommandError, Exit
 def add_stdio(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `stdio`."""
     editors.add_choice(parser)
-    parser.add_argument("--wait", action="store_true", help="answer the client only once there is an editor")
+    parser.add_argument("--wait", action="store_true", help="answer the client only once a Neovim is running")
 
 
 def run_stdio(options: argparse.Namespace) -> int:
-    """Until the client ends."""
+    """Serves until the client exits."""
     if options.url is not None:
-        editors.choose_bridge(options)  # what is wrong with it is said at once
+        editors.choose_bridge(options)  # reports an invalid URL at once
     return serve(partial(editors.wait_for_bridge if options.wait else editors.find_bridge, options))
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
-    """Its arguments; the token comes from MCP_AUTH_TOKEN, or on a terminal is made and shown."""
-    parser.add_argument("--nvim", metavar="ADDRESS", help="v:servername of the editor (default: $NVIM)")
-    parser.add_argument(
-        "--port", type=int, metavar="PORT", help="where to listen (default: any that is free)"
-    )
+    """Adds the arguments of `serve`; the token is in MCP_AUTH_TOKEN, or generated and shown on a terminal."""
+    parser.add_argument("--nvim", metavar="ADDRESS", help="v:servername of Neovim (default: $NVIM)")
+    parser.add_argument("--port", type=int, metavar="PORT", help="port to listen on (default: any free one)")
 
 
 def run_serve(options: argparse.Namespace) -> int:
-    """Until the editor or the user ends it."""
+    """Serves until Neovim or the user ends it."""
     from ..process.main import main
 
     address = options.nvim or os.environ.get("NVIM") or os.environ.get("NVIM_LISTEN_ADDRESS")
     if not address:
-        raise CommandError("--nvim: say where the editor listens (`:echo v:servername` in it)", Exit.USAGE)
+        raise CommandError("--nvim is missing: the v:servername of Neovim (`:echo v:servername`)", Exit.USAGE)
     os.environ["NVIM_LISTEN_ADDRESS"] = address
     if options.port is not None:
         if not 0 < options.port < 65536:

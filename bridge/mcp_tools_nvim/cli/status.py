@@ -1,4 +1,4 @@
-"""Subcommands `list` and `doctor`: which editors have a bridge, and what works."""
+"""Subcommands `list` and `doctor`: running Neovims, and checks of installation and connections."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .show import Exit
 def add_list(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `list`."""
     editors.add_choice(parser)
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """A line each; the one that a command would take is marked."""
+    """Prints a line for each Neovim; marks the one that commands here use."""
     found = sorted(read_own(), key=lambda one: (one.root, -one.focused_at))
     chosen = editors.choose_bridge(options)
     if options.json:
@@ -66,7 +66,7 @@ PACKAGES = ("mcp", "aiohttp", "msgpack")
 
 
 class Finding(NamedTuple):
-    """One line: `level` is ok, info, warning or error."""
+    """One finding; `level` is ok, info, warning or error."""
 
     level: str
     text: str
@@ -75,12 +75,12 @@ class Finding(NamedTuple):
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `doctor`."""
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     editors.add_choice(parser)
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """All findings; fails when there is an error among them."""
+    """Prints all findings; fails if one is an error."""
     found = [*_environment(), *_editors(), _choice(options)]
     if options.json:
         show.as_json([each._asdict() for each in found])
@@ -96,7 +96,7 @@ def _environment() -> Iterator[Finding]:
     yield Finding("ok", f"mcp-tools {__version__}, Python {sys.version.split()[0]} ({sys.executable})")
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        advice = "only `serve` needs them here: the bridge of an editor has its own, by :McpTools install"
+        advice = "only `serve` needs them; the bridge of a Neovim uses those of :McpTools install"
         yield Finding("info", f"not installed here: {', '.join(missing)}", advice)
     else:
         versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
@@ -108,17 +108,21 @@ def _editors() -> Iterator[Finding]:
     found = [one for folder in folders for one in files.read_all(folder)]
     if not found:
         advice = "start Neovim with the plugin set up; then :checkhealth mcp-tools"
-        yield Finding("warning", f"no editor has noted itself in {' or '.join(map(shown, folders))}", advice)
+        yield Finding(
+            "warning",
+            f"no Neovim with a bridge is listed in {' or '.join(map(shown, folders))}",
+            advice,
+        )
     for one in found:
         yield _editor(one)
 
 
 def _editor(one: Instance) -> Finding:
-    name = f"the editor of {shown(one.root)} (process {one.pid}, {one.url})"
+    name = f"the Neovim of {shown(one.root)} (process {one.pid}, {one.url})"
     if not one.pid:
-        name = f"the editor at {one.url}"
+        name = f"the Neovim at {one.url}"
     elif not is_alive(one.pid):
-        return Finding("ok", f"{name} is gone; its note is removed by the next editor that starts")
+        return Finding("ok", f"{name} has ended; the next Neovim that starts removes its instance file")
     try:
         endpoint = BridgeClient(one.url, one.token)
     except ValueError as error:
@@ -136,9 +140,9 @@ def _editor(one: Instance) -> Finding:
     text = f"{name}: plugin {versions.get('plugin')}, Neovim {versions.get('nvim')}; {clients}"
     text += f"; {calls.get('in_flight')} calls in flight"
     if not status.get("editor", {}).get("connected"):
-        return Finding("error", f"{text}; its bridge has lost the editor", "run :McpTools restart in it")
+        return Finding("error", f"{text}; its bridge has lost Neovim", "run :McpTools restart in it")
     if versions.get("bridge") != __version__:
-        advice = "update the one that is older; `mcp-tools` and the plugin go together"
+        advice = "update the older one; `mcp-tools` and the plugin must have the same version"
         return Finding("warning", f"{text}; its bridge is {versions.get('bridge')}", advice)
     return Finding("ok", text)
 
@@ -146,7 +150,7 @@ def _editor(one: Instance) -> Finding:
 def _choice(options: argparse.Namespace) -> Finding:
     chosen = editors.choose_bridge(options)
     if isinstance(chosen, Missing):
-        return Finding("warning", f"no editor for this folder: {chosen.text}")
+        return Finding("warning", f"no Neovim for this directory: {chosen.text}")
     if options.url is not None:
         return _editor(chosen)
-    return Finding("ok", f"commands in this folder go to {shown(chosen.root)} (process {chosen.pid})")
+    return Finding("ok", f"commands in this directory use {shown(chosen.root)} (process {chosen.pid})")

@@ -1,7 +1,7 @@
-"""A change of a client's configuration file: the text before and after, and how it is written.
+"""Changes of a client's configuration file.
 
-The text is changed in place, and compared value by value: nothing but the entry may differ. A file that has
-changed meanwhile is left alone; a link stays a link.
+The text is edited in place and compared by value: only the entry may differ. A file that has changed
+meanwhile is not written; links are preserved.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .formats import FormatError, table_for, value_at
 
 MAX_BYTES = 8 * 1024 * 1024
 FAULTS = (FormatError, RecursionError, ValueError)
-"""Of a text: libraries raise different errors for deep nesting and for numbers of ten thousand digits."""
+"""Exceptions for unreadable text; libraries raise others for extreme nesting or numbers."""
 GIT_SECONDS = 5.0
 IGNORED = 0
 """Exit code of `git check-ignore`; a tracked file is not ignored."""
 GIT_SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.bareRepository=explicit")
 GIT_ENVIRONMENT = {
-    "GIT_ALLOW_PROTOCOL": "none",  # no transport has that name
-    "GIT_NO_LAZY_FETCH": "1",  # unknown to git before 2.39.4, which the line above keeps from fetching
+    "GIT_ALLOW_PROTOCOL": "none",  # not the name of a transport
+    "GIT_NO_LAZY_FETCH": "1",  # since git 2.39.4; the line above covers older ones
     "GIT_TERMINAL_PROMPT": "0",
 }
 _COMMENT = re.compile(r"//|/\*|#")
 _TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
-"""With a value, which a reference to a variable is not."""
+"""Matches a value, but not a reference to a variable."""
 
 
 class ChangeError(Exception):
@@ -47,13 +47,13 @@ class ChangeError(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """What would be written.
+    """A change of one file.
 
     Attributes:
-        path: of the file, behind all links.
-        before: its text; None = there is no file.
-        after: its text to be; None = the file goes.
-        secret: it holds a token.
+        path: path of the file, with links resolved.
+        before: the current text; None = no file.
+        after: the new text; None = the file is removed.
+        secret: the new text contains a token.
     """
 
     path: Path
@@ -76,7 +76,7 @@ def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) 
     """Returns the change that adds the entry.
 
     Raises:
-        ChangeError: see there.
+        ChangeError: it cannot be made.
     """
     path = _path(client, scope, root)
     before, form = read_text(path), format_of(client)
@@ -97,7 +97,7 @@ def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
     """Returns the change that removes the entry, and the file if it holds nothing else.
 
     Raises:
-        ChangeError: see there.
+        ChangeError: it cannot be made.
     """
     path = _path(client, scope, root)
     before, form = read_text(path), format_of(client)
@@ -117,10 +117,10 @@ def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
 
 
 def apply(change: Change) -> None:
-    """Writes it.
+    """Writes a change.
 
     Raises:
-        ChangeError: the file was changed meanwhile, or cannot be written.
+        ChangeError: the file has changed meanwhile, or cannot be written.
     """
     path = change.path
 
@@ -188,10 +188,10 @@ def _search_path(top: Path) -> str:
 
 
 def format_of(client: AiClient) -> Any:
-    """The module of `formats/` for its files.
+    """Returns the module of `formats/` for a client.
 
     Raises:
-        ChangeError: its library is not installed here.
+        ChangeError: its library is not installed.
     """
     try:
         return importlib.import_module(f"{__package__}.formats.{client.format}")
@@ -204,15 +204,15 @@ def format_of(client: AiClient) -> Any:
 def _path(client: AiClient, scope: ConfigLevel, root: Path) -> Path:
     name = client.files.get(scope)
     if name is None:
-        raise ChangeError(f"{client.title} has no configuration of a {scope}; leave --project out")
+        raise ChangeError(f"{client.title} has no {scope} configuration; omit --project")
     return resolve(name, root)
 
 
 def resolve(name: str, root: Path) -> Path:
-    """Where a file is, behind all links: as `client.place` reads it; what is relative is so to `root`.
+    """Returns the path of a file with links resolved. Relative names are relative to `root`.
 
     Raises:
-        ChangeError: the links lead nowhere; or those of a project, which others may have made, out of it.
+        ChangeError: the links are broken, or lead out of the project: others may have made them.
     """
     path = root / place(name)
     try:
@@ -222,16 +222,16 @@ def resolve(name: str, root: Path) -> Path:
     if not place(name).is_absolute() and not found.is_relative_to(folder):
         raise ChangeError(
             f"{path} leads out of the project by a link, to {found}; nothing was changed."
-            " Add the entry there by hand, or leave --project out"
+            " Add the entry there by hand, or omit --project"
         )
     return found
 
 
 def read_text(path: Path) -> str | None:
-    """What is in a file; None = there is none.
+    """Returns the text of a file; None if it does not exist.
 
     Raises:
-        ChangeError: it is no file of text, or cannot be read.
+        ChangeError: it is not a text file, or cannot be read.
     """
     try:
         if not path.exists():
@@ -248,7 +248,7 @@ def read_text(path: Path) -> str | None:
 
 
 def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda: None) -> None:
-    """Puts another file in its place, if `check` still has nothing against it once that is on the disk."""
+    """Replaces a file, unless `check` raises once the new one is on the disk."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -266,7 +266,7 @@ def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda:
 
 def _risk(path: Path) -> ChangeError:
     """The error for a change that would touch more than the entry."""
-    return ChangeError(f"{path} cannot be changed without a risk to what else is in it; do it by hand")
+    return ChangeError(f"{path} cannot be changed without affecting other entries; change it by hand")
 
 
 def _with(values: Any, keys: tuple[str, ...], entry: dict[str, Any]) -> Any:
@@ -284,7 +284,7 @@ def _without(values: Any, keys: tuple[str, ...]) -> Any:
 
 
 def _pruned(values: Any) -> Any:
-    """Values without tables that are empty."""
+    """Returns values without empty tables."""
     if not isinstance(values, dict):
         return values
     kept = {key: _pruned(value) for key, value in values.items()}

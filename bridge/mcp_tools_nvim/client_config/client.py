@@ -67,8 +67,8 @@ class AiClient:
         url_key: field of the URL.
         stdio_fields: added to the entry of a stdio server.
         http_fields: added to the entry of an HTTP server.
-        custom: makes the entry of a client that shares too little with the others.
-        advice: what else the user has to know or do.
+        custom: makes the entry of a client with a format of its own.
+        advice: additional notes for the user.
     """
 
     title: str

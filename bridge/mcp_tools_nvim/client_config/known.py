@@ -80,7 +80,7 @@ CLIENTS = {
         path=("mcp_servers",),
         reference="%s",
         custom=_codex,
-        advice='Neovim asks itself; default_tools_approval_mode = "approve" spares the second question.'
+        advice='Neovim asks as well; default_tools_approval_mode = "approve" spares the second question.'
         " A project's file counts once Codex trusts the project.",
     ),
     "continue-dev": AiClient(

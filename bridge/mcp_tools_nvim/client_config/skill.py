@@ -1,6 +1,6 @@
-"""Our skill among those of a client: a folder with a SKILL.md, which is ours as a whole.
+"""Our skill in the skills directory of a client: a directory with a SKILL.md.
 
-Several clients read one folder of skills: it stays there until the last of them is disconnected.
+Several clients may share a skills directory; the skill is removed with the last of them.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from .client import NAME, AiClient, ConfigLevel
 from .known import CLIENTS
 
 FILE = "SKILL.md"
-MARK = "<!-- By mcp-tools: `connect --skill` writes this anew, `disconnect` takes it away. -->"
-"""A line of the text, by which it is known again."""
+MARK = "<!-- By mcp-tools: `connect --skill` writes this file, `disconnect` removes it. -->"
+"""A line of the text that identifies it."""
 
 
 def add_skill(client: AiClient, text: str, scope: ConfigLevel, root: Path) -> Change:
-    """Puts it there, or brings it up to date.
+    """Returns the change that adds or updates the skill.
 
     Raises:
-        ChangeError: the client knows no skills, or one of that name is somebody else's.
+        ChangeError: the client has no skills, or another skill has the name.
     """
     path = _path(client, scope, root)
     if path is None:
-        raise ChangeError(f"{client.title} has no folder for skills of a {scope}; leave --skill out")
+        raise ChangeError(f"{client.title} has no {scope} skills; omit --skill")
     return skill_change(path, text)
 
 
 def skill_change(path: Path, text: str) -> Change:
-    """The same for a file that is named.
+    """Returns the change that adds or updates a skill file.
 
     Raises:
-        ChangeError: there is one that is not ours.
+        ChangeError: the file exists and is not ours.
     """
     before = change.read_text(path)
     if before is not None and MARK not in before:
-        raise ChangeError(f"{path} is a skill of somebody else; nothing was changed. Move it away first")
+        raise ChangeError(f"{path} is another skill; nothing was changed. Move it away first")
     return Change(path, before, text)
 
 
 def remove_skill(client: AiClient, scope: ConfigLevel, root: Path) -> Change | None:
-    """Takes it away; None = there is none of ours, or another client that is connected reads it as well.
+    """Returns the change that removes the skill; None if there is none, or another connected client uses it.
 
     Raises:
         ChangeError: it cannot be read.
@@ -56,7 +56,7 @@ def remove_skill(client: AiClient, scope: ConfigLevel, root: Path) -> Change | N
 
 
 def readers(client: AiClient, scope: ConfigLevel, root: Path) -> list[str]:
-    """Titles of the other clients that read the same folder and are connected."""
+    """Returns the titles of other connected clients with the same directory."""
     path = _path(client, scope, root)
     return [
         other.title
@@ -68,10 +68,10 @@ def readers(client: AiClient, scope: ConfigLevel, root: Path) -> list[str]:
 
 
 def write_skill(made: Change) -> None:
-    """Writes it; its folder goes with it, unless somebody has put something else there.
+    """Writes a change of a skill, and removes its directory if it is empty.
 
     Raises:
-        ChangeError: as that of `change.apply`.
+        ChangeError: see `change.apply`.
     """
     change.apply(made)
     if made.after is None:
@@ -90,4 +90,4 @@ def _connected(client: AiClient, scope: ConfigLevel, root: Path) -> bool:
     try:
         return not change.remove_entry(client, scope, root).is_empty
     except ChangeError:
-        return True  # its file cannot be read: nothing is taken from it
+        return True  # unknown: keep the skill

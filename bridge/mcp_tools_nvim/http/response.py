@@ -16,6 +16,9 @@ from .. import jsonrpc
 from ..sessions.streams import Event, EventIds, Outbox
 from .listener import connection_of, is_connected
 
+if TYPE_CHECKING:
+    from ..mcp.kernel import Peer
+
 PING_SECONDS = 15.0
 """Interval of comments that show proxies and clients that a silent stream is alive."""
 
@@ -121,9 +124,6 @@ def _frame(outbox: Outbox, event: Event) -> bytes:
 def _id_line(outbox: Outbox, number: int) -> bytes:
     return f"id: {outbox.ids.write(number, outbox.asked)}\n".encode() if outbox.ids else b""
 
-
-if TYPE_CHECKING:
-    from ..mcp.kernel import Peer
 
 CHECK_SECONDS = 0.25
 """Interval of the checks of responses in flight."""

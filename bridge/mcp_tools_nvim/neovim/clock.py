@@ -1,20 +1,19 @@
-"""The editor's clock, as far as this side can know it.
+"""Estimates Neovim's clock.
 
-Every answer carries the editor's `hrtime`, read at some moment between question and answer. So each sample
-bounds the offset from both sides, and only the lower bound is used: an instant translated to the editor's
-clock is never later than meant. A call may be refused less than a round trip too early, never started late.
-Does not know about: I/O.
+Every answer contains Neovim's `hrtime`, read between request and answer. So each sample bounds the offset
+from both sides. Only the lower bound is used, so a converted time is never too late: a call may be refused
+less than a round trip too early, but never starts late.
 """
 
 from __future__ import annotations
 
 NS = 1_000_000_000
 WINDOW = 30.0
-"""Seconds that a sample counts (up to twice that): the clocks of two machines drift, and stop in suspend."""
+"""Seconds for which a sample is used (up to twice): clocks of two machines drift, and stop in suspend."""
 
 
 class EditorClock:
-    """The offset of the editor's hrtime to the loop's clock.
+    """The offset of Neovim's hrtime to the loop's clock.
 
     Attributes:
         offset: the best lower bound (ns) of the last WINDOW; 0 before the first sample.
@@ -30,16 +29,16 @@ class EditorClock:
         self._seen = float("-inf")
 
     def sample(self, sent: float, received: float, clock: int) -> None:
-        """Learns from one answer.
+        """Adds the sample of one answer.
 
         Args:
-            sent: seconds of the loop's clock when the question was written.
+            sent: seconds of the loop's clock when the request was sent.
             received: seconds of the loop's clock when the answer was read.
-            clock: the editor's hrtime in it.
+            clock: Neovim's hrtime in the answer.
         """
         lower, upper = clock - int(received * NS) - 1, clock - int(sent * NS)
         if self._now_bound is None or upper < self.offset:
-            # The editor's clock stood still (suspend on its side): all that was known is too late now.
+            # Neovim's clock was stopped (suspend of its machine): earlier bounds are too late.
             self._now_bound, self._old_bound, self._since = lower, None, received
         elif received - self._since > WINDOW:
             self._old_bound = self._now_bound if received - self._since < 2 * WINDOW else None
@@ -51,13 +50,13 @@ class EditorClock:
         self.offset = now if old is None or now > old else old
 
     def stale(self, now: float) -> bool:
-        """Tells whether the last sample is too old to be trusted."""
+        """Whether the last sample is too old."""
         return now - self._seen > WINDOW
 
     def to_editor(self, moment: float) -> int:
-        """Translates seconds of the loop's clock to the editor's hrtime."""
+        """Converts seconds of the loop's clock to Neovim's hrtime."""
         return int(moment * NS) + self.offset
 
     def to_local(self, clock: int) -> float:
-        """Translates the editor's hrtime to seconds of the loop's clock."""
+        """Converts Neovim's hrtime to seconds of the loop's clock."""
         return (clock - self.offset) / NS

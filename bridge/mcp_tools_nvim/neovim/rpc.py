@@ -1,10 +1,7 @@
 """One msgpack-RPC channel to Neovim, over a unix socket, a named pipe or TCP.
 
-Receives method names with plain arguments from the client; sends their answers as futures and Neovim's
-notifications as plain calls. Does not know about: the wire's verbs, Lua, MCP.
-
-Laws: a request ends by its answer, its deadline or the end of the channel, whatever comes first; nothing is
-asked of a closing channel; bytes that are not msgpack-RPC end the channel.
+A request ends with its answer, its deadline or the end of the channel, whichever comes first. Nothing is sent
+on a closing channel. Bytes that are not msgpack-RPC end the channel.
 """
 
 from __future__ import annotations
@@ -26,14 +23,14 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_MESSAGE = 256 * 1024 * 1024
-"""A result of 10 MiB grows at most sixfold as JSON text; the rest is room for raised limits."""
+"""Maximum bytes of a message: a result of 10 MiB grows at most sixfold as JSON text."""
 MAX_ITEMS = 1 << 22
-"""Lists cross as JSON text, so no honest message has more items; garbage must not reserve gigabytes."""
+"""Maximum items of a list or map: valid messages have fewer, and invalid ones must not allocate gigabytes."""
 WRITE_HIGH = 1024 * 1024
-"""Unsent bytes beyond which the channel counts as congested: a hundred calls of common size."""
+"""Unsent bytes above which the channel is congested: about a hundred calls."""
 
 RENEWED = 1024 * 1024
-"""Bytes after which the parser is made anew, as soon as it holds no part of a message."""
+"""Bytes after which the parser is replaced, as soon as it has no part of a message."""
 
 _REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
 _TCP = re.compile(r"^\[?([^/\\]*?)\]?:(\d+)$")
@@ -67,18 +64,18 @@ def _same(value: Any) -> Any:
 
 
 class Channel(asyncio.Protocol):
-    """The protocol; make one with `connect`.
+    """The channel, made by `connect`.
 
     Attributes:
         closed: done when the channel is gone; never fails.
         last_heard: when the last bytes came from Neovim, by the loop's clock.
         congested: Neovim does not read what was written.
-        time: the loop's clock, by which all moments here are meant.
+        time: returns the time of the loop's clock, which all times here use.
     """
 
     def __init__(self, on_event: Callable[[str, list[Any]], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        # Not `time.monotonic`: on macOS that of uvloop goes on while the machine sleeps.
+        # Unlike `time.monotonic`, uvloop's clock on macOS continues while the machine sleeps.
         self.time = self._loop.time
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self.last_heard = self.time()
@@ -91,11 +88,9 @@ class Channel(asyncio.Protocol):
         self._drained: set[asyncio.Future[None]] = set()
         self._unwritten: list[bytes] = []
         self._fault = "Neovim is gone"
-        # surrogateescape: buffers may hold bytes that are not UTF-8, and must come back as they went.
+        # surrogateescape: bytes in buffers that are not UTF-8 must be preserved.
         self._pack = msgpack.Packer(unicode_errors="surrogateescape").pack
         self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
-
-    # For the client
 
     def request(
         self,
@@ -104,13 +99,13 @@ class Channel(asyncio.Protocol):
         give_up: float,
         decode: Callable[[Any], T] = _same,
     ) -> asyncio.Future[T]:
-        """Asks Neovim.
+        """Sends a request.
 
         Args:
             method: name of an API function.
             args: its arguments.
-            give_up: moment at which the future fails with `NoAnswerError`.
-            decode: makes the typed answer; what it raises fails the future.
+            give_up: time at which the future fails with `NoAnswerError`.
+            decode: converts the answer; its exception fails the future.
         """
         future: asyncio.Future[T] = self._loop.create_future()
         if self._transport.is_closing():
@@ -124,14 +119,14 @@ class Channel(asyncio.Protocol):
             return future
         alone = not self._pending
         self._pending[request_id] = (future, decode, give_up, method)
-        # One alarm for all: it is moved only when a new deadline is nearer, so most requests set none.
+        # One timer for all deadlines, moved only if a new one is nearer: most requests set none.
         if give_up < self._alarm_at:
             self._set_alarm(give_up)
         self._send(data, alone)
         return future
 
     def notify(self, method: str, args: Sequence[Any]) -> None:
-        """Tells Neovim something; a channel that is closing drops it."""
+        """Sends a notification; a closing channel drops it."""
         if not self._transport.is_closing():
             self._send(self._pack((_NOTIFICATION, method, args)), not self._pending)
 
@@ -152,44 +147,42 @@ class Channel(asyncio.Protocol):
         self._flush()
         self._transport.close()
 
-    # asyncio.Protocol
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keeps the transport."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH)
 
     def data_received(self, data: bytes) -> None:
-        """Feeds the parser and deals out every whole message."""
+        """Parses the data and handles every complete message."""
         self.last_heard = self.time()
         try:
             self._unpacker.feed(data)
             self._fed += len(data)
             for message in self._unpacker:
-                self._whole = self._unpacker.tell()  # of a message that is not whole it counts a part
+                self._whole = self._unpacker.tell()  # it also counts a part of an incomplete message
                 self._dispatch(message)
             if self._fed > RENEWED and self._whole == self._fed:
-                # Its buffer never shrinks: after a large message it is twice as large as that.
+                # Its buffer never shrinks.
                 self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
         except (ValueError, TypeError, msgpack.UnpackException) as error:
-            # TypeError: a map key that cannot be one. All of them mean that the peer is no Neovim.
+            # TypeError: an invalid map key. The peer is not Neovim.
             self._fault = f"the peer does not speak msgpack-RPC ({type(error).__name__}: {error})"
             logger.error("channel closed: %s", self._fault)
             self._transport.abort()
 
     def pause_writing(self) -> None:
-        """Neovim does not keep up."""
+        """Marks the channel as congested."""
         self.congested = True
 
     def resume_writing(self) -> None:
-        """Neovim reads again."""
+        """Ends the waits of `drain`."""
         self.congested = False
         for waiter in self._drained:
             if not waiter.done():
                 waiter.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fails all that waits."""
+        """Fails all requests."""
         if self._alarm is not None:
             self._alarm.cancel()
         pending, self._pending = self._pending, {}
@@ -201,12 +194,10 @@ class Channel(asyncio.Protocol):
         if not self.closed.done():
             self.closed.set_result(None)
 
-    # Inside
-
     def _send(self, data: bytes, alone: bool) -> None:
-        """Writes at once while nothing is asked, else together with what the loop's other callbacks add.
+        """Writes at once if no request is pending, else with other messages of this iteration of the loop.
 
-        A system call for each message is a seventh of what the bridge does under load.
+        A system call for each message would take a seventh of the CPU time under load.
         """
         if alone and not self._unwritten:
             self._transport.write(data)
@@ -241,7 +232,7 @@ class Channel(asyncio.Protocol):
     def _answer(self, request_id: int, error: Any, result: Any) -> None:
         entry = self._pending.pop(request_id, None)
         if entry is None or entry[0].done():
-            return  # its asker gave up: late answers are dropped
+            return  # too late
         future, decode, _, method = entry
         if error is not None:
             text = error[1] if isinstance(error, list) and len(error) == 2 else error
@@ -277,12 +268,12 @@ class Channel(asyncio.Protocol):
 async def connect(
     address: str,
     on_event: Callable[[str, list[Any]], None],
-    timeout: float = 5.0,  # noqa: ASYNC109 - part of the meaning, not of the caller's flow
+    timeout: float = 5.0,  # noqa: ASYNC109 - a deadline of the connection
 ) -> Channel:
     """Opens a channel to `address`: a path, `host:port`, or a Windows pipe.
 
     Raises:
-        OSError: nobody listens there.
+        OSError: nothing listens there.
         TimeoutError: not within `timeout` seconds.
     """
     loop = asyncio.get_running_loop()

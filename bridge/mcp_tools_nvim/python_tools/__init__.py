@@ -1,4 +1,4 @@
-"""Tools written in Python: what a module of tools imports."""
+"""The public names for modules with tools written in Python."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MARK = "__mcp_tool__"
 
 
 class Annotations(TypedDict, total=False):
-    """Hints for clients; the first two also count for approval."""
+    """Hints for clients; the first two also apply to approval."""
 
     read_only: bool
     destructive: bool
@@ -25,15 +25,15 @@ class Annotations(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What was said of a tool.
+    """The arguments of `mcp_tool`.
 
     Attributes:
-        name: its name, published with the prefix of the editor.
-        title: for users.
-        description: for the model; else it comes from the docstring.
+        name: name without the prefix of the plugin.
+        title: name for users.
+        description: text for the model; None = from the docstring.
         annotations: hints.
-        approval: False = runs unasked, True or a reason = asks each time, None = the hints decide.
-        timeout: ms; 0 = none, None = that of the option `bridge.tool_timeout`.
+        approval: False = never asks, True or a reason = always asks, None = the hints decide.
+        timeout: ms; 0 = no limit, None = the option `bridge.tool_timeout`.
     """
 
     name: str
@@ -45,19 +45,19 @@ class Mark:
 
 
 FIELDS = tuple(Mark.__dataclass_fields__)
-LISTED = f"there are {', '.join(FIELDS)}"
+LISTED = f"valid ones are {', '.join(FIELDS)}"
 
 
 def refuse(function: Callable[..., Any]) -> None:
-    """Raise TypeError for what cannot be a tool."""
+    """Raise TypeError for a function that cannot be a tool."""
     if not inspect.isfunction(function):
-        raise TypeError(f"mcp_tool marks functions; {function!r} is not a function")
+        raise TypeError(f"mcp_tool decorates functions; {function!r} is not a function")
     name = function.__name__
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{name}: a generator cannot be a tool; return a value, tell steps by ctx.progress()")
+        raise TypeError(f"{name}: a generator cannot be a tool; return a value and use ctx.progress()")
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TypeError(f"{name}: {parameter} cannot be given by name; a tool's arguments have names")
+            raise TypeError(f"{name}: {parameter} cannot be a keyword argument, as arguments of tools are")
 
 
 @overload
@@ -82,28 +82,27 @@ def mcp_tool(
     timeout: int | None = None,
     **unknown: object,
 ) -> F | Callable[[F], F]:
-    """Mark a function as a tool; with or without parentheses. The function itself stays as it is.
+    """Mark a function as a tool; with or without parentheses. The function itself is not changed.
 
     The schema of the arguments comes from the type hints, their descriptions from `Annotated[…, "text"]` or
     the docstring's `Args:`. A parameter named `ctx` (or annotated `Context`, `AsyncContext`) gets the
     context of the call.
 
     Args:
-        name: of the tool; default: the function's.
-        title: for users.
-        description: what a model reads to choose it; default: the docstring up to its sections.
+        name: name of the tool; default: that of the function.
+        title: name for users.
+        description: text by which a model chooses the tool; default: the docstring up to its sections.
         annotations: hints, such as `{"read_only": True}`.
-        approval: False = runs unasked, True or a reason = the user is asked each time; default: the hints
-            decide.
-        timeout: ms that a call may take; 0 = no limit; default: the option `bridge.tool_timeout`.
-        unknown: refused, with the name that was meant.
+        approval: False = the user is never asked, True or a reason = always; default: the hints decide.
+        timeout: maximum ms of a call; 0 = no limit; default: the option `bridge.tool_timeout`.
+        unknown: refused.
 
     Raises:
-        TypeError: a name that there is not, or what cannot be a tool.
+        TypeError: an unknown argument, or the function cannot be a tool.
     """
     for other in unknown:
         near = difflib.get_close_matches(other.removeprefix("needs_"), FIELDS, 1, 0.5)
-        raise TypeError(f"mcp_tool has no {other}; {f'did you mean {near[0]}?' if near else LISTED}")
+        raise TypeError(f"mcp_tool has no argument {other}; {f'did you mean {near[0]}?' if near else LISTED}")
 
     def mark(function: F) -> F:
         refuse(function)

@@ -1,4 +1,4 @@
-"""What ends a call of a Python tool without a result."""
+"""Errors of Python tools, and their outcomes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from ..errors import Code
 
 MAX_MESSAGE = 1000
-"""Characters of an exception's message; the traceback in the log has more of it."""
+"""Maximum characters of an exception's message; the log has the traceback."""
 MAX_TEXT = 32_768
-"""Characters of what a tool says of its own failure, and of a traceback: the editor takes them up."""
+"""Maximum characters of a tool's own error message, and of a traceback, which Neovim stores."""
 
 MAX_ERRORS = 100
-"""Entries of `errors`."""
+"""Maximum entries of `errors`."""
 
 
 class ToolError(Exception):
-    """The tool's own failure, for the client to read.
+    """A failure of the tool that the client may read.
 
     Args:
-        message: what went wrong, and what to do about it.
+        message: what happened, and what to do.
         code: one of the codes of `:h mcp-tools-errors`.
-        errors: for arguments that do not fit: `[{"field": …, "message": …}]`.
+        errors: for invalid arguments: `[{"field": …, "message": …}]`.
     """
 
     def __init__(
@@ -36,21 +36,21 @@ class ToolError(Exception):
 
 
 def shortened(text: str, limit: int) -> str:
-    """Text as UTF-8 can have it, without its middle when it is too long."""
+    """Returns valid UTF-8 text, without its middle when it is too long."""
     if len(text) > limit:
         text = f"{text[: limit // 2]}\n… ({len(text) - limit} characters left out) …\n{text[-(limit // 2) :]}"
     return text.encode("utf-8", "replace").decode()
 
 
 def text_of(value: object) -> str:
-    """A value as text; a person's `__str__` may raise anything."""
+    """Returns a value as text; empty if its `__str__` raises."""
     with contextlib.suppress(BaseException):
         return str(value)
     return ""
 
 
 def field_errors(given: Any) -> list[dict[str, str]]:
-    """Those entries of `errors` that are what they should be."""
+    """Returns the valid entries of `errors`."""
     entries = given if isinstance(given, (list, tuple)) else ()
     return [
         {key: shortened(text_of(entry.get(key, "")), MAX_MESSAGE) for key in ("field", "message")}
@@ -60,17 +60,17 @@ def field_errors(given: Any) -> list[dict[str, str]]:
 
 
 def trace_of(error: BaseException) -> str:
-    """The traceback, for the log."""
+    """Returns the traceback for the log."""
     with contextlib.suppress(BaseException):
         return shortened("".join(traceback.format_exception(error)), MAX_TEXT)
     return type(error).__name__
 
 
 def exception_outcome(error: BaseException) -> dict[str, Any]:
-    """An exception as the outcome of its call; whatever it is, this raises nothing.
+    """Returns the outcome of a call that raised an exception; never raises.
 
-    A tool's own error is what it says. Anything else is a defect of the tool: the client gets the message,
-    the log the traceback.
+    A `ToolError` is sent as it is. Any other exception is a defect of the tool: the client gets its message,
+    and the log its traceback.
     """
     if isinstance(error, ToolError) and isinstance(getattr(error, "code", None), Code):
         said = shortened(text_of(error.message), MAX_TEXT)

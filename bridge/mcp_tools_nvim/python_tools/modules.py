@@ -1,4 +1,4 @@
-"""Modules with tools: found, run, and looked through."""
+"""Loads modules with tools and finds the tools in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .decorator import MARK
 numbers = itertools.count(1)
 
 FAULTS = "__mcp_tool_faults__"
-"""What kept marked functions from being made, in the names of their module."""
+"""Name in a module for the exceptions raised by definitions of tools."""
 GUARD = f"""
 try: pass
 except Exception as __mcp_tool_error__: {FAULTS}.append((%r, %d, __mcp_tool_error__))
@@ -31,12 +31,12 @@ class UntrustedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a module is: one of `path` and `module`.
+    """Location of a module: either `path` or `module`.
 
     Attributes:
-        path: a file outside of any package.
-        module: a name that Python's import finds.
-        sha256: the hash that the file must have to be run.
+        path: a file outside any package.
+        module: name of an importable module.
+        sha256: required hash of the file.
     """
 
     path: str | None = None
@@ -45,12 +45,12 @@ class Source:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Source:
-        """From what the editor sent."""
+        """Returns the source that Neovim sent."""
         return cls(fields.get("path"), fields.get("module"), fields.get("sha256"))
 
 
 def prepare_process() -> None:
-    """Let tools use `typing.TypedDict` on every Python: before 3.12, pydantic knows only this one's twin."""
+    """Replaces `typing.TypedDict` before Python 3.12, where pydantic requires that of typing_extensions."""
     if sys.version_info < (3, 12):
         import typing
 
@@ -61,16 +61,16 @@ def prepare_process() -> None:
 
 def hash_of(data: bytes) -> str:
     """SHA-256 in hex digits."""
-    import hashlib  # with all of OpenSSL; most hosts need it never
+    import hashlib  # loads OpenSSL, which most workers do not need
 
     return hashlib.sha256(data).hexdigest()
 
 
 def run_file(path: str, sha256: str | None) -> ModuleType:
-    """Run a file as a module of its own name, which collides with no other."""
+    """Run a file as a module with a unique name."""
     data = Path(path).read_bytes()
     if sha256 and hash_of(data) != sha256:
-        raise UntrustedError(f"{path} has changed since it was trusted; look at it and run :trust again")
+        raise UntrustedError(f"{path} has changed since it was trusted; review it and run :trust again")
     name = f"mcp_tools_{Path(path).stem}_{next(numbers)}"
     spec = importlib.util.spec_from_loader(name, loader=None, origin=path)
     if spec is None:
@@ -78,13 +78,13 @@ def run_file(path: str, sha256: str | None) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     module.__file__ = path
     setattr(module, FAULTS, [])
-    sys.modules[name] = module  # dataclasses and type hints look their module up
+    sys.modules[name] = module  # dataclasses and type hints look up their module
     try:
         tree = ast.parse(data, path)
         tree.body = [guarded(each) for each in tree.body]
-        # Not with the future statements of this file: a hint is a type where an import makes it one.
+        # dont_inherit: the future statements of this file must not apply.
         code = compile(tree, path, "exec", dont_inherit=True)
-        exec(code, module.__dict__)  # noqa: S102 (it is what an import does)
+        exec(code, module.__dict__)  # noqa: S102 - as an import does
     except BaseException:
         del sys.modules[name]
         raise
@@ -92,7 +92,7 @@ def run_file(path: str, sha256: str | None) -> ModuleType:
 
 
 def guarded(statement: ast.stmt) -> ast.stmt:
-    """A marked function that cannot be made (its default, its hint, the mark itself) takes no other along."""
+    """Wraps the definition of a tool, so that its exception does not affect the other tools."""
     if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return statement
     decorators = [each.func if isinstance(each, ast.Call) else each for each in statement.decorator_list]
@@ -100,27 +100,27 @@ def guarded(statement: ast.stmt) -> ast.stmt:
         return statement
     line = statement.decorator_list[0].lineno
     (guard,) = ast.parse(GUARD % (statement.name, line)).body
-    assert isinstance(guard, ast.Try)  # noqa: S101 (that is what stands above)
+    assert isinstance(guard, ast.Try)  # noqa: S101 - see GUARD
     guard.body = [statement]
     return guard
 
 
 def load(source: Source) -> ModuleType:
-    """Import a source; whatever it raises is its own."""
+    """Import a source; raises whatever its code raises."""
     if source.path is not None:
         return run_file(source.path, source.sha256)
     return importlib.import_module(source.module or "")
 
 
 def file_of(module: ModuleType) -> str | None:
-    """The file of a module."""
+    """Returns the file of a module."""
     return getattr(module, "__file__", None)
 
 
 def tools_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """The tools of a module by name: its own functions, and those of its package that it has imported.
+    """Returns the tools of a module by name: its functions, and those imported from its package.
 
-    What begins with an underscore is nobody's business, function or tool.
+    Private names, of functions or tools, are skipped.
     """
     package = module.__name__.partition(".")[0]
     tools: dict[str, Callable[..., Any]] = {}
@@ -135,8 +135,8 @@ def tools_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
 
 
 def overlooked(module: ModuleType) -> list[str]:
-    """What is wrong with marks that make no tool: on what cannot be one, on methods, below other decorators,
-    with a name twice.
+    """Returns why marked objects are not tools: failed definitions, methods, wrong order of decorators,
+    duplicate names.
     """
     faults = [
         at_line(line, f"tool '{name}': {type(error).__name__}: {error}")
@@ -154,17 +154,17 @@ def overlooked(module: ModuleType) -> list[str]:
             ]
         elif is_marked(value) and not isinstance(value, FunctionType):
             kind = type(value).__name__
-            faults.append(f"{attribute}: @mcp_tool must stand above what makes a {kind} of the function")
+            faults.append(f"{attribute}: @mcp_tool must be above the decorator that returns a {kind}")
         elif is_marked(value) and tools.get(getattr(value, MARK).name, value) is not value:
             faults.append(f"tool '{getattr(value, MARK).name}': {attribute}() is not the first of that name")
     return faults
 
 
 def at_line(line: int, text: str) -> str:
-    """A fault with its place, in a form that the editor finds it in."""
+    """Returns a fault with its line, in the format that Neovim parses."""
     return f"line {line}: {text}"
 
 
 def is_marked(value: object) -> bool:
-    """Does it have the mark? (`hasattr` would run what some objects do for any name.)"""
+    """Whether an object is marked. `hasattr` would call the `__getattr__` of arbitrary objects."""
     return MARK in getattr(value, "__dict__", ())

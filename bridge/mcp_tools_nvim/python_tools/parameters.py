@@ -1,4 +1,4 @@
-"""The parameters of a tool's function, and values made ready for them."""
+"""Parameters of a tool's function, and converters for their values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Parameter:
     """One argument of a tool.
 
     Attributes:
-        name: as the function has it.
+        name: name of the parameter.
         hint: its type; Any without one.
-        default: its default; `inspect.Parameter.empty` when it must be given.
+        default: its default; `inspect.Parameter.empty` if it is required.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Must it be given?"""
+        """Whether it has no default."""
         return self.default is inspect.Parameter.empty
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """All of them, and the name of the one that gets the context."""
+    """All arguments, and the name of the parameter that gets the context."""
 
     arguments: tuple[Parameter, ...]
     context: str | None
@@ -49,14 +49,14 @@ class Parameters:
 
 
 def is_context(name: str, hint: Any) -> bool:
-    """Does the parameter want the context?"""
+    """Whether the parameter gets the context."""
     return (isinstance(hint, type) and issubclass(hint, (Context, AsyncContext))) or (
         name == "ctx" and hint is Any
     )
 
 
 def of(function: Callable[..., Any]) -> Parameters:
-    """The parameters of a function; raises TypeError or NameError when its hints cannot be read."""
+    """Returns the parameters of a function; raises TypeError or NameError for invalid hints."""
     hints = typing.get_type_hints(function, include_extras=True)
     arguments: list[Parameter] = []
     context = None
@@ -70,7 +70,7 @@ def of(function: Callable[..., Any]) -> Parameters:
 
 
 def is_plain(hint: Any, above: tuple[Any, ...] = ()) -> bool:
-    """Is a value as it comes from JSON what the hint promises? `above` are the typed dicts around it."""
+    """Whether JSON values fit the hint without conversion; `above`: the enclosing typed dicts."""
     origin = get_origin(hint)
     if origin is Annotated:  # anything but a description may be a validator that changes the value
         hint, *notes = get_args(hint)
@@ -90,7 +90,7 @@ def is_plain(hint: Any, above: tuple[Any, ...] = ()) -> bool:
 
 
 def is_one_of(hint: Any, wanted: type) -> bool:
-    """Is the hint that type, whatever stands around it?"""
+    """Whether the hint is that type, also in a union or annotation."""
     origin = get_origin(hint)
     if origin is Annotated or origin in UNIONS:
         return any(is_one_of(part, wanted) for part in get_args(hint) if part is not type(None))
@@ -98,7 +98,7 @@ def is_one_of(hint: Any, wanted: type) -> bool:
 
 
 def converter(parameter: Parameter) -> Callable[[Any], Any]:
-    """What makes a JSON value fit the hint; raises ToolError for one that does not."""
+    """Returns a function that converts a JSON value to the hint; it raises ToolError for an invalid one."""
     if is_plain(parameter.hint):
         wants_float = is_one_of(parameter.hint, float) and not is_one_of(parameter.hint, int)
         wants_dict = is_one_of(parameter.hint, dict) and not is_one_of(parameter.hint, list)
@@ -111,7 +111,7 @@ def converter(parameter: Parameter) -> Callable[[Any], Any]:
                 return members.get(value, value)
             if wants_float and type(value) is int:
                 return float(value)
-            # An empty Lua table does not say which of the two it is.
+            # An empty Lua table is encoded as a list.
             return {} if wants_dict and value == [] else value
 
         return plain

@@ -1,7 +1,6 @@
-"""Results of tools: content blocks, and how any value is sent to the editor.
+"""Results of tools: content blocks, and the conversion of any value for Neovim.
 
-JSON text is made here, in the thread of the tool, so that neither the event loop nor the editor walks a large
-value.
+Values are serialized here, in the thread of the tool, not on the event loop or in Neovim.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from ..errors import Code
 from .errors import ToolError
 
 MAX_INTEGER = 2**53
-"""Larger ones are rounded where Lua reads them; a result only passes through."""
+"""Lua rounds larger integers; results are only passed through."""
 MAX_DEPTH = 100
 MAX_BLOCKS = 10_000
-"""Of one result; each costs every client some microseconds."""
+"""Maximum content blocks of one result."""
 MAX_PATH = 200
-"""Characters of where a fault is."""
+"""Maximum characters of a path in an error."""
 RAW = ("bytes", "blob")
-"""Fields of content that hold bytes."""
+"""Fields of content with bytes."""
 TEXTS = ("text", "uri", "name", "title", "description", "mime_type")
-"""Fields of content that hold text."""
+"""Fields of content with text."""
 NAMES = {"bytes": "data", "mime_type": "mimeType"}
-"""Fields of content that MCP calls otherwise."""
+"""Field → its name in MCP."""
 DIGITS = re.compile(r"\d{16}")
 AS_TEXT = {("uuid", "UUID"), ("decimal", "Decimal")}
-"""Types by their names: importing their modules would cost the start of every host some ms."""
+"""Types by their names, since importing their modules would delay every worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,10 @@ class Result:
     """A whole result.
 
     Attributes:
-        content: its blocks.
-        structured: data beside them.
-        is_error: it reports a failure.
-        meta: metadata, by names with a prefix (`example.com/key`).
+        content: content blocks.
+        structured: structured content.
+        is_error: the tool has failed.
+        meta: metadata; names have a prefix (`example.com/key`).
     """
 
     content: Sequence[Block] = ()
@@ -63,35 +62,35 @@ class Result:
 
 
 def text(value: str) -> Block:
-    """A text block."""
+    """Returns a text block."""
     return Block({"type": "text", "text": value})
 
 
 def image(data: bytes, mime_type: str) -> Block:
-    """An image block from raw bytes."""
+    """Returns an image block from raw bytes."""
     return Block({"type": "image", "bytes": data, "mime_type": mime_type})
 
 
 def audio(data: bytes, mime_type: str) -> Block:
-    """An audio block from raw bytes."""
+    """Returns an audio block from raw bytes."""
     return Block({"type": "audio", "bytes": data, "mime_type": mime_type})
 
 
 def resource(uri: str, data: str | bytes, mime_type: str | None = None) -> Block:
-    """A resource's contents, embedded in the result."""
+    """Returns a block with the contents of a resource."""
     key = "text" if isinstance(data, str) else "blob"
     return Block({"type": "resource", "uri": uri, key: data, "mime_type": mime_type})
 
 
 def resource_link(uri: str, name: str, **more: Any) -> Block:
-    """A link to a resource that the client may read: `title`, `description`, `mime_type`, `size`."""
+    """Returns a link to a resource; `more`: `title`, `description`, `mime_type`, `size`."""
     return Block({"type": "resource_link", "uri": uri, "name": name, **more})
 
 
 def simpler(value: Any) -> Any:
-    """What JSON knows in place of a value that it does not; raises TypeError."""
+    """Converts a value to one that JSON supports; raises TypeError."""
     if isinstance(value, (Block, Result)):
-        raise TypeError("content stands among data; a list of content holds nothing else")
+        raise TypeError("content blocks must not be mixed with data")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -112,16 +111,16 @@ def simpler(value: Any) -> Any:
 def find_fault(
     value: Any, path: str = "result", depth: int = 0, *, is_passed: bool = False
 ) -> tuple[str, str] | None:
-    """Where and why a value cannot be written; None when it can.
+    """Returns where and why a value cannot be serialized; None when it can.
 
     Args:
-        value: anything.
-        path: where it is.
+        value: any value.
+        path: its place.
         depth: levels above it.
-        is_passed: it only passes through the editor, so that integers may have any size.
+        is_passed: Lua does not decode it, so integers may have any size.
     """
     if depth > MAX_DEPTH:
-        return path, f"nested deeper than {MAX_DEPTH} levels, or within itself"
+        return path, f"nested deeper than {MAX_DEPTH} levels, or recursive"
     if isinstance(value, str):
         fault = not is_text(value)
         return (path, "text that is not UTF-8") if fault else None
@@ -135,7 +134,7 @@ def find_fault(
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, (str, int)) or not is_text(str(key)):
-                return path, f"the key {key!r} is no text"
+                return path, f"the key {key!r} is not a string"
             if found := find_fault(item, f"{path}.{key}", depth + 1, is_passed=is_passed):
                 return found
         return None
@@ -151,7 +150,7 @@ def find_fault(
 
 
 def is_text(value: str) -> bool:
-    """Can it be written as UTF-8?"""
+    """Whether a string can be encoded as UTF-8."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -160,7 +159,7 @@ def is_text(value: str) -> bool:
 
 
 def conversion_error(value: Any, why: str, *, is_passed: bool = False) -> ToolError:
-    """The error for a value that cannot be written."""
+    """Returns the error for a value that cannot be serialized."""
     path, reason = find_fault(value, is_passed=is_passed) or ("result", why)
     if len(path) > MAX_PATH:
         path = f"{path[:MAX_PATH]}…"
@@ -168,14 +167,14 @@ def conversion_error(value: Any, why: str, *, is_passed: bool = False) -> ToolEr
 
 
 def to_json(value: Any, *, is_passed: bool = False) -> str:
-    """Compact JSON text.
+    """Returns compact JSON text.
 
     Args:
-        value: anything.
-        is_passed: it only passes through the editor, see `find_fault`.
+        value: any value.
+        is_passed: see `find_fault`.
 
     Raises:
-        ToolError: it cannot be written.
+        ToolError: it cannot be serialized.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=simpler)
@@ -189,7 +188,7 @@ def to_json(value: Any, *, is_passed: bool = False) -> str:
 
 
 def blocks_of(value: Any) -> list[dict[str, Any]] | None:
-    """The blocks of content in MCP's shape; None for plain data."""
+    """Returns content blocks as MCP has them; None for data."""
     blocks = [value] if isinstance(value, Block) else value
     if not isinstance(blocks, (list, tuple)) or not blocks:
         return None
@@ -199,7 +198,7 @@ def blocks_of(value: Any) -> list[dict[str, Any]] | None:
 
 
 def block_of(block: Block) -> dict[str, Any]:
-    """A block in MCP's shape; raises ToolError or TypeError."""
+    """Returns a block as MCP has it; raises ToolError or TypeError."""
     fields = {
         NAMES.get(key, key): field_of(key, item) for key, item in block.fields.items() if item is not None
     }
@@ -209,7 +208,7 @@ def block_of(block: Block) -> dict[str, Any]:
 
 
 def field_of(key: str, item: Any) -> Any:
-    """A field of a block as JSON has it; raises ToolError or TypeError."""
+    """Returns the JSON value of a field of a block; raises ToolError or TypeError."""
     if key in RAW:
         if not isinstance(item, (bytes, bytearray)):
             raise TypeError(f"content: data must be bytes, not {type(item).__name__}")
@@ -241,16 +240,16 @@ def size_of_blocks(blocks: list[dict[str, Any]]) -> int:
 def content_of(
     blocks: list[dict[str, Any]], texts: dict[str, str], is_error: bool
 ) -> tuple[dict[str, Any], int]:
-    """A result in MCP's shape, and the bytes that count for the limit.
+    """Returns a result as MCP has it, and its bytes that count towards the limit.
 
     Args:
-        blocks: its content.
-        texts: JSON text of other fields.
-        is_error: it reports a failure.
+        blocks: content blocks.
+        texts: JSON texts of other fields.
+        is_error: the tool has failed.
     """
     if len(blocks) > MAX_BLOCKS:
         text = f"the result has {len(blocks)} content blocks, the limit is {MAX_BLOCKS}"
-        raise ToolError(f"{text}: put what belongs together into one text", Code.TOO_LARGE)
+        raise ToolError(f"{text}: combine texts", Code.TOO_LARGE)
     parts = {"content": json.dumps(blocks, ensure_ascii=False, separators=(",", ":"))} | texts
     if is_error:
         parts["isError"] = "true"
@@ -260,11 +259,11 @@ def content_of(
 
 
 def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
-    """What crosses to the editor.
+    """Returns the outcome that is sent to Neovim.
 
     Args:
-        value: what the tool returned.
-        limit: bytes allowed; the editor counts again, this only keeps a huge value out of it.
+        value: return value of the tool.
+        limit: maximum bytes; Neovim checks it too, but must not get a huge value.
 
     Raises:
         ToolError: `not_serializable` or `too_large`.
@@ -279,7 +278,7 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
     elif isinstance(value, Result):
         blocks = blocks_of(value.content)
         if blocks is None and value.content:
-            raise TypeError("Result: `content` must be made by text(), image(), …")
+            raise TypeError("Result: `content` must consist of text(), image(), …")
         objects: list[Any] = [item for item in (value.structured, value.meta) if item is not None]
         if not all(isinstance(item, dict) for item in objects):
             raise TypeError("Result: `structured` and `meta` must be dicts")
@@ -293,7 +292,7 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
         outcome, size = {"kind": "json", "text": text}, size_of(text)
     if limit and size > limit:
         raise ToolError(
-            f"the result has more than {limit} bytes (option limits.tool_result): ask for less at a time",
+            f"the result has more than {limit} bytes (option limits.tool_result): request less at a time",
             Code.TOO_LARGE,
         )
     return outcome

@@ -137,7 +137,7 @@ class BridgeClient:
             connection.close()
 
     def keep(self, connection: http.client.HTTPConnection) -> None:
-        """Returns a connection to the pool after its answer was read to the end."""
+        """Keeps a connection whose answer was read completely, for reuse."""
         with self._lock:
             if len(self._idle) < MAX_IDLE:
                 self._idle.append(connection)

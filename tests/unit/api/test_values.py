@@ -72,7 +72,7 @@ def test_the_manual() -> None:
             assert f"{option}: " in shown.partition("\n\n")[2], function
     for function in (call_tool, call_tool_async):
         assert "socket: " in pydoc.plain(pydoc.render_doc(function)).partition("\n\n")[2]
-    assert pydoc.plain(pydoc.render_doc(mcp_tools_nvim.api)).count("ms that the tool may take") == 1
+    assert pydoc.plain(pydoc.render_doc(mcp_tools_nvim.api)).count("timeout: maximum ms") == 1
 
 
 def test_endless_arguments() -> None:

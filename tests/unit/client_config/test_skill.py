@@ -54,7 +54,7 @@ def test_of_somebody_else() -> None:
     """A skill of the same name without our mark is neither changed nor taken away."""
     path = install("claude-code")
     path.write_text("theirs")
-    with pytest.raises(ChangeError, match="somebody else"):
+    with pytest.raises(ChangeError, match="another skill"):
         skill.add_skill(client("claude-code"), TEXT, "user", Path())
     assert not remove("claude-code")
     assert path.read_text() == "theirs"

@@ -15,22 +15,22 @@ class FormatError(Exception):
 
 
 def value_at(values: Any, path: Sequence[str]) -> Any:
-    """Returns what is at `path`; None where a table on the way is missing."""
+    """Returns the value at `path`; None if it does not exist."""
     for key in path:
         values = values.get(key) if isinstance(values, dict) else None
     return values
 
 
 def table_for(values: Any, path: Sequence[str], new: Callable[[], Any] = dict) -> Any:
-    """Returns the table that holds the last key of `path`; tables on the way are made where they are missing.
+    """Returns the table with the last key of `path`; creates missing tables.
 
     Raises:
-        FormatError: something else than a table is on the way.
+        FormatError: a value on the path is not a table.
     """
     for key in path[:-1]:
         if values.get(key) is None:
             values[key] = new()
         values = values[key]
         if not isinstance(values, dict):
-            raise FormatError(f"{key}: there is something else than a table")
+            raise FormatError(f"{key}: not a table")
     return values

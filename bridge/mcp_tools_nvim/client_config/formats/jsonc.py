@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, as editors and agents have it: changed in place, by position."""
+"""JSON with comments and trailing commas, edited in place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Member(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A value and where it stands; of an object also its members, and whether a comma ends them."""
+    """A value and its position; of an object also its members, and whether they end with a comma."""
 
     begin: int
     end: int
@@ -37,12 +37,12 @@ class Node(NamedTuple):
 
 
 def read(text: str) -> Any:
-    """The values of a text; of an empty one an empty object."""
+    """Returns the values of a text; an empty object for an empty text."""
     return {} if _is_empty(text) else _parse(text).value
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Sets the member at `path`; objects on the way are made where they are missing."""
+    """Sets the member at `path`; creates missing objects."""
     if _is_empty(text):
         return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
     plain = text.replace("\r\n", "\n")
@@ -56,9 +56,7 @@ def _put(text: str, path: Sequence[str], value: Any) -> str:
     unit = _indent_unit(text)
     for key in path:
         if node.members is None:
-            raise FormatError(
-                f"{'.'.join(path[:depth]) or 'the file'}: there is something else than an object"
-            )
+            raise FormatError(f"{'.'.join(path[:depth]) or 'the file'}: not an object")
         member = _last(node.members, key)
         if member is None:
             return _insert(text, node, key, _nested(path[depth + 1 :], value), unit, depth + 1)
@@ -69,7 +67,7 @@ def _put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Takes the member at `path` out, with the comma that goes with it; a text without it stays as it is."""
+    """Removes the member at `path` and its comma, if it exists."""
     if _is_empty(text):
         return text
     node = _parse(text)
@@ -86,7 +84,7 @@ def remove(text: str, path: Sequence[str]) -> str:
     if at + 1 < len(members) or node.comma:
         return _cut_with_comma(text, member)
     if at > 0:
-        # The comma before it goes, what stands between them stays.
+        # Only the comma before it is removed, not the text between them.
         comma = text.index(",", _skip(text, members[at - 1].end))
         between, after = text[comma + 1 : member.begin].rstrip(), text[member.end :]
         if "//" in between.rpartition("\n")[2] and not after.startswith(("\n", "\r")):
@@ -162,13 +160,13 @@ def _parse(text: str) -> Node:
     node = _value(text, _skip(text, 0), 0)
     end = _skip(text, node.end)
     if end != len(text):
-        raise _wrong(text, end, "something follows the end")
+        raise _wrong(text, end, "text after the end")
     return node
 
 
 def _value(text: str, at: int, depth: int) -> Node:
     if depth > MAX_DEPTH:
-        raise _wrong(text, at, "it nests too deep")
+        raise _wrong(text, at, "nested too deep")
     head = text[at : at + 1]
     if head == "{":
         return _object(text, at, depth)
@@ -180,7 +178,7 @@ def _value(text: str, at: int, depth: int) -> Node:
     try:
         return Node(at, found.end(), json.loads(found[0]))
     except ValueError as error:
-        raise _wrong(text, at, f"{found[0][:40]} is no value") from error
+        raise _wrong(text, at, f"{found[0][:40]} is not a value") from error
 
 
 def _object(text: str, begin: int, depth: int) -> Node:

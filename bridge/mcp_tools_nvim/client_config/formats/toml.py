@@ -13,7 +13,7 @@ from . import FormatError, table_for, value_at
 
 
 def read(text: str) -> Any:
-    """The values of a text."""
+    """Returns the values of a text."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -21,7 +21,7 @@ def read(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Sets the table at `path`; tables on the way are made where they are missing."""
+    """Sets the table at `path`; creates missing tables."""
     if _is_at(text, path, value):
         return text
     document = _parse(text)
@@ -36,7 +36,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Takes the table at `path` out; a text without it stays as it is."""
+    """Removes the table at `path`, if it exists."""
     document = _parse(text)
     table = value_at(document, path[:-1])
     if not isinstance(table, dict) or path[-1] not in table:
@@ -51,9 +51,9 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:
-    """The lines of a table and of those in it; comments before the next table are that one's.
+    """Returns the lines of a table and its subtables. Comments before the next table belong to that one.
 
-    The library counts them to the table above, and would take them out with it.
+    The library would remove them with the table above.
     """
     found: list[int] = []
     for number, line in enumerate((*text.splitlines(), "[")):
@@ -69,7 +69,7 @@ def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _header(line: str) -> list[str]:
-    """The keys of `[a.b]`; of anything else none."""
+    """Returns the keys of `[a.b]`; an empty list for any other line."""
     keys: list[str] = []
     try:
         table: Any = tomllib.loads(line)

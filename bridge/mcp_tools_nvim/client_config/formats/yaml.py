@@ -14,7 +14,7 @@ from . import FormatError, table_for, value_at
 
 
 def read(text: str) -> Any:
-    """The values of a text; of an empty one an empty table."""
+    """Returns the values of a text; an empty table for an empty text."""
     try:
         return YAML(typ="safe", pure=True).load(text) or {}
     except YAMLError as error:
@@ -22,7 +22,7 @@ def read(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Sets the entry at `path`; tables on the way are made where they are missing."""
+    """Sets the entry at `path`; creates missing tables."""
     if _is_at(text, path, value):
         return text
     library, document = _parse(text)
@@ -35,12 +35,12 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     table = table_for(document, path)
     table[path[-1]] = value
     written = _dump(library, document)
-    # The library forgets the comments of a file that holds nothing else.
+    # The library drops the comments of a file without entries.
     return text + written if text.strip() and _is_comment(text) else written
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Takes the entry at `path` out; a text without it stays as it is."""
+    """Removes the entry at `path`, if it exists."""
     library, document = _parse(text)
     table = value_at(document, path[:-1])
     if not isinstance(table, dict) or path[-1] not in table:
@@ -56,9 +56,9 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:
-    """The lines of an entry, where it has lines of its own; comments below are of what follows.
+    """Returns the lines of an entry, if it has its own lines. Comments below belong to the next entry.
 
-    The library counts them to the entry above, and would take them out with it.
+    The library would remove them with the entry above.
     """
     node, key = YAML(pure=True).compose(text), None
     for name in path:
@@ -68,11 +68,11 @@ def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:
     if key is None:
         return None
     start, end = key.start_mark.line, _last(node) + 1
-    return (start, end) if start < end else None  # else an alias, of something above
+    return (start, end) if start < end else None  # else an alias
 
 
 def _last(node: Any) -> int:
-    """The last line with something of a node."""
+    """Returns the last line of a node."""
     if isinstance(node, ScalarNode) or node.flow_style:
         return int(node.end_mark.line) - (1 if node.end_mark.column == 0 else 0)
     parts = [each for pair in node.value for each in (pair if isinstance(pair, tuple) else (pair,))]
@@ -103,7 +103,7 @@ def _parse(text: str) -> tuple[YAML, Any]:
     if document is None:
         document = library.map()
     if not isinstance(document, dict):
-        raise FormatError("the file holds something else than a table")
+        raise FormatError("the file does not contain a table")
     return library, document
 
 

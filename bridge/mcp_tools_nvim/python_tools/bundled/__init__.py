@@ -1,1 +1,1 @@
-"""The tools written in Python that the plugin brings along."""
+"""Bundled tools written in Python."""

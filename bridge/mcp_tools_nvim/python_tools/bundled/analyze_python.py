@@ -1,4 +1,4 @@
-"""The bundled tool `analyze_python`: what a Python file holds, and how involved it is."""
+"""The bundled tool `analyze_python`: contents and complexity of a Python file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Wi
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything below a node that is not in a function or class of its own."""
+    """Yields the nodes below a node, except those in nested functions and classes."""
     queue = list(ast.iter_child_nodes(node))
     while queue:
         child = queue.pop()
@@ -27,7 +27,7 @@ def inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def complexity(function: Function) -> int:
-    """The number of ways through a function (McCabe): one, and one more for each decision."""
+    """Returns the cyclomatic complexity (McCabe): 1 + the number of decisions."""
     count = 1
     for node in inside(function):
         if isinstance(node, BRANCHES):
@@ -43,7 +43,7 @@ def complexity(function: Function) -> int:
 
 
 def nesting(node: ast.AST) -> int:
-    """How deep blocks stand within each other; an `elif` is as deep as its `if`."""
+    """Returns the maximum nesting of blocks; an `elif` is on the level of its `if`."""
     deepest = 0
     queue = [(child, 0) for child in ast.iter_child_nodes(node)]
     while queue:
@@ -61,7 +61,7 @@ def nesting(node: ast.AST) -> int:
 
 
 def arguments(function: Function) -> list[str]:
-    """Names of the arguments, with their stars."""
+    """Returns the names of the arguments, with their stars."""
     given = function.args
     names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
     names += [f"*{given.vararg.arg}"] if given.vararg else []
@@ -70,7 +70,7 @@ def arguments(function: Function) -> list[str]:
 
 
 def is_annotated(function: Function) -> bool:
-    """Do all arguments but `self` and `cls`, and the result, have hints?"""
+    """Whether the result and all arguments but `self` and `cls` have hints."""
     given = function.args
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
     bare = [each for each in every if each and each.annotation is None and each.arg not in ("self", "cls")]
@@ -79,7 +79,7 @@ def is_annotated(function: Function) -> bool:
 
 @dataclass
 class Findings:
-    """What a walk through a module has found."""
+    """The contents of a module."""
 
     imports: list[dict[str, Any]] = field(default_factory=list)
     classes: list[dict[str, Any]] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Findings:
 
 
 def note_import(node: ast.Import | ast.ImportFrom, found: Findings) -> None:
-    """Note an import."""
+    """Adds an import."""
     if isinstance(node, ast.Import):
         found.imports += [{"module": alias.name, "line": node.lineno} for alias in node.names]
     else:
@@ -99,7 +99,7 @@ def note_import(node: ast.Import | ast.ImportFrom, found: Findings) -> None:
 
 
 def note_docstring(node: Function | ast.ClassDef, path: list[str], found: Findings) -> bool:
-    """Count a docstring, where one is expected: everything whose name and place are public."""
+    """Counts a docstring if the name is public; returns whether there is one."""
     has = ast.get_docstring(node) is not None
     if not any(name.startswith("_") for name in (*path, node.name)):
         found.public += 1
@@ -108,7 +108,7 @@ def note_docstring(node: Function | ast.ClassDef, path: list[str], found: Findin
 
 
 def note_class(node: ast.ClassDef, path: list[str], found: Findings) -> None:
-    """Note a class."""
+    """Adds a class."""
     methods = [child for child in node.body if isinstance(child, FUNCTIONS)]
     found.classes.append(
         {
@@ -124,7 +124,7 @@ def note_class(node: ast.ClassDef, path: list[str], found: Findings) -> None:
 
 
 def note_function(node: Function, path: list[str], found: Findings) -> None:
-    """Note a function."""
+    """Adds a function."""
     end = node.end_lineno or node.lineno
     found.functions.append(
         {
@@ -144,7 +144,7 @@ def note_function(node: Function, path: list[str], found: Findings) -> None:
 
 
 def walk(node: ast.AST, path: list[str], found: Findings) -> None:
-    """Note what stands below a node, in the order of the text."""
+    """Adds everything below a node, in the order of the text."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             note_import(child, found)
@@ -159,14 +159,14 @@ def walk(node: ast.AST, path: list[str], found: Findings) -> None:
 
 
 def lines_of(source: str) -> dict[str, int]:
-    """How many lines there are, of which kind."""
+    """Returns the numbers of lines by kind."""
     lines = [line.strip() for line in source.splitlines()]
     blank, comments = lines.count(""), sum(line.startswith("#") for line in lines)
     return {"total": len(lines), "code": len(lines) - blank - comments, "blank": blank, "comments": comments}
 
 
 def summary(found: Findings) -> dict[str, Any]:
-    """Figures of the whole module."""
+    """Returns the figures of the module."""
     ways = [function["complexity"] for function in found.functions]
     return {
         "classes": len(found.classes),
@@ -184,9 +184,9 @@ def analyze_python(source: str, name: str, min_complexity: int, offset: int, lim
 
     Args:
         source: the text.
-        name: what it is called in messages.
-        min_complexity: leave simpler functions out.
-        offset: number of functions and classes to skip.
+        name: its name in messages.
+        min_complexity: skip functions with a lower complexity.
+        offset: number of functions to skip.
         limit: maximum number of functions and classes.
     """
     try:

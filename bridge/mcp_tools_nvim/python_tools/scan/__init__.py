@@ -1,1 +1,1 @@
-"""The process that reads modules of tools, and what it describes them by."""
+"""The process that reads modules with tools and describes them."""

@@ -20,7 +20,7 @@ from .schema import definition
 
 
 def described(module: ModuleType) -> tuple[list[dict[str, Any]], list[str]]:
-    """Definitions of the tools of a module, and what is wrong with the others."""
+    """Returns the definitions of the tools of a module, and faults of invalid ones."""
     definitions: list[dict[str, Any]] = []
     faults = modules.overlooked(module)
     for name, function in modules.tools_of(module).items():
@@ -28,7 +28,7 @@ def described(module: ModuleType) -> tuple[list[dict[str, Any]], list[str]]:
             made = definition(function)
             json.dumps(made, allow_nan=False)
             definitions.append(made)
-        except Exception as error:  # noqa: BLE001 (a person's hints and defaults may raise anything)
+        except Exception as error:  # noqa: BLE001 - boundary: hints and defaults may raise anything
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             text = text if text.startswith("tool '") else f"tool '{name}': {text}"
             faults.append(modules.at_line(function.__code__.co_firstlineno, text))
@@ -36,7 +36,7 @@ def described(module: ModuleType) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def described_error(error: BaseException, path: str | None) -> str:
-    """An exception in a line, with the line of the source that it comes from."""
+    """Returns an exception as one line of text, with its line in the source."""
     text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1].strip()
     file, line = path, None
     if isinstance(error, SyntaxError):
@@ -50,7 +50,7 @@ def described_error(error: BaseException, path: str | None) -> str:
 
 
 def scan(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a source holds: `tools`, `faults`, its `path`, or the `error` that kept it from being read."""
+    """Returns the contents of a source: `tools`, `faults`, `path`, or the `error` of its import."""
     begin = time.perf_counter()
     found: dict[str, Any] = {"key": fields["key"], "tools": []}
     try:
@@ -59,7 +59,7 @@ def scan(fields: dict[str, Any]) -> dict[str, Any]:
         found["tools"], found["faults"] = described(module)
     except modules.UntrustedError as error:
         found["error"] = str(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (a module may raise anything when it is imported)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - boundary: a module may raise anything
         found["error"] = described_error(error, fields.get("path"))
         found["trace"] = traceback.format_exc()
     found["ms"] = round((time.perf_counter() - begin) * 1000)
@@ -67,14 +67,14 @@ def scan(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def own_output() -> TextIO:
-    """Our stdout, which nothing that a module prints gets into: that goes to stderr."""
+    """Returns our stdout; output of modules goes to stderr from now on."""
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return output
 
 
 def main(argument: str) -> None:
-    """Scan what the argument names; what modules start ends with that."""
+    """Scan the sources in the argument, in a child process."""
     supervised(lambda: read(argument))
 
 
@@ -90,19 +90,19 @@ def read(argument: str) -> None:
         output.flush()
         with contextlib.suppress(OSError):
             sys.stderr.flush()
-        os._exit(0)  # threads that a module has started must not hold it up
+        os._exit(0)  # do not wait for threads of modules
 
 
 LOOK_EVERY = 0.2
-"""s between two looks at whether the editor is still there, and how much was printed."""
+"""Seconds between checks whether Neovim is running, and of the size of the output."""
 MAX_PRINTED = 64 * 1024 * 1024
-"""Bytes; a module that prints more is ended, as one that prints for ever would fill the disk."""
+"""Maximum bytes of output; a module that prints more is ended, before it fills the disk."""
 HANDED_ON = {1: MAX_PRINTED, 2: 65_536}
-"""Bytes of stdout and stderr; what is left of the latter goes to the log."""
+"""Maximum bytes of stdout and stderr that are passed on."""
 
 
 def supervised(work: Callable[[], None]) -> None:
-    """Run `work` in a child, wait for its end, end all that it has started, and end as it did."""
+    """Run `work` in a child process, end all of its processes, and exit like it."""
     if not hasattr(os, "fork"):
         work()
         return
@@ -132,22 +132,22 @@ def supervised(work: Callable[[], None]) -> None:
 
 
 def hand_on(data: bytes, number: int) -> None:
-    """Print what the child has printed, unless nobody is there to read it."""
+    """Print the output of the child, unless the reader has closed the pipe."""
     with contextlib.suppress(OSError):
         while data:
             data = data[os.write(number, data) :]
 
 
 def end_group(child: int) -> None:
-    """End the child and all that it has started."""
+    """End the child and its processes."""
     with contextlib.suppress(OSError):
         os.killpg(child, signal.SIGKILL)
 
 
 def end_as(code: int) -> None:
-    """End with an exit code, or by a signal where it is negative."""
+    """Exit with a code, or by a signal if it is negative."""
     if code < 0:
         with contextlib.suppress(OSError):
-            signal.signal(-code, signal.SIG_DFL)  # SIGKILL has no other way
+            signal.signal(-code, signal.SIG_DFL)  # fails for SIGKILL, which needs no handler
         os.kill(os.getpid(), -code)
     os._exit(code if code >= 0 else 1)

@@ -42,22 +42,22 @@ SECTIONS = {
 ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 REF = "#/$defs/"
 MAX_INLINED = 500
-"""Values in a definition that is written out where it is used."""
+"""Maximum values in a definition that is inlined."""
 NO_DATA = (inspect.Parameter.empty, Any, None, type(None), Block, Result)
 DATA = ("default", "enum", "const", "examples")
-"""Keywords whose values are data and no schemas."""
+"""Keywords whose values are data, not schemas."""
 
 
 class Schemas(GenerateJsonSchema):
-    """pydantic's schemas without the titles that it makes of names."""
+    """pydantic's schemas without titles derived from names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Never: the property has the name."""
+        """Returns False: the name of the property is enough."""
         return False
 
 
 def inlined(schema: Any, small: dict[str, Any]) -> Any:
-    """A schema with its `$ref` to `small` definitions replaced by what they name; no titles."""
+    """Returns a schema without titles, and with `small` definitions in place of references to them."""
     if isinstance(schema, list):
         return [inlined(item, small) for item in schema]
     if not isinstance(schema, dict):
@@ -74,7 +74,7 @@ def inlined(schema: Any, small: dict[str, Any]) -> Any:
 
 
 def references(schema: Any) -> set[str]:
-    """The names of all definitions that a schema refers to directly."""
+    """Returns the names of all definitions that a schema refers to directly."""
     if isinstance(schema, list):
         return set().union(*map(references, schema))
     if not isinstance(schema, dict):
@@ -85,7 +85,7 @@ def references(schema: Any) -> set[str]:
 
 
 def reachable(names: set[str], definitions: dict[str, Any]) -> set[str]:
-    """Those names and all that they lead to."""
+    """Returns these names and all that their definitions refer to."""
     found: set[str] = set()
     queue = list(names)
     while queue:
@@ -97,8 +97,8 @@ def reachable(names: set[str], definitions: dict[str, Any]) -> set[str]:
 
 
 def small_ones(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Those that may stand wherever they are used: not within themselves, nor so large that what holds two
-    of them, which two may hold in turn, grows without bound.
+    """Returns definitions that are not recursive, and small enough to inline: nested duplication would grow
+    exponentially.
     """
     sizes: dict[str, int] = {}
 
@@ -125,7 +125,7 @@ def small_ones(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_definitions(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the definitions that it still needs."""
+    """Returns a schema with the definitions that are not inlined."""
     small = small_ones(definitions)
     schema = inlined(schema, small)
     whole = {name: inlined(each, small) for name, each in definitions.items() if name not in small}
@@ -136,14 +136,14 @@ def with_definitions(schema: dict[str, Any], definitions: dict[str, Any]) -> dic
 
 
 def note_of(hint: Any) -> str | None:
-    """The text in `Annotated[…, "text"]`."""
+    """Returns the text in `Annotated[…, "text"]`."""
     if get_origin(hint) is not Annotated:
         return None
     return next((note for note in get_args(hint)[1:] if isinstance(note, str)), None)
 
 
 def set_default(schema: dict[str, Any], parameter: Parameter, adapter: TypeAdapter[Any]) -> None:
-    """Publish a default that JSON can hold; Python fills in any other."""
+    """Adds a default that JSON supports; Python fills in any other."""
     if parameter.required or parameter.default is None:
         return
     try:
@@ -152,12 +152,12 @@ def set_default(schema: dict[str, Any], parameter: Parameter, adapter: TypeAdapt
     except (PydanticSerializationError, ValueError, TypeError, ToolError):
         schema.pop("default", None)
     else:
-        if default is not None:  # pydantic's word for NaN, too
+        if default is not None:  # pydantic's value for NaN as well
             schema["default"] = default
 
 
 def input_schema(function: Callable[..., Any], notes: dict[str, str]) -> dict[str, Any]:
-    """The schema of a function's arguments."""
+    """Returns the schema of a function's arguments."""
     arguments = parameters.of(function).arguments
     adapters = {argument.name: TypeAdapter(argument.hint) for argument in arguments}
     inputs = [(name, "validation", adapter) for name, adapter in adapters.items()]
@@ -173,7 +173,7 @@ def input_schema(function: Callable[..., Any], notes: dict[str, str]) -> dict[st
     whole: dict[str, Any] = {
         "type": "object",
         "properties": properties,
-        # A name that the function does not have would only make it throw.
+        # The function would raise a TypeError for other names.
         "additionalProperties": False,
     }
     required = [argument.name for argument in arguments if argument.required]
@@ -183,7 +183,7 @@ def input_schema(function: Callable[..., Any], notes: dict[str, str]) -> dict[st
 
 
 def output_schema(function: Callable[..., Any]) -> dict[str, Any] | None:
-    """The schema of the result, when the hint promises an object; None for anything else."""
+    """Returns the schema of the result if the hint describes an object; else None."""
     hint = parameters.of(function).returns
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if any(hint is known for known in NO_DATA):
@@ -202,16 +202,16 @@ def output_schema(function: Callable[..., Any]) -> dict[str, Any] | None:
 
 
 def definition(function: Callable[..., Any]) -> dict[str, Any]:
-    """A marked function as a definition.
+    """Returns the definition of a marked function.
 
     Raises:
-        TypeError: hints that no schema can be made of, or nothing that describes the tool.
+        TypeError: the hints have no schema, or there is no description.
     """
     mark: Mark = getattr(function, MARK)
     text, notes = parse_docstring(function.__doc__)
     description = mark.description or text
     if not description:
-        raise TypeError(f"tool '{mark.name}': needs a docstring or description=")
+        raise TypeError(f"tool '{mark.name}': add a docstring or description=")
     try:
         arguments, result = input_schema(function, notes), output_schema(function)
     except PydanticUserError as error:
@@ -243,7 +243,7 @@ def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
         elif not section:
             text.append(line)
         elif line.strip() and not line.startswith(" "):
-            section = ""  # back at the margin: the section has ended
+            section = ""  # no indentation: the section has ended
             text.append(line)
         elif section in ARGUMENTS and line.strip():
             depth = len(line) - len(line.lstrip())

@@ -17,23 +17,23 @@ from .. import errors, results
 from ..errors import ToolError
 
 INTERVAL = 0.05
-"""s between two messages of progress: what clients are sent at most."""
+"""Minimum seconds between two progress messages."""
 MAX_TEXT = 1000
-"""Characters of a progress message."""
+"""Maximum characters of a progress message."""
 MAX_LOG = 65_536
-"""Characters of a log message: clients give up on events of a megabyte."""
+"""Maximum characters of a log message: clients fail on events of a megabyte."""
 LOGS = 100
-"""Log messages per second; a loop that logs must not block the editor."""
+"""Maximum log messages per second, since Neovim handles every one."""
 
 
 class Wire(Protocol):
-    """The seam to Neovim; every method may be called from any thread and never raises."""
+    """The connection to Neovim; every method may be called from any thread and never raises."""
 
     def post(self, verb: str, *args: Any) -> None:
-        """Call a verb of the wire; nothing comes back."""
+        """Call a verb without an answer."""
 
     def lua(self, code: str, args: tuple[Any, ...], done: Callable[[Any, Exception | None], None]) -> None:
-        """Run Lua; `done` gets what it returns, or what it raised, whether or not somebody still waits."""
+        """Run Lua; `done` is always called, with the result or the exception."""
 
 
 class ClientMessages:
@@ -53,7 +53,7 @@ class ClientMessages:
         self._answers: dict[int, Future[Any]] = {}
 
     def progress(self, done: float, total: float | None, message: str | None) -> None:
-        """The latest goes out, at once or when it may."""
+        """Send the latest progress, at once or after `INTERVAL`."""
         message = message if message is None else errors.shortened(str(message), MAX_TEXT)
         now = time.monotonic()
         with self._lock:
@@ -81,7 +81,7 @@ class ClientMessages:
         self._wire.post("remote_progress", self.id, *waiting)
 
     def log(self, level: str, data: Any) -> None:
-        """Goes out, unless there were too many; what is too long is cut."""
+        """Send a log message, up to `LOGS` per second; long ones are cut."""
         text = results.to_json(data)
         if len(text) > MAX_LOG:
             text = results.to_json(errors.shortened(text, MAX_LOG // 2))
@@ -98,7 +98,7 @@ class ClientMessages:
         self._wire.post("remote_log", self.id, level, text)
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Future[Any]:
-        """Ask the client; the future ends with the call at the latest."""
+        """Ask the client; the future is cancelled at the end of the call."""
         request = {"answer": {"method": method, "params": dict(params)}}
         text = results.to_json(request)
         ask, answer = self._asked()
@@ -107,19 +107,19 @@ class ClientMessages:
         return answer
 
     def answer(self, ask: int, answer: Any, error: Any) -> None:
-        """The client's answer, or why there is none."""
+        """Handle the client's answer, or the error instead of it."""
         fault = ToolError(error["message"], error.get("code", Code.TOOL_ERROR)) if error else None
         self._settle(ask, answer, fault)
 
     def lua(self, code: str, args: tuple[Any, ...]) -> Future[Any]:
-        """Run Lua in the editor; the future ends with the call at the latest."""
+        """Run Lua in Neovim; the future is cancelled at the end of the call."""
         ask, answer = self._asked()
         if not answer.cancelled():
             self._wire.lua(code, args, partial(self._settle, ask))
         return answer
 
     def close(self) -> None:
-        """The call has ended: nothing more is sent, and nothing waits."""
+        """Handle the end of the call: nothing more is sent, and pending futures are cancelled."""
         with self._lock:
             self._open = False
             waiting, self._answers = list(self._answers.values()), {}
@@ -146,15 +146,15 @@ class ClientMessages:
         try:
             self._loop.call_soon_threadsafe(function)
         except RuntimeError:
-            pass  # the loop has ended, and this process with it
+            pass  # the process is ending
 
 
 def settle(future: Future[Any], value: Any, error: Exception | None) -> None:
-    """Put something into a future that may be cancelled at any moment."""
+    """Set the result of a future, unless it is cancelled."""
     try:
         if error:
             future.set_exception(error)
         else:
             future.set_result(value)
     except InvalidStateError:
-        pass  # the call has ended: nobody waits for it
+        pass  # the call has ended

@@ -1,7 +1,7 @@
-"""Calls of Python tools: each is run, and ends once.
+"""Runs the calls of Python tools. Each ends once.
 
-Plain functions run in threads, `async` ones on the loop. Whatever a function does after its call has ended
-is dropped by the editor; its end is reported, so that one that never does is known.
+Plain functions run in threads, `async` ones on the loop. Neovim drops what a function sends after the end of
+its call, but is notified when the function returns.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ..errors import ToolError
 from .client_messages import ClientMessages, Wire
 
 MAX_THREADS = 64
-"""Plain functions that run at once; more than users and agents need."""
+"""Maximum plain functions that run concurrently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function that is ready to be called."""
+    """A loaded tool."""
 
     function: Callable[..., Any]
     context: str | None
@@ -37,7 +37,7 @@ class Tool:
     is_async: bool
 
     def arguments(self, given: Mapping[str, Any], ctx: Context | AsyncContext) -> dict[str, Any]:
-        """The function's arguments; raises ToolError for those that do not fit."""
+        """Returns the arguments of the function; raises ToolError for invalid ones."""
         made: dict[str, Any] = {
             name: self.converters[name](value) for name, value in given.items() if name in self.converters
         }
@@ -60,14 +60,14 @@ class Running:
 
 
 class Modules:
-    """Modules that were imported, each once, whoever needs them at the same time."""
+    """Imported modules; each is imported once, even if several threads need it."""
 
     def __init__(self) -> None:
         self._modules: dict[str, ModuleType] = {}
         self._locks: dict[str, threading.Lock] = {}
 
     def get(self, key: str, fields: Mapping[str, Any]) -> ModuleType:
-        """The module of a source; raises whatever importing it does."""
+        """Returns the module of a source; raises whatever its import raises."""
         with self._locks.setdefault(key, threading.Lock()):
             if key not in self._modules:
                 self._modules[key] = modules.load(modules.Source.of(fields))
@@ -75,7 +75,7 @@ class Modules:
 
 
 def prepare(module: ModuleType, name: str) -> Tool:
-    """Make the function of a tool ready."""
+    """Load a tool."""
     function = modules.tools_of(module).get(name)
     if function is None:
         raise ToolError(f"{modules.file_of(module) or module.__name__} has no tool '{name}' any more")
@@ -85,7 +85,7 @@ def prepare(module: ModuleType, name: str) -> Tool:
 
 
 def unbegun() -> ToolError:
-    """Why a call came to nothing whose cancel was there first."""
+    """Returns the error of a call that was cancelled before it began."""
     return ToolError("the call was cancelled before it began", Code.CANCELLED)
 
 
@@ -102,7 +102,7 @@ class Host:
         self.tools: dict[tuple[str, str], Tool] = {}
 
     def handle(self, event: str, *args: Any) -> None:
-        """An event of the editor."""
+        """Handle an event of Neovim."""
         if event == "remote_call":
             self.call(*args)
         elif event == "remote_cancel":
@@ -121,14 +121,14 @@ class Host:
             self.begin(running, tool)
             return
         if self.free_threads.acquire(blocking=False):
-            # The first import of a module may take long, so the loop does not do it.
+            # The first import of a module may take long and must not block the loop.
             self.threads.submit(self.in_thread, running, key, target)
         else:
-            text = f"{MAX_THREADS} Python tools run already"
+            text = f"{MAX_THREADS} Python tools are running; try again when one has ended"
             self.finish(running, {"kind": "error", "code": str(Code.BUSY), "message": text})
 
     def in_thread(self, running: Running, key: tuple[str, str], target: Mapping[str, Any]) -> None:
-        """Make the tool ready if it is not, and run it unless it belongs on the loop."""
+        """Load the tool if needed; run it here, or on the loop if it is `async`."""
         try:
             tool = self.tools.get(key) or prepare(self.modules.get(key[0], target["source"]), key[1])
             self.tools[key] = tool
@@ -141,9 +141,9 @@ class Host:
             value = tool.function(**tool.arguments(running.given, ctx))
             if inspect.iscoroutine(value):
                 value.close()
-                raise TypeError("a plain function returned a coroutine: its decorators must be `async`, too")
+                raise TypeError("a plain function returned a coroutine: make its decorators `async` as well")
             outcome = self.outcome(running, value)
-        except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit must not end a thread of the pool)
+        except BaseException as error:  # noqa: BLE001 - boundary, also for SystemExit
             outcome = errors.exception_outcome(error)
         finally:
             self.free_threads.release()
@@ -161,22 +161,22 @@ class Host:
         running.task.add_done_callback(partial(self.ended, running))
 
     def ended(self, running: Running, _: asyncio.Task[None]) -> None:
-        """A task that is cancelled before its first step runs nothing, not even what tells the end."""
+        """End a call whose task was cancelled before its first step, which runs no code of the task."""
         if running.id in self.calls:
             self.finish(running, errors.exception_outcome(unbegun()))
 
     async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:
         """Run an `async` function to its end."""
-        api.cancelled.set(ctx.cancelled)  # for the threads that it may start
+        api.cancelled.set(ctx.cancelled)  # for threads that it starts
         try:
             made: Coroutine[Any, Any, Any] = tool.function(**tool.arguments(running.given, ctx))
             outcome = self.outcome(running, await made)
-        except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit would end the loop)
+        except BaseException as error:  # noqa: BLE001 - boundary: SystemExit would end the loop
             outcome = errors.exception_outcome(error)
         self.finish(running, outcome)
 
     def attach(self, running: Running, ctx: Context | AsyncContext) -> None:
-        """Give a call its context; a cancel may have come before it."""
+        """Set the context of a call; raises ToolError if it was cancelled already."""
         running.ctx = ctx
         if running.reason is not None:
             ctx.cancelled.reason = running.reason
@@ -184,17 +184,17 @@ class Host:
             raise unbegun()
 
     def outcome(self, running: Running, value: Any) -> dict[str, Any]:
-        """What a function returned, as it crosses."""
+        """Returns the outcome for a return value."""
         return results.outcome_of(value, running.info.get("limit"))
 
     def finish(self, running: Running, outcome: Mapping[str, Any]) -> None:
-        """The end of a call: its last message."""
+        """End a call and report its outcome."""
         if self.calls.pop(running.id, None):
             running.messages.close()
             self.wire.post("remote_result", running.id, dict(outcome))
 
     def cancel(self, call_id: str, reason: str) -> None:
-        """A call has ended without its tool: tell the tool."""
+        """Notify a tool that its call has ended."""
         running = self.calls.get(call_id)
         if running is None:
             return
@@ -207,7 +207,7 @@ class Host:
             running.task.cancel()
 
     def answer(self, call_id: str, ask: int, answer: Any, error: Any) -> None:
-        """What the client answered."""
+        """Handle an answer of the client."""
         running = self.calls.get(call_id)
         if running:
             running.messages.answer(ask, answer, error)

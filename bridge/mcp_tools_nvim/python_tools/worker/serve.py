@@ -1,8 +1,7 @@
-"""The host's process, as the editor starts it.
+"""The main function of the worker process.
 
-Receives: the remote plugin's file and import paths as arguments; then msgpack-RPC on stdin and stdout.
-Sends: nothing of its own. Everything that tools print goes to stderr, and from there to the plugin's log.
-Does not know about: tools.
+Arguments are the remote plugin's file and import paths; stdin and stdout are the msgpack-RPC channel. Output
+of tools goes to stderr, and from there to the plugin's log.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from typing import Any
 from ...api import client as api
 
 GRACE = 0.5
-"""s that tools have when the editor is gone or the host is to end."""
+"""Seconds for tools to end when Neovim has exited or the worker is stopped."""
 HIDDEN = ("NVIM", "NVIM_LISTEN_ADDRESS", "MCP_AUTH_TOKEN")
-"""What programs that tools start must not inherit."""
+"""Variables that child processes of tools must not inherit."""
 HOME = "MCP_TOOLS_EDITOR"
-"""The address of the editor, for tools that call its tools."""
+"""Variable with the address of Neovim, for tools that call its tools."""
 
 
 serving = False
-"""Is this process ours? A person's own host may load the remote plugin, too."""
+"""Whether this is our worker; the user's own Python host may load the remote plugin as well."""
 
 
 def end_all() -> None:
-    """End this process with all that tools have started, which would outlive an editor that was killed."""
+    """End this process and all child processes of tools, which would outlive a killed Neovim."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
 
 
 def end_soon() -> None:
-    """The same in a while, in case a thread or the loop goes on for ever."""
+    """Call `end_all` after `GRACE`, in case a thread or the loop never ends."""
 
     def end() -> None:
         time.sleep(GRACE)
@@ -49,7 +48,7 @@ def end_soon() -> None:
 
 
 def watch_parent() -> None:
-    """End when the editor is gone and a tool blocks the loop, which would notice the closed channel."""
+    """End when Neovim has exited while a tool blocks the loop, which would notice the closed channel."""
     editor = os.getppid()
 
     def watch() -> None:
@@ -61,7 +60,7 @@ def watch_parent() -> None:
 
 
 def end_on_sigterm(loop: asyncio.AbstractEventLoop) -> None:
-    """Heed SIGTERM although a tool blocks the loop; does nothing in processes that are not ours."""
+    """End on SIGTERM even if a tool blocks the loop. Does nothing in the user's own host."""
 
     def terminate(*_: object) -> None:
         end_soon()
@@ -73,7 +72,7 @@ def end_on_sigterm(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def own_session() -> Any:
-    """A session on our stdin; tools, and what they start, find theirs empty instead."""
+    """Returns a session on our stdin; tools and their child processes get an empty stdin."""
     import pynvim  # type: ignore[import-untyped]
 
     for_tools, channel, empty = sys.stdin, os.dup(0), os.open(os.devnull, os.O_RDONLY)
@@ -94,13 +93,11 @@ def main(plugin: str, *import_paths: str) -> None:
         os.environ.pop(name, None)
     api.home = os.environ.pop(HOME, None) or None
     with contextlib.suppress(AttributeError, OSError):
-        os.setsid()  # a group of its own, so that what tools have started can be ended with it
+        os.setsid()  # a process group, so that child processes of tools can be ended
     watch_parent()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                line_buffering=True, errors="backslashreplace"
-            )  # what tools print comes at once
+            stream.reconfigure(line_buffering=True, errors="backslashreplace")
     sys.path.extend(import_paths)
     sys.argv = ["mcp-tools", plugin]
     import pynvim
@@ -108,11 +105,11 @@ def main(plugin: str, *import_paths: str) -> None:
     from ..modules import prepare_process
 
     prepare_process()
-    # pynvim raises whatever has closed the channel; nobody is there to hear of it.
+    # pynvim raises an exception when the channel is closed.
     with contextlib.suppress(Exception, SystemExit):
         pynvim.start_host(own_session())
     for stream in (sys.stdout, sys.stderr):
-        # Last words: a tool may have closed it or put another there, and Neovim may be gone.
+        # A tool may have closed or replaced it, and Neovim may have exited.
         with contextlib.suppress(Exception):
             stream.flush()
     end_all()

@@ -92,8 +92,8 @@ async def test_what_cannot_be_sent(shared: Bridge, way: Way) -> None:
         "path_as_image": ("execution_error", "data must be bytes, not "),
         "text_of_object": ("not_serializable", "object cannot be written"),
         "bad_block": ("not_serializable", "content.text: text"),
-        "content_and_data": ("not_serializable", "result[0]: content stands among data"),
-        "result_of_text": ("execution_error", "`content` must be made by"),
+        "content_and_data": ("not_serializable", "result[0]: content blocks must not be mixed"),
+        "result_of_text": ("execution_error", "`content` must consist of"),
         "result_of_list": ("execution_error", "must be dicts"),
         "large": ("too_large", "limits.tool_result"),
     }

@@ -268,7 +268,7 @@ async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Pat
         "exits.py": "SystemExit: 3",
         "dies.py": "importing it failed",
         "lacks.py": "No module named 'no_such_module'",
-        "silent.py": "tool 'silent': needs a docstring",
+        "silent.py": "tool 'silent': add a docstring",
         "twin.py": "tool 'good': name: it is taken by",
     }
     assert set(failures) == set(expected)
@@ -294,7 +294,7 @@ async def test_marks_that_make_no_tool(editor: Editor, plugin: Path) -> None:
     assert await looked(nvim) == ["good", "odd", "twice"]
     found = await nvim.lua("return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())")
     for words in (
-        "cached: @mcp_tool must stand above",
+        "cached: @mcp_tool must be above",
         "K.method: a method",
         "second() is not the first",
         "tool 'unwritable': Object of type object",
@@ -359,7 +359,7 @@ async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Pat
         f"[mcp-tools] {path}:8: LookupError: ('no', 1)"
     ]
     said = await told(*good, "@mcp_tool", "def two(): ...", "@mcp_tool", "def three(): ...")
-    wrong = "tool 'two': needs a docstring or description="
+    wrong = "tool 'two': add a docstring or description="
     assert said == [f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"]
 
 

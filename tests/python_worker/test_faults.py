@@ -108,7 +108,7 @@ async def test_cancelled_while_its_module_is_imported(start: Start, tmp_path: Pa
         marker.touch()
         await bridge.nvim.wait_for(
             "return table.concat(probe.log.lines(200), '\\n'):find(..., 1, true)",
-            "its function came to an end after it had ended",
+            "had ended when its function ended",
         )
 
 

@@ -197,17 +197,16 @@ class Handlers:
         from ..mcp.server import Assembly
 
         parts = self._parts
-        assembly = Assembly(
-            parts.editor,
-            parts.calls,
-            parts.settings,
-            self.sessions.broadcast,
-            parts.token,
-            parts.hello.boot,
-            parts.server_info,
-        )
         return Kernel(
-            assembly.server, assembly.tools.schema, assembly.stop, assembly.fast, assembly.agent_server
+            Assembly(
+                parts.editor,
+                parts.calls,
+                parts.settings,
+                self.sessions.broadcast,
+                parts.token,
+                parts.hello.boot,
+                parts.server_info,
+            )
         )
 
     async def start(self) -> None:

@@ -7,7 +7,7 @@ second; see `loader.py`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -44,6 +44,7 @@ from ..values import Scope
 from . import fast_path
 from .dispatch import Caller, Dispatch, KeyedPush, SendRequest, Standalone
 from .fast_path import FastPath, is_plain_call
+from .server import Assembly
 
 MAX_KEPT_IDENTITY = 16 * 1024
 """Maximum characters of a stateless client's identity that is cached."""
@@ -163,35 +164,25 @@ class Kernel:
     """Serves both eras on one SDK server.
 
     Args:
-        server: built by `server.py`.
-        schema: returns the schema of a visible tool, if parameter headers are checked against it.
+        assembly: the SDK server and its parts.
+
+    Attributes:
         stop: ends the subscription streams.
-        fast: the fast path of `tools/call`.
-        agent_server: returns the server of a terminal agent, by its name.
     """
 
     handshake_versions = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
     dispatch = Dispatch
     rejection = Rejection
 
-    def __init__(
-        self,
-        server: Server[Any],
-        schema: Callable[[str, Scope | None], Awaitable[dict[str, Any] | None]],
-        stop: Callable[[], None],
-        fast: FastPath,
-        agent_server: Callable[[str], Server[Any]],
-    ) -> None:
-        self.server = server
-        self._agent_server = agent_server
-        self.stop = stop
-        self._schema = schema
-        self._fast_path = fast
+    def __init__(self, assembly: Assembly) -> None:
+        self.server = assembly.server
+        self.stop = assembly.stop
+        self._assembly = assembly
 
     def connect(self, key: str, push: KeyedPush, ask: SendRequest, agent: str | None = None) -> Peer:
         """Creates the client of a new session; a terminal agent has its own server."""
-        server = self.server if agent is None else self._agent_server(agent)
-        return Peer(server, self._fast_path, key, push, ask)
+        server = self.server if agent is None else self._assembly.agent_server(agent)
+        return Peer(server, self._assembly.fast, key, push, ask)
 
     async def route(
         self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None = None
@@ -225,7 +216,7 @@ class Kernel:
             and is_plain_call(params)
             and LOG_LEVEL_META_KEY not in params["_meta"]
         ):
-            return self._fast_path.run(Caller(client.connection, dispatch, params), serve)
+            return self._assembly.fast.run(Caller(client.connection, dispatch, params), serve)
         return serve()
 
     @staticmethod
@@ -266,7 +257,7 @@ class Kernel:
             return None
         if not isinstance(arguments, dict):
             return None  # the handler reports it better
-        schema = await self._schema(name, within)
+        schema = await self._assembly.tools.schema(name, within)
         if schema is None:
             return None
         rejection = validate_mcp_param_headers(schema, arguments, headers)

@@ -157,7 +157,7 @@ class Assembly:
     ) -> None:
         self._server_info = server_info
         self._agent_servers: dict[ServerInfo, BridgeServer] = {}
-        self.legs = RequestStates(token, boot, max(1.0, settings.limits.parked / 1000))
+        self._states = RequestStates(token, boot, max(1.0, settings.limits.parked / 1000))
         self.tools = Tools(editor, calls, settings.tool_prefix)
         self.announcer = Announcer(broadcast, self.tools.scoped)
         self.listen = ListenHandler(self.announcer.bus)
@@ -196,7 +196,7 @@ class Assembly:
             get_tool_input_schema=self.tools.input_schema,
         )
         server.middleware.clear()  # removes the SDK's tracing, which takes 11 µs per call and is not used
-        self.legs.install(server)
+        self._states.install(server)
         lists = {
             "tools/list": self.tools.pages,
             "resources/list": self.resources.fixed,

@@ -139,7 +139,7 @@ def test_a_working_folder_that_is_gone(words: str, notes: Path, tmp_path: Path) 
     (tmp_path / "gone").mkdir()
     done = run(tmp_path, *words.split(), script='cd gone && rmdir ../gone && "$@"')
     assert done.returncode == {"tools": 3, "list": 0}.get(words, 2)
-    assert words == "list" or "the working folder: " in done.stderr
+    assert words == "list" or "the working directory: " in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -28,15 +28,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed reads no variables"),
-        (["config", "copilot-cli", "--http", "--env", "NVIM_TOKEN"], "Copilot CLI reads no variables"),
-        (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http has a token"),
-        (["connect", "cursor", "--http", "--env", "A B", "--yes"], "cannot be the name of a variable"),
-        (["connect", "cursor", "--http", "--env", "", "--yes"], "cannot be the name of a variable"),
+        (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed supports no variables"),
+        (["config", "copilot-cli", "--http", "--env", "NVIM_TOKEN"], "Copilot CLI supports no variables"),
+        (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http uses a token"),
+        (["connect", "cursor", "--http", "--env", "A B", "--yes"], "not a valid variable name"),
+        (["connect", "cursor", "--http", "--env", "", "--yes"], "not a valid variable name"),
         (["call", "echo", '{"value": NaN}'], "not valid JSON"),
         (["call", "echo", '{"value": 1e999}'], "not valid JSON"),
         (["call", "echo", '{"value": "\\ud800"}'], "not valid JSON"),
-        (["config", "goose", "--project"], "no configuration of a project"),
+        (["config", "goose", "--project"], "no project configuration"),
     ],
 )
 def test_what_does_not_fit(
@@ -117,7 +117,7 @@ def test_what_a_terminal_would_act_on(capsys: pytest.CaptureFixture[str]) -> Non
     assert run(["connect", "\x1b[2Jcursor"]) == Exit.USAGE
     said = capsys.readouterr().err
     assert "\x1b" not in said
-    assert "cursor is not known" in said
+    assert "cursor is unknown" in said
 
 
 @pytest.mark.parametrize(("typed", "near"), [("claude", "claude-code"), ("Cursr", "cursor")])

@@ -285,8 +285,8 @@ def test_links_of_a_project_stay_in_it(tmp_path: Path, link: str) -> None:
     ("text", "mode", "said"),
     [
         (b'{"a": ', 0o644, "line 1"),
-        (b'{"mcpServers": []}', 0o644, "something else"),
-        (b"[]", 0o644, "something else"),
+        (b'{"mcpServers": []}', 0o644, "not an object"),
+        (b"[]", 0o644, "not an object"),
         (b'"\xff"', 0o644, "UTF-8"),
         (b"{}", 0o444, "read-only"),
     ],

@@ -252,7 +252,7 @@ def test_what_cannot_be_a_tool_says_why() -> None:
     for refused, word in ((steps, "generator"), (many, "args"), (named, "kwargs"), (int, "functions")):
         with pytest.raises(TypeError, match=word):
             mcp_tool(refused)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="tool 'silent': needs a docstring"):
+    with pytest.raises(TypeError, match="tool 'silent': add a docstring"):
         definition(mcp_tool(silent))
     with pytest.raises(TypeError, match="tool 'odd'"):
         definition(mcp_tool(odd))

@@ -106,7 +106,7 @@ async def test_calls(shell: Shell) -> None:
     assert (code, "bytes" in err) == (1, True), err
     code, out, err = await shell.run("call", "nvim_ech")
     said = "Unknown tool: nvim_ech; did you mean nvim_echo? (unknown_tool, -32602); `mcp-tools tools` lists"
-    assert (code, out, err) == (1, "", f"mcp-tools call: {said} those that there are\n"), "told once"
+    assert (code, out, err) == (1, "", f"mcp-tools call: {said} the tools\n"), "told once"
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ async def test_completion(shell: Shell) -> None:
     assert not re.search(r"(?<!\\)\$(?![A-Za-z_(])", out), "no $ for fish, in double quotes"
     code, out, _ = await shell.run("--help")
     assert code == 0
-    assert re.search(r"^ +completion +completion for bash", out, re.M)
+    assert re.search(r"^ +completion +print completions for bash", out, re.M)
     assert re.search(r"^ +resources +the resources", out, re.M)
 
 

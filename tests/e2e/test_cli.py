@@ -263,7 +263,7 @@ async def test_completion(shell: Shell) -> None:
     code, out, _ = await shell.run("--help")
     assert code == 0
     assert re.search(r"^ +completion +print completions for bash", out, re.M)
-    assert re.search(r"^ +resources +the resources", out, re.M)
+    assert re.search(r"^ +resources +list resources", out, re.M)
 
 
 @pytest.mark.slow

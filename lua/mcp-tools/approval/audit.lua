@@ -34,33 +34,10 @@ local function short_text(value)
   return type(value) == 'string' and utf8.repair(value:sub(1, 200)) or nil
 end
 
-local second, second_text
-
 ---@param ms integer unix time
-local function time_of(ms)
-  local now = math.floor(ms / 1000)
-  if now ~= second then
-    second, second_text = now, os.date('!%Y-%m-%dT%H:%M:%S', now)
-  end
-  return ('%s.%03dZ'):format(second_text, ms % 1000)
-end
-
---- Maximum number of cached session hashes.
-local MAX_HASHES = 64
-local hashes, count = {}, 0 ---@type table<string, string>, integer
-
----@param session string
 ---@return string
-local function hash_of(session)
-  local hash = hashes[session]
-  if not hash then
-    if count >= MAX_HASHES then
-      hashes, count = {}, 0
-    end
-    hash = vim.fn.sha256(session):sub(1, ID_CHARS)
-    hashes[session], count = hash, count + 1
-  end
-  return hash
+local function time_of(ms)
+  return ('%s.%03dZ'):format(os.date('!%Y-%m-%dT%H:%M:%S', math.floor(ms / 1000)), ms % 1000)
 end
 
 ---@param from integer? ns
@@ -96,7 +73,7 @@ function M.record(call)
     local text = snapshot and canonical_json.text_of(snapshot, pause)
     pause()
     entry.time = time_of(entry.time --[[@as integer]])
-    entry.session = session and hash_of(session) or nil
+    entry.session = session and vim.fn.sha256(session):sub(1, ID_CHARS) or nil
     entry.client, entry.client_version = short_text(entry.client), short_text(entry.client_version)
     entry.args_sha256 = text and vim.fn.sha256(text) or nil
     return vim.json.encode(entry)

@@ -4,6 +4,7 @@ local access = require('mcp-tools.privacy.access')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local config = require('mcp-tools.config')
+local lru = require('mcp-tools.util.lru')
 local paths = require('mcp-tools.files.paths')
 local sensitive = require('mcp-tools.privacy.sensitive')
 local trim = require('mcp-tools.util.trim')
@@ -79,26 +80,25 @@ end
 
 --- Maximum number of cached argument names, because a client may send any.
 local MAX_KINDS = 500
-local kind_by_name, kinds_kept = {}, 0 ---@type table<string, mcp-tools.NameKind|false>, integer
-local plain_names, names_of ---@type table<string, boolean>, string[]
+local cache, cached_patterns = lru(MAX_KINDS), nil ---@type mcp-tools.Lru, string[]?
 
 ---@param key string
 ---@return mcp-tools.NameKind? kind of the value
 ---@return boolean is_plain the name itself cannot be the name of a sensitive file
 local function kind_of(key)
   local patterns = config.get().sensitive.patterns
-  if names_of ~= patterns or kinds_kept >= MAX_KINDS then
-    kind_by_name, plain_names, kinds_kept, names_of = {}, {}, 0, patterns
+  if cached_patterns ~= patterns then
+    cache, cached_patterns = lru(MAX_KINDS), patterns
   end
-  local kind, is_plain = kind_by_name[key], plain_names[key]
-  if kind == nil then
-    kind = find_kind(key) or false
-    is_plain = #key <= MAX_KEY and key:find('^[%a_][%w_]*$') ~= nil and not sensitive.matches(key)
+  local known = cache:get(key)
+  if not known then
+    local is_plain = #key <= MAX_KEY and key:find('^[%a_][%w_]*$') ~= nil and not sensitive.matches(key)
+    known = { find_kind(key) or nil, is_plain }
     if #key <= MAX_KEY then
-      kind_by_name[key], plain_names[key], kinds_kept = kind, is_plain, kinds_kept + 1
+      cache:set(key, known)
     end
   end
-  return kind or nil, is_plain
+  return known[1], known[2]
 end
 
 ---@class mcp-tools.CallTarget

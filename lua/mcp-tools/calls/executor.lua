@@ -7,6 +7,7 @@ local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.calls.invoke')
 local kinds = require('mcp-tools.calls.kinds')
 local log = require('mcp-tools.log')
+local lru = require('mcp-tools.util.lru')
 local project = require('mcp-tools.instances.project')
 local source = require('mcp-tools.registry.source')
 local timer = require('mcp-tools.util.timer')
@@ -23,38 +24,6 @@ local SESSIONS = 256
 --- Maximum bytes of all results that are kept for clients. A single result may have any size below limits.tool_result.
 local MAX_KEPT = 128 * 1024 * 1024
 
---- The last ids, in two generations: when the younger one is full, the older one is dropped as a whole. Removing single
---- keys instead would make later insertions rehash the table.
----@class mcp-tools.UsedIds
----@field size integer
----@field young table<string, true>
----@field old table<string, true>
----@field count integer of the young ones
-
----@param size integer
----@return mcp-tools.UsedIds
-local function new_ids(size)
-  return { size = size, young = {}, old = {}, count = 0 }
-end
-
----@param ids mcp-tools.UsedIds
----@param id string
----@return boolean
-local function has_id(ids, id)
-  return ids.young[id] ~= nil or ids.old[id] ~= nil
-end
-
----@param ids mcp-tools.UsedIds
----@param id string
-local function add_id(ids, id)
-  if ids.young[id] then
-    return
-  elseif ids.count == ids.size then
-    ids.young, ids.old, ids.count = {}, ids.young, 0
-  end
-  ids.young[id], ids.count = true, ids.count + 1
-end
-
 ---@class mcp-tools.Settings options that the executor uses
 ---@field tool_timeout integer ms; 0 = none
 ---@field max_calls integer
@@ -69,10 +38,10 @@ end
 ---@field settings fun(): mcp-tools.Settings
 ---@field root fun(): string
 ---@field private gateway mcp-tools.Gateway
----@field private states table<string, { used_at: integer, made: table<function, table> }> by session
+---@field private states mcp-tools.Lru session → `state` function of a definition → its state
 ---@field private timer mcp-tools.Timer? fires when the oldest kept result expires
----@field private cancelled mcp-tools.UsedIds
----@field private used mcp-tools.UsedIds
+---@field private cancelled mcp-tools.Lru by id
+---@field private used mcp-tools.Lru by id
 ---@field private counter integer last number used in an id
 ---@field private watchers (fun(call: mcp-tools.Call))[]
 ---@field private leave fun(call: mcp-tools.Call)
@@ -93,9 +62,9 @@ function M.new(opts)
     root = opts.root or project.root,
     calls = {},
     active = 0,
-    states = {},
-    cancelled = new_ids(CANCELLED),
-    used = new_ids(USED),
+    states = lru(SESSIONS),
+    cancelled = lru(CANCELLED),
+    used = lru(USED),
     counter = 0,
     watchers = {},
   }, Executor)
@@ -212,7 +181,7 @@ function Executor:start_error(call)
   local id, other = call.id, self.calls[call.id]
   if other and not other:ended() then
     return errors.new('cancelled', ('the call %s is already running; it was not started again'):format(id))
-  elseif other or has_id(self.used, id) or has_id(self.cancelled, id) then
+  elseif other or self.used:get(id) or self.cancelled:get(id) then
     return errors.new('cancelled', ('the call %s was already answered or cancelled; nothing ran'):format(id))
   end
   return call:late()
@@ -275,21 +244,13 @@ function Executor:session_state(make, session)
   if not session then
     return make()
   end
-  local kept = self.states[session]
-  if not kept then
-    kept = { made = setmetatable({}, { __mode = 'k' }), used_at = 0 }
-    if vim.tbl_count(self.states) >= SESSIONS then -- the end of a session is not reported
-      local oldest
-      for name, other in pairs(self.states) do
-        oldest = (not oldest or other.used_at < self.states[oldest].used_at) and name or oldest
-      end
-      self.states[oldest] = nil
-    end
-    self.states[session] = kept
+  local made = self.states:get(session) -- the end of a session is not reported
+  if not made then
+    made = setmetatable({}, { __mode = 'k' })
+    self.states:set(session, made)
   end
-  kept.used_at = uv.hrtime()
-  kept.made[make] = kept.made[make] or make()
-  return kept.made[make]
+  made[make] = made[make] or make()
+  return made[make]
 end
 
 --- Returns the `state` of a call. Fails the call if the definition's `state()` throws.
@@ -320,7 +281,7 @@ function Executor:cancel(id, reason)
   if call then
     return call:cancel(reason)
   end
-  add_id(self.cancelled, id)
+  self.cancelled:set(id, true)
   return false
 end
 
@@ -328,7 +289,7 @@ end
 ---@param id string
 function Executor:forget(id)
   self.calls[id] = nil
-  add_id(self.used, id)
+  self.used:set(id, true)
 end
 
 --- Removes results that no client has fetched within `result_ttl`.

@@ -1,5 +1,7 @@
 --- Resolves paths and decides whether they are inside a project.
 
+local lru = require('mcp-tools.util.lru')
+
 local uv = vim.uv
 
 local M = {}
@@ -159,28 +161,19 @@ function M.resolve(path, walked)
   return walk(path, walked)
 end
 
-local real_roots, count = {}, 0
---- Maximum number of cached roots.
-local MAX_ROOTS = 256
+local real_roots = lru(256)
 
 --- Returns a project root with symlinks resolved. The result is cached: if the root becomes a link later, its target is
 --- outside the project.
 ---@param root string
 ---@return string
 function M.real_root(root)
-  local known = real_roots[root]
-  if known then
-    return known
-  end
-  local real = uv.fs_realpath(root)
+  local real = real_roots:get(root)
   if not real then
-    return root
+    real = uv.fs_realpath(root)
+    real_roots:set(root, real)
   end
-  if count >= MAX_ROOTS then
-    real_roots, count = {}, 0
-  end
-  real_roots[root], count = real, count + 1
-  return real
+  return real or root
 end
 
 ---@type string?

@@ -3,6 +3,7 @@
 
 local config = require('mcp-tools.config')
 local glob = require('mcp-tools.files.glob')
+local lru = require('mcp-tools.util.lru')
 
 local uv = vim.uv
 
@@ -226,8 +227,7 @@ local MAX_CACHED = 10000
 ---@field exists boolean
 ---@field repository string? the repository that it is in
 
----@type table<string, mcp-tools.CachedDirectory>
-local cache, count = {}, 0
+local directories = lru(MAX_CACHED)
 
 ---@param path string
 ---@return string?
@@ -254,12 +254,9 @@ end
 ---@param directory string '' is the root
 ---@return mcp-tools.CachedDirectory
 local function lookup(directory)
-  local now, found = uv.hrtime(), cache[directory]
+  local now, found = uv.hrtime(), directories:get(directory)
   if found and now - found.at < FRESH then
     return found
-  end
-  if count >= MAX_CACHED then
-    cache, count = {}, 0
   end
   local above = directory ~= '' and lookup((directory:match('^(.*)/'))) or nil
   local exists = (not above or above.exists) and type_of(directory .. '/') == 'directory'
@@ -269,9 +266,9 @@ local function lookup(directory)
   elseif exists and repository and uv.fs_lstat(directory .. '/.git') then
     repository = nil
   end
-  count = cache[directory] and count or count + 1
-  cache[directory] = { at = now, exists = exists, repository = repository }
-  return cache[directory]
+  found = { at = now, exists = exists, repository = repository }
+  directories:set(directory, found)
+  return found
 end
 
 --- Returns the path as if its repository were named `.git`.

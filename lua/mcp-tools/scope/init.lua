@@ -2,6 +2,7 @@
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
+local lru = require('mcp-tools.util.lru')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
@@ -146,7 +147,7 @@ local function agent_view(name)
 end
 
 local options ---@type table? the options of the cached views
-local views, count = {}, 0
+local views = lru(MAX_VIEWS)
 
 ---@param scope mcp-tools.Scope?
 ---@param own table?
@@ -177,18 +178,18 @@ function M.view(scope, client)
   if not scope and not own and now.catalogue == 'direct' then
     return nil
   end
-  if options ~= now or count >= MAX_VIEWS then
-    options, views, count = now, {}, 0
+  if options ~= now then
+    options, views = now, lru(MAX_VIEWS)
   end
   local key = ('%s readonly=%s catalogue=%s'):format(
     scope and scope.tools and 'tools=' .. vim.json.encode(scope.tools) or 'all tools',
     tostring(scope and scope.read_only or false),
     scope and scope.catalogue or '*'
   ) .. (own and '\nclients.' .. client or '')
-  local view = views[key]
+  local view = views:get(key)
   if not view then
     view = make(scope, own, key)
-    views[key], count = view, count + 1
+    views:set(key, view)
   end
   return view
 end

@@ -1,5 +1,7 @@
 --- Keeps a value for each of the latest sessions.
 
+local lru = require('mcp-tools.util.lru')
+
 --- Maximum number of sessions.
 local MAX_SESSIONS = 64
 
@@ -7,16 +9,14 @@ local MAX_SESSIONS = 64
 ---@param make fun(): T
 ---@return fun(ctx: mcp-tools.Ctx): T
 return function(make)
-  local sessions, order = {}, {}
+  local sessions = lru(MAX_SESSIONS)
   return function(ctx)
     local key = ctx.session or ctx.host
-    if not sessions[key] then
-      sessions[key] = make()
-      table.insert(order, key)
-      if #order > MAX_SESSIONS then
-        sessions[table.remove(order, 1)] = nil
-      end
+    local value = sessions:get(key)
+    if value == nil then
+      value = make()
+      sessions:set(key, value)
     end
-    return sessions[key]
+    return value
   end
 end

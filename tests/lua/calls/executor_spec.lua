@@ -624,12 +624,11 @@ describe('a call', function()
     t.eq(1, b.run('count', {}).outcome.value)
     t.eq(1, b.run('count', {}).outcome.value)
     t.eq(3, b.run('count', {}, { session = 'a' }).outcome.value)
-    for i = 1, 300 do
+    for i = 1, 600 do -- the state of a session that is not used for long is dropped
       b.run('count', {}, { session = 's' .. i })
     end
-    t.eq(256, vim.tbl_count(b.executor.states))
     t.eq(1, b.run('count', {}, { session = 'a' }).outcome.value)
-    t.eq(2, b.run('count', {}, { session = 's300' }).outcome.value)
+    t.eq(2, b.run('count', {}, { session = 's600' }).outcome.value)
   end)
 
   it('fails when its state cannot be made, and nothing runs', function()

@@ -2,7 +2,7 @@
 -- What a check may cost, whatever the client sends and whatever the schema's author wrote: time, length of what is
 -- told.
 
-local args_check = require('mcp-tools.calls.arguments')
+local tool_kind = require('mcp-tools.calls.kinds.tool')
 local definition = require('mcp-tools.registry.definition.tool')
 local log = require('mcp-tools.log')
 local schema = require('mcp-tools.schema')
@@ -92,7 +92,7 @@ describe('a client that sends', function()
       additionalProperties = false,
     }))
     local _, err = in_time(function()
-      return args_check.check(closed, { [long] = 1 }, true)
+      return tool_kind.arguments(closed, { [long] = 1 }, true)
     end)
     t.eq(1, #err.errors)
     t.ok(#err.message < 500, #err.message)
@@ -106,7 +106,7 @@ describe('a client that sends', function()
     collectgarbage()
     local before = collectgarbage('count')
     for i = 1, 30 do
-      t.ok(args_check.check(open, { [i .. long] = 1 }, true))
+      t.ok(tool_kind.arguments(open, { [i .. long] = 1 }, true))
     end
     collectgarbage()
     t.ok(collectgarbage('count') - before < 1000, 'names are kept')
@@ -147,7 +147,7 @@ describe('a client that sends', function()
     end)
     t.eq(false, ok)
     t.matches('is too large to be checked', faults[1].message)
-    local _, err = args_check.check({ name = 'x', check = validator }, value, true)
+    local _, err = tool_kind.arguments({ name = 'x', check = validator }, value, true)
     t.matches('is too large to be checked', err.message)
   end)
 

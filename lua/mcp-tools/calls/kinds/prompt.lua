@@ -1,10 +1,10 @@
 --- The call kind `prompt`: gets the messages of a prompt.
 
-local arguments = require('mcp-tools.calls.arguments')
 local content = require('mcp-tools.content')
 local results = require('mcp-tools.calls.result')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
+local invalid_arguments = require('mcp-tools.calls.kinds.tool').invalid_arguments
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Maximum bytes of a requested name in a message.
@@ -71,7 +71,7 @@ return {
       args = {}
     end
     if type(args) ~= 'table' then
-      return nil, arguments.error(definition.name, { { field = '(root)', message = 'must be an object' } })
+      return nil, invalid_arguments(definition.name, { { field = '(root)', message = 'must be an object' } })
     end
     local faults, known = {}, {}
     for _, arg in ipairs(definition.args) do
@@ -85,7 +85,7 @@ return {
       end
     end
     if #faults > 0 then
-      return nil, arguments.error(definition.name, faults)
+      return nil, invalid_arguments(definition.name, faults)
     end
     return known
   end,

@@ -1,5 +1,6 @@
 --- The last calls in this editor, and the durations of the last calls of each tool.
 
+local lru = require('mcp-tools.util.lru')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -34,24 +35,12 @@ end
 ---@return mcp-tools.History
 function M.new()
   local ring, at = {}, 0 ---@type mcp-tools.PastCall[], integer
-  local times, seen = {}, {} ---@type table<string, number[]>, table<string, integer>
-  local names = 0
+  local times, seen = lru(NAMES), lru(NAMES) -- clients may send any number of names
   local self = {}
-
-  --- Counts a new name; clears everything when there are too many, because clients may send any number.
-  local function make_room()
-    names = names + 1
-    if names > NAMES then
-      times, seen, names = {}, {}, 1
-    end
-  end
 
   function self.note(call)
     local client = name_of(call.client.name or call.host)
-    if not seen[client] then
-      make_room()
-    end
-    seen[client] = call.ended_at or call.created_at
+    seen:set(client, call.ended_at or call.created_at)
     if not call.ended_at then
       return
     end
@@ -66,12 +55,8 @@ function M.new()
       ms = ms,
       ended_at = call.ended_at,
     }
-    local own = times[call.name]
-    if not own then
-      make_room()
-      own = {}
-      times[call.name] = own
-    end
+    local own = times:get(call.name) or {}
+    times:set(call.name, own)
     own[#own + 1] = ms
     if #own > TIMES then
       table.remove(own, 1)
@@ -87,11 +72,11 @@ function M.new()
   end
 
   function self.times(name)
-    return times[name] or {}
+    return times:get(name) or {}
   end
 
   function self.last_of(client)
-    return seen[name_of(client)]
+    return seen:get(name_of(client))
   end
 
   return self

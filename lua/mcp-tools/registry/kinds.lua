@@ -20,17 +20,8 @@ local M = {}
 ---@field key string the field with the key of a definition; differs between kinds that share an option
 ---@field what string singular, in messages
 ---@field heading string plural, in lists
----@field label string format of the key in `Registry.refused`
 ---@field definition string the module that checks definitions (`normalise`) and converts them for clients (`published`)
----@field grouped boolean? definitions have groups, which can be switched on or off
----@field alike? fun(key: string): string two keys with the same result cannot be registered together
-
---- Replaces the characters that some clients replace in names.
----@param name string
----@return string
-local function folded(name)
-  return (name:gsub('[.%-/]', '_'))
-end
+---@field grouped boolean? definitions have groups, which can be switched on or off, and names that clients change
 
 ---@type mcp-tools.KindRow[] ordered as they are shown
 M.rows = {
@@ -40,10 +31,8 @@ M.rows = {
     key = 'name',
     what = 'tool',
     heading = 'tools',
-    label = '%s',
     definition = 'mcp-tools.registry.definition.tool',
     grouped = true,
-    alike = folded,
   },
   {
     kind = 'resources',
@@ -51,7 +40,6 @@ M.rows = {
     key = 'uri',
     what = 'resource',
     heading = 'resources',
-    label = "resource '%s'",
     definition = 'mcp-tools.registry.definition.resource',
   },
   {
@@ -60,7 +48,6 @@ M.rows = {
     key = 'uri_template',
     what = 'resource',
     heading = 'resource templates',
-    label = "resource '%s'",
     definition = 'mcp-tools.registry.definition.resource',
   },
   {
@@ -69,7 +56,6 @@ M.rows = {
     key = 'name',
     what = 'prompt',
     heading = 'prompts',
-    label = "prompt '%s'",
     definition = 'mcp-tools.registry.definition.prompt',
   },
 }

@@ -30,7 +30,7 @@ local M = {}
 ---@field is_pending fun(kind: mcp-tools.Kind): boolean whether definitions are still being loaded
 ---@field absence fun(name: string): string? why there is no tool of that name, if known
 ---@field private listeners (fun(kind: mcp-tools.Kind, revision: integer))[]
----@field private alike table<mcp-tools.Kind, table<string, string>> `KindRow.alike` of a key → key
+---@field private alike table<string, string> `folded` name of a tool → name
 local Registry = {}
 Registry.__index = Registry
 
@@ -60,7 +60,7 @@ function M.new(opts)
   }, Registry)
   for _, row in ipairs(kinds.rows) do
     local kind = row.kind
-    self.entries[kind], self.disabled[kind], self.alike[kind], self.revisions[kind] = {}, {}, {}, 0
+    self.entries[kind], self.disabled[kind], self.revisions[kind] = {}, {}, 0
   end
   return self
 end
@@ -109,22 +109,20 @@ local function note(what, normalised, old, source)
   end
 end
 
---- Returns another key of the kind that clients cannot distinguish from this one.
----@param self mcp-tools.Registry
----@param row mcp-tools.KindRow
----@param key string
----@return string?
-local function twin_of(self, row, key)
-  local twin = row.alike and self.alike[row.kind][row.alike(key)]
-  return twin ~= key and twin or nil
+--- Replaces the characters that some clients replace in names.
+---@param name string
+---@return string
+local function folded(name)
+  return (name:gsub('[.%-/]', '_'))
 end
 
---- Returns a registered key that clients cannot distinguish from this one.
+--- Returns another registered key that clients cannot distinguish from this one.
 ---@param kind mcp-tools.Kind
 ---@param key string
 ---@return string?
 function Registry:twin(kind, key)
-  return twin_of(self, kinds.row(kind), key)
+  local twin = kinds.row(kind).grouped and self.alike[folded(key)]
+  return twin ~= key and twin or nil
 end
 
 --- Returns the key of `refused`.
@@ -132,7 +130,8 @@ end
 ---@param key any
 ---@return string
 local function label(row, key)
-  return row.label:format(type(key) == 'string' and key or '?')
+  key = type(key) == 'string' and key or '?'
+  return row.grouped and key or ("%s '%s'"):format(row.what, key)
 end
 
 --- Stores why a definition was refused, until a valid one of that name is added or the name is removed.
@@ -156,7 +155,7 @@ function Registry:add(kind, def, source)
   local closed = source ~= nil and source.origin == 'bundled'
   local mounted = source ~= nil and source.origin == 'mounted'
   local normalised, fault = require(row.definition).normalise(def, closed, mounted)
-  local twin = normalised and twin_of(self, row, key)
+  local twin = normalised and self:twin(row.kind, key)
   if twin then
     local text = "%s '%s': name: clients cannot distinguish it from '%s', which is already registered"
     normalised, fault = nil, text:format(row.what, key, twin)
@@ -168,8 +167,8 @@ function Registry:add(kind, def, source)
     return nil, fault
   end
   self.refused[label(row, key)] = nil
-  if row.alike then
-    self.alike[row.kind][row.alike(key)] = key
+  if row.grouped then
+    self.alike[folded(key)] = key
   end
   local entries, disabled = self.entries[row.kind], self.disabled[row.kind]
   local enabled = entries[key]
@@ -206,8 +205,8 @@ function Registry:remove(kind, key)
     if row.option == option and self:known(row.kind, key) then
       local enabled = self.entries[row.kind][key]
       self.entries[row.kind][key], self.disabled[row.kind][key] = nil, nil
-      if row.alike then
-        self.alike[row.kind][row.alike(key)] = nil
+      if row.grouped then
+        self.alike[folded(key)] = nil
       end
       if enabled then
         self:changed(row.kind)
@@ -286,7 +285,8 @@ end
 ---@param kind mcp-tools.Kind
 function Registry:clear(kind)
   local had_enabled = next(self.entries[kind]) ~= nil
-  self.entries[kind], self.disabled[kind], self.alike[kind] = {}, {}, {}
+  self.entries[kind], self.disabled[kind] = {}, {}
+  self.alike = kinds.row(kind).grouped and {} or self.alike
   for name in pairs(self.refused) do
     if self.refused_kind[name] == kind then
       self.refused[name] = nil

@@ -259,7 +259,7 @@ describe('approval', function()
       needs_session['dap_' .. name] = true
     end
     local asked, reads = 0, 0
-    for _, file in ipairs(require('mcp-tools.loading.bundled_files').of('tools')) do
+    for _, file in ipairs(require('mcp-tools.loading.bundled').files('tools')) do
       local def = file.group == 'dap' and require(file.module)
       if def and def.annotations.read_only then
         reads = reads + 1

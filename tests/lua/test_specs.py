@@ -17,6 +17,7 @@ from tests.support import plugins, processes
 from tests.support.nvim import Home
 
 HERE = Path(__file__).resolve().parent
+pytestmark = pytest.mark.timeout(120)
 MARKS = {"slow": pytest.mark.slow, "every Neovim": pytest.mark.every_nvim}
 
 
@@ -45,7 +46,7 @@ def run(spec: Path, nvim_program: Path, home: Home, **variables: str) -> None:
     environment = home.environment() | variables
     environment["PATH"] = f"{programs}:{environment['PATH']}"
     command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-l", HERE / "run.lua", spec]
-    done = processes.run(command, cwd=home.make("cwd"), env=environment, timeout=50)
+    done = processes.run(command, cwd=home.make("cwd"), env=environment, timeout=110)
     report = "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ok - "))
     assert done.returncode == 0, f"{report}\n{done.stderr}"
 

@@ -110,7 +110,7 @@ class Stage:
         assert process.returncode == 0, errors.decode()
         return output.decode()
 
-    async def heard(self, text: str) -> str:
+    async def received(self, text: str) -> str:
         """What the tool answers; it was called once, with this text."""
         assert await self.bridge.nvim.lua("return heard") == [text]
         await self.bridge.nvim.lua("heard = {}")
@@ -168,7 +168,7 @@ async def test_agents(stage: Stage, name: str, form: str) -> None:
     assert "and that was all" in said
     assert stage.model.done, said
     assert OTHER in stage.model.requests[0]
-    assert await stage.heard(text) in stage.model.requests[-1]
+    assert await stage.received(text) in stage.model.requests[-1]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -182,7 +182,7 @@ async def test_libraries(stage: Stage, name: str, form: str) -> None:
     assert done.code == 0, done.err
     names, content = (json.loads(line) for line in done.out.splitlines())
     assert {TOOL, OTHER} <= set(names)
-    assert content == [{"type": "text", "text": await stage.heard(text)}]
+    assert content == [{"type": "text", "text": await stage.received(text)}]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -210,7 +210,7 @@ async def test_inspector(stage: Stage, form: str) -> None:
     assert {TOOL, OTHER} <= names
     arguments = ("--tool-name", TOOL, "--tool-args-json", json.dumps({"text": f"inspector over {form}"}))
     result = await ask("--method", "tools/call", *arguments)
-    assert result["content"] == [{"type": "text", "text": await stage.heard(f"inspector over {form}")}]
+    assert result["content"] == [{"type": "text", "text": await stage.received(f"inspector over {form}")}]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -226,7 +226,7 @@ async def test_python_sdk(stage: Stage, form: str) -> None:
         client = await stack.enter_async_context(Client(source))
         assert {TOOL, OTHER} <= {tool.name for tool in (await client.list_tools()).tools}
         result = await client.call_tool(TOOL, {"text": form})
-    assert text_of(result) == await stage.heard(form)
+    assert text_of(result) == await stage.received(form)
 
 
 async def configuration(stage: Stage, form: str) -> Path:

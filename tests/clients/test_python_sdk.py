@@ -75,12 +75,12 @@ async def test_negotiates_and_calls(bridge: Bridge, transport: str, mode: str, p
 @pytest.mark.parametrize(("transport", "mode", "protocol"), WAYS)
 async def test_hears_of_new_tools(bridge: Bridge, transport: str, mode: str, protocol: str) -> None:
     """A tool that is registered while it is connected is announced, and is then in the list."""
-    heard = asyncio.Event()
+    received = asyncio.Event()
     late = f"python_{transport}_{mode.replace('-', '_')}"
 
     async def on_message(message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            heard.set()
+            received.set()
 
     async with connected(bridge, transport, mode, message_handler=on_message) as client:
         await client.list_tools()
@@ -92,7 +92,7 @@ async def test_hears_of_new_tools(bridge: Bridge, transport: str, mode: str, pro
                         await anext(aiter(changes))
                 else:
                     await register(bridge, late)
-                    await heard.wait()
+                    await received.wait()
             assert f"nvim_{late}" in [tool.name for tool in (await client.list_tools()).tools]
         finally:
             await bridge.nvim.lua("mcp_tools.unregister(...)", late)

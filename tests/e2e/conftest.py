@@ -88,7 +88,7 @@ async def common_tools(common_bridge: Bridge) -> Bridge:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def person_bridge(nvim_version: str, keep: Keep) -> Bridge:
+async def attended_bridge(nvim_version: str, keep: Keep) -> Bridge:
     """A bridge whose editor has a screen, and so a person to ask."""
     bridge = await keep(nvim_version)
     if not await bridge.nvim.request("nvim_list_uis"):

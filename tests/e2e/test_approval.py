@@ -35,11 +35,11 @@ async def asked(bridge: Bridge, count: int = 1) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def bridge(person_bridge: Bridge) -> Bridge:
+async def bridge(attended_bridge: Bridge) -> Bridge:
     """A bridge whose editor has a screen and a person who was not asked yet."""
-    await person_bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
-    await person_bridge.nvim.lua(SELECT)
-    return person_bridge
+    await attended_bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+    await attended_bridge.nvim.lua(SELECT)
+    return attended_bridge
 
 
 async def test_yes_and_no(bridge: Bridge) -> None:

@@ -167,11 +167,11 @@ async def test_a_yes_for_the_session(asking: Bridge, transport: Transport) -> No
     person, other = Person(says("session")), Person(says("deny"))
     async with (
         connect(asking, transport, elicitation_callback=person) as client,
-        connect(asking, transport, elicitation_callback=other) as stranger,
+        connect(asking, transport, elicitation_callback=other) as foreign_server,
     ):
         for _ in range(2):
             assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
-        assert error_of(await stranger.call_tool("nvim_risky", {}))["code"] == "access_denied"
+        assert error_of(await foreign_server.call_tool("nvim_risky", {}))["code"] == "access_denied"
     assert (len(person.asked), len(other.asked)) == (1, 1)
 
 

@@ -149,11 +149,11 @@ async def test_progress_and_log(nvim: Nvim) -> None:
     """A tool's progress and log arrive in order, in the thread that called."""
     socket, seen, threads = str(nvim.socket), [], set()
 
-    def heard(news: dict[str, Any]) -> None:
+    def received(news: dict[str, Any]) -> None:
         seen.append(news)
         threads.add(threading.current_thread())
 
-    assert call_tool("count", socket=socket, on_progress=heard)["text"] == "counted"
+    assert call_tool("count", socket=socket, on_progress=received)["text"] == "counted"
     assert seen == [{"done": n, "total": 3, "message": f"step {n}"} for n in (1, 2, 3)]
     assert threads == {threading.current_thread()}
     logged: list[Any] = []
@@ -164,13 +164,13 @@ async def test_progress_and_log(nvim: Nvim) -> None:
 async def test_a_callback_that_raises(nvim: Nvim) -> None:
     """What it raises ends the call and reaches the caller; the tool is cancelled."""
 
-    def heard(news: dict[str, Any]) -> None:
+    def received(news: dict[str, Any]) -> None:
         raise LookupError(news["message"])
 
     with pytest.raises(LookupError, match="step 1"):
-        call_tool("count", {"steps": 1000}, socket=str(nvim.socket), on_progress=heard)
+        call_tool("count", {"steps": 1000}, socket=str(nvim.socket), on_progress=received)
     with pytest.raises(LookupError, match="step 1"):
-        await call_tool_async("count", {"steps": 1000}, socket=str(nvim.socket), on_progress=heard)
+        await call_tool_async("count", {"steps": 1000}, socket=str(nvim.socket), on_progress=received)
     await nvim.wait_for("return pending() == 0")
 
 

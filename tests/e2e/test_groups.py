@@ -44,7 +44,7 @@ async def listening(
         yield client, news
 
 
-async def heard(news: News, kind: str, bridge: Bridge, lua: str, *args: Any) -> None:
+async def received(news: News, kind: str, bridge: Bridge, lua: str, *args: Any) -> None:
     """Runs Lua, and waits until the client was told of what came of it."""
     news.seen.clear()
     await bridge.nvim.lua(lua, *args)
@@ -73,14 +73,14 @@ async def test_a_group_goes_and_comes(switched: Bridge, transport: Transport) ->
     """Who is connected hears that a group was switched, lists without it, and then with it again."""
     async with listening(switched, transport) as (client, news):
         assert {"buffer_list", "buffer_read"} <= await tool_names(client)
-        await heard(news, "tools", switched, "mcp_tools.disable('buffer')")
+        await received(news, "tools", switched, "mcp_tools.disable('buffer')")
         assert not {"buffer_list", "buffer_read"} & await tool_names(client)
         with pytest.raises(MCPError) as caught:
             await client.call_tool("nvim_buffer_list", {})
         assert caught.value.error.code == -32602
-        await heard(news, "tools", switched, "mcp_tools.enable('buffer_read')")
+        await received(news, "tools", switched, "mcp_tools.enable('buffer_read')")
         assert {"buffer_list", "buffer_read"} & await tool_names(client) == {"buffer_read"}
-        await heard(news, "tools", switched, "vim.cmd('McpTools tools enable buffer')")
+        await received(news, "tools", switched, "vim.cmd('McpTools tools enable buffer')")
         assert {"buffer_list", "buffer_read"} <= await tool_names(client)
 
 
@@ -90,7 +90,7 @@ async def test_a_tool_is_loaded_again(switched: Bridge, transport: Transport) ->
     async with listening(switched, transport) as (client, news):
         new = "return { name = 'test_echo', description = 'new', execute = function(ctx) ctx('new') end }"
         await switched.nvim.lua(change, new)
-        await heard(news, "tools", switched, RELOAD, "test_echo")
+        await received(news, "tools", switched, RELOAD, "test_echo")
         tools = {tool.name: tool for tool in (await client.list_tools(cache_mode="bypass")).tools}
         assert tools["nvim_test_echo"].description == "new"
 
@@ -103,7 +103,7 @@ async def test_a_tool_is_loaded_again(switched: Bridge, transport: Transport) ->
         assert [failure["source"] for failure in shown["failures"]] == [ECHO]
 
         await switched.nvim.lua(f"package.preload['{ECHO}'] = nil")
-        await heard(news, "tools", switched, RELOAD, "test")
+        await received(news, "tools", switched, RELOAD, "test")
         shown = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
         assert shown["failures"] == []
 
@@ -111,13 +111,13 @@ async def test_a_tool_is_loaded_again(switched: Bridge, transport: Transport) ->
 async def test_resources_and_prompts_are_switched(switched: Bridge, transport: Transport) -> None:
     """A prompt and a resource go and come; each is told as what it is."""
     async with listening(switched, transport) as (client, news):
-        await heard(news, "prompts", switched, "mcp_tools.disable('prompts/verify_setup')")
+        await received(news, "prompts", switched, "mcp_tools.disable('prompts/verify_setup')")
         names = {prompt.name for prompt in (await client.list_prompts(cache_mode="bypass")).prompts}
         assert "verify_setup" not in names
-        await heard(news, "resources", switched, "mcp_tools.disable('resources')")
+        await received(news, "resources", switched, "mcp_tools.disable('resources')")
         assert (await client.list_resource_templates(cache_mode="bypass")).resource_templates == []
-        await heard(news, "resources", switched, "mcp_tools.enable('resources')")
-        await heard(news, "prompts", switched, "mcp_tools.enable('prompts/verify_setup')")
+        await received(news, "resources", switched, "mcp_tools.enable('resources')")
+        await received(news, "prompts", switched, "mcp_tools.enable('prompts/verify_setup')")
         names = {prompt.name for prompt in (await client.list_prompts(cache_mode="bypass")).prompts}
         assert "verify_setup" in names
 
@@ -171,7 +171,7 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
     plugin("broken", "return {")
     root = plugin("more", f"return {{ {tool('more_a')}, {tool('more_b')}, {{ name = 'more_c' }} }}")
     async with listening(switched, transport) as (client, news):
-        await heard(news, "tools", switched, "vim.opt.runtimepath:append(...) " + REFRESH, str(root))
+        await received(news, "tools", switched, "vim.opt.runtimepath:append(...) " + REFRESH, str(root))
         try:
             assert {"shipped", "more_a", "more_b"} <= await tool_names(client)
             assert "more_c" not in await tool_names(client)
@@ -193,19 +193,19 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
             assert (Path(shipped["file"]).stem, shipped["origin"]) == ("one", "registered")
 
             plugin("one", f"return {tool('shipped', 'second')}")
-            await heard(news, "tools", switched, REFRESH)
+            await received(news, "tools", switched, REFRESH)
             assert (await client.call_tool("nvim_shipped", {})).content[0].text == "second"
             plugin("more", None)
             plugin("broken", f"return {tool('mended')}")
-            await heard(news, "tools", switched, REFRESH)
+            await received(news, "tools", switched, REFRESH)
             names = await tool_names(client)
             assert {"shipped", "mended"} <= names
             assert not {"more_a", "more_b"} & names
             assert await switched.nvim.lua("return #Looked") == 0
 
-            await heard(news, "tools", switched, "mcp_tools.setup({ tools = { shipped = false } })" + GET)
+            await received(news, "tools", switched, "mcp_tools.setup({ tools = { shipped = false } })" + GET)
             assert "shipped" not in await tool_names(client)
-            await heard(news, "tools", switched, "mcp_tools.setup({ tools = { broken = false } })" + GET)
+            await received(news, "tools", switched, "mcp_tools.setup({ tools = { broken = false } })" + GET)
             assert "mended" not in await tool_names(client)
         finally:
             await switched.nvim.lua("vim.opt.runtimepath:remove(...) " + REFRESH, str(root))
@@ -224,7 +224,7 @@ async def test_who_watches_what_was_found_hears_of_failures(
     async with listening(switched, transport, [uri]) as (client, news):
         try:
             before = await switched.nvim.lua(REVISION)
-            await heard(news, uri, switched, "vim.opt.runtimepath:append(...) " + REFRESH, str(root))
+            await received(news, uri, switched, "vim.opt.runtimepath:append(...) " + REFRESH, str(root))
             found = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
             assert [Path(failure["source"]).stem for failure in found["failures"]] == ["broken"]
             assert await switched.nvim.lua(REVISION) == before

@@ -121,8 +121,8 @@ async def test_an_edit_is_told_at_once_and_not_too_often(resources: Bridge, tran
             await resources.nvim.lua(storm, n)
             await asyncio.sleep(0.02)
         lasted = time.monotonic() - begun
-        heard = [at for what, at in news.seen if what == uri and at >= begun]
-        assert 2 <= len(heard) <= lasted * SPEED + 2
+        received = [at for what, at in news.seen if what == uri and at >= begun]
+        assert 2 <= len(received) <= lasted * SPEED + 2
         await resources.nvim.lua("vim.bo.modified = false")
 
 

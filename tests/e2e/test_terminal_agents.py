@@ -61,8 +61,8 @@ async def told(bridge: Bridge, name: str, what: str) -> list[Any]:
     """What the agent was told of this kind, as soon as it was."""
     code = "return vim.tbl_filter(function(e) return e[1] == '{}' end, probe.agent('{}').told)"
     await bridge.nvim.wait_for(f"return next((function() {code.format(what, name)} end)()) ~= nil")
-    heard: list[Any] = await bridge.nvim.lua(code.format(what, name))
-    return heard
+    received: list[Any] = await bridge.nvim.lua(code.format(what, name))
+    return received
 
 
 def agent_for(http: aiohttp.ClientSession, endpoint: dict[str, Any]) -> Agent:
@@ -79,9 +79,9 @@ CONTEXT = "context/changed"
 """Told whenever the person does something, and so at any time."""
 
 
-async def next_told(heard: Any) -> Any:
+async def next_told(received: Any) -> Any:
     """The next message of a stream, but for what the person does."""
-    while (message := await next_event(heard))["method"] == CONTEXT:
+    while (message := await next_event(received))["method"] == CONTEXT:
         pass
     return message
 
@@ -101,14 +101,14 @@ async def test_over_http(start_bridge: Start, folder: Path) -> None:
         agent = agent_for(http, endpoint)
         assert (await agent.initialize())["serverInfo"] == {"name": "made-up-editor", "version": "7"}
         async with await agent.get() as stream:
-            heard = messages(stream)
-            assert (await next_told(heard))["method"] == "hello"
+            received = messages(stream)
+            assert (await next_told(received))["method"] == "hello"
             proposal = asyncio.ensure_future(agent.ask(call("openDiff", 5, text="new", path="/elsewhere/a")))
             await told(bridge, "made_up_http", "open")
             assert (await agent.ask(call("answerDiff", 6, verdict="FILE_SAVED")))["result"] == {"content": []}
             answer = await proposal
             assert [part["text"] for part in answer["result"]["content"]] == ["FILE_SAVED", "new"]
-            assert (await next_told(heard)) == {
+            assert (await next_told(received)) == {
                 "jsonrpc": "2.0",
                 "method": "proposal/ended",
                 "params": {"verdict": "FILE_SAVED"},
@@ -388,7 +388,7 @@ async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, t
         agent = Agent(http, bridge.url.removesuffix("/mcp"), f"Bearer {token}")
         await agent.initialize()
         async with await agent.get() as stream:
-            heard = messages(stream)
+            received = messages(stream)
             await bridge.nvim.wait_for("return #probe.sessions.sessions('gemini') > 0")
             path = str(tmp_path / "new.txt")
             await agent.ask(call("openDiff", filePath=path, newContent="x"))
@@ -396,7 +396,7 @@ async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, t
             assert "/ide enable" not in await bridge.nvim.lua(shown)
             ending = asyncio.create_task(bridge.nvim.stop())
             async with asyncio.timeout(5):
-                async for message in heard:
+                async for message in received:
                     if message["method"] == "ide/diffRejected":
                         break
             assert message["params"] == {"filePath": path}

@@ -50,12 +50,12 @@ end)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def bridge(person_bridge: Bridge) -> Bridge:
+async def bridge(attended_bridge: Bridge) -> Bridge:
     """A bridge whose editor has a screen, and no past."""
-    await person_bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
-    await person_bridge.nvim.lua(RESET)
-    await person_bridge.nvim.wait_for("return Emptied")
-    return person_bridge
+    await attended_bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+    await attended_bridge.nvim.lua(RESET)
+    await attended_bridge.nvim.wait_for("return Emptied")
+    return attended_bridge
 
 
 def ask(client: Any, **arguments: Any) -> asyncio.Task[Any]:

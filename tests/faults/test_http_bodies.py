@@ -182,9 +182,9 @@ async def test_lengths_that_lie(shared: Bridge, client: Raw) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", [False, True], ids=["stranger", "client"])
+@pytest.mark.parametrize("known", [False, True], ids=["foreign", "client"])
 async def test_packed_bodies_are_not_unpacked(shared: Bridge, client: Raw, known: bool) -> None:
-    """Nothing needs them; a stranger's is refused for its token, and none of them takes memory."""
+    """Nothing needs them; a foreign one's is refused for its token, and none of them takes memory."""
     pid = await shared.pid()
     packed = gzip.compress(b" " * 200_000_000)
     assert len(packed) < BODY

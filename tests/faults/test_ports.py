@@ -1,4 +1,4 @@
-"""Somebody else has the wanted port: another editor of the same project, or a stranger."""
+"""Somebody else has the wanted port: another editor of the same project, or a foreign process."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ async def test_second_editor_of_a_project(spawn_nvim: Spawn) -> None:
 
 
 @contextlib.asynccontextmanager
-async def stranger(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
+async def foreign_server(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
     """Somebody else's server, and what it is told."""
-    heard: list[bytes] = []
+    received: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.read(65536))
+        received.append(await reader.read(65536))
         if answer:
             writer.write(answer)
             writer.close()
@@ -80,7 +80,7 @@ async def stranger(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
                     raise
                 await asyncio.sleep(0.005)
     try:
-        yield heard
+        yield received
     finally:
         server.close()
 
@@ -107,7 +107,7 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
     mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]], port = {port} }} }})
     {ROOT_TOOLS}
     """
-    async with stranger(port, answer) as heard:
+    async with foreign_server(port, answer) as received:
         nvim = await spawn_nvim(init_lua=init)
         before = await nvim.lua(STORED_TOKEN)
         await nvim.lua("mcp_tools.start()")
@@ -116,7 +116,7 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
         assert bridge.port != port
         assert bridge.token != before
         assert await nvim.lua(STORED_TOKEN) == bridge.token
-        assert not any(secret.encode() in b"".join(heard) for secret in (before, bridge.token))
+        assert not any(secret.encode() in b"".join(received) for secret in (before, bridge.token))
         status = await nvim.lua("return mcp_tools.status()")
         assert (status["wanted_port"], status["port_holder"]) == (port, "foreign")
         assert f"another process uses port {port}" in status["note"]
@@ -133,7 +133,7 @@ async def test_foreign_process_takes_the_port_of_an_editor_that_ends(spawn_nvim:
     first = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
     others = [await start_bridge(spawn_nvim, init=ROOT_TOOLS) for _ in range(2)]
     stopped = asyncio.ensure_future(first.nvim.stop())
-    async with stranger(first.port, OTHER) as heard:
+    async with foreign_server(first.port, OTHER) as received:
         await stopped
         for other in others:
             await other.nvim.wait_for(f"return {IS_NEW}", first.token, timeout=25_000)
@@ -141,14 +141,14 @@ async def test_foreign_process_takes_the_port_of_an_editor_that_ends(spawn_nvim:
             assert now.token != first.token
             await refuses(now, first.token)
         assert len({(await ready(other.nvim)).token for other in others}) == 1
-        assert first.token.encode() not in b"".join(heard)
+        assert first.token.encode() not in b"".join(received)
 
 
 @pytest.mark.slow
 async def test_stranger_that_stays(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
     """Its port is one of no use: the next editor says how to choose another, and makes no token for it again.
 
-    Once the port was ours, clients have sent the token there: the next stranger costs a token.
+    Once the port was ours, clients have sent the token there: the next foreign process costs a token.
     """
     port = free_port()
     init = f"""
@@ -166,7 +166,7 @@ async def test_stranger_that_stays(spawn_nvim: Spawn, free_port: Callable[[], in
         await nvim.lua("vim.cmd('checkhealth mcp-tools')")
         return bridge, "\n".join(await nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
 
-    async with stranger(port, OTHER):
+    async with foreign_server(port, OTHER):
         first, _ = await next_editor()
         advice = f"{port} belongs to another program.*Choose a free port: .*bridge = "
         for _ in range(2):
@@ -181,7 +181,7 @@ async def test_stranger_that_stays(spawn_nvim: Spawn, free_port: Callable[[], in
             first = again
     await takes_over(first, port)
     await first.nvim.stop()
-    async with stranger(port, OTHER):
+    async with foreign_server(port, OTHER):
         last, _ = await next_editor()
         assert last.token != first.token
 

@@ -68,8 +68,8 @@ async def test_a_new_token(spawn_nvim: Spawn, free_port: Callable[[], int]) -> N
     mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]], port = {port} }} }})
     {ROOT_TOOLS}
     """
-    stranger = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", port)
-    async with stranger:
+    foreign_server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", port)
+    async with foreign_server:
         nvim = await spawn_nvim(init_lua=init)
         before = await nvim.lua(STORED)
         await nvim.lua("mcp_tools.start()")

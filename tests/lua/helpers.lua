@@ -57,17 +57,17 @@ end
 ---Let the event loop run until `fn` returns something truthy, and return that.
 ---@generic T
 ---@param fn fun(): T?
----@param ms integer? bound, 2000 ms when left out
+---@param ms integer? maximum time, 5000 ms by default
 ---@param what string? what is waited for, named in the failure
 ---@return T
 function t.wait(fn, ms, what)
   local value
-  local done = vim.wait(ms or 2000, function()
+  local done = vim.wait(ms or 5000, function()
     value = fn()
     return value
   end, 5)
   if not done then
-    fail('%s did not happen within %d ms', what or 'what the test waits for', ms or 2000)
+    fail('%s did not happen within %d ms', what or 'what the test waits for', ms or 5000)
   end
   return value
 end

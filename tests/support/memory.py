@@ -62,7 +62,7 @@ class ToolContext:
     inputs: Inputs | None = None
     asked: int = 0
     withdrawn: int = 0
-    heard: asyncio.Future[dict[str, Any]] | None = None
+    received: asyncio.Future[dict[str, Any]] | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -82,19 +82,19 @@ class ToolContext:
             self.timer.cancel()
         self.asked += 1
         self.state, self.deadline, self.inputs = "waiting_input", None, Inputs(self.asked, requests)
-        self.heard = loop.create_future()
+        self.received = loop.create_future()
         self.editor.emit_wake(self)
-        answers = await self.heard
+        answers = await self.received
         if left is not None:
             self.editor.limit(self, left)
         return answers
 
     def withdraw(self, answers: dict[str, Any]) -> None:
         """Somebody else has answered what the client is asked."""
-        assert self.heard is not None
+        assert self.received is not None
         self.state, self.inputs, self.withdrawn = "running", None, self.asked
         self.editor.emit_wake(self)
-        self.heard.set_result(answers)
+        self.received.set_result(answers)
 
     def log(self, level: str, data: Any) -> None:
         self.editor.emit("log", self.id, level, data)
@@ -149,7 +149,7 @@ class MemoryEditor:
         self.acknowledged: list[str] = []
         self.agent_events: list[tuple[str, dict[str, Any]]] = []
         self.reports: list[tuple[str, dict[str, Any]]] = []
-        self.heard: list[tuple[str, int, dict[str, Any]]] = []
+        self.received: list[tuple[str, int, dict[str, Any]]] = []
         self._queue: list[Callable[[], None]] = []
         self._waiting: set[asyncio.Future[Any]] = set()
         self._refused: set[str] = set()
@@ -265,10 +265,10 @@ class MemoryEditor:
             if context is None:
                 return Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
             open_ = context.inputs
-            if context.outcome is None and context.heard is not None and open_ and open_.seq == seq:
-                self.heard.append((task_id, seq, answers))
+            if context.outcome is None and context.received is not None and open_ and open_.seq == seq:
+                self.received.append((task_id, seq, answers))
                 context.state, context.inputs = "running", None
-                context.heard.set_result(answers)
+                context.received.set_result(answers)
             return context.reply()
 
         return self._request("answer", take)

@@ -90,10 +90,10 @@ class Caller:
     def _over_mcp(self, name: str, args: dict[str, Any]) -> Calling:
         client = self.client
         assert client
-        heard: list[float] = []
+        received: list[float] = []
 
         async def note(done: float, total: float | None, message: str | None) -> None:
-            heard.append(done)
+            received.append(done)
 
         async def run() -> Answer:
             result = await client.call_tool(f"nvim_{name}", args, progress_callback=note)
@@ -106,18 +106,18 @@ class Caller:
             return Answer(text)
 
         task = asyncio.create_task(run())
-        return Calling(task, task.cancel, heard)
+        return Calling(task, task.cancel, received)
 
     def _from_lua(self, name: str, args: dict[str, Any]) -> Calling:
         self._number += 1
         key = f"{id(self)}-{self._number}"
-        heard: list[float] = []
+        received: list[float] = []
         begun = asyncio.create_task(self.nvim.lua(CALL, key, name, args))
 
         async def run() -> Answer:
             await begun
             found = await self.nvim.wait_for(ANSWER, key, timeout=30_000)
-            heard.extend(await self.nvim.lua("return _G.Calls[...].progress", key))
+            received.extend(await self.nvim.lua("return _G.Calls[...].progress", key))
             return Answer(found.get("result"), found.get("err"))
 
         async def cancel() -> None:
@@ -125,7 +125,9 @@ class Caller:
             await self.nvim.lua("_G.Calls[...].handle:cancel()", key)
 
         tasks: list[asyncio.Task[None]] = []
-        return Calling(asyncio.create_task(run()), lambda: tasks.append(asyncio.create_task(cancel())), heard)
+        return Calling(
+            asyncio.create_task(run()), lambda: tasks.append(asyncio.create_task(cancel())), received
+        )
 
 
 @contextlib.asynccontextmanager

@@ -44,7 +44,7 @@ function M.run(kind, name, args)
   local call = core.get().executor:execute(name, args or {}, { kind = kind, host = 'test' })
   t.wait(function()
     return call:ended()
-  end, 5000, kind .. ' ' .. name)
+  end, 20000, kind .. ' ' .. name)
   return call.outcome
 end
 

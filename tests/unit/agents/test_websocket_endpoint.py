@@ -188,9 +188,9 @@ async def test_a_flood_of_notifications_is_bounded(bridge: Served, agent: Socket
     for n in range(2000):
         await agent.say({"jsonrpc": "2.0", "method": "noise", "params": {"n": n}})
     assert "result" in await agent.ask(call("place", 9))
-    heard = [data for event, data in bridge.editor.agent_events if event == "notified"]
-    assert 100 <= len(heard) < 500
-    assert json.loads(heard[0]["params"]) == {"n": 0}
+    received = [data for event, data in bridge.editor.agent_events if event == "notified"]
+    assert 100 <= len(received) < 500
+    assert json.loads(received[0]["params"]) == {"n": 0}
 
 
 async def test_a_large_frame_is_refused_by_its_head(bridge: Served, agent: Socket) -> None:

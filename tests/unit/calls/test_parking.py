@@ -86,7 +86,7 @@ async def test_a_waiting_client_is_asked() -> None:
     outcome = await bench.calls.run(bench.request("twice"), bench.seen, ask)
     assert outcome.text == '[{"name":{"result":{}}},["again","name"]]'
     assert asked == [{"name": NAME}, {"name": NAME, "again": NAME}]
-    assert [seq for _, seq, _ in bench.editor.heard] == [1, 2]
+    assert [seq for _, seq, _ in bench.editor.received] == [1, 2]
     assert [p.message for p in bench.seen.progresses][:2] == ["waiting for an answer"] * 2
 
 
@@ -119,7 +119,7 @@ def test_lost_wakes_and_a_silent_editor_cost_time_only(silent: bool) -> None:
 
         outcome = await bench.calls.run(bench.request("who"), bench.seen, ask)
         assert "Ada" in outcome.text
-        assert len(bench.editor.heard) == 1
+        assert len(bench.editor.received) == 1
 
     virtual_time.run(test())
 
@@ -195,7 +195,7 @@ def test_a_question_that_is_taken_back(lost: bool) -> None:
         assert outcome.text == "went on"
         assert len(ended) == 1
         assert ended[0] <= bench.loop.time() - 2
-        assert bench.editor.heard == []
+        assert bench.editor.received == []
 
     virtual_time.run(test())
 
@@ -233,7 +233,7 @@ async def test_no_question_is_answered_twice() -> None:
     both = {"name": {}, "again": {}}
     ends = await asyncio.gather(bench.back(tries[0], both), bench.back(first), bench.back(tries[0], both))
     assert ends[0] == ends[1] == ends[2] == await bench.back(first)
-    assert [seq for _, seq, _ in bench.editor.heard] == [1, 2]
+    assert [seq for _, seq, _ in bench.editor.received] == [1, 2]
 
 
 @virtual
@@ -260,7 +260,7 @@ async def test_a_question_taken_back_while_its_client_is_away() -> None:
     end = await joined
     assert isinstance(end, Outcome)
     assert end.text == "went on"
-    assert bench.editor.heard == []
+    assert bench.editor.received == []
     parked = await bench.park("slowly")
     await asyncio.sleep(290)
     assert await bench.back(parked) == end
@@ -297,7 +297,7 @@ async def test_a_client_that_stays_away() -> None:
     assert bench.calls.in_flight == 0
     assert bench.editor.cancels == [("boot-1", "timeout")]
     assert code(await bench.back(parked)) is Code.TIMEOUT
-    assert bench.editor.heard == []
+    assert bench.editor.received == []
 
 
 @virtual
@@ -331,7 +331,7 @@ def test_a_call_that_ends_while_its_client_is_away(lost: bool) -> None:
         assert bench.calls.in_flight == (1 if lost else 0)
         assert code(await bench.back(parked)) is Code.CANCELLED
         assert bench.calls.in_flight == 0
-        assert bench.editor.heard == []
+        assert bench.editor.received == []
 
     virtual_time.run(test())
 

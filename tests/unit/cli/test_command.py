@@ -151,7 +151,7 @@ def test_a_home_of_nobody(notes: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def stranger() -> Iterator[int]:
+def foreign_server() -> Iterator[int]:
     """A port where somebody answers byte by byte, for ever."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -172,10 +172,10 @@ def stranger() -> Iterator[int]:
         thread.join(5)
 
 
-def test_a_stranger_who_never_ends(stranger: int) -> None:
+def test_a_stranger_who_never_ends(foreign_server: int) -> None:
     """The proof of who listens there has a time, however it comes."""
     began = time.monotonic()
-    assert not BridgeClient(f"http://127.0.0.1:{stranger}/mcp", "token").is_ours()
+    assert not BridgeClient(f"http://127.0.0.1:{foreign_server}/mcp", "token").is_ours()
     assert time.monotonic() - began < 5 * PROOF_SECONDS
 
 

@@ -261,7 +261,7 @@ async def test_connections_that_only_stand_are_bounded(bridge: Served) -> None:
         writer.close()
 
 
-@pytest.mark.parametrize("token", ["", TOKEN], ids=["stranger", "client"])
+@pytest.mark.parametrize("token", ["", TOKEN], ids=["foreign", "client"])
 async def test_a_body_that_is_not_encoded_as_it_says(
     bridge: Served, caplog: pytest.LogCaptureFixture, token: str
 ) -> None:

@@ -203,7 +203,7 @@ async def test_who_hears_of_a_change(bridge: Served) -> None:
     for session in (lsp, whole):
         await names(bridge, session)
 
-    async def heard(session: str) -> asyncio.Queue[str]:
+    async def received(session: str) -> asyncio.Queue[str]:
         queue: asyncio.Queue[str] = asyncio.Queue()
         response = await bridge.get(session)
         stream = events(response)
@@ -218,7 +218,7 @@ async def test_who_hears_of_a_change(bridge: Served) -> None:
 
     readers: list[Any] = []
     try:
-        of_lsp, of_whole, of_unread = [await heard(session) for session in (lsp, whole, unread)]
+        of_lsp, of_whole, of_unread = [await received(session) for session in (lsp, whole, unread)]
         async with asyncio.timeout(10):
             bridge.editor.add_tool("dap_step", lambda ctx, arguments: "step")
             assert await of_whole.get() == "tools"

@@ -34,14 +34,14 @@ class Holder:
     """A server that answers /health as the test wants, and remembers what it was sent."""
 
     def __init__(self) -> None:
-        self.heard = b""
+        self.received = b""
         self.port = 0
 
     async def serve(self, answer: Answer | None) -> asyncio.Server:
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self.heard = await reader.readuntil(b"\r\n\r\n")
+            self.received = await reader.readuntil(b"\r\n\r\n")
             if answer is not None:
-                query = urlsplit(self.heard.split()[1].decode()).query
+                query = urlsplit(self.received.split()[1].decode()).query
                 writer.write(answer(parse_qs(query)["nonce"][0], self.port))
                 writer.close()
             else:
@@ -81,8 +81,8 @@ async def test_another_editor_of_this_user_proves_itself(
     holder = await hold(proof_of("theirs"))
     write(tmp_path, "1.json", port=holder.port)
     assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "ours"
-    assert b"theirs" not in holder.heard
-    assert b"mine" not in holder.heard
+    assert b"theirs" not in holder.received
+    assert b"mine" not in holder.received
 
 
 async def test_an_editor_of_this_project_needs_no_file_yet(

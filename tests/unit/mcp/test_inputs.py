@@ -126,7 +126,7 @@ async def test_states_that_open_nothing(bridge: Served) -> None:
     assert all(error == errors[0] for error in errors)
     assert errors[0]["code"] == -32602
     assert errors[0]["message"] == "Invalid or expired requestState"
-    assert bridge.editor.heard == []
+    assert bridge.editor.received == []
 
 
 @pytest.mark.parametrize("known", ["a proof", "the token", "the token as key"])
@@ -158,7 +158,7 @@ async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
     async with await bridge.post_stateless("tools/call", params) as response:
         error = (await response.json())["error"]
     assert (error["code"], error["message"]) == (-32602, "Invalid or expired requestState")
-    assert bridge.editor.heard == []
+    assert bridge.editor.received == []
 
 
 async def test_a_missing_capability(bridge: Served) -> None:

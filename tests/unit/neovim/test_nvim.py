@@ -258,11 +258,11 @@ async def test_strange_events_are_logged_only(setup: Setup, caplog: pytest.LogCa
 
 async def test_changed_reaches_its_listeners(setup: Setup) -> None:
     """A changed list is told with its kind and revision."""
-    heard: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
-    setup.editor.on("changed", lambda *change: heard.put_nowait(change))
+    received: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+    setup.editor.on("changed", lambda *change: received.put_nowait(change))
     await setup.nvim.lua("vim.rpcnotify(probe.wire.channel, 'changed', 'tools', 8)")
     async with asyncio.timeout(1):
-        assert await heard.get() == ("tools", 8)
+        assert await received.get() == ("tools", 8)
 
 
 async def test_refused_hello(nvim: Nvim) -> None:

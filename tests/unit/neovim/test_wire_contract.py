@@ -161,8 +161,8 @@ async def test_subscriptions(setup: Setup) -> None:
         read = function(ctx) ctx('text') end,
         watch = function(changed) _G.changed = changed return function() _G.changed = nil end end })
     """)
-    heard: asyncio.Queue[str] = asyncio.Queue()
-    setup.editor.on("updated", heard.put_nowait)
+    received: asyncio.Queue[str] = asyncio.Queue()
+    setup.editor.on("updated", received.put_nowait)
     refused = await setup.editor.subscribe("test://none")
     assert refused is not None
     assert refused.code is Code.NOT_FOUND
@@ -170,7 +170,7 @@ async def test_subscriptions(setup: Setup) -> None:
         assert await setup.editor.subscribe("test://watched") is None
     setup.editor.unsubscribe("test://watched")
     await setup.nvim.lua("_G.changed()")
-    assert await asyncio.wait_for(heard.get(), 2) == "test://watched"
+    assert await asyncio.wait_for(received.get(), 2) == "test://watched"
     setup.editor.unsubscribe("test://watched")
     await setup.nvim.wait_for("return _G.changed == nil")
 

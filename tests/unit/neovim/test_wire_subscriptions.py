@@ -29,20 +29,20 @@ return count
 async def attach(nvim: Nvim) -> tuple[NvimEditor, asyncio.Queue[str]]:
     editor = await NvimEditor.open(str(nvim.socket))
     await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))
-    heard: asyncio.Queue[str] = asyncio.Queue()
-    editor.on("updated", heard.put_nowait)
-    return editor, heard
+    received: asyncio.Queue[str] = asyncio.Queue()
+    editor.on("updated", received.put_nowait)
+    return editor, received
 
 
 async def test_an_edit_is_heard_within_200_ms(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     """The first one, and one right after it (room for a slow machine); then nothing stays watched."""
     nvim = await spawn_nvim(init_lua=OPEN)
-    editor, heard = await attach(nvim)
+    editor, received = await attach(nvim)
     assert await editor.subscribe(URI) is None
     for text in ("one", "two"):
         before = monotonic()
         await nvim.lua(f"vim.api.nvim_buf_set_lines(0, 0, 1, false, {{ '{text}' }})")
-        assert await asyncio.wait_for(heard.get(), 2) == URI
+        assert await asyncio.wait_for(received.get(), 2) == URI
         assert monotonic() - before < 3
     refused = await editor.subscribe("nvim://buffer/../../etc/passwd")
     assert refused is not None
@@ -57,7 +57,7 @@ async def test_an_edit_is_heard_within_200_ms(spawn_nvim: Callable[..., Awaitabl
 async def test_a_lost_channel_leaves_no_watch(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     """The watch of one bridge ends within a look or two after it has died; another one goes on hearing."""
     nvim = await spawn_nvim(init_lua=OPEN)
-    (one, _), (other, heard) = await attach(nvim), await attach(nvim)
+    (one, _), (other, received) = await attach(nvim), await attach(nvim)
     assert await one.subscribe("nvim://cursor") is None
     assert await one.subscribe(URI) is None
     assert await other.subscribe(URI) is None
@@ -66,7 +66,7 @@ async def test_a_lost_channel_leaves_no_watch(spawn_nvim: Callable[..., Awaitabl
     gone = "return #vim.tbl_filter(function(c) return c.desc == 'mcp-tools: a client has subscribed' end, "
     await nvim.wait_for(gone + "vim.api.nvim_get_autocmds({ event = 'CursorMoved' })) == 0", timeout=4000)
     await nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'x' })")
-    assert await asyncio.wait_for(heard.get(), 2) == URI
+    assert await asyncio.wait_for(received.get(), 2) == URI
     other.close()
     await other.closed
     await nvim.wait_for(WATCHING.replace("return count", "return count == 0"), timeout=4000)

@@ -45,12 +45,12 @@ Answer = Callable[[Any], tuple[int, str]]
 
 
 class FakeBridge(ThreadingHTTPServer):
-    """Answers as a test says; `heard` has the headers and paths of all requests."""
+    """Answers as a test says; `received` has the headers and paths of all requests."""
 
     daemon_threads = True
 
     def __init__(self, token: str | None, answer: Answer, port: int = 0) -> None:
-        self.heard: list[tuple[str, dict[str, str]]] = []
+        self.received: list[tuple[str, dict[str, str]]] = []
         self.connections: list[socket.socket] = []
         self.token, self.answer = token, answer
         self.goodbye: Callable[[], Any] = lambda: None
@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.connections.append(self.connection)
 
     def do_GET(self) -> None:
-        self.server.heard.append((self.path, dict(self.headers)))
+        self.server.received.append((self.path, dict(self.headers)))
         nonce = parse_qs(urlsplit(self.path).query).get("nonce")
         if nonce is None:
             self.say(*self.server.stream(dict(self.headers)), "text/event-stream")
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.say(200, json.dumps({"proof": proof}))
 
     def do_POST(self) -> None:
-        self.server.heard.append((self.path, dict(self.headers)))
+        self.server.received.append((self.path, dict(self.headers)))
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         status, text = self.server.answer(body)
         if status == BROKEN:
@@ -165,11 +165,11 @@ class Client:
     def hear(self, method: str, times: int = 1) -> None:
         """Waits for a notification."""
 
-        def heard() -> bool:
+        def received() -> bool:
             return sum(line.get("method") == method for line in self.lines) >= times
 
         with self._come:
-            assert self._come.wait_for(heard, 10), f"{method} has not come: {self.lines}"
+            assert self._come.wait_for(received, 10), f"{method} has not come: {self.lines}"
 
 
 @pytest.fixture
@@ -246,18 +246,18 @@ def test_a_stranger_in_the_place_of_the_bridge(clients: Callable[[str], Client])
     client.ask(INITIALIZE)
     client.answer(0)
     bridge.end()
-    stranger = FakeBridge(None, answered, bridge.server_port)
+    foreign_server = FakeBridge(None, answered, bridge.server_port)
     client.ask(call(1) | {"method": "resources/read"})
     assert "nobody" in client.answer(1)["error"]["message"]
-    before = len(stranger.heard)
+    before = len(foreign_server.received)
     deadline = time.monotonic() + 5
     while (
-        len(stranger.heard) < before + 2 and time.monotonic() < deadline
+        len(foreign_server.received) < before + 2 and time.monotonic() < deadline
     ):  # the stream is opened again and again
         time.sleep(0.01)
-    assert len(stranger.heard) >= before + 2
-    assert TOKEN not in str(stranger.heard)
-    stranger.end()
+    assert len(foreign_server.received) >= before + 2
+    assert TOKEN not in str(foreign_server.received)
+    foreign_server.end()
 
 
 def test_a_fault_of_ours(clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,11 +294,11 @@ def test_a_session_that_is_forgotten(clients: Callable[[str], Client]) -> None:
     client.answer(0)
     assert begun.acquire(timeout=5)
 
-    def heard(_: dict[str, str]) -> tuple[int, str]:
+    def received(_: dict[str, str]) -> tuple[int, str]:
         listened.set()
         return 200, ""
 
-    bridge.stream = heard
+    bridge.stream = received
     assert listened.wait(5)
     bridge.stream = lambda _: (404, "Not Found")
     assert begun.acquire(timeout=5)
@@ -457,11 +457,11 @@ def test_a_cancel_is_sent_after_its_request(
     clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the bridge, which does not know the request yet, ignores it."""
-    heard: list[str] = []
+    received: list[str] = []
     come = threading.Semaphore(0)
 
     def answer(message: Any) -> tuple[int, str]:
-        heard.append(message["method"])
+        received.append(message["method"])
         come.release()
         return answered(message)
 
@@ -481,7 +481,7 @@ def test_a_cancel_is_sent_after_its_request(
     client.ask({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     for _ in range(3):
         assert come.acquire(timeout=5)
-    assert heard == ["initialize", "tools/call", "notifications/cancelled"]
+    assert received == ["initialize", "tools/call", "notifications/cancelled"]
     bridge.end()
 
 
@@ -511,7 +511,7 @@ def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Calla
     again = FakeBridge(TOKEN, answered, own.server_port)
     client.ask(call(1))
     assert "result" in client.answer(1)
-    assert "/mcp" not in [path for path, _ in other.heard]
+    assert "/mcp" not in [path for path, _ in other.received]
     nearer.close()
     for bridge in (again, other):
         bridge.end()

@@ -53,10 +53,10 @@ class Asked:
             return response.status
 
     async def outcome(self) -> dict[str, Any]:
-        """What the tool heard."""
+        """What the tool received."""
         text = (await self.receive())["result"]["content"][0]["text"]
-        heard: dict[str, Any] = json.loads(text)
-        return heard
+        received: dict[str, Any] = json.loads(text)
+        return received
 
 
 @asynccontextmanager
@@ -132,7 +132,7 @@ async def test_an_answer_that_is_too_large_to_know_whose_it_is(bridge: Served) -
         assert await client.post(answer(questions[0], ANSWER_LIMIT + 1)) == 413
         for question in questions:
             assert await client.post(answer(question, 200)) == 202
-        assert {name: set(heard) for name, heard in (await client.outcome()).items()} == {
+        assert {name: set(received) for name, received in (await client.outcome()).items()} == {
             "a": {"result"},
             "b": {"result"},
         }
@@ -148,8 +148,8 @@ async def test_errors_keep_their_data(bridge: Served) -> None:
         ):
             body = {"jsonrpc": "2.0", "id": question["id"]} | said
             assert await client.post(json.dumps(body).encode()) == 202
-        heard = await client.outcome()
-    assert heard == {"a": {"error": slow}, "b": {"error": {"code": 0, "message": ""}}, "c": {"result": {}}}
+        received = await client.outcome()
+    assert received == {"a": {"error": slow}, "b": {"error": {"code": 0, "message": ""}}, "c": {"result": {}}}
 
 
 async def test_programs_answer_in_time() -> None:
@@ -167,10 +167,10 @@ async def test_programs_answer_in_time() -> None:
             "result": {"action": "cancel"},
         }
         assert await client.post(json.dumps(person).encode()) == 202
-        heard = await client.outcome()
-    assert heard["a"] == {"result": {"action": "cancel"}}
+        received = await client.outcome()
+    assert received["a"] == {"result": {"action": "cancel"}}
     late = {"error": {"code": -32001, "message": "no answer within 0.05 s"}}
-    assert (heard["b"], heard["c"]) == (late, late)
+    assert (received["b"], received["c"]) == (late, late)
 
 
 async def test_a_malformed_declaration_is_none(bridge: Served) -> None:

@@ -93,7 +93,7 @@ class MemoryWire:
     def lua(self, code: str, args: tuple[Any, ...], done: Callable[[Any, Exception | None], None]) -> None:
         done(Said([code, *args]), None)
 
-    async def heard(self, verb: str, call: str, count: int = 1) -> tuple[Any, ...]:
+    async def received(self, verb: str, call: str, count: int = 1) -> tuple[Any, ...]:
         """The `count`th message of a kind on a call."""
 
         def look() -> tuple[Any, ...]:
@@ -121,7 +121,7 @@ class Bench:
         self.host.handle("remote_call", call, target, args or {}, {"limit": 1000})
 
     async def result(self, call: str) -> dict[str, Any]:
-        (outcome,) = await self.wire.heard("remote_result", call)
+        (outcome,) = await self.wire.received("remote_result", call)
         found: dict[str, Any] = outcome
         return found
 
@@ -158,7 +158,7 @@ async def test_a_cancel_is_heard(bench: Bench) -> None:
     """The function that waits learns why; one that goes on all the same tells its end, too."""
     for name, text in (("wait", "client"), ("swallow", "went on")):
         bench.call(name, name)
-        await bench.wire.heard("remote_progress", name)
+        await bench.wire.received("remote_progress", name)
         bench.host.handle("remote_cancel", name, "client")
         assert (await bench.result(name))["text"] == text
         assert len(bench.wire.of("remote_result", name)) == 1
@@ -181,7 +181,7 @@ async def test_a_cancel_that_comes_first(bench: Bench) -> None:
 async def test_a_cancel_in_the_moment_of_the_begin(bench: Bench) -> None:
     """A function on the loop whose cancel comes together with its call never begins, and that is told."""
     bench.call("a", "swallow")
-    await bench.wire.heard("remote_progress", "a")  # so that it is ready
+    await bench.wire.received("remote_progress", "a")  # so that it is ready
     bench.call("b", "swallow")
     bench.host.handle("remote_cancel", "b", "client")
     await asyncio.sleep(0.1)
@@ -194,15 +194,15 @@ async def test_a_cancel_in_the_moment_of_the_begin(bench: Bench) -> None:
 async def test_answers(bench: Bench) -> None:
     """An answer reaches the function that asked; an error is raised in it; none comes after a cancel."""
     bench.call("a", "ask")
-    await bench.wire.heard("remote_ask", "a")
+    await bench.wire.received("remote_ask", "a")
     bench.host.handle("remote_answer", "a", 1, {"action": "decline"}, None)
     assert (await bench.result("a"))["text"] == "decline"
     bench.call("b", "ask")
-    await bench.wire.heard("remote_ask", "b")
+    await bench.wire.received("remote_ask", "b")
     bench.host.handle("remote_answer", "b", 1, None, {"code": "capability_missing", "message": "no"})
     assert (await bench.result("b"))["code"] == "capability_missing"
     bench.call("c", "ask")
-    await bench.wire.heard("remote_ask", "c")
+    await bench.wire.received("remote_ask", "c")
     bench.host.handle("remote_cancel", "c", "timeout")
     assert (await bench.result("c"))["code"] == "cancelled"
     bench.host.handle("remote_answer", "c", 1, {}, None)
@@ -265,7 +265,7 @@ async def test_calls_beyond_the_threads_are_refused(bench: Bench, monkeypatch: p
     """A call without a free thread is answered at once; a thread that is free takes the next call."""
     monkeypatch.setattr(bench.host, "free_threads", threading.Semaphore(1))
     bench.call("a", "wait")
-    await bench.wire.heard("remote_progress", "a")
+    await bench.wire.received("remote_progress", "a")
     bench.call("b", "count")
     assert (await bench.result("b"))["code"] == "busy"
     bench.host.handle("remote_cancel", "a", "client")

@@ -16,7 +16,7 @@ local function entries_of()
   if list.size <= MAX then
     return list, quickfix.get({}, { id = list.id, items = 0 }).items
   end
-  return list, quickfix.items({}, list.id, 1, MAX, function() end)
+  return list, quickfix.items({}, list.id, 1, MAX)
 end
 
 return {

@@ -81,13 +81,11 @@ end
 ---@param id integer
 ---@param first integer 1-based
 ---@param last integer
----@param pause fun() called between pieces of work
 ---@return table[] items
-function M.items(list, id, first, last, pause)
+function M.items(list, id, first, last)
   local items = {}
   for i = first, last do
     items[#items + 1] = M.get(list, { id = id, idx = i, items = 0 }).items[1]
-    pause()
   end
   return items
 end

@@ -106,29 +106,29 @@ local MAX_FILE, MAX_FILES, MAX_ENTRIES = 64 * 1024, 20, 5000
 ---@type table<string, integer> path → modification time when its lines were learned
 local learned = {}
 
+--- Returns the paths of the sensitive files of a directory.
 ---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param directory string
----@return any names list of strings
+---@return string[]
 local function sensitive_in(ctx, directory)
-  local found = ctx:await(function(done)
-    uv.fs_scandir(directory, function(_, handle)
-      local names = {}
-      for _ = 1, handle and MAX_ENTRIES or 0 do
-        local name, kind = uv.fs_scandir_next(handle)
-        if not name then
-          break
-        elseif kind ~= 'directory' then
-          names[#names + 1] = name
-        end
-      end
-      vim.schedule(function() -- reads an option, which needs the main loop
-        done(vim.tbl_filter(function(name)
-          return sensitive.is_sensitive(directory .. '/' .. name)
-        end, names))
+  local entries = ctx:await(function(done)
+    uv.fs_scandir(
+      directory,
+      vim.schedule_wrap(function(_, entries)
+        done(entries)
       end)
-    end)
+    )
   end)
-  return found
+  local paths = {}
+  for _ = 1, entries and MAX_ENTRIES or 0 do
+    local name, kind = uv.fs_scandir_next(entries)
+    if not name or #paths == MAX_FILES then
+      break
+    elseif kind ~= 'directory' and sensitive.is_sensitive(directory .. '/' .. name) then
+      table.insert(paths, directory .. '/' .. name)
+    end
+  end
+  return paths
 end
 
 --- Learns the lines of sensitive files in a command's directory, such as `.env`, so that they are redacted from its
@@ -136,11 +136,11 @@ end
 ---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param directory string
 function M.learn(ctx, directory)
-  for i, name in ipairs(sensitive_in(ctx, directory)) do
-    local path = directory .. '/' .. name
-    local stat = i <= MAX_FILES and uv.fs_stat(path)
-    if stat and stat.type == 'file' and learned[path] ~= stat.mtime.sec * 1e9 + stat.mtime.nsec then
-      learned[path] = stat.mtime.sec * 1e9 + stat.mtime.nsec
+  for _, path in ipairs(sensitive_in(ctx, directory)) do
+    local stat = uv.fs_stat(path)
+    local changed_at = stat and stat.type == 'file' and stat.mtime.sec * 1e9 + stat.mtime.nsec
+    if changed_at and learned[path] ~= changed_at then
+      learned[path] = changed_at
       local text = ctx:await(function(done)
         read.read(path, MAX_FILE, done, function()
           return true

@@ -12,6 +12,18 @@ local M = {}
 --- In Neovim 0.11 the functions of a client became methods.
 local METHODS = vim.fn.has('nvim-0.11') == 1
 
+--- Calls a function of a client.
+---@param client vim.lsp.Client
+---@param name string
+---@param ... any
+---@return any ...
+local function call(client, name, ...)
+  if METHODS then
+    return client[name](client, ...)
+  end
+  return client[name](...)
+end
+
 --- Returns the clients that are, or are about to be, attached to a buffer; without a buffer, all.
 ---@param bufnr? integer
 ---@return vim.lsp.Client[] by id
@@ -69,10 +81,7 @@ end
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.is_stopped(client)
-  if METHODS then
-    return client:is_stopped()
-  end
-  return client.is_stopped()
+  return call(client, 'is_stopped')
 end
 
 ---@param client vim.lsp.Client
@@ -80,10 +89,11 @@ end
 ---@param bufnr? integer
 ---@return boolean
 function M.supports(client, method, bufnr)
-  if METHODS then
-    return client:supports_method(method, bufnr)
+  local where = bufnr ---@type any
+  if not METHODS then
+    where = { bufnr = bufnr }
   end
-  return client.supports_method(method, { bufnr = bufnr })
+  return call(client, 'supports_method', method, where)
 end
 
 --- Returns the initialized clients that can answer a method.
@@ -124,15 +134,9 @@ end
 ---@return integer? id nil: the server has stopped
 function M.request(client, method, params, bufnr, cb)
   bufnr = bufnr or next(client.attached_buffers) or nil
-  local ok, id
-  local function answered(err, result)
+  local ok, id = call(client, 'request', method, params, function(err, result)
     cb(err, result)
-  end
-  if METHODS then
-    ok, id = client:request(method, params, answered, bufnr)
-  else
-    ok, id = client.request(method, params, answered, bufnr)
-  end
+  end, bufnr)
   return ok and id or nil
 end
 
@@ -140,23 +144,15 @@ end
 ---@param method string
 ---@param params table
 function M.notify(client, method, params)
-  if METHODS then
-    client:notify(method, params)
-  else
-    client.notify(method, params)
-  end
+  call(client, 'notify', method, params)
 end
 
 --- Cancels a request.
 ---@param client vim.lsp.Client
 ---@param id integer
 function M.cancel(client, id)
-  if M.is_stopped(client) then
-    return
-  elseif METHODS then
-    client:cancel_request(id)
-  else
-    client.cancel_request(id)
+  if not M.is_stopped(client) then
+    call(client, 'cancel_request', id)
   end
 end
 
@@ -164,11 +160,7 @@ end
 ---@param client vim.lsp.Client
 ---@param force? boolean
 function M.stop(client, force)
-  if METHODS then
-    client:stop(force)
-  else
-    client.stop(force)
-  end
+  call(client, 'stop', force)
 end
 
 --- Returns the root directories of a client.

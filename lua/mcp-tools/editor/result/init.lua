@@ -13,7 +13,7 @@ M.MAX_TEXT = 256 * 1024
 
 --- One representation of a result.
 ---@class mcp-tools.Variant
----@field text fun(): string? nil: not available
+---@field text string|string[]|(fun(): string|string[])|nil text or lines; nil: not available
 ---@field without string? what it leaves out, compared with the first
 
 --- Returns the first variant that fits, otherwise the last one.
@@ -25,11 +25,12 @@ function M.longest(variants, narrow, max)
   max = max or M.MAX_BYTES
   local text, note
   for i, variant in ipairs(variants) do
-    local candidate = variant.text()
+    local candidate = variant.text
+    candidate = type(candidate) == 'function' and candidate() or candidate
     if candidate then
-      text = candidate
+      text = type(candidate) == 'table' and table.concat(candidate, '\n') or candidate
       note = variant.without and ('(too much for %s; %s)'):format(variant.without, narrow) or nil
-      if #candidate <= max or i == #variants then
+      if #text <= max or i == #variants then
         break
       end
     end
@@ -38,6 +39,20 @@ function M.longest(variants, narrow, max)
     text = strings.whole_lines(text:sub(1, max)) .. '…'
   end
   return note and text .. '\n' .. note or text
+end
+
+--- Adds to the first line of a text which part of a list is shown.
+---@param head string
+---@param args { limit: integer, offset: integer }
+---@param total integer
+---@return string
+function M.with_range(head, args, total)
+  local last = math.min(args.offset + args.limit, total)
+  if args.offset == 0 and last == total then
+    return head
+  end
+  head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
+  return head .. (last < total and (', offset=%d goes on'):format(last) or '')
 end
 
 ---@class mcp-tools.ListPage

@@ -256,7 +256,7 @@ local function answer(head, body, rest, narrow)
     variants[i] = {
       without = way.without,
       text = function()
-        return head .. '\n' .. body(i)
+        return { head, body(i) }
       end,
     }
   end
@@ -281,12 +281,7 @@ local function answer_of_one(ctx, each, by)
   local text = answer(head, function(way)
     return #one.rows[way] > 0 and table.concat(one.rows[way], '\n') or 'no symbols'
   end, {
-    {
-      without = 'names',
-      text = function()
-        return ('%s\n%d symbols'):format(head, one.count)
-      end,
-    },
+    { text = ('%s\n%d symbols'):format(head, one.count), without = 'names' },
   }, 'find single ones with symbol_find')
   return each.file.why and ('%s\n(%s)'):format(text, each.file.why) or text
 end
@@ -362,15 +357,10 @@ local function answer_of_many(list, head)
     {
       without = 'names, so counts per file',
       text = function()
-        return head .. '\n' .. text_of(list, nil, by)
+        return { head, text_of(list, nil, by) }
       end,
     },
-    {
-      without = 'files to be named',
-      text = function()
-        return ('%s\n%d symbols'):format(head, total)
-      end,
-    },
+    { text = ('%s\n%d symbols'):format(head, total), without = 'files to be named' },
   }, 'narrow it with path, globs or limit')
 end
 

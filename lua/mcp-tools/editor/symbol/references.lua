@@ -165,9 +165,10 @@ end
 ---@param found mcp-tools.References
 ---@param opts { limit: integer, offset: integer }
 ---@param with_text boolean
+---@param head string
 ---@return string[]
-local function rows_of(found, opts, with_text)
-  local out, skipped, last = {}, 0, opts.offset + opts.limit
+local function rows_of(found, opts, with_text, head)
+  local out, skipped, last = { head }, 0, opts.offset + opts.limit
   for _, file in ipairs(found.files) do
     local is_named, around = false, nil
     for _, row in ipairs(file.rows) do
@@ -207,29 +208,15 @@ function M.text(found, name, opts)
     head = ('%s; lines %d-%d of %d'):format(head, math.min(opts.offset + 1, last), last, lines)
     head = head .. (last < lines and (', offset=%d goes on'):format(last) or '')
   end
-  local function variant(without, list_of)
-    return {
-      without = without,
-      text = function()
-        return table.concat(vim.list_extend({ head }, list_of()), '\n')
-      end,
-    }
+  local counts = { head }
+  for _, file in ipairs(found.files) do
+    table.insert(counts, ('%s: %d'):format(file.shown, file.count))
   end
   return result.longest({
-    variant(nil, function()
-      return rows_of(found, opts, true)
-    end),
-    variant('the text of the lines', function()
-      return rows_of(found, opts, false)
-    end),
-    variant('lines, so counts per file', function()
-      return vim.tbl_map(function(file)
-        return ('%s: %d'):format(file.shown, file.count)
-      end, found.files)
-    end),
-    variant('files to be named, so the total', function()
-      return {}
-    end),
+    { text = rows_of(found, opts, true, head) },
+    { text = rows_of(found, opts, false, head), without = 'the text of the lines' },
+    { text = counts, without = 'lines, so counts per file' },
+    { text = head, without = 'files to be named, so the total' },
   }, 'narrow it with limit and offset')
 end
 

@@ -292,24 +292,12 @@ function M.query(ctx, args)
     return nil, errors.new('busy', ('%s has changed; try again'):format(file.shown))
   end
   local head = ('%s: %d%s captures'):format(file.shown, count, count >= MAX_COUNTED and ' or more' or '')
-  local last = math.min(args.offset + args.limit, count)
-  if args.offset > 0 or last < count then
-    head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
-    head = head .. (last < count and (', offset=%d goes on'):format(last) or '')
-  end
-  return result.longest({
-    {
-      text = function()
-        return head .. '\n' .. table.concat(rows, '\n')
-      end,
-    },
-    {
-      without = 'captures, so the total',
-      text = function()
-        return head
-      end,
-    },
-  }, 'narrow it with limit, start_line and end_line')
+  head = result.with_range(head, args, count)
+  table.insert(rows, 1, head)
+  return result.longest(
+    { { text = rows }, { text = head, without = 'captures, so the total' } },
+    'narrow it with limit, start_line and end_line'
+  )
 end
 
 return M

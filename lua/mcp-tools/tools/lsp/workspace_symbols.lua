@@ -71,35 +71,29 @@ local function of_project(ctx, args)
   for _, kind in ipairs(given) do
     wanted[kind] = true
   end
-  local items, unready, seen = {}, {}, {}
+  local found, unready, seen = {}, {}, {}
   server_text.refresh(ctx)
   for _, each in ipairs(list) do
     local answers, fault = lsp.ask_one(ctx, each.client, each.bufnr, 'workspace/symbol', { query = args.query })
     err = err or fault
     table.insert(unready, { incomplete = answers and answers.incomplete })
     for _, symbol in ipairs(answers and answers.result or {}) do
-      local range = symbol.location.range
-        or { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 0 } }
-      local key = ('%s %d %s'):format(symbol.location.uri, range.start.line, symbol.name)
+      local uri, range = symbol.location.uri, symbol.location.range
+      local at = range and range.start or { line = 0, character = 0 }
+      local key = ('%s %d %s'):format(uri, at.line, symbol.name)
       if not seen[key] and (next(wanted) == nil or wanted[symbol_tree.kind_name(symbol.kind)]) then
         seen[key] = true
-        table.insert(items, {
-          uri = symbol.location.uri,
-          range = range,
-          encoding = each.client.offset_encoding,
-          data = label(symbol),
+        table.insert(found, {
+          path = uri:find('^file:') and access.shown(vim.uri_to_fname(uri), ctx.root) or access.name(uri),
+          line = at.line + 1,
+          column = at.character,
+          text = label(symbol),
         })
       end
     end
   end
-  if #items == 0 and err then
+  if #found == 0 and err then
     return nil, err
-  end
-  local found = {}
-  for i, item in ipairs(items) do
-    local path = item.uri:find('^file:') and access.shown(vim.uri_to_fname(item.uri), ctx.root) or access.name(item.uri)
-    local line = item.range.start.line + 1
-    found[i] = { path = path, line = line, column = item.range.start.character, text = item.data }
   end
   table.sort(found, function(a, b)
     if a.path ~= b.path then

@@ -55,11 +55,7 @@ end
 local function text_of(list, total, opts, notes)
   local by = overview.common_by(list)
   local head = ('%d symbols%s'):format(total, by and (' (by %s)'):format(by) or '')
-  local last = math.min(opts.offset + opts.limit, total)
-  if opts.offset > 0 or last < total then
-    head = ('%s; %d-%d shown'):format(head, math.min(opts.offset + 1, last), last)
-    head = head .. (last < total and (', offset=%d goes on'):format(last) or '')
-  end
+  head = result.with_range(head, opts, total)
   head = table.concat({ head, unpack(notes) }, '; ')
   local function rows(body)
     local out = { head }
@@ -74,39 +70,18 @@ local function text_of(list, total, opts, notes)
         end
       end
     end
-    return table.concat(out, '\n')
+    return out
   end
-  local variants = {}
-  if opts.body then
-    table.insert(variants, {
-      text = function()
-        return rows(true)
-      end,
-    })
+  local counts = { head }
+  for _, each in ipairs(list) do
+    table.insert(counts, ('%s: %d'):format(each.shown, each.count))
   end
-  table.insert(variants, {
-    without = opts.body and 'bodies; symbol_read gives one' or nil,
-    text = function()
-      return rows(false)
-    end,
-  })
-  table.insert(variants, {
-    without = 'names, so counts per file',
-    text = function()
-      local out = { head }
-      for _, each in ipairs(list) do
-        table.insert(out, ('%s: %d'):format(each.shown, each.count))
-      end
-      return table.concat(out, '\n')
-    end,
-  })
-  table.insert(variants, {
-    without = 'files to be named, so the total',
-    text = function()
-      return head
-    end,
-  })
-  return result.longest(variants, 'narrow it with path, kinds or limit')
+  return result.longest({
+    { text = opts.body and rows(true) or nil },
+    { text = rows(false), without = opts.body and 'bodies; symbol_read gives one' or nil },
+    { text = counts, without = 'names, so counts per file' },
+    { text = head, without = 'files to be named, so the total' },
+  }, 'narrow it with path, kinds or limit')
 end
 
 return {

@@ -4,6 +4,7 @@ local access = require('mcp-tools.privacy.access')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
+local result = require('mcp-tools.editor.result')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
@@ -170,12 +171,8 @@ return {
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
     local all, withheld = all_workflows(ctx)
-    local last = args.offset + args.limit
-    return {
-      workflows = vim.list_slice(all, args.offset + 1, math.min(#all, last)),
-      total = #all,
-      withheld = #withheld > 0 and withheld or nil,
-      next_offset = last < #all and last or nil,
-    }
+    local page, answer = result.page(all, args)
+    answer.workflows, answer.withheld = page, #withheld > 0 and withheld or nil
+    return answer
   end,
 }

@@ -8,7 +8,6 @@
 
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
-local json_schema = require('mcp-tools.schema')
 local validate = require('mcp-tools.util.validate')
 
 local M = {}
@@ -18,49 +17,26 @@ M.LIST = 'ai.nimblebrain/resources/list'
 
 local EXTENSION = 'ai.nimblebrain/host-resources'
 
-local OBJECT, STRING = { type = 'object' }, { type = 'string' }
-local STRING_OR_NULL = { type = { 'string', 'null' } }
-local STRINGS_OR_NULL = { type = { 'array', 'null' }, items = STRING }
-local ENABLED = { const = true }
-
----@param schema table
----@return fun(value: any): boolean
-local function test(schema)
-  local validator ---@type mcp-tools.Validator?
-  return function(value)
-    validator = validator or assert(json_schema.compile(schema))
-    return (validator:check(value))
-  end
-end
-
-local is_object, is_strings = test(OBJECT), test(STRINGS_OR_NULL)
-local is_readable = test({
-  type = 'object',
-  properties = {
-    schemes = STRINGS_OR_NULL,
-    read = {
-      type = 'object',
-      properties = {
-        enabled = ENABLED,
-        maxSize = { type = { 'number', 'null' }, minimum = 1 },
-        schemes = STRINGS_OR_NULL,
-      },
-      required = { 'enabled' },
-    },
-  },
-  required = { 'read' },
-})
-local is_listable = test({
-  type = 'object',
-  properties = { list = { type = 'object', properties = { enabled = ENABLED }, required = { 'enabled' } } },
-  required = { 'list' },
-})
+local STRING, STRING_OR_NULL = { type = 'string' }, { type = { 'string', 'null' } }
 
 --- Returns nil for JSON's null.
 local function not_null(value)
   if value ~= vim.NIL then
     return value
   end
+end
+
+---@param value any
+---@return boolean
+local function is_string(value)
+  return type(value) == 'string'
+end
+
+---@param list any
+---@return boolean
+local function is_strings_or_null(list)
+  list = not_null(list)
+  return list == nil or type(list) == 'table' and vim.islist(list) and vim.iter(list):all(is_string)
 end
 
 -- What the client declared ------------------------------------------------------------------------------------------
@@ -72,8 +48,8 @@ local function declared(call)
   if call.session and not (call.kind and call.kind.asks_nothing) then
     for _, place in ipairs({ 'extensions', 'experimental' }) do
       local extensions = call.capabilities[place]
-      local found = is_object(extensions) and extensions[EXTENSION]
-      if is_object(found) then
+      local found = type(extensions) == 'table' and extensions[EXTENSION]
+      if type(found) == 'table' then
         return found
       end
     end
@@ -81,12 +57,29 @@ local function declared(call)
   return {}
 end
 
+---@param all table what the client declared
+---@return boolean
+local function is_readable(all)
+  local read = type(all.read) == 'table' and all.read or {}
+  local size = not_null(read.maxSize)
+  return read.enabled == true
+    and (size == nil or type(size) == 'number' and size >= 1)
+    and is_strings_or_null(read.schemes)
+    and is_strings_or_null(all.schemes)
+end
+
+---@param all table what the client declared
+---@return boolean
+local function is_listable(all)
+  return type(all.list) == 'table' and all.list.enabled == true
+end
+
 ---@param call mcp-tools.Call
 ---@return string[]? schemes nil if the declaration has none or is invalid
 local function schemes_of(call)
   local all = declared(call)
-  local schemes = is_object(all.read) and not_null(all.read.schemes) or not_null(all.schemes)
-  return is_strings(schemes or vim.NIL) and schemes or nil
+  local schemes = type(all.read) == 'table' and not_null(all.read.schemes) or not_null(all.schemes)
+  return is_strings_or_null(schemes) and schemes or nil
 end
 
 ---@param schemes string[]?
@@ -267,7 +260,7 @@ function HostResources:list(filter, cb)
       error(("filter: unknown field '%s' (expected scheme, mime_type or tags)"):format(tostring(name)), 2)
     end
     validate('filter.' .. name, value, name == 'tags' and 'table' or 'string')
-    if name == 'tags' and not is_strings(value) then
+    if name == 'tags' and not is_strings_or_null(value) then
       error('filter.tags: must be a list of strings', 2)
     elseif name ~= 'tags' or #value > 0 then
       sent[WIRE_NAMES[name]] = value

@@ -174,7 +174,7 @@ local function items(compiler, schema)
     prefix[i] = compiler:check(item)
   end
   local rest = schema.items ~= nil and schema.items ~= true and compiler:check(schema.items) or nil
-  local most = schema.items == false and amount(nil, #prefix, 'item')
+  local most = schema.items == false and amount(nil, #prefix, 'item') or nil
   if #prefix == 0 and not rest then
     return nil
   end

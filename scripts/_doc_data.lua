@@ -68,6 +68,6 @@ io.stdout:write(vim.json.encode({
   tools = vim.tbl_map(tool, require('mcp-tools.loading.bundled').files('tools')),
   resources = vim.tbl_map(other, bundled.files('resources')),
   prompts = vim.tbl_map(other, bundled.files('prompts')),
-  highlights = require('mcp-tools.ui.window.highlights').list,
+  highlights = require('mcp-tools.ui.window.render').groups,
   prefix = require('mcp-tools.config').get('tool_prefix'),
 }))

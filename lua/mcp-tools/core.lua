@@ -101,8 +101,7 @@ local function build()
     audit = require('mcp-tools.approval.audit').record,
   })
   require('mcp-tools.ui.activity').follow(executor)
-  require('mcp-tools.ui.change_marks').follow()
-  require('mcp-tools.ui.unsaved_edits').follow()
+  require('mcp-tools.ui.edits').follow()
   local history = require('mcp-tools.calls.history').new()
   executor:watch(history.note)
   local bundled, discovery = require('mcp-tools.loading.bundled'), require('mcp-tools.loading')
@@ -137,8 +136,9 @@ local function load_next_piece()
   end
 end
 
+--- Returns the parts without loading definitions.
 ---@return mcp-tools.Core
-local function parts()
+function M.parts()
   core = core or build()
   sync()
   return core
@@ -147,7 +147,7 @@ end
 --- Returns the parts and loads all definitions that the options request.
 ---@return mcp-tools.Core
 function M.get()
-  local all = parts()
+  local all = M.parts()
   require('mcp-tools.loading.bundled').load_all(all.registry)
   return all
 end
@@ -156,7 +156,7 @@ end
 ---@return mcp-tools.Core parts
 ---@return fun(kind: mcp-tools.Kind): boolean is_pending whether definitions of a kind are not yet loaded
 function M.begin()
-  local now, bundled = parts(), require('mcp-tools.loading.bundled')
+  local now, bundled = M.parts(), require('mcp-tools.loading.bundled')
   if not loading and bundled.is_pending() then
     loading = true
     vim.defer_fn(load_next_piece, 0)

@@ -252,7 +252,7 @@ function M.status()
   local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status() --[[@as table]]
   status.version = require('mcp-tools.instances.project').VERSION
   if core.in_use() then
-    local parts = core.begin()
+    local parts = core.parts()
     status.offered = vim.tbl_map(vim.tbl_count, parts.registry.entries)
     status.calls = #parts.executor:pending()
     local mounts = package.loaded['mcp-tools.mounts']

@@ -381,8 +381,7 @@ async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, t
     assert "/ide enable" in text
     assert "auto_edit" in text
     token = await bridge.nvim.lua(
-        "local token = probe.current.launch.identity.token "
-        "return probe.agent_endpoints.token(token, 'gemini')"
+        "local token = probe.current.launch.identity.token return probe.agents.token(token, 'gemini')"
     )
     async with aiohttp.ClientSession() as http:
         agent = Agent(http, bridge.url.removesuffix("/mcp"), f"Bearer {token}")

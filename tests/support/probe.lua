@@ -2,7 +2,6 @@
 -- A field is one of its modules, loaded at first use. Only this file knows the names of modules.
 
 local MODULES = {
-  agent_endpoints = 'mcp-tools.agents.endpoints',
   agents = 'mcp-tools.agents',
   approval = 'mcp-tools.ui.approval',
   audit = 'mcp-tools.approval.audit',

@@ -10,14 +10,92 @@ local definitions = require('mcp-tools.agents.definitions')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local editor_context = require('mcp-tools.editor.context')
-local endpoints = require('mcp-tools.agents.endpoints')
+local instances = require('mcp-tools.instances.file')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
+local private_files = require('mcp-tools.files.private_json')
+local project = require('mcp-tools.instances.project')
 local scope = require('mcp-tools.scope')
 local roots = require('mcp-tools.agents.roots')
 local sessions = require('mcp-tools.agents.sessions')
 
+local uv = vim.uv
+
 local M = {}
+
+--- Maximum length of a socket's path in bytes: `sun_path` has 104 bytes with the final zero, on Linux 108.
+local MAX_SOCKET = 103
+
+--- Derives an agent's token from that of the bridge. It is as stable as that one, and does not reveal it.
+---@param token string of the bridge
+---@param name string
+---@return string
+function M.token(token, name)
+  local own = vim.fn.sha256(token .. vim.fn.sha256(token .. ' agent ' .. name))
+  log.hide(own)
+  return own
+end
+
+--- Finds the path of an agent's socket: next to the instance files, or in a temporary directory if that path is too
+--- long.
+---@param name string
+---@return string? path
+---@return string? fault
+local function socket_of(name)
+  local file = ('%d-%s.sock'):format(uv.os_getpid(), name)
+  local directories = { instances.dir(), ('%s/mcp-tools-%d'):format(uv.os_tmpdir(), uv.getuid and uv.getuid() or 0) }
+  for _, directory in ipairs(directories) do
+    local path = vim.fs.joinpath(directory, file)
+    if #path <= MAX_SOCKET then
+      local ok, fault = private_files.ensure_dir(directory)
+      return ok and path or nil, fault
+    end
+  end
+  return nil, ('socket path too long: %s'):format(vim.fs.joinpath(directories[2], file))
+end
+
+--- An endpoint as sent to the bridge.
+---@class mcp-tools.agents.Endpoint
+---@field name string
+---@field token string
+---@field transport 'http'|'websocket'|'unix'
+---@field header string
+---@field scheme string?
+---@field subprotocol string?
+---@field server { name: string, version: string, title: string? }
+---@field socket string?
+---@field label string?
+
+---@param agent mcp-tools.Agent
+---@param token string of the bridge
+---@return mcp-tools.agents.Endpoint? endpoint
+---@return string? fault
+local function new_endpoint(agent, token)
+  local endpoint = agent.endpoint
+  local socket, fault
+  if endpoint.transport == 'unix' then
+    socket, fault = socket_of(agent.name)
+    if not socket then
+      return nil, fault
+    end
+  end
+  local server = endpoint.server or {}
+  return {
+    name = agent.name,
+    token = M.token(token, agent.name),
+    transport = endpoint.transport,
+    header = (endpoint.header or 'authorization'):lower(),
+    scheme = endpoint.scheme,
+    subprotocol = endpoint.subprotocol,
+    server = {
+      name = server.name or 'mcp-tools.nvim',
+      version = server.version or project.VERSION,
+      title = server.title,
+    },
+    socket = socket,
+    label = agent.label,
+  }
+end
 
 ---@type mcp-tools.agents.Verdict[]
 local verdicts = {}
@@ -52,7 +130,7 @@ local function endpoints_now()
   for _, verdict in ipairs(verdicts) do
     local loaded = enabled[verdict.name]
     if loaded then
-      local endpoint, fault = endpoints.of(loaded.agent, current.launch.identity.token)
+      local endpoint, fault = new_endpoint(loaded.agent, current.launch.identity.token)
       faults[verdict.name] = fault
       list[#list + 1] = endpoint
     end
@@ -76,9 +154,9 @@ local function endpoint_of(name, directories)
   local endpoint = enabled[name].agent.endpoint
   return {
     port = current.get_port() --[[@as integer]],
-    token = endpoints.token(current.launch.identity.token, name),
-    socket = endpoint.transport == 'unix' and endpoints.socket(name) or nil,
-    pid = vim.uv.os_getpid(),
+    token = M.token(current.launch.identity.token, name),
+    socket = endpoint.transport == 'unix' and socket_of(name) or nil,
+    pid = uv.os_getpid(),
     bridge_pid = current.reported.hello.pid,
     roots = directories,
     trusted = vim.list_contains(config.get().agent_directory_trust, name),
@@ -107,7 +185,7 @@ local function sockets_now()
   local list = {}
   for name, loaded in pairs(enabled) do
     if loaded.agent.endpoint.transport == 'unix' then
-      table.insert(list, (endpoints.socket(name)))
+      table.insert(list, (socket_of(name)))
     end
   end
   return list

@@ -45,7 +45,6 @@ function M.run(start)
     vim.defer_fn(function()
       decided = { reason = purpose() }
       if not M.blocker() then
-        require('mcp-tools.bridge.first_time').show_hint() -- start-up cost
         start()
       end
     end, DELAY)

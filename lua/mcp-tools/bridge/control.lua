@@ -1,8 +1,6 @@
 --- Starts, stops and restarts the bridge, and installs its environment. One bridge per editor.
 
 local Supervisor = require('mcp-tools.bridge.supervisor')
-local attachment = require('mcp-tools.bridge.attachment')
-local await_install = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local identity = require('mcp-tools.instances.identity')
@@ -12,6 +10,7 @@ local global_state = require('mcp-tools.util.global_state')
 local launch = require('mcp-tools.bridge.launch')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local private_files = require('mcp-tools.files.private_json')
 local project = require('mcp-tools.instances.project')
 
 ---@class mcp-tools.bridge.Control
@@ -54,6 +53,30 @@ local function on_installed()
   end
 end
 
+--- Returns whether this user has never run a bridge.
+---@return boolean
+local function is_new_user()
+  return not vim.uv.fs_stat(vim.fs.joinpath(project.state_dir(), 'projects'))
+end
+
+--- Shows the one-time hint to a user who has never run a bridge, once.
+function M.show_hint()
+  local dir = project.state_dir()
+  local file = vim.fs.joinpath(dir, 'welcomed.json')
+  if not is_new_user() or vim.uv.fs_stat(file) or notify.has_warned() then
+    return -- a warning must stay visible; the next start shows the hint
+  end
+  local ok, err = private_files.ensure_dir(dir)
+  if ok then
+    ok, err = private_files.write(file, { at = os.time() })
+  end
+  if ok then
+    notify.info('new here? :McpTools welcome')
+  else
+    log.warn('%s', err) -- without the file the hint would appear at each start
+  end
+end
+
 --- Added to an advice for new users: the hint from the start of Neovim is no longer visible.
 local FIRST_STEPS = ' or welcome'
 
@@ -67,8 +90,7 @@ local function on_still_missing(fault)
   if fault.under_way then
     notify.once('bridge', 'info', ('%s; the bridge starts automatically afterwards'):format(fault.message))
   else
-    local is_new = require('mcp-tools.bridge.first_time').is_now() -- start-up cost
-    notify.once('bridge', 'error', fault.message, fault.advice .. (is_new and FIRST_STEPS or ''))
+    notify.once('bridge', 'error', fault.message, fault.advice .. (is_new_user() and FIRST_STEPS or ''))
   end
 end
 
@@ -76,7 +98,7 @@ end
 local function give_up(err)
   local fault, prepared = current.fault, current.launch
   if fault and fault.needs_install then
-    await_install.await(on_installed, on_still_missing)
+    install.await(on_installed, on_still_missing)
   elseif fault then
     notify.once('bridge', 'error', err, fault.advice)
   else
@@ -106,8 +128,8 @@ local function on_state(state)
     current.publish()
     current.announce(request.announce)
   else
-    await_install.cancel()
-    attachment.reset()
+    install.stop_waiting()
+    current.reset()
     instances.remove()
   end
   current.changed()
@@ -130,7 +152,7 @@ local function watch_exit()
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.bridge', {}),
     callback = function()
-      await_install.cancel()
+      install.stop_waiting()
       instances.remove()
       supervisor:abandon() -- no need to wait: the bridge also ends when the editor closes its socket
     end,

@@ -17,6 +17,7 @@ local FILES = {
   restart = 'control',
   install = 'control',
   is_wanted = 'control',
+  show_hint = 'control',
   is_running = 'current',
   get_port = 'current',
   get_auth_token = 'current',
@@ -28,6 +29,7 @@ local FILES = {
 --- Starts the bridge once there is a UI, except in short-lived editors.
 function M.autostart()
   require('mcp-tools.bridge.autostart').run(function()
+    M.show_hint()
     if not M.is_wanted() then
       M.start()
     end

@@ -6,6 +6,8 @@ local interpreter = require('mcp-tools.bridge.interpreter')
 local project = require('mcp-tools.instances.project')
 local strings = require('mcp-tools.util.strings')
 
+local uv = vim.uv
+
 local M = {}
 
 -- In ms; a slow connection may need minutes for 20 MB of packages.
@@ -179,6 +181,67 @@ function M.run(opts, cb)
     if not ok then
       finish(tostring(spawn_err))
     end
+  end)
+end
+
+-- Interval of the checks in ms. They run in libuv's threads, and only while the bridge cannot start.
+local CHECK_INTERVAL = 1000
+-- Delay of the first check in ms: a build step that started together with this editor is not visible at once.
+local GRACE = 1500
+
+local timer ---@type uv.uv_timer_t?
+
+--- Stops waiting.
+function M.stop_waiting()
+  if timer then
+    timer:stop()
+    timer:close()
+    timer = nil
+  end
+end
+
+--- Waits for an installation by another process. Calls `on_built` once when the environment fits this version of the
+--- plugin, and `on_fault` for each check that finds a change but no such environment.
+---@param on_built fun()
+function M.await(on_built, on_fault)
+  M.stop_waiting()
+  local own = assert(uv.new_timer())
+  timer = own
+  -- An installation writes the stamp last. (A file watch would miss a stamp written before it starts.)
+  local dir = interpreter.environment_dir()
+  local stamp, note = vim.fs.joinpath(dir, '.lock-hash'), dir .. '.lock'
+  local seen
+  local under_way = false -- an installation that is running may end without a change of these files
+
+  local check = vim.schedule_wrap(function()
+    if timer ~= own then
+      return
+    end
+    local fault = interpreter.environment_fault()
+    if fault then
+      under_way = fault.under_way == true
+      return on_fault(fault)
+    end
+    log.info('the Python environment has been built')
+    M.stop_waiting()
+    on_built()
+  end)
+
+  ---@param stat? uv.fs_stat.result
+  local function version(stat)
+    return stat and ('%d.%d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.ino) or 'none'
+  end
+
+  own:start(GRACE, CHECK_INTERVAL, function()
+    uv.fs_stat(stamp, function(_, stamped)
+      uv.fs_stat(note, function(_, noted)
+        local now = version(stamped) .. version(noted)
+        if under_way or now ~= seen then
+          seen = now
+          check()
+        end
+      end)
+    end)
   end)
 end
 

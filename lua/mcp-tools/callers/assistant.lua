@@ -5,10 +5,10 @@ local core = require('mcp-tools.core')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
-local questions = require('mcp-tools.callers.questions')
 local results = require('mcp-tools.calls.result')
 local scope = require('mcp-tools.scope')
 local tool = require('mcp-tools.registry.definition.tool')
+local user = require('mcp-tools.callers.user')
 local utf8 = require('mcp-tools.util.utf8')
 local validate = require('mcp-tools.util.validate')
 
@@ -217,7 +217,7 @@ function M.start(host, name, args, opts, hooks, cb)
     client = { name = host },
     session = hooks.session,
     view = view_of(host, opts),
-    capabilities = questions.CAPABILITIES,
+    capabilities = user.CAPABILITIES,
     listener = {
       progress = progress and function(_, running)
         progress(vim.deepcopy(running.latest))
@@ -229,7 +229,7 @@ function M.start(host, name, args, opts, hooks, cb)
         on_log(level, data)
       end,
       inputs = function(_, running)
-        questions.ask(running)
+        user.ask(running)
       end,
       done = vim.schedule_wrap(function(_, ended)
         cb(outcome_of(ended))

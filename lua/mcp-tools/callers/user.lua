@@ -1,9 +1,66 @@
---- Calls tools for the user of this editor (`:McpTools call`).
+--- The user of this editor: calls tools (`:McpTools call`), and answers what tools ask callers inside Neovim.
 
 local core = require('mcp-tools.core')
-local questions = require('mcp-tools.callers.questions')
+local form = require('mcp-tools.ui.form')
+local inputs = require('mcp-tools.calls.inputs')
+local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
 
 local M = {}
+
+--- The capabilities of such a caller, as a client declares them.
+M.CAPABILITIES = { elicitation = { form = vim.empty_dict() } }
+
+local FAILED = -32603 -- JSON-RPC: internal error
+
+--- Asks for the inputs one after the other.
+---@param requests table<string, mcp-tools.Input>
+---@param call mcp-tools.Call
+---@param seq integer
+---@param asks? fun(message: string) called for each question
+local function ask(requests, call, seq, asks)
+  local names, answers = vim.tbl_keys(requests), {}
+  table.sort(names)
+  local function is_pending()
+    return call.inputs ~= nil and call.inputs.seq == seq
+  end
+  local function step(i)
+    local name = names[i]
+    if not is_pending() then
+      return
+    elseif not name then
+      inputs.answer(call, seq, assert(json.encode(answers)))
+      return
+    end
+    local params = requests[name].params
+    if asks then
+      asks(params.message)
+    end
+    local ok, err = xpcall(form.ask, debug.traceback, params, function(result)
+      answers[name] = { result = result }
+      step(i + 1)
+    end, is_pending)
+    if not ok then -- for example because a plugin replaces `vim.ui.input`
+      log.error('call %s (%s): the question could not be asked: %s', call.id, call.name, err)
+      answers[name] = { error = { code = FAILED, message = tostring(err):match('[^\n]*') } }
+      step(i + 1)
+    end
+  end
+  step(1)
+end
+
+--- Asks for the pending inputs of a call; the `inputs` method of a listener. Does not block.
+---@param call mcp-tools.Call
+---@param asks? fun(message: string)
+function M.ask(call, asks)
+  local open = call.inputs
+  if open then
+    local requests = vim.json.decode(open.json, { luanil = { object = true } })
+    vim.schedule(function()
+      ask(requests, call, open.seq, asks)
+    end)
+  end
+end
 
 --- Shows the progress of a call. The methods are called in order, outside of fast events.
 ---@class mcp-tools.CallView
@@ -21,7 +78,7 @@ local M = {}
 function M.call(name, args, view)
   return core.get().executor:execute(name, args, {
     host = 'command',
-    capabilities = questions.CAPABILITIES,
+    capabilities = M.CAPABILITIES,
     listener = {
       progress = function(_, call)
         local progress = call.latest
@@ -40,7 +97,7 @@ function M.call(name, args, view)
         end)
       end,
       inputs = function(_, call)
-        questions.ask(call, view.asks)
+        M.ask(call, view.asks)
       end,
       done = vim.schedule_wrap(function(_, call)
         view.done(call)

@@ -1,6 +1,7 @@
---- Subcommands for questions and decisions: answer, approve, deny, trust.
+--- Subcommands for questions and decisions: answer, approve, deny, trust, audit.
 
 local approval = require('mcp-tools.ui.approval')
+local audit = require('mcp-tools.approval.audit')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
 local interview = require('mcp-tools.ui.interview')
@@ -347,6 +348,41 @@ M.trust = {
     end
     return names
   end,
+}
+
+--- In bytes: about two thousand calls.
+local AUDIT_TAIL = 512 * 1024
+
+---@param entry table
+---@return string
+local function line_of(entry)
+  local who = entry.client or entry.host or '?'
+  return ('%s  %-5s  %s  (%s)  %s in %.1f ms, for %s%s'):format(
+    (tostring(entry.time):match('T(%d+:%d+:%d+)')),
+    tostring(entry.decision),
+    sanitize.line(tostring(entry.tool)),
+    tostring(entry.by),
+    tostring(entry.outcome),
+    tonumber(entry.ms) or 0,
+    sanitize.line(tostring(who)),
+    entry.session and ', session ' .. tostring(entry.session) or ''
+  )
+end
+
+local function show_audit()
+  audit.tail(AUDIT_TAIL, function(entries)
+    local lines = vim.tbl_map(line_of, entries or {})
+    if #lines == 0 then
+      lines = { 'No call was recorded yet: ' .. audit.path() }
+    end
+    scratch.show('audit', lines, { at_end = true, again = show_audit })
+  end)
+end
+
+---@type mcp-tools.Subcommand
+M.audit = {
+  description = 'show the last calls, the decisions on them and their outcomes',
+  run = show_audit,
 }
 
 return M

@@ -1,6 +1,8 @@
---- Subcommands for the bridge: start, stop, restart, install, endpoint, status.
+--- Subcommands for the bridge: start, stop, restart, install, endpoint, status, dashboard, log.
 
 local bridge = require('mcp-tools.bridge')
+local bundled = require('mcp-tools.loading.bundled')
+local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
@@ -219,7 +221,7 @@ end
 
 ---@param lines string[]
 local function add_calls(lines)
-  local calls = core.get().executor:pending()
+  local calls = core.parts().executor:pending()
   add(lines, 'calls', #calls == 0 and 'none running' or ('%d running'):format(#calls))
   for _, call in ipairs(calls) do
     local since = call.started_at or call.created_at
@@ -259,7 +261,9 @@ local function lines_now()
   add(lines, 'port', port_text(status))
   add(lines, 'project', status.root)
   add(lines, 'process', status.pid and tostring(status.pid))
-  add(lines, 'tools', tostring(#core.get().registry:list('tools')))
+  -- Counts without loading definitions: that takes a while, and no client may ever ask for them.
+  local tools = core.parts().registry.entries.tools
+  add(lines, 'tools', tostring(vim.tbl_count(tools) + bundled.count_pending('tools')))
   add(lines, 'clients', client_text(status.sessions))
   add_agents(lines)
   add(lines, 'python', python_text())
@@ -280,6 +284,50 @@ M.status = {
   run = function()
     scratch.show('status', lines_now, { every = REFRESH })
   end,
+}
+
+---@type mcp-tools.Subcommand
+M.dashboard = {
+  description = 'show the dashboard (|mcp-tools-dashboard|): the current bridge, clients, calls, tools and open'
+    .. ' questions, with keys to act on them; |:McpTools| alone does the same',
+  run = function()
+    local parts = core.get()
+    -- Start-up cost: `:McpTools status` needs neither.
+    local groups = require('mcp-tools.groups')
+    require('mcp-tools.ui.dashboard').open({
+      style = config.get('ui.dashboard'),
+      registry = parts.registry,
+      executor = parts.executor,
+      gateway = parts.gateway,
+      history = parts.history,
+      bridge = bridge.status,
+      items = groups.items,
+      run = function(text)
+        vim.api.nvim_cmd({ cmd = 'McpTools', args = { text } }, {})
+      end,
+    })
+  end,
+}
+
+--- In bytes: about a thousand lines.
+local LOG_TAIL = 128 * 1024
+
+local function show_log()
+  log.tail(LOG_TAIL, function(lines)
+    -- Without a readable file, the messages in memory are shown.
+    lines = lines or log.lines()
+    if #lines == 0 then
+      lines = { 'The log is empty: ' .. log.path() }
+    end
+    lines = vim.tbl_map(sanitize.text, lines)
+    scratch.show('log', lines, { filetype = 'log', at_end = true, again = show_log })
+  end)
+end
+
+---@type mcp-tools.Subcommand
+M.log = {
+  description = 'show the end of the log',
+  run = show_log,
 }
 
 return M

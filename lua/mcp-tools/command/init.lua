@@ -19,14 +19,12 @@ local DEFAULT = 'dashboard'
 
 --- File → its subcommands; a file is loaded when it is needed.
 local FILES = {
-  agents = { 'send', 'terminal' },
-  approval = { 'answer', 'approve', 'deny', 'trust' },
-  bridge = { 'endpoint', 'install', 'restart', 'start', 'status', 'stop' },
+  approval = { 'answer', 'approve', 'audit', 'deny', 'trust' },
+  bridge = { 'dashboard', 'endpoint', 'install', 'log', 'restart', 'start', 'status', 'stop' },
   calls = { 'call', 'cancel', 'jobs' },
-  clients = { 'connect', 'disconnect' },
+  clients = { 'connect', 'disconnect', 'send', 'terminal' },
   review = { 'changes', 'review' },
   tools = { 'mounts', 'tools' },
-  views = { 'audit', 'dashboard', 'log' },
   welcome = { 'welcome' },
 }
 

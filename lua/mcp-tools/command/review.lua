@@ -2,10 +2,10 @@
 
 local access = require('mcp-tools.privacy.access')
 local approval = require('mcp-tools.ui.approval')
-local change_marks = require('mcp-tools.ui.change_marks')
 local changes = require('mcp-tools.editor.edit.history')
 local core = require('mcp-tools.core')
 local diff_view = require('mcp-tools.ui.window.diff')
+local edits = require('mcp-tools.ui.edits')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.instances.project')
 local queue = require('mcp-tools.editor.review')
@@ -158,7 +158,7 @@ local function run_revert(change, done)
     if not reverted then
       return notify.error(err.message)
     end
-    change_marks.clear()
+    edits.clear()
     if change.is_new then
       notify.info(shown(change) .. ' was deleted')
       return done and done()
@@ -192,7 +192,7 @@ local UNDO = { lhs = 'u', word = 'revert', description = 'revert this change' }
 ---@param here? integer id of the change under the cursor (default: that of the current line)
 local function show_changes(here)
   local list = changes.list()
-  here = here or change_marks.at(0, api.nvim_win_get_cursor(0)[1])
+  here = here or edits.at(0, api.nvim_win_get_cursor(0)[1])
   local buffer ---@type integer
   local function key(lhs, word, description, fn)
     local function run()
@@ -254,7 +254,7 @@ M.changes = {
     if rest == '' then
       return show_changes()
     elseif rest == 'clear' then
-      return change_marks.clear(true)
+      return edits.clear(true)
     end
     local name, id = rest:match('^(%a+)%s+(%d+)$')
     local change = id and changes.find(tonumber(id) --[[@as integer]])

@@ -274,54 +274,33 @@ local function files()
   end
 end
 
---- Makes a section of health/registered.lua.
----@param part 'tools'|'resources_and_prompts'|'found'
----@return fun()
-local function registered(part)
-  return function()
-    require('mcp-tools.health.registered')[part]()
-  end
-end
-
----@type { title: string, run: fun() }[]
-local sections = {
-  { title = 'Neovim', run = neovim },
-  { title = 'Python environment', run = python },
-  { title = 'Bridge', run = bridge },
-  { title = 'Files', run = files },
-  { title = 'Tools', run = registered('tools') },
-  { title = 'Resources and prompts', run = registered('resources_and_prompts') },
-  { title = 'Tools of other plugins', run = registered('found') },
-  {
-    title = 'Terminal agents',
-    run = function()
-      require('mcp-tools.health.agents').check()
-    end,
-  },
-  {
-    title = 'Assistants and other plugins',
-    run = function()
-      require('mcp-tools.health.assistants').check()
-    end,
-  },
-  {
-    title = 'Tools written in Python',
-    run = function()
-      require('mcp-tools.health.python').check()
-    end,
-  },
-  {
-    title = 'Mounted servers',
-    run = function()
-      require('mcp-tools.health.mounts').check()
-    end,
-  },
+--- Title, function, and the file beside this one that has it (default: this file).
+---@type { [1]: string, [2]: string|fun(), [3]: string? }[]
+local SECTIONS = {
+  { 'Neovim', neovim },
+  { 'Python environment', python },
+  { 'Bridge', bridge },
+  { 'Files', files },
+  { 'Tools', 'tools', 'registered' },
+  { 'Resources and prompts', 'resources_and_prompts', 'registered' },
+  { 'Tools of other plugins', 'found', 'registered' },
+  { 'Terminal agents', 'terminal_agents', 'agents' },
+  { 'Assistants and other plugins', 'assistants', 'agents' },
+  { 'Tools written in Python', 'python', 'registered' },
+  { 'Mounted servers', 'mounts', 'registered' },
 }
 
 function M.check()
-  for _, section in ipairs(sections) do
-    health.start('mcp-tools: ' .. section.title)
-    local ok, err = xpcall(section.run, debug.traceback)
+  for _, section in ipairs(SECTIONS) do
+    local title, run, file = section[1], section[2], section[3]
+    health.start('mcp-tools: ' .. title)
+    local ok, err = xpcall(function()
+      if file then
+        require('mcp-tools.health.' .. file)[run]() -- by name
+      else
+        run()
+      end
+    end, debug.traceback)
     if not ok then
       require('mcp-tools.log').error('health: %s', err)
       health.error(

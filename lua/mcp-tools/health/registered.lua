@@ -1,13 +1,18 @@
---- Checks what is registered: tools, resources and prompts.
+--- Checks what is registered: tools, resources, prompts, Python tools and mounted servers.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
+local interpreter = require('mcp-tools.bridge.interpreter')
 local loading = require('mcp-tools.loading')
 local kinds = require('mcp-tools.registry.kinds')
 local listing = require('mcp-tools.scope.listing')
+local mounts = require('mcp-tools.mounts')
+local python_modules = require('mcp-tools.loading.python')
 local report = require('mcp-tools.loading.report')
+local sanitize = require('mcp-tools.util.sanitize')
 local selection = require('mcp-tools.loading.selection')
 local source = require('mcp-tools.registry.source')
+local worker = require('mcp-tools.python_worker.worker')
 
 local health = vim.health
 
@@ -77,24 +82,20 @@ function M.tools()
   end
 end
 
----@param row mcp-tools.KindRow
----@return boolean
-local function is_listed_by_key(row)
-  return not row.grouped
-end
-
 --- Reports resources and prompts, and notes on their definitions.
 function M.resources_and_prompts()
   local notes = {}
-  for _, row in ipairs(vim.tbl_filter(is_listed_by_key, kinds.rows)) do
-    local names = {}
-    for _, entry in ipairs(core.get().registry:list(row.kind)) do
+  for _, row in ipairs(kinds.rows) do
+    local names, entries = {}, row.grouped and {} or core.get().registry:list(row.kind)
+    for _, entry in ipairs(entries) do
       table.insert(names, entry.key)
       for _, note in ipairs(entry.lint) do
         table.insert(notes, ('%s: %s'):format(entry.key, note))
       end
     end
-    health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(row.heading, #names, table.concat(names, ', ')))
+    if not row.grouped then
+      health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(row.heading, #names, table.concat(names, ', ')))
+    end
   end
   for _, note in ipairs(notes) do
     health.info(note)
@@ -117,6 +118,109 @@ function M.found()
       ('%s could not be loaded: %s'):format(failure.source, error),
       'Correct it, then run `:McpTools tools reload`; or remove its name from setup()'
     )
+  end
+end
+
+--- Returns what is wrong with the Python environment, as far as that is known without running it.
+---@return mcp-tools.bridge.PythonFault?
+local function python_fault()
+  return config.get('bridge.python') == nil and interpreter.environment_fault() or nil
+end
+
+---@return string
+local function executable()
+  return config.get('bridge.python') or interpreter.interpreter(interpreter.environment_dir())
+end
+
+---@type table<string, fun(status: mcp-tools.python_worker.WorkerStatus)>
+local WORKER_STATES = {
+  none = function()
+    health.info('the worker is not running; the first call of a tool starts it')
+  end,
+  finding = function()
+    health.info('the worker is about to start')
+  end,
+  starting = function()
+    health.info('the worker is starting')
+  end,
+  ready = function(status)
+    local text = 'the worker is running: process %d, Python %s, pynvim %s, started in %.0f ms, calls: %d'
+    health.ok(text:format(status.pid, status.python, status.pynvim, status.start_ms or 0, status.calls))
+  end,
+}
+
+--- Returns how to fix a worker that did not start.
+---@param why string
+---@return string
+local function advice(why)
+  local module = why:match("No module named '([%w_.]+)'")
+  if module and config.get('bridge.python') == nil then
+    return 'Run :McpTools install'
+  elseif module == 'pynvim' then
+    return ('Install it: %s -m pip install "pynvim>=0.6,<0.7"'):format(executable())
+  end
+  return 'See :McpTools log; :McpTools restart restarts the worker'
+end
+
+--- Checks tools written in Python.
+function M.python()
+  local status = worker.status()
+  local modules = python_modules.found()
+  local tools = 0
+  for _, module in ipairs(modules) do
+    tools = tools + #module.tools
+  end
+  if #modules == 0 then
+    health.info('no modules: `python.modules` is empty, and no directory `mcp_tools/` on the runtimepath has one')
+  else
+    health.info(('modules: %d, tools: %d'):format(#modules, tools))
+  end
+  local fault = python_fault()
+  if fault then
+    health[#modules > 0 and 'error' or 'info'](('tools cannot run: %s'):format(fault.message), fault.advice)
+  else
+    health.info('tools run with ' .. executable())
+    local missing = interpreter.packages_fault()
+    if missing then
+      health.warn(missing.message, missing.advice)
+    end
+  end
+  WORKER_STATES[status.state](status)
+  if status.last_error then
+    local what = status.crashes > 0 and ('the worker has crashed %d times in a row'):format(status.crashes)
+      or 'the worker did not start'
+    health.warn(('%s: %s'):format(what, status.last_error), advice(status.last_error))
+  end
+end
+
+---@type table<string, fun(text: string, status: mcp-tools.MountStatus)>
+local MOUNT_STATES = {
+  ready = health.ok,
+  connecting = health.info,
+  off = health.info,
+  stopped = function(text)
+    health.info(text .. ': the bridge is not running')
+  end,
+  waiting = function(text, status)
+    health.error(text, ('See :McpTools log; `:McpTools mounts retry %s` retries now'):format(status.name))
+  end,
+  wrong = function(text)
+    health.error(text, 'Correct it, then run `:McpTools mounts retry`')
+  end,
+}
+
+--- Checks the mounted servers.
+function M.mounts()
+  local list = mounts.status()
+  if #list == 0 then
+    health.info('none; see :h mcp-tools-mounts')
+  end
+  for _, status in ipairs(list) do
+    MOUNT_STATES[status.state](mounts.describe(status), status)
+    for _, fault in ipairs(status.faults) do
+      local text = ('%s: not exposed: %s'):format(status.name, sanitize.line(fault))
+      health.warn(text, 'Report it to the author of the server')
+    end
   end
 end
 

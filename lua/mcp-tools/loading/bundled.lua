@@ -54,17 +54,18 @@ function M.read_at(kind)
   return found[kind] and found[kind].at
 end
 
---- Returns whether a definition has `recommended = true`. Searches the text, because loading a file takes ten times as
---- long and most are not recommended.
+--- Returns whether a definition sets a field to true. Searches the text, because loading a file takes ten times as
+--- long.
 ---@param file mcp-tools.BundledFile
+---@param field 'recommended'|'explicit'
 ---@return boolean
-function M.is_recommended(file)
+function M.has(file, field)
   local opened = io.open(file.path)
   local text = opened and opened:read('*a')
   if opened then
     opened:close()
   end
-  return text ~= nil and text:find('\n  recommended = true,', 1, true) ~= nil
+  return text ~= nil and text:find(('\n  %s = true,'):format(field), 1, true) ~= nil
 end
 
 --- Loads the definition of a file.
@@ -114,7 +115,12 @@ local function candidates(kind)
   local asked, list = selection.selection(kind), {}
   for _, file in ipairs(#asked.names > 0 and M.files(kind) or {}) do
     local verdict = selection.verdict(kind, file.name, file.group)
-    if verdict == true or verdict == 'recommended' and M.is_recommended(file) then
+    if verdict == true then
+      verdict = asked.on[file.name] or not M.has(file, 'explicit')
+    elseif verdict == 'recommended' then
+      verdict = M.has(file, 'recommended')
+    end
+    if verdict then
       local source = { origin = 'bundled', group = file.group }
       table.insert(list, { name = file.name, where = file.module, file = file, source = source })
     end
@@ -149,24 +155,6 @@ local function begin(kind)
   state.keys, state.failures = {}, {}
 end
 
---- Returns the definition of a candidate; nil if it is `explicit` and the option does not name it.
----@param kind mcp-tools.OfferKind
----@param each mcp-tools.Candidate
----@return table? def
----@return string? fault
-local function definition_of(kind, each)
-  if not each.file then
-    return each.def
-  end
-  local def, fault = load(each.file)
-  if not def then
-    return nil, fault
-  elseif def.explicit and not selection.selection(kind).on[each.name] then
-    return nil
-  end
-  return def
-end
-
 --- Registers one candidate.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
@@ -175,7 +163,10 @@ local function register(registry, kind, each)
   local state = states[kind]
   local pass = state.pass --[[@as mcp-tools.Pass]]
   local ok, key, fault = log.guard(each.where, function() -- reading a definition may throw
-    local def, fault = definition_of(kind, each)
+    local def, fault = each.def, nil
+    if each.file then
+      def, fault = load(each.file)
+    end
     if def and not state.ours:taken_by(registry, def) then
       return state.ours:add(registry, def, each.source)
     end
@@ -232,6 +223,13 @@ function M.is_pending(kind)
     end
   end
   return false
+end
+
+--- Returns the number of requested definitions that are not yet loaded.
+---@param kind mcp-tools.OfferKind
+---@return integer
+function M.count_pending(kind)
+  return states[kind].pass and #states[kind].pass.todo or 0
 end
 
 --- Continues loading for a limited time.

@@ -5,7 +5,6 @@ local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
-local resolve = require('mcp-tools.mounts.resolve').resolve
 local spec = require('mcp-tools.mounts.spec')
 local strings = require('mcp-tools.util.strings')
 local timer = require('mcp-tools.util.timer')
@@ -84,7 +83,7 @@ function M.sync()
   for _, each in ipairs(list) do
     local mount = each.mount
     if mount and not off[each.name] then
-      local resolved, fault = resolve(each.name, mount, generations[each.name] or 0)
+      local resolved, fault = spec.resolve(each.name, mount, generations[each.name] or 0)
       each.fault, names[each.name] = fault, resolved and true or nil
       table.insert(specs, resolved)
     end

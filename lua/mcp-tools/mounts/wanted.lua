@@ -1,8 +1,11 @@
---- Collects the servers to mount: from `mount()`, the options, and files that the options name.
+--- Collects the servers to mount: from `mount()`, the options, and files that the options name, such as `.mcp.json`.
 
 local config = require('mcp-tools.config')
-local file = require('mcp-tools.mounts.file')
+local project = require('mcp-tools.instances.project')
+local read_sync = require('mcp-tools.files.read_sync')
+local source = require('mcp-tools.registry.source')
 local spec = require('mcp-tools.mounts.spec')
+local trusted = require('mcp-tools.privacy.trusted')
 
 local M = {}
 
@@ -11,6 +14,74 @@ local M = {}
 ---@field from string where it is configured, for the user
 ---@field mount mcp-tools.Mount? nil if the spec is invalid
 ---@field fault string?
+
+--- The fields of a file that we use; others are for other programs.
+local FIELDS = { 'command', 'args', 'env', 'cwd', 'url', 'headers' }
+local MAX_BYTES = 1024 * 1024
+
+--- Returns the path of a file from the options.
+---@param file string relative to the project's root, or `~/…`
+---@return string
+local function path_of(file)
+  local path = vim.fs.normalize(file)
+  return path:sub(1, 1) == '/' and path or vim.fs.joinpath(project.root(), path)
+end
+
+---@param entry any
+---@param more table
+---@return any
+local function spec_of(entry, more)
+  if type(entry) ~= 'table' then
+    return entry
+  end
+  local out = vim.deepcopy(more)
+  for _, field in ipairs(FIELDS) do
+    local value = entry[field]
+    if value ~= nil and value ~= vim.NIL then
+      out[field] = value
+    end
+  end
+  return out
+end
+
+--- Reads all servers of a file. A file of the project applies only after the user has trusted it.
+---@param path string
+---@param more table `secrets`, `allow`, `timeout`, `start_timeout` for all of them
+---@return { name: string, mount: mcp-tools.Mount?, fault: string? }[] mounts
+---@return string? fault of the file
+local function read_file(path, more)
+  local text, fault
+  local of_project = source.lies_in(path, project.root())
+  if of_project then
+    text, fault = trusted.read(path)
+  else
+    text, fault = read_sync(path, MAX_BYTES)
+  end
+  if not text then
+    return {}, fault
+  end
+  local ok, value = pcall(vim.json.decode, text)
+  local servers = ok and type(value) == 'table' and value.mcpServers
+  if type(servers) ~= 'table' then
+    return {}, ok and 'mcpServers: must be an object' or 'invalid JSON: ' .. tostring(value)
+  end
+  local list = {}
+  for name, entry in vim.spairs(servers) do
+    if not (type(entry) == 'table' and entry.disabled == true) then
+      local mount, spec_fault
+      if type(entry) == 'table' and entry.type == 'sse' then
+        spec_fault = ("mount '%s': type 'sse' (the deprecated transport) is not supported"):format(name)
+      else
+        mount, spec_fault = spec.check(name, spec_of(entry, more))
+      end
+      if mount then
+        mount.foreign, mount.of_project = true, of_project
+      end
+      table.insert(list, { name = name, mount = mount, fault = spec_fault })
+    end
+  end
+  return list
+end
 
 --- Fields of a file's item that apply to all its servers.
 local SHARED = { 'secrets', 'allow', 'timeout', 'start_timeout' }
@@ -43,7 +114,7 @@ end
 ---@param out { list: mcp-tools.WantedMount[], files: table<string, true> }
 ---@param item table `{ file = …, … }`
 local function add_file(out, item)
-  local path, more, shown = file.path(tostring(item.file)), {}, tostring(item.file)
+  local path, more, shown = path_of(tostring(item.file)), {}, tostring(item.file)
   if out.files[path] then
     return
   end
@@ -61,7 +132,7 @@ local function add_file(out, item)
       table.insert(out.list, { name = shown, from = shown, fault = fault })
     end
   end
-  local mounts, fault = file.read(path, more)
+  local mounts, fault = read_file(path, more)
   if fault and vim.uv.fs_stat(path) then -- the project need not have the file
     table.insert(out.list, { name = shown, from = path, fault = ('%s: %s'):format(path, fault) })
   end

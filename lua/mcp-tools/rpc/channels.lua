@@ -1,7 +1,7 @@
 --- The attached channels: bridges, and programs that only call or provide tools. Detects closed ones.
 
 local Call = require('mcp-tools.calls.call')
-local attachment = require('mcp-tools.bridge.attachment')
+local current = require('mcp-tools.bridge.current')
 local core = require('mcp-tools.core')
 local new_subscriptions = require('mcp-tools.rpc.subscriptions').new
 local mounted = require('mcp-tools.rpc.mounted')
@@ -95,7 +95,7 @@ end
 
 function check()
   drop_lost()
-  local in_use = core.begin().executor.active > 0 or (subscriptions and subscriptions:any()) or mounted.any()
+  local in_use = core.parts().executor.active > 0 or (subscriptions and subscriptions:any()) or mounted.any()
   set_interval(next(attached) and (in_use and M.WATCH_MS or M.IDLE_MS) or nil)
 end
 
@@ -112,7 +112,7 @@ function M.attach(channel)
   attached[channel.id] = channel
   if before then
     channel:take_over(before)
-    for _, call in pairs(core.begin().executor.calls) do
+    for _, call in pairs(core.parts().executor.calls) do
       if call.listener == before then
         call.listener = channel
       end
@@ -135,7 +135,7 @@ function M.lost(id)
   local function belongs_to_channel(call)
     return call.listener == channel
   end
-  local executor = core.begin().executor
+  local executor = core.parts().executor
   executor:cancel_where(belongs_to_channel, channel.role == 'client' and 'disconnected' or 'bridge_gone')
   executor:forget_where(belongs_to_channel)
   mounted.lost(id)
@@ -143,7 +143,7 @@ function M.lost(id)
   if mounts then
     mounts.lost(id)
   end
-  attachment.detached(id)
+  current.detached(id)
 end
 
 ---@type table<mcp-tools.Kind, true>? changed kinds that no channel has been notified of yet
@@ -168,7 +168,7 @@ core.registry():on_change(function(kind)
     end
     for changed in pairs(due) do
       for id, channel in pairs(attached) do
-        if not channel:emit('changed', changed, core.begin().registry.revisions[changed]) then
+        if not channel:emit('changed', changed, core.parts().registry.revisions[changed]) then
           M.lost(id)
         end
       end

@@ -6,7 +6,6 @@
 
 local Channel = require('mcp-tools.rpc.channel')
 local channels = require('mcp-tools.rpc.channels')
-local attachment = require('mcp-tools.bridge.attachment')
 local validate = require('mcp-tools.util.validate')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -59,22 +58,24 @@ function M.hello(id, info)
   if info.role == 'client' then
     channels.keep_watch() -- a client that was killed does not call `lost`
   else
-    token = attachment.attached(id, info)
+    token = current.attached(id, info)
     endpoints = config.get('agents') and require('mcp-tools.agents').endpoints(id) or nil -- start-up cost
     local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: loaded later, if needed
     if mounts then
       mounts.sync()
     end
   end
+  local current_settings = settings.get()
+  local parts = current_settings.preload and core.begin() or core.parts()
   return {
     protocol = M.PROTOCOL,
     boot = project.boot,
     clock = uv.hrtime(),
-    revision = core.begin().registry.revisions,
+    revision = parts.registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
     endpoints = endpoints,
-    settings = settings.get(),
+    settings = current_settings,
   }
 end
 
@@ -96,7 +97,7 @@ end
 ---@return { clock: integer, revision: integer, unchanged: true?, loading: true?, json: string? }
 function M.list(kind, revision, seen_by)
   watch_disk_writes()
-  attachment.client_connected()
+  current.client_connected()
   local parts, is_pending = core.begin()
   local view = seen_by and scope.view(seen_by.scope, seen_by.client) or nil
   if view and kind ~= 'tools' and not view.agent then
@@ -181,7 +182,7 @@ end
 ---@param most? integer bytes; for a larger result only the size is returned, so that the bridge fetches one at a time
 ---@return table reply
 function M.get_result(id, _, most)
-  local call = core.begin().executor:get(id)
+  local call = core.parts().executor:get(id)
   if call then
     return Channel.reply_of(call, most)
   end
@@ -200,7 +201,7 @@ end
 ---@param most? integer see `get_result`
 ---@return table reply with `stale = true` if the answers were ignored
 function M.answer(id, seq, text, most)
-  local call = core.begin().executor:get(id)
+  local call = core.parts().executor:get(id)
   local channel = call and call.listener --[[@as mcp-tools.Channel?]]
   local answering = channel and channel.answering
   if not answering or call:ended() then
@@ -218,7 +219,7 @@ end
 ---@param id string
 ---@param reason string
 function M.cancel_task(id, reason)
-  local executor = core.begin().executor
+  local executor = core.parts().executor
   local cancelled = executor:cancel(id, reason or 'client')
   if not cancelled then
     executor:acknowledge({ id })
@@ -229,14 +230,14 @@ end
 --- Drops the results of these calls, which the bridge has received.
 ---@param ids string[]
 function M.acknowledge(ids)
-  core.begin().executor:acknowledge(ids)
+  core.parts().executor:acknowledge(ids)
 end
 
 --- Returns where a result has bytes that are not UTF-8.
 ---@param id string
 ---@return { path: string, message: string }
 function M.explain(id)
-  local call = core.begin().executor:get(id)
+  local call = core.parts().executor:get(id)
   local outcome = call and call.outcome
   local path = outcome and results.bad_bytes(results.value_of(outcome)) or 'result'
   return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }
@@ -307,7 +308,7 @@ function M.report(kind, data, id)
   if kind == 'mount' then
     return require('mcp-tools.mounts').reported(id, data) -- start-up cost
   end
-  attachment.reported(kind, data, id)
+  current.report(kind, data, id)
 end
 
 --- A terminal agent has connected, has sent a notification outside of MCP, or has disconnected.

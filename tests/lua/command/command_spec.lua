@@ -159,7 +159,7 @@ describe(':McpTools', function()
     t.matches('to do +:McpTools start', window_text('status'))
     vim.cmd('McpTools start')
     notifications.wait('ready: ')
-    require('mcp-tools.bridge.attachment').reported('sessions', {
+    require('mcp-tools.bridge.current').report('sessions', {
       count = 1,
       calls = 1,
       clients = { { name = 'some-client', version = '2', transport = 'http' } },
@@ -185,7 +185,7 @@ describe(':McpTools', function()
       annotations = { read_only = true },
       execute = function() end,
     })
-    require('mcp-tools.bridge.attachment').reported('sessions', {
+    require('mcp-tools.bridge.current').report('sessions', {
       count = 1,
       calls = 0,
       clients = { { name = hostile, version = hostile, transport = 'http' } },

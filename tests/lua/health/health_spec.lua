@@ -1,7 +1,7 @@
 -- slow, every Neovim
 local notifications = require('notifications')
 local t = require('helpers')
-local attachment = require('mcp-tools.bridge.attachment')
+local current = require('mcp-tools.bridge.current')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 
@@ -68,15 +68,15 @@ describe('health', function()
     bridge.start()
     t.matches('it is starting', report())
     reach('ready')
-    attachment.attached(5, {
+    current.attached(5, {
       pid = bridge.status().pid,
       port = bridge.get_port(),
       wanted_port = bridge.get_port() + 1,
       port_holder = 'ours',
       versions = { bridge = '1.0', python = '3.11.7', sdk = '2.3.0', aiohttp = '3.14', msgpack = '1.2' },
     })
-    attachment.reported('blocked', { mode = 'r', at = 1 }, 5)
-    attachment.reported('sessions', { count = 3, calls = 2, clients = {} }, 5)
+    current.report('blocked', { mode = 'r', at = 1 }, 5)
+    current.report('sessions', { count = 3, calls = 2, clients = {} }, 5)
     local text = report()
     t.matches('ready: http://127%.0%.0%.1:%d+/mcp', text)
     t.matches('MCP SDK 2%.3%.0', text)

@@ -192,8 +192,7 @@ end)
 
 describe('an explicit tool', function()
   it('is offered by its own name only', function()
-    local module, name, group = 'mcp-tools.tools.test.echo', 'test_echo', 'test'
-    package.loaded[module] = vim.tbl_extend('force', require(module), { explicit = true })
+    local name, group = 'editor_command', 'editor'
     local function offered(option)
       config.reset()
       tools.setup({ tools = option })
@@ -205,7 +204,6 @@ describe('an explicit tool', function()
       offered({ name }),
       offered({ 'all', name }),
     })
-    package.loaded[module] = nil
   end)
 end)
 

@@ -1,5 +1,4 @@
 local config = require('mcp-tools.config')
-local resolve = require('mcp-tools.mounts.resolve').resolve
 local spec = require('mcp-tools.mounts.spec')
 local t = require('helpers')
 local wanted = require('mcp-tools.mounts.wanted')
@@ -149,7 +148,7 @@ describe('what the bridge is told of a mount', function()
   local function told(given, foreign)
     local mount = assert(spec.check('m', given))
     mount.foreign = foreign
-    return resolve('m', mount, 3)
+    return spec.resolve('m', mount, 3)
   end
 
   before_each(function()
@@ -184,7 +183,7 @@ describe('what the bridge is told of a mount', function()
     t.eq('', out.env.PYTHONSAFEPATH)
     local mount = assert(spec.check('m', { command = { 'python', '-m', 'x' } }))
     mount.of_project = true
-    out = assert(resolve('m', mount, 1))
+    out = assert(spec.resolve('m', mount, 1))
     t.eq({ project.root() }, { out.cwd, out.env.PYTHONSAFEPATH })
   end)
 

@@ -89,6 +89,8 @@ describe('with a bridge attached', function()
     local config = require('mcp-tools.config')
     config.setup({ tools = 'all' })
     local id = attach()
+    t.ok(bundled.is_pending()) -- nothing is loaded before a client asks
+    wire.list('tools')
     local turns = 0
     local timer = require('mcp-tools.util.timer').every(1, function()
       turns = turns + (bundled.is_pending() and 1 or 0)

@@ -77,7 +77,9 @@ end)
 describe('tools = "recommended"', function()
   it('are the tools whose definitions say so', function()
     for _, file in ipairs(bundled.files('tools')) do
-      t.eq(require(file.module).recommended == true, bundled.is_recommended(file), file.name)
+      for _, field in ipairs({ 'recommended', 'explicit' }) do
+        t.eq(require(file.module)[field] == true, bundled.has(file, field), file.name .. ' ' .. field)
+      end
     end
   end)
 

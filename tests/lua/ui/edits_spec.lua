@@ -1,7 +1,7 @@
 -- every Neovim
 -- What the user sees of edits by agents: marks of changed lines, and a notification of unsaved edits.
 
-local change_marks = require('mcp-tools.ui.change_marks')
+local edits = require('mcp-tools.ui.edits')
 local changes = require('mcp-tools.editor.edit.history')
 local command = require('mcp-tools.command')
 local config = require('mcp-tools.config')
@@ -10,7 +10,8 @@ local edit = require('mcp-tools.editor.edit')
 local notifications = require('notifications')
 local project = require('editor_project')
 local t = require('helpers')
-local unsaved_edits = require('mcp-tools.ui.unsaved_edits')
+
+edits.QUIET = 100
 
 describe('lines that an agent has changed', function()
   local bufnr
@@ -56,10 +57,10 @@ describe('lines that an agent has changed', function()
     change(2, 'TWO\nand a half', 'a')
     t.eq({ { 2, false }, { 3, false } }, marked())
     local id = changes.list()[1].id
-    t.eq({ id, id }, { change_marks.at(bufnr, 2), change_marks.at(bufnr, 3) })
-    t.eq(nil, change_marks.at(bufnr, 4))
+    t.eq({ id, id }, { edits.at(bufnr, 2), edits.at(bufnr, 3) })
+    t.eq(nil, edits.at(bufnr, 4))
     change(3, 'later', 'b')
-    t.eq(changes.list()[1].id, change_marks.at(bufnr, 3))
+    t.eq(changes.list()[1].id, edits.at(bufnr, 3))
     vim.api.nvim_win_set_cursor(0, { 2, 0 })
     command.run({ args = 'changes' })
     t.eq({ 2, id }, { vim.api.nvim_win_get_cursor(0)[1], changes.list()[2].id })
@@ -103,8 +104,6 @@ end)
 describe('an edit that stays unsaved', function()
   local api = vim.api
 
-  local quiet = unsaved_edits.QUIET
-
   local function edit_buffer(path, search)
     local value =
       project.call('buffer_edit', { path = path, edits = { { search = search, replace = search:upper() } } })
@@ -114,12 +113,11 @@ describe('an edit that stays unsaved', function()
   before_each(function()
     project.open()
     project.offer({ 'buffer' })
-    unsaved_edits.QUIET = 100
+    vim.wait(2 * edits.QUIET) -- edits of earlier cases were reported
     vim.o.hidden = true
     notifications.collect()
   end)
   after_each(function()
-    unsaved_edits.QUIET = quiet
     notifications.restore()
     project.close()
   end)

@@ -3,7 +3,7 @@ local Answers = require('mcp-tools.ui.interview.answers')
 local Call = require('mcp-tools.calls.call')
 local Question = require('mcp-tools.ui.approval.question')
 local help = require('mcp-tools.ui.window.help')
-local highlights = require('mcp-tools.ui.window.highlights')
+local render = require('mcp-tools.ui.window.render')
 local t = require('helpers')
 
 local api = vim.api
@@ -25,7 +25,7 @@ local function sources()
   for _, path in ipairs(vim.fn.globpath(ROOT .. '/lua/mcp-tools', '**/*.lua', false, true)) do
     out[path:sub(#ROOT + #'/lua/mcp-tools/' + 1)] = table.concat(vim.fn.readfile(path), '\n')
   end
-  t.ok(out['ui/window/highlights.lua'])
+  t.ok(out['ui/window/render.lua'])
   return out
 end
 
@@ -91,9 +91,9 @@ describe('one look', function()
   end)
 
   it('has one set of highlight groups', function()
-    t.eq({ 'ui/window/highlights.lua' }, files_with('nvim_set_hl('))
+    t.eq({ 'ui/window/render.lua' }, files_with('nvim_set_hl('))
     local names, others = {}, {}
-    for _, group in ipairs(highlights.list) do
+    for _, group in ipairs(render.groups) do
       names[group.name] = true
       others[group.link] = true
     end
@@ -102,7 +102,7 @@ describe('one look', function()
     end
     local found = 0
     for file, source in pairs(sources()) do
-      if vim.startswith(file, 'ui/') and file ~= 'ui/window/highlights.lua' then
+      if vim.startswith(file, 'ui/') and file ~= 'ui/window/render.lua' then
         for name in source:gmatch("[^%w]'(%u%a+)'") do
           t.eq({ file, name, nil }, { file, name, not names[name] and others[name] or nil })
         end
@@ -118,17 +118,17 @@ describe('one look', function()
   end)
 
   it('links its groups, and keeps what a person has defined, also in another colour scheme', function()
-    highlights.define()
-    t.eq('Title', api.nvim_get_hl(0, { name = highlights.group('Title') }).link)
+    render.define()
+    t.eq('Title', api.nvim_get_hl(0, { name = render.group('Title') }).link)
     api.nvim_set_hl(0, 'McpToolsTitle', { bold = true })
-    highlights.define()
+    render.define()
     t.eq(true, api.nvim_get_hl(0, { name = 'McpToolsTitle' }).bold)
     vim.cmd('hi clear')
     t.eq('Title', api.nvim_get_hl(0, { name = 'McpToolsTitle' }).link)
   end)
 
   it('has frames in the colours of another scheme at once', function()
-    highlights.define()
+    render.define()
     vim.cmd.colorscheme('blue')
     local frame = api.nvim_get_hl(0, { name = 'FloatBorder', link = false })
     t.ok(frame.fg)

@@ -17,12 +17,10 @@ M.MAX_OPEN = 8
 ---@type table<string, fun(): mcp-tools.Asker>
 local EDITOR = {
   float = function()
-    -- Start-up cost: not needed before the first question.
-    return require('mcp-tools.ui.approval.float')
+    return require('mcp-tools.ui.approval.float') -- start-up cost
   end,
   select = function()
-    -- Start-up cost: not needed before the first question.
-    return require('mcp-tools.ui.approval.select')
+    return require('mcp-tools.ui.approval.askers').select -- start-up cost: not needed before the first question
   end,
   event = function() -- a plugin shows the question on `User McpToolsApproval`
     return { serial = true, show = function() end, hide = function() end }
@@ -37,8 +35,7 @@ local function askers_of(call)
   local where = call.host == 'mcp' and config.get().approval.ask_in or 'editor'
   local list, faults = {}, {}
   if where ~= 'editor' then
-    -- Start-up cost: not needed before the first question.
-    local client = require('mcp-tools.ui.approval.client')
+    local client = require('mcp-tools.ui.approval.askers').client -- start-up cost
     local fault = client.missing(call)
     table.insert(fault and faults or list, fault or client)
   end

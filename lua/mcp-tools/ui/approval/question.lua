@@ -1,10 +1,12 @@
 --- A question for approval: it is put to one or more askers, and the first answer ends it.
 
 local answers = require('mcp-tools.approval.answers')
+local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local preview = require('mcp-tools.ui.approval.preview')
+local paths = require('mcp-tools.files.paths')
 local sanitize = require('mcp-tools.util.sanitize')
+local source = require('mcp-tools.registry.source')
 
 local uv = vim.uv
 
@@ -132,15 +134,65 @@ local function watch_command_line()
   })
 end
 
---- Returns whether the current command line was begun before a time.
----@param time integer ns
----@return boolean
-local function began_before(time)
-  return since ~= nil and since < time
+--- Calls the `preview` function of the definition.
+---@param question mcp-tools.Question
+---@param again? fun(err: mcp-tools.Error?)
+---@return string|false
+local function read_preview(question, again)
+  local definition = question.call.definition
+  local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args), again)
+  if ok and text == nil and errors.is(err) then
+    text = 'The call will fail: ' .. err.message
+  end
+  if ok and type(text) == 'string' then
+    return text
+  end
+  log.error('the preview of %s failed: %s', definition.name, vim.inspect(text))
+  return false
 end
 
-local function forget()
-  since = nil
+--- Returns the callback for a preview that is completed later: it updates the question. If the call would fail it ends
+--- the question, except for files outside the project, about which the client must learn nothing before the answer.
+---@param question mcp-tools.Question
+---@return fun(err: mcp-tools.Error?)
+local function renewer(question)
+  return function(err)
+    local outside = vim.iter(question.targets):any(function(target)
+      return target.path ~= nil and (target.unclear or not paths.inside(target.path, question.root))
+    end)
+    if question.closed then
+      return
+    elseif err and not outside then
+      return question:close('ended', nil, err, 'preview')
+    end
+    question.preview = read_preview(question)
+    question:renew()
+  end
+end
+
+--- Returns the preview, computed once for each question. Previews of untrusted definitions are ignored.
+---@param question mcp-tools.Question
+---@return string? text, string? fault
+function M.preview_of(question)
+  local definition = question.call.definition
+  if not definition.preview or not source.is_believed(definition, question.root) then
+    return nil
+  elseif question.preview == nil then
+    question.preview = read_preview(question, vim.schedule_wrap(renewer(question)))
+  end
+  return question.preview or nil, not question.preview and 'its preview failed (:McpTools log)' or nil
+end
+
+--- Computes the preview again and returns whether it differs from the one that was shown.
+---@param question mcp-tools.Question
+---@return boolean
+local function has_changed(question)
+  if not question.preview then
+    return false -- none was shown
+  end
+  local before = question.preview
+  question.preview = read_preview(question, vim.schedule_wrap(renewer(question)))
+  return question.preview ~= before
 end
 
 --- Creates a question that was not asked yet.
@@ -305,7 +357,7 @@ function Question:answer(choice, by, reason)
     return false, 'this question is no longer open'
   elseif not vim.list_contains(self.choices, choice) then
     return false, ('this question cannot be answered by "%s"'):format(choice)
-  elseif answers.YES[choice] and by ~= 'client' and preview.has_changed(self) then
+  elseif answers.YES[choice] and by ~= 'client' and has_changed(self) then
     self:renew()
     return self:refuse('The change is different now. Review it, then answer again.')
   end
@@ -321,9 +373,9 @@ end
 ---@return string? why_not unless it is shown with the question
 function Question:answer_shown(choice, reason)
   local too_soon = self.took_over and uv.hrtime() - self.shown_at < GUARD_NS
-  if too_soon or began_before(self.shown_at) then
+  if too_soon or since and since < self.shown_at then
     self.took_over = false
-    forget()
+    since = nil
     return self:refuse('The question has just changed. Read it, then answer again.')
   end
   -- A review shows the whole change again.

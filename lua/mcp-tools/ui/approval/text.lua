@@ -5,7 +5,7 @@ local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local diff = require('mcp-tools.ui.window.diff')
 local paths = require('mcp-tools.files.paths')
-local preview = require('mcp-tools.ui.approval.preview')
+local preview_of = require('mcp-tools.ui.approval.question').preview_of
 local sanitize = require('mcp-tools.util.sanitize')
 local source = require('mcp-tools.registry.source')
 
@@ -352,7 +352,7 @@ local function page_of(question, width, with_changes)
   local cuts = add_head(page, question, files)
   local text, fault
   if with_changes then
-    text, fault = preview.of(question)
+    text, fault = preview_of(question)
   end
   local known = known_of(question)
   local list, heading, left = arguments.read(beside_changes(question, known, text), known, width)

@@ -1,9 +1,63 @@
---- Sections of the dashboard: what is going on and what waits for the user.
+--- Sections of the dashboard: what is going on, what waits for the user, and who is connected.
 
+local Rows = require('mcp-tools.ui.window.rows')
 local approvals = require('mcp-tools.ui.approval')
 local changes = require('mcp-tools.editor.edit.history')
-local format = require('mcp-tools.ui.dashboard.format')
 local reviews = require('mcp-tools.editor.review')
+
+--- Formats an age in whole units, so that it rarely changes.
+---@param ns integer
+---@return string
+local function age(ns)
+  local seconds = math.floor(ns / 1e9)
+  if seconds < 60 then
+    return ('%d s'):format(seconds)
+  elseif seconds < 3600 then
+    return ('%d min'):format(math.floor(seconds / 60))
+  end
+  return ('%d h'):format(math.floor(seconds / 3600))
+end
+
+--- Formats a duration in at most six cells.
+---@param ms number
+---@return string
+local function duration(ms)
+  if ms < 10 then
+    return ('%.1f ms'):format(ms)
+  elseif ms < 1000 then
+    return ('%.0f ms'):format(ms)
+  elseif ms < 60e3 then
+    return ('%.1f s'):format(ms / 1e3)
+  end
+  return age(ms * 1e6)
+end
+
+local BARS = { '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█' }
+
+--- Formats values as bars of one cell, relative to the largest.
+---@param values number[]
+---@return string
+local function sparkline(values)
+  local most = 0
+  for _, value in ipairs(values) do
+    most = math.max(most, value)
+  end
+  local out = {}
+  for i, value in ipairs(values) do
+    local step = most > 0 and math.ceil(value / most * #BARS) or 1
+    out[i] = BARS[math.max(1, math.min(#BARS, step))]
+  end
+  return table.concat(out)
+end
+
+--- Formats a progress bar.
+---@param share number 0 to 1
+---@param cells integer
+---@return string
+local function bar(share, cells)
+  local full = math.floor(math.max(0, math.min(1, share)) * cells + 0.5)
+  return ('█'):rep(full) .. ('░'):rep(cells - full)
+end
 
 ---@return { kind: string, count: integer, text: string, command: string }[]
 local function questions()
@@ -56,7 +110,7 @@ local function progress_of(call)
     return { (call.state:gsub('_', ' ')), call.state == 'running' and 'Busy' or 'Warn' }
   elseif latest.total and latest.total > 0 then
     local share = latest.done / latest.total
-    return { ('%s %3.0f%%'):format(format.bar(share, BAR), math.min(100, share * 100)), 'Busy' }
+    return { ('%s %3.0f%%'):format(bar(share, BAR), math.min(100, share * 100)), 'Busy' }
   end
   return { ('%g'):format(latest.done), 'Busy' }
 end
@@ -77,7 +131,7 @@ local in_flight = {
         cells = {
           { call.name, 'Name' },
           progress_of(call),
-          { format.age(now - call.created_at), 'Number' },
+          { age(now - call.created_at), 'Number' },
           { call.client.name or call.host, 'Dim' },
           call.latest and call.latest.message or '',
         },
@@ -126,7 +180,7 @@ local jobs = {
       table.insert(list, {
         cells = {
           { job.id, 'Name' },
-          { format.age((os.time() - job.started_at) * 1e9), 'Number' },
+          { age((os.time() - job.started_at) * 1e9), 'Number' },
           { job.owner.client, 'Dim' },
           job.command.shown,
         },
@@ -161,9 +215,9 @@ local last_calls = {
         cells = {
           SIGNS[call.state],
           { call.name, 'Name' },
-          { format.ms(call.ms), 'Number' },
-          { format.sparkline(parts.history.times(call.name)), 'Busy' },
-          { format.age(now - call.ended_at) .. ' ago', 'Dim' },
+          { duration(call.ms), 'Number' },
+          { sparkline(parts.history.times(call.name)), 'Busy' },
+          { age(now - call.ended_at) .. ' ago', 'Dim' },
           { call.client, 'Dim' },
           { ended, 'Bad' },
         },
@@ -216,5 +270,147 @@ local changes_section = {
   },
 }
 
+--- Maximum width of a client's name.
+local MAX_NAME = 24
+
+---@param parts mcp-tools.DashboardParts
+---@param name string
+---@return mcp-tools.Piece
+local function last_seen(parts, name)
+  local at = parts.history.last_of(name)
+  return { at and ('last call %s ago'):format(age(vim.uv.hrtime() - at)) or 'no call yet', 'Dim' }
+end
+
+---@param parts mcp-tools.DashboardParts
+---@return mcp-tools.TableRow[]
+local function connected(parts)
+  local list, sessions = {}, parts.bridge().sessions
+  for i, client in ipairs(sessions and sessions.clients or {}) do
+    local name = tostring(client.name or '?')
+    table.insert(list, {
+      cells = {
+        { '●', 'Good' },
+        { (Rows.clip(name, MAX_NAME)), 'Name' },
+        tostring(client.version or ''),
+        tostring(client.transport or ''),
+        last_seen(parts, name),
+      },
+      item = { kind = 'client', id = ('client %d %s'):format(i, name) },
+    })
+  end
+  return list
+end
+
+---@param parts mcp-tools.DashboardParts
+---@return mcp-tools.TableRow[]
+local function terminal_agents(parts)
+  local agents, list = package.loaded['mcp-tools.agents'], {} -- start-up cost
+  for _, agent in ipairs(agents and agents.status() or {}) do
+    local label = agent.label or agent.name
+    for i, session in ipairs(agent.sessions) do
+      local name = session.client ~= '' and session.client or label
+      table.insert(list, {
+        cells = {
+          { '●', 'Good' },
+          { (Rows.clip(name, MAX_NAME)), 'Name' },
+          session.version,
+          'agent',
+          last_seen(parts, session.client),
+        },
+        item = { kind = 'client', id = ('agent %s %d'):format(agent.name, i) },
+      })
+    end
+    if #agent.sessions == 0 then
+      local why = agent.reason or agent.state == 'on' and agent.connect
+      local reason = why and ': ' .. why or ''
+      table.insert(list, {
+        cells = { { '○', 'Dim' }, { label, 'Dim' }, '', 'agent', { agent.state .. reason, 'Dim' } },
+        item = { kind = 'client', id = 'agent ' .. agent.name },
+      })
+    end
+  end
+  return list
+end
+
+---@type mcp-tools.DashboardSection
+local clients_section = {
+  title = 'Clients',
+  order = 50,
+  note = function(parts)
+    local sessions = parts.bridge().sessions
+    local count = sessions and #sessions.clients or 0
+    return count == 0 and 'none connected; C connects one' or ('%d connected'):format(count)
+  end,
+  rows = function(rows, parts)
+    rows:table(vim.list_extend(connected(parts), terminal_agents(parts)))
+  end,
+  keys = {
+    {
+      lhs = 'C',
+      description = 'connect a client (shows the change first)',
+      run = function(parts)
+        parts.close()
+        parts.run('connect')
+      end,
+    },
+  },
+}
+
+local MOUNT_GROUPS =
+  { ready = 'Good', connecting = 'Busy', waiting = 'Warn', wrong = 'Bad', off = 'Dim', stopped = 'Dim' }
+
+---@return mcp-tools.MountStatus[]
+local function all_mounts()
+  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost
+  return mounts and mounts.status() or {}
+end
+
+---@type mcp-tools.DashboardSection
+local mounts_section = {
+  title = 'Mounted servers',
+  order = 60,
+  hidden = function()
+    return #all_mounts() == 0
+  end,
+  rows = function(rows)
+    local list = {}
+    for _, mount in ipairs(all_mounts()) do
+      local notes = {}
+      table.insert(notes, mount.restarts > 0 and ('restarted %d×'):format(mount.restarts) or nil)
+      table.insert(notes, mount.next_ms and ('retry in %d s'):format(math.ceil(mount.next_ms / 1000)) or nil)
+      table.insert(notes, mount.error)
+      table.insert(notes, #mount.faults > 0 and ('%d definitions ignored'):format(#mount.faults) or nil)
+      local colour = MOUNT_GROUPS[mount.state] or 'Dim'
+      table.insert(list, {
+        cells = {
+          { '●', colour },
+          { mount.name, 'Name' },
+          { mount.state, colour },
+          mount.server or '',
+          { table.concat(notes, ', '), mount.error and 'Bad' or 'Dim' },
+        },
+        item = { kind = 'mount', id = 'mount ' .. mount.name, value = mount.name },
+      })
+    end
+    rows:table(list, { least = { [3] = #'connecting' } })
+  end,
+  keys = {
+    {
+      lhs = 'R',
+      description = 'reconnect the mounted server under the cursor',
+      item = { 'mount' },
+      run = function(parts, item)
+        parts.run('mounts retry ' .. item.value)
+      end,
+    },
+  },
+  details = {
+    mount = function(parts)
+      parts.close()
+      parts.run('mounts')
+    end,
+  },
+}
+
 ---@type mcp-tools.DashboardSection[]
-return { waiting, in_flight, jobs, last_calls, changes_section }
+return { waiting, in_flight, jobs, last_calls, changes_section, clients_section, mounts_section }

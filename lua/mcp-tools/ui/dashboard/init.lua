@@ -4,7 +4,6 @@
 --- no event.
 
 local current = require('mcp-tools.bridge.current')
-local format = require('mcp-tools.ui.dashboard.format')
 local log = require('mcp-tools.log')
 local report = require('mcp-tools.loading.report')
 local scratch = require('mcp-tools.ui.window.scratch')
@@ -48,7 +47,7 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 --- kind of row
 
 --- Modules beside this one that return sections.
-local FILES = { 'bridge', 'calls', 'clients', 'tools' }
+local FILES = { 'bridge', 'calls', 'tools' }
 
 ---@return mcp-tools.DashboardSection[]
 local function load()
@@ -78,7 +77,7 @@ local function add_section(rows, section, parts)
     is_open = not section.folded
   end
   local note = section.note and section.note(parts)
-  rows:add({ { format.fold(is_open), 'Dim' }, ' ', { section.title, 'Heading' }, '  ', { note or '', 'Dim' } }, {
+  rows:add({ { is_open and '▾' or '▸', 'Dim' }, ' ', { section.title, 'Heading' }, '  ', { note or '', 'Dim' } }, {
     kind = 'section',
     id = id,
     value = is_open,

@@ -3,7 +3,6 @@
 local Rows = require('mcp-tools.ui.window.rows')
 local config = require('mcp-tools.config')
 local form = require('mcp-tools.ui.form')
-local format = require('mcp-tools.ui.dashboard.format')
 local json = require('mcp-tools.util.json')
 local json_schema = require('mcp-tools.schema')
 local kinds = require('mcp-tools.registry.kinds')
@@ -104,6 +103,14 @@ local function size_of(tool)
   return sizes[tool]
 end
 
+--- Formats bytes as tokens of a model, four bytes each.
+---@param bytes integer
+---@return string
+local function tokens_of(bytes)
+  local tokens = math.ceil(bytes / 4)
+  return tokens < 1000 and ('%d'):format(tokens) or ('%.1fk'):format(tokens / 1000)
+end
+
 ---@class mcp-tools.DashboardGroup
 ---@field name string
 ---@field on integer number of enabled tools
@@ -176,7 +183,7 @@ local function add_tools(rows, parts, group)
     local trust, tokens, title = '', '', ''
     if tool then
       trust, reasons[item.name] = parts.gateway:level(tool)
-      tokens, title = format.tokens(size_of(tool)), tostring(tool.title or tool.description or ''):match('[^\n]*')
+      tokens, title = tokens_of(size_of(tool)), tostring(tool.title or tool.description or ''):match('[^\n]*')
     end
     table.insert(list, {
       cells = {
@@ -214,14 +221,14 @@ local tools = {
     for _, tool in ipairs(parts.registry:list('tools')) do
       count, bytes = count + 1, bytes + size_of(tool)
     end
-    return ('%d enabled, %s tokens'):format(count, format.tokens(bytes))
+    return ('%d enabled, %s tokens'):format(count, tokens_of(bytes))
   end,
   rows = function(rows, parts)
     for _, group in ipairs(grouped(parts)) do
       local id, count = 'group ' .. group.name, ('%d of %d'):format(group.on, #group.items)
       rows:add({
         '  ',
-        { format.fold(parts.open[id] == true), 'Dim' },
+        { parts.open[id] and '▾' or '▸', 'Dim' },
         ' ',
         group.on > 0 and { '●', 'Good' } or { '○', 'Dim' },
         (' %-16s '):format(group.name),

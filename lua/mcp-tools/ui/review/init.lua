@@ -5,7 +5,6 @@ local hunk_editor = require('mcp-tools.ui.review.hunk_editor')
 local inline = require('mcp-tools.ui.review.inline')
 local keys = require('mcp-tools.ui.review.keys')
 local legend = require('mcp-tools.ui.review.legend')
-local marks = require('mcp-tools.ui.review.marks')
 local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
 local split = require('mcp-tools.ui.review.split')
@@ -72,9 +71,9 @@ end
 
 --- Draws one batch of marks, and the next one after the main loop has run.
 local function draw_marks()
-  local batch = marks.batch()
+  local batch = inline.batch()
   for i, file in ipairs(view and view.review.files or {}) do
-    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file), batch)
+    inline.show_marks(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file), batch)
   end
   if drawing then
     drawing:stop()
@@ -177,7 +176,7 @@ function M.hide(review)
   api.nvim_create_augroup('mcp-tools.review.windows', {})
   for _, file in ipairs(review.files) do
     if file.bufnr then
-      marks.clear(file.bufnr)
+      inline.clear_marks(file.bufnr)
     end
     inline.drop_new_file(file)
   end

@@ -1,7 +1,7 @@
 --- Colors of diffs and of the lines in them: one group for removed lines, the syntax of the language for added ones.
 
 local Rows = require('mcp-tools.ui.window.rows')
-local highlights = require('mcp-tools.ui.window.highlights')
+local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
 local treesitter = require('mcp-tools.editor.treesitter')
 
@@ -121,8 +121,7 @@ local function rows_of(chunks, width, below)
     while from <= #text and #rows < MAX_ROWS_PER_LINE do
       if room < 2 then -- a character may take two cells
         table.insert(rows, row)
-        row, room =
-          { { Rows.CONTINUED, { below, highlights.group('Dim') } } }, width - api.nvim_strwidth(Rows.CONTINUED)
+        row, room = { { Rows.CONTINUED, { below, render.group('Dim') } } }, width - api.nvim_strwidth(Rows.CONTINUED)
       end
       if #rows < MAX_ROWS_PER_LINE then
         local last = Rows.last_that_fits(text, from, room)
@@ -134,7 +133,7 @@ local function rows_of(chunks, width, below)
     left = left + math.max(0, #text - from + 1)
   end
   if left > 0 then
-    table.insert(row, { ('… %d more bytes'):format(left), { below, highlights.group('Warn') } })
+    table.insert(row, { ('… %d more bytes'):format(left), { below, render.group('Warn') } })
   end
   table.insert(rows, row)
   return rows
@@ -148,7 +147,7 @@ end
 ---@param width integer maximum cells of text in a row
 ---@return mcp-tools.Chunk[][]
 function M.lines(lines, bufnr, name, width)
-  local below = highlights.group(name)
+  local below = render.group(name)
   local shown = vim.tbl_map(function(line)
     return sanitize.line(without_tabs(line, vim.bo[bufnr].tabstop))
   end, vim.list_slice(lines, 1, MAX_ROWS))
@@ -172,7 +171,7 @@ function M.lines(lines, bufnr, name, width)
   end
   if count < #lines then
     local text = ('… %d more lines; review.layout = "split" shows them'):format(#lines - count)
-    table.insert(out, { { text, { below, highlights.group('Warn') } } })
+    table.insert(out, { { text, { below, render.group('Warn') } } })
   end
   return out
 end

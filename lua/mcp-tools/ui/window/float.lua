@@ -3,7 +3,6 @@
 --- A subclass defines `layout` and `frames`; one with a text field also overrides `first`, `is_field` and `save`.
 
 local help = require('mcp-tools.ui.window.help')
-local highlights = require('mcp-tools.ui.window.highlights')
 local log = require('mcp-tools.log')
 local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -215,7 +214,7 @@ end
 ---@param options table<string, any>[] window options of each window
 ---@param opened integer? window to keep visible
 function Float:open(options, opened)
-  highlights.define()
+  render.define()
   self.windows, self.tab = {}, api.nvim_get_current_tabpage()
   local ok, err = pcall(function()
     self.placed = self:layout(opened)
@@ -243,7 +242,7 @@ end
 function Float:open_window(buffer, at, options)
   local fixed = { style = 'minimal', border = 'rounded', focusable = true, noautocmd = true, zindex = self.zindex }
   local window = api.nvim_open_win(buffer, false, vim.tbl_extend('error', self:config(at), fixed))
-  local own = { winfixbuf = true, winhighlight = highlights.winhighlight() }
+  local own = { winfixbuf = true, winhighlight = render.winhighlight() }
   render.set_options(window, vim.tbl_extend('error', own, options))
   return window
 end
@@ -252,7 +251,7 @@ end
 ---@param window integer
 function Float:show_hidden(window)
   ---@diagnostic disable-next-line: param-type-mismatch -- Neovim's annotation has a string
-  vim.fn.matchadd(highlights.group('Hidden'), sanitize.PATTERN, 10, -1, { window = window })
+  vim.fn.matchadd(render.group('Hidden'), sanitize.PATTERN, 10, -1, { window = window })
 end
 
 --- Returns whether all windows still exist.

@@ -1,7 +1,6 @@
 --- Key help (`?`): a float that lists the keys of a window. It never has the cursor, and the next key closes it.
 
 local Rows = require('mcp-tools.ui.window.rows')
-local highlights = require('mcp-tools.ui.window.highlights')
 local render = require('mcp-tools.ui.window.render')
 
 local api = vim.api
@@ -97,7 +96,7 @@ function M.toggle(keys)
     zindex = ZINDEX,
   })
   local window = api.nvim_open_win(buffer, false, config)
-  render.set_options(window, { winhighlight = highlights.winhighlight(), wrap = false })
+  render.set_options(window, { winhighlight = render.winhighlight(), wrap = false })
   local group = api.nvim_create_augroup('mcp-tools-help', {})
   local own = { window = window, buffer = buffer, group = group }
   local close_later = vim.schedule_wrap(function()

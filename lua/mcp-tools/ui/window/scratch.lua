@@ -5,7 +5,6 @@
 local Rows = require('mcp-tools.ui.window.rows')
 local guard = require('mcp-tools.log').guard
 local help = require('mcp-tools.ui.window.help')
-local highlights = require('mcp-tools.ui.window.highlights')
 local render = require('mcp-tools.ui.window.render')
 local timer = require('mcp-tools.util.timer')
 
@@ -260,7 +259,7 @@ local function open_float(buffer, title, opts)
   })
   local window = api.nvim_open_win(buffer, false, config)
   states[buffer].float = window
-  render.set_options(window, { winhighlight = highlights.winhighlight(), wrap = false, cursorline = true })
+  render.set_options(window, { winhighlight = render.winhighlight(), wrap = false, cursorline = true })
   return window
 end
 

@@ -265,7 +265,7 @@ describe('a picker', function()
       prompt = opts.prompt
     end
     local args = { a = ('x'):rep(5000), command = 'rm -rf .', text = ('y'):rep(300) .. 'end' }
-    ask({ require('mcp-tools.ui.approval.select') }, nil, nil, args)
+    ask({ require('mcp-tools.ui.approval.askers').select }, nil, nil, args)
     t.wait(function()
       return prompt
     end)
@@ -286,7 +286,7 @@ describe('a picker', function()
     local call = Call.new({ id = 'many', name = 'x', host = 'test' })
     call.definition = { name = 'x', description = 'x', input_schema = { properties = { a = {}, z_path = {} } } }
     local began = vim.uv.hrtime()
-    ask({ require('mcp-tools.ui.approval.select') }, nil, call, args)
+    ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
     t.wait(function()
       return prompt
     end)
@@ -304,7 +304,7 @@ describe('a picker', function()
     vim.ui.input = function(_, done)
       done('not here')
     end
-    local _, said = ask({ require('mcp-tools.ui.approval.select') })
+    local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
     t.wait(function()
       return #said == 1
     end)
@@ -316,7 +316,7 @@ describe('a picker', function()
       vim.ui.select = function(_, _, on_choice)
         on_choice(nonsense)
       end
-      local _, said = ask({ require('mcp-tools.ui.approval.select') })
+      local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
       t.wait(function()
         return #said == 1
       end)

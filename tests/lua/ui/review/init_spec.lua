@@ -1,6 +1,6 @@
 -- every Neovim
 local command = require('mcp-tools.command')
-local marks = require('mcp-tools.ui.review.marks')
+local inline = require('mcp-tools.ui.review.inline')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
 local t = require('helpers')
@@ -51,7 +51,7 @@ end
 --- What stands in virtual lines and at the ends of lines.
 local function drawn(bufnr)
   local list = {}
-  for _, mark in ipairs(api.nvim_buf_get_extmarks(bufnr or 0, marks.SPACE, 0, -1, { details = true })) do
+  for _, mark in ipairs(api.nvim_buf_get_extmarks(bufnr or 0, inline.SPACE, 0, -1, { details = true })) do
     local row, details = mark[2] + 1, mark[4]
     for _, line in ipairs(details.virt_lines or {}) do
       local text = table.concat(vim.tbl_map(function(chunk)
@@ -141,7 +141,7 @@ describe('a review on the screen', function()
     local path = edit('a.txt', ('line\n'):rep(5000) .. 'last\n')
     open({ { path = path, text = 'last\n' } })
     t.eq({ 5000, '1 McpToolsRemoved' }, { #drawn(), drawn()[1] })
-    t.ok(#api.nvim_buf_get_extmarks(0, marks.SPACE, 0, -1, {}) < 10)
+    t.ok(#api.nvim_buf_get_extmarks(0, inline.SPACE, 0, -1, {}) < 10)
   end)
 
   it('is gone from the screen when it ends', function()
@@ -516,12 +516,12 @@ describe('a review on the screen', function()
     local one = open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nD\n' } })
     run('')
     local file, stretch = one.files[1], { left = 0 }
-    marks.clear(file.bufnr)
-    marks.show(file, 1, false, false, stretch)
-    t.eq({ true, true, false }, { stretch.cut, marks.is_drawn(file.bufnr, 1), marks.is_drawn(file.bufnr, 2) })
+    inline.clear_marks(file.bufnr)
+    inline.show_marks(file, 1, false, false, stretch)
+    t.eq({ true, true, false }, { stretch.cut, inline.is_drawn(file.bufnr, 1), inline.is_drawn(file.bufnr, 2) })
     t.eq({ '2 McpToolsRemoved', '2+B' }, drawn())
     press('4Gy')
-    t.eq({ 2, true }, { one:undecided(), marks.is_drawn(file.bufnr, 2) })
+    t.eq({ 2, true }, { one:undecided(), inline.is_drawn(file.bufnr, 2) })
     press('y')
     t.eq(1, one:undecided())
   end)
@@ -552,7 +552,7 @@ describe('a review on the screen', function()
     end
     local path = edit('big.lua', table.concat(old, '\n') .. '\n')
     local one
-    local stretches = t.calls(marks, 'show', function()
+    local stretches = t.calls(inline, 'show_marks', function()
       one = open({ { path = path, text = table.concat(new, '\n') .. '\n' } })
       t.wait(function()
         return #drawn() == 400

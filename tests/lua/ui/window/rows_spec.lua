@@ -16,7 +16,10 @@ describe('long texts of the dashboard', function()
   it('leave room for what stands behind the name of a client', function()
     local name = ('a-client-with-a-long-name'):rep(2)
     local rows = Rows.new(76)
-    require('mcp-tools.ui.dashboard.clients')[1].rows(rows, {
+    local clients = vim.iter(require('mcp-tools.ui.dashboard.calls')):find(function(section)
+      return section.title == 'Clients'
+    end)
+    clients.rows(rows, {
       bridge = function()
         return { sessions = { clients = { { name = name, version = '1.2.3', transport = 'http' } } } }
       end,

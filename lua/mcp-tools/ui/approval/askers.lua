@@ -1,12 +1,74 @@
---- Approval by `vim.ui.select`.
----
---- Neovim's built-in picker blocks the editor until it is answered.
+--- Approval without a window of this plugin: by `vim.ui.select`, or by elicitation, where the client asks its user.
 
-local text = require('mcp-tools.ui.approval.text')
+local inputs = require('mcp-tools.calls.inputs')
+local is_from_client = require('mcp-tools.approval.answers').is_from_client
 local sanitize = require('mcp-tools.util.sanitize')
+local text = require('mcp-tools.ui.approval.text')
 local utf8 = require('mcp-tools.util.utf8')
 
-local M = { serial = true }
+local M = {}
+
+--- A client may answer without asking anyone, so it gets no choice that outlives its session.
+M.client = { serial = false }
+
+---@type table<mcp-tools.Question, table<string, mcp-tools.Input>>
+local asked = setmetatable({}, { __mode = 'k' })
+
+---@param message string
+---@param choices table[]
+---@return table<string, mcp-tools.Input>, string key
+local function form(message, choices)
+  local names, titles = {}, {}
+  for _, choice in ipairs(choices) do
+    table.insert(names, choice.name)
+    table.insert(titles, choice.long)
+  end
+  local answer = { type = 'string', title = 'Answer', enum = names, enumNames = titles, default = 'deny' }
+  local schema = { type = 'object', properties = { answer = answer }, required = { 'answer' } }
+  -- The key is random, so that a client cannot answer before it has the question.
+  local key = 'approval_' .. vim.text.hexencode(assert(vim.uv.random(16)))
+  return { [key] = { method = 'elicitation/create', params = { message = message, requestedSchema = schema } } }, key
+end
+
+--- Returns why the client of a call cannot be asked.
+---@param call mcp-tools.Call
+---@return string?
+function M.client.missing(call)
+  local err = inputs.missing(call, (form('', {})))
+  return err and 'its client cannot ask its user (it does not support elicitation)' or nil
+end
+
+---@param question mcp-tools.Question
+function M.client.show(question)
+  local choices = vim.tbl_filter(function(choice)
+    return is_from_client(question.call, choice.name --[[@as mcp-tools.Choice]])
+  end, question:offered())
+  local message = 'Allow this call in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
+  local requests, key = form(message, choices)
+  asked[question] = requests
+  inputs.ask(question.call, requests, function(results, err)
+    asked[question] = nil
+    if err then
+      return question:give_up(M.client, 'its client did not ask: ' .. err.message)
+    end
+    local result = results[key]
+    local choice = result.action == 'accept' and result.content.answer
+    if not question:answer(choice, 'client') then
+      question:answer('deny', 'client')
+    end
+  end)
+end
+
+---@param question mcp-tools.Question
+function M.client.hide(question)
+  if asked[question] then
+    inputs.withdraw(question.call, asked[question])
+    asked[question] = nil
+  end
+end
+
+--- Neovim's built-in picker blocks the editor until it is answered.
+M.select = { serial = true }
 
 --- Characters for all arguments, minimum for each argument, and maximum number of arguments.
 local MAX_ARGS, MIN_ARG, MAX_NAMES = 400, 30, 100
@@ -76,7 +138,7 @@ local function summary(args, schema)
 end
 
 ---@param question mcp-tools.Question
-function M.show(question)
+function M.select.show(question)
   local call = question.call
   local who = call.client.name and 'A client that ' .. text.client(call, true)
     or 'The caller ' .. sanitize.line(call.host)
@@ -97,7 +159,7 @@ function M.show(question)
     local name = type(choice) == 'table' and choice.name
     if name == 'reason' then
       question:deny_because(function()
-        M.show(question)
+        M.select.show(question)
       end)
     elseif
       not question:answer(name --[[@as mcp-tools.Choice]])
@@ -108,6 +170,6 @@ function M.show(question)
 end
 
 --- A picker cannot be closed from here; its answer is ignored.
-function M.hide() end
+function M.select.hide() end
 
 return M

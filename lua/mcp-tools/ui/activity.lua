@@ -1,4 +1,4 @@
---- Activity for the statusline: what assistants are doing and what waits for the user.
+--- What assistants are doing and what waits for the user: for the statusline, and as messages about long calls.
 ---
 --- Events are combined: a timer compares the state five times a second while calls run and for a second after the last
 --- one. A call itself only updates two counters.
@@ -8,8 +8,9 @@ local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local kinds = require('mcp-tools.calls.kinds')
 local log = require('mcp-tools.log')
-local progress = require('mcp-tools.ui.activity.progress')
+local notify = require('mcp-tools.notify')
 local reviews = require('mcp-tools.editor.review')
+local sanitize = require('mcp-tools.util.sanitize')
 local terminal_agents = require('mcp-tools.editor.agents')
 local timer = require('mcp-tools.util.timer')
 
@@ -191,6 +192,96 @@ local function work_done(ended)
   publish(published)
 end
 
+--- Shorter calls are not shown, ns.
+local MIN_TIME = 1e9
+local TITLE = 'mcp-tools'
+
+---@class mcp-tools.ShownCall
+---@field key string text and percentage on the screen
+---@field text string
+---@field record any the notification plugin's handle
+
+local shown = {} ---@type table<string, mcp-tools.ShownCall> by call id
+local native ---@type boolean? whether Neovim has progress messages
+
+---@type table<string, string> by the call's state
+local STATUS = { done = 'success', failed = 'failed', timed_out = 'failed', cancelled = 'cancel' }
+local WORDS = { done = 'done', failed = 'failed', timed_out = 'timed out', cancelled = 'cancelled' }
+
+---@return boolean
+local function is_native()
+  if native == nil then
+    native = vim.fn.has('nvim-0.12') == 1
+  end
+  return native
+end
+
+--- Returns whether a message can be shown without covering the command line or a prompt, or causing one.
+---@return boolean
+local function can_show()
+  return #api.nvim_list_uis() > 0
+    and not api.nvim_get_mode().mode:find('^[rc]')
+    and (is_native() and (vim.o.cmdheight > 0 or notify.has_room()) or not notify.is_builtin())
+end
+
+---@param call mcp-tools.Call
+---@param item mcp-tools.ShownCall
+---@param status 'running'|'success'|'failed'|'cancel'
+---@param percent? integer
+local function put(call, item, status, percent)
+  local id = 'mcp-tools call ' .. call.id
+  if is_native() then
+    local line = notify.fitting(item.text, vim.v.echospace - #TITLE - 8) -- minus the title and a percentage
+    local opts = { id = id, kind = 'progress', source = TITLE, title = TITLE, status = status, percent = percent }
+    opts.data = { id = call.id, tool = call.name, client = call.client.name }
+    api.nvim_echo({ { line } }, false, opts)
+    return
+  end
+  local running = status == 'running'
+  local text = percent and ('%s (%d%%)'):format(item.text, percent) or item.text
+  local opts = { title = TITLE, id = id, replace = item.record, hide_from_history = running }
+  if running then
+    opts.timeout = false -- until it is replaced
+  end
+  item.record = vim.notify(text, vim.log.levels[status == 'failed' and 'WARN' or 'INFO'], opts)
+end
+
+--- Shows the progress of long calls.
+---@param calls mcp-tools.Call[]
+local function show_progress(calls)
+  local now = uv.hrtime()
+  for _, call in ipairs(calls) do
+    if call.state == 'running' and now - call.started_at > MIN_TIME and can_show() then
+      local percent, message = percent_of(call), call.latest and call.latest.message
+      local text = call.name .. (message and ': ' .. sanitize.line((message:gsub('%s+', ' '))) or ' is running')
+      local key = ('%s %s'):format(text, percent or '')
+      local item = shown[call.id] or {}
+      if item.key ~= key then
+        item.key, item.text = key, text
+        shown[call.id] = item
+        log.guard('progress of a call', put, call, item, 'running', percent)
+      end
+    end
+  end
+end
+
+--- Shows the end of a call if its progress was shown.
+---@param call mcp-tools.Call
+local function show_end(call)
+  local item = shown[call.id]
+  if not item then
+    return
+  end
+  shown[call.id] = nil
+  vim.schedule(function() -- after the result was sent
+    if can_show() then
+      local seconds = (call.ended_at - call.started_at) / 1e9
+      item.text = ('%s: %s, %.1f s'):format(call.name, WORDS[call.state], seconds)
+      log.guard('progress of a call', put, call, item, STATUS[call.state], call.state == 'done' and 100 or nil)
+    end
+  end)
+end
+
 local function update()
   local now = burst
   if now and now.running == 0 and uv.hrtime() - now.last_at > QUIET then
@@ -198,7 +289,7 @@ local function update()
   end
   compare()
   if config.get().ui.progress then
-    progress.show(calls_now(), percent_of)
+    show_progress(calls_now())
   end
 end
 
@@ -223,7 +314,7 @@ local function count(call)
     burst.running, burst.calls, burst.last_at = burst.running - 1, burst.calls + 1, call.ended_at
     burst.last = call
     burst.failed = burst.failed + (call.outcome.error and 1 or 0)
-    progress.ended(call)
+    show_end(call)
   end
 end
 

@@ -7,6 +7,7 @@ local history = require('mcp-tools.editor.edit.history')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local text_diff = require('mcp-tools.editor.text.diff')
+local garbage = require('mcp-tools.util.garbage')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('mcp-tools.instances.project')
@@ -240,7 +241,7 @@ function M.finish(done)
   local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
   done.path = api.nvim_buf_is_valid(done.bufnr) and api.nvim_buf_get_name(done.bufnr) or ''
   done.changedtick = is_loaded and api.nvim_buf_get_changedtick(done.bufnr) or 0
-  done.after = done.before and is_loaded and api.nvim_buf_get_lines(done.bufnr, 0, -1, false) or nil
+  done.after = done.before and is_loaded and garbage.without(api.nvim_buf_get_lines, done.bufnr, 0, -1, false) or nil
 end
 
 --- Announces a change: `User McpToolsEdit`.

@@ -3,6 +3,7 @@
 local Proposal = require('mcp-tools.editor.review.proposal')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
+local garbage = require('mcp-tools.util.garbage')
 local hunk_list = require('mcp-tools.editor.text.hunks')
 local open = require('mcp-tools.editor.buffer.open')
 local text = require('mcp-tools.files.text')
@@ -32,7 +33,8 @@ function M.prepare(fields, cb)
   end
   local known = {} ---@type mcp-tools.ProposalKnown
   if bufnr and not fields.base then -- now: text typed later is not part of the proposal
-    known.base, known.tick = api.nvim_buf_get_lines(bufnr, 0, -1, false), api.nvim_buf_get_changedtick(bufnr)
+    known.base = garbage.without(api.nvim_buf_get_lines, bufnr, 0, -1, false)
+    known.tick = api.nvim_buf_get_changedtick(bufnr)
   end
   time_slice.run(function(pause)
     known.proposed, known.new_ends = text.lines_of(fields.text, pause)

@@ -13,6 +13,8 @@ local diff = vim.text and vim.text.diff or vim.diff
 local MAX_BYTES, MAX_HUNKS = 64 * 1024, 500
 --- Number of lines, of both texts, that the main thread compares without a noticeable pause.
 local SHORT = 2000
+--- Number of lines, of both texts, from which even joining them is left to a later turn of the event loop.
+local VERY_LONG = 20000
 --- Maximum number of lines of one text that the main thread compares when the caller cannot wait. Longer texts are
 --- reported as one difference.
 local MAX = 150000
@@ -108,11 +110,10 @@ local function compare(old, new)
   return vim.mpack.encode((vim.text and vim.text.diff or vim.diff)(old, new, { result_type = 'indices' }))
 end
 
---- Compares two texts, in a thread if they are long.
 ---@param old string[]
 ---@param new string[]
----@param cb fun(spans: mcp-tools.LineSpan[]) on the main loop; at once if the texts are short
-function M.spans_async(old, new, cb)
+---@param cb fun(spans: mcp-tools.LineSpan[])
+local function compare_middle(old, new, cb)
   local middle = middle_of(old, new)
   if not middle or not M.is_long(middle.old_count, middle.new_count) then
     return cb(M.spans(old, new))
@@ -124,6 +125,19 @@ function M.spans_async(old, new, cb)
     end)
   )
   thread:queue(middle.old, middle.new)
+end
+
+--- Compares two texts, in a thread if they are long.
+---@param old string[]
+---@param new string[]
+---@param cb fun(spans: mcp-tools.LineSpan[]) on the main loop; at once if the texts are short
+function M.spans_async(old, new, cb)
+  if #old + #new < VERY_LONG then
+    return compare_middle(old, new, cb)
+  end
+  vim.defer_fn(function()
+    compare_middle(old, new, cb)
+  end, 1)
 end
 
 --- Formats a line range for the header of a hunk.

@@ -1,6 +1,7 @@
 --- What the person's keys do.
 
 local buffers = require('mcp-tools.editor.buffer')
+local garbage = require('mcp-tools.util.garbage')
 local result = require('mcp-tools.editor.result')
 local redact = require('mcp-tools.privacy.redact')
 local sort = require('mcp-tools.util.sort')
@@ -90,7 +91,7 @@ local function mappings(mode, bufnr, contains, pause)
     add(api.nvim_buf_get_keymap(bufnr, mode), true)
   end
   pause() -- Neovim returns all of them at once
-  add(api.nvim_get_keymap(mode), false)
+  add(garbage.without(api.nvim_get_keymap, mode), false)
   return list
 end
 

@@ -94,8 +94,7 @@ captures: setup ## Keep what screens show now, with their colours; look at the d
 	@$(PYTEST) --update-captures tests/e2e/test_review_captures.py tests/e2e/test_dashboard_terminal.py $(ARGS)
 
 screenshots: setup ## Take the pictures of the README and of doc/screenshots.md anew
-	@$(BIN)/python scripts/demo_svg
-	@$(BIN)/python scripts/screenshot
+	@$(BIN)/python scripts/demo --svg
 	@$(BIN)/python scripts/screenshots
 
 dist: setup ## Build wheel, sdist, rockspec and server.json into dist/, and check them; nothing is uploaded

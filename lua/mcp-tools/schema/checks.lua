@@ -180,7 +180,7 @@ local function items(compiler, schema)
   end
   return function(v, report)
     local ok = true
-    if most and #v > #prefix then
+    if most and #v > #prefix then ---@cast most function
       ok = #prefix == 0 and fail(report, nil, 'must be empty') or most(#v, report)
     end
     local n = (most or not rest) and math.min(#v, #prefix) or #v

@@ -168,7 +168,8 @@ local function watch_write(session, path, accepted)
     stop_awaiting(awaited[1])
   end
   local note = accepted and expect(session, accepted)
-  local entry, debounce
+  local entry ---@type mcp-tools.agents.AwaitedWrite
+  local debounce
   --- Reads the file. If its text is not the accepted one, the agent may not have finished.
   local function look()
     read.read(path, MAX_BYTES, function(bytes)

@@ -51,7 +51,7 @@ test-nightly: setup ## Packages, installations from nothing, older conformance, 
 	@$(PYTEST) -m nightly $(ARGS)
 	@$(BIN)/python bench/endurance.py --minutes 10
 
-check: check-python check-lua check-words check-docs ## Style, types, lint, generated documentation
+check: check-python check-lua types-lua check-words check-docs ## Style, types, lint, words, generated documentation
 
 check-python: setup
 	@$(BIN)/ruff check --quiet $(PY)

@@ -31,14 +31,14 @@ from tests.support.homes import new_home
 from tests.support.nvim import Home, Nvim, start
 from tests.support.shared import Keep, keeping
 
-# What is imported and collected stays for good: to look through it again and again is a quarter of a start.
+# Collected tests stay in memory until the end; scanning them again and again takes a quarter of the start.
 gc.disable()
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def load_nvims() -> Any:
-    """The module that knows which Neovims are wanted (a script, so it is not on the path)."""
+    """Loads the script that lists the supported Neovim versions; it is not on the import path."""
     spec = importlib.util.spec_from_file_location("nvims", ROOT / "scripts" / "_nvims.py")
     assert spec
     assert spec.loader
@@ -59,7 +59,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="one Neovim, and no test that is marked slow")
     parser.addoption("--every-nvim", action="store_true", help="every test on each supported Neovim")
-    parser.addoption("--update-captures", action="store_true", help="keep what screens show now")
+    parser.addoption("--update-captures", action="store_true", help="store the current screens as expected")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -117,7 +117,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say last of all what this run says nothing about."""
+    """Prints which Neovim versions were not tested."""
     if config.getoption("--quick") or not nvims.RECORD.exists() or config.getoption("--collect-only"):
         return
     for minor, reason in nvims.read()["missing"].items():
@@ -126,15 +126,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def nvim_program(nvim_version: str) -> Path:
-    """The Neovim of this run of the test."""
+    """The Neovim executable of this test run."""
     return Path(nvims.read()["found"][nvim_version])
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def keep() -> AsyncIterator[Keep]:
-    """Start a bridge that others use too: `await keep(version, setup="{…}", init="…")`.
+    """Starts a shared bridge: `await keep(version, setup="{…}", init="…")`.
 
-    Only fixtures that live longer than a test may do so, or the bridge would be what the test leaves behind.
+    For fixtures with a wider scope than a test only; otherwise the bridge counts as a leaked process.
     """
     async with keeping(nvims.read()["found"]) as kept:
         yield kept
@@ -142,9 +142,9 @@ async def keep() -> AsyncIterator[Keep]:
 
 @pytest.fixture
 def home() -> Iterator[Home]:
-    """Empty folders for one editor."""
-    with new_home() as folders:
-        yield folders
+    """Empty directories for one editor."""
+    with new_home() as directories:
+        yield directories
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ async def spawn_nvim(nvim_program: Path, home: Home) -> AsyncIterator[Callable[.
 
 @pytest.fixture
 def free_port() -> Callable[[], int]:
-    """Ports of 127.0.0.1 that nobody listened on a moment ago, each a different one."""
+    """Returns free ports of 127.0.0.1, each a different one."""
     given: set[int] = set()
 
     def find() -> int:
@@ -197,14 +197,14 @@ def no_process_left() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def marked_processes() -> None:
-    """Processes that tests start carry the mark of this run, and do not inherit signals that it ignores."""
+    """Marks the processes of this run, and keeps them from inheriting ignored signals."""
     processes.ignore_alone()
     leaks.mark()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_places() -> Iterator[None]:
-    """Point this process at empty folders of its own, so that no test touches the files of the person."""
+    """Points this process at empty directories of its own, so that no test touches the user's files."""
     names = (
         "XDG_CONFIG_HOME",
         "XDG_DATA_HOME",
@@ -214,10 +214,10 @@ def own_places() -> Iterator[None]:
         "TMPDIR",
     )
     kept = {name: os.environ.get(name) for name in names}
-    folder = tempfile.mkdtemp(prefix="mcpt-")
+    directory = tempfile.mkdtemp(prefix="mcpt-")
     try:
         for name in names:
-            place = Path(folder) / name.lower()
+            place = Path(directory) / name.lower()
             place.mkdir(mode=0o700)
             os.environ[name] = str(place)
         yield
@@ -227,4 +227,4 @@ def own_places() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)

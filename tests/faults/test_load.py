@@ -41,6 +41,7 @@ async def open_sessions(raw: Raw, count: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 async def test_ten_thousand_sessions(shared: Bridge, client: Raw) -> None:
     """Memory and number stay bounded; the first session of all is revived by its id."""
     pid = await shared.pid()

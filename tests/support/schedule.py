@@ -5,13 +5,13 @@ from __future__ import annotations
 from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
-    "a bridge that clients of others use": ("tests/clients/",),
-    "a bridge that is used well": tuple(
+    "third-party clients of one bridge": ("tests/clients/",),
+    "ordinary use of one bridge": tuple(
         f"tests/e2e/test_{name}.py" for name in ("calls", "inputs", "resources", "prompts")
     ),
-    "a person who is asked": ("tests/e2e/test_approval.py", "tests/e2e/test_trust.py"),
-    "an editor that is held up": ("tests/faults/test_editor.py", "tests/faults/test_tools.py"),
-    "a bridge that is misused": (
+    "approval by a user": ("tests/e2e/test_approval.py", "tests/e2e/test_trust.py"),
+    "a blocked editor": ("tests/faults/test_editor.py", "tests/faults/test_tools.py"),
+    "misuse of one bridge": (
         "tests/fuzz/",
         "tests/faults/test_clients_gone.py",
         "tests/faults/test_http_",
@@ -20,7 +20,7 @@ TOGETHER = {
         "tests/faults/test_registry.py",
     ),
 }
-"""Beginnings of the ids that are one unit. Otherwise a file is one."""
+"""Prefixes of the ids of one unit. Otherwise a unit is a file."""
 
 ALONE = (
     "tests/conformance/",
@@ -34,11 +34,11 @@ ALONE = (
     "tests/tooling/test_install_env.py",
     "tests/unit/process/test_lifecycle.py",
 )
-"""Where every test starts what it needs: each is a unit, and they even out what the large ones leave."""
+"""Prefixes of tests that start what they need: each test is a unit."""
 
 
 class Schedule(LoadScopeScheduling):
-    """A worker gets whole units, the largest come first."""
+    """A worker gets whole units, the largest first."""
 
     def _split_scope(self, nodeid: str) -> str:
         for unit, beginnings in TOGETHER.items():

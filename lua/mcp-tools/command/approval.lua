@@ -356,14 +356,14 @@ local AUDIT_TAIL = 512 * 1024
 ---@param entry table
 ---@return string
 local function line_of(entry)
-  local who = entry.client or entry.host or '?'
-  return ('%s  %-5s  %s  (%s)  %s in %.1f ms, for %s%s'):format(
+  local who, ms = entry.client or entry.host or '?', tonumber(entry.ms) or 0
+  return ('%s  %-5s  %s  (%s)  %s in %s, for %s%s'):format(
     (tostring(entry.time):match('T(%d+:%d+:%d+)')),
     tostring(entry.decision),
     sanitize.line(tostring(entry.tool)),
     tostring(entry.by),
     tostring(entry.outcome),
-    tonumber(entry.ms) or 0,
+    ms < 1000 and ('%.1f ms'):format(ms) or ('%.1f s'):format(ms / 1000),
     sanitize.line(tostring(who)),
     entry.session and ', session ' .. tostring(entry.session) or ''
   )

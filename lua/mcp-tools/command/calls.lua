@@ -221,6 +221,14 @@ local function stop_jobs(list)
   notify.info(#list == 1 and ('stopping %s'):format(list[1].id) or ('stopping %d jobs'):format(#list))
 end
 
+--- Says that no job is running; a running call is not a job.
+---@return string
+local function no_job()
+  local calls = #executor():pending()
+  return calls == 0 and 'no job is running'
+    or ('no job is running, but calls are (%d): `:McpTools cancel` lists them'):format(calls)
+end
+
 local function show_jobs()
   local list = running()
   -- Ended jobs keep their rows until `r`, so that a key never acts on another job than the one under the cursor.
@@ -230,7 +238,7 @@ local function show_jobs()
         table.insert(list, job)
       end
     end
-    return #list > 0 and vim.tbl_map(row_of, list) or { 'no job is running' }
+    return #list > 0 and vim.tbl_map(row_of, list) or { no_job() }
   end
   local keys = {
     {
@@ -264,7 +272,7 @@ M.jobs = {
     if not id then
       notify.error(':McpTools jobs [stop ID | stop all]')
     elseif #found == 0 then
-      notify.info(id == 'all' and 'no job is running' or ("no running job has the id '%s'"):format(id))
+      notify.info(id == 'all' and no_job() or ("no running job has the id '%s'"):format(id))
     else
       stop_jobs(found)
     end

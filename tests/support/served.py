@@ -15,7 +15,7 @@ from mcp_tools_nvim.agents.agents import Agents
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.http.app import App, Application
 from mcp_tools_nvim.http.handlers import Parts
-from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
+from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Connection, Runner
 from mcp_tools_nvim.process.ports import listen
 from mcp_tools_nvim.sessions.session import SessionInfo
 from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings, Versions
@@ -43,7 +43,7 @@ class _Bare(Application):
         super().__init__(1 << 20)
         self._handler = handler
 
-    async def serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: web.Request, connection: Connection) -> web.StreamResponse:
         return await self._handler(request)
 
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from ..http.app import Application, Handler
 from ..http.guards import refusal
-from ..http.listener import Runner, connection_of
+from ..http.listener import Connection, Runner
 from ..values import AgentEndpoint
 
 MAX_PATH = 103
@@ -32,12 +32,12 @@ class _Application(Application):
         self._agent = agent
         self._match = match
 
-    async def serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: web.Request, connection: Connection) -> web.StreamResponse:
         """Answers a request."""
         handler = self._match(request, self._agent)
         if handler is None:
             return refusal(401, "Unauthorized: missing or wrong token")
-        connection_of(request).authenticate()
+        connection.authenticate()
         return await handler(request)
 
 

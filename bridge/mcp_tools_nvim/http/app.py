@@ -23,7 +23,7 @@ from .guards import (
 )
 from .handlers import Handlers, Parts
 from .legacy_sse import MESSAGES_PATH
-from .listener import connection_of
+from .listener import Connection, connection_of
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -54,7 +54,7 @@ class Application:
     def __init__(self, body_limit: int) -> None:
         self.body_limit = body_limit
 
-    async def serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: web.Request, connection: Connection) -> web.StreamResponse:
         """Answers a request."""
         raise NotImplementedError
 
@@ -69,7 +69,7 @@ class Application:
         connection = connection_of(request)
         connection.head_is_complete(request)
         try:
-            return await self.serve(request)
+            return await self.serve(request, connection)
         except ConnectionError:
             return refusal(400, "The connection is closed")  # nobody reads it, but raising would be logged
         except Exception:  # boundary: our fault is logged, and hidden from the client
@@ -117,17 +117,17 @@ class App(Application):
         """Ends what requests wait for."""
         await self.front.close()
 
-    async def serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: web.Request, connection: Connection) -> web.StreamResponse:
         """Answers a request."""
         authorized = self.front.token.holds(request)
         if not authorized and (agent_handler := self.match_agent(request)) is not None:
-            connection_of(request).authenticate()
+            connection.authenticate()
             return await agent_handler(request)
         route = self._admit(request, authorized)
         if not isinstance(route, Route):
             return route
         if authorized:
-            connection_of(request).authenticate()
+            connection.authenticate()
         if hdrs.EXPECT in request.headers:
             await answer_expectation(request)
         return await route.handler(request)

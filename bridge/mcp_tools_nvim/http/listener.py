@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import StreamReader, web
 from aiohttp.http import HttpProcessingError
@@ -28,7 +28,9 @@ _EOF_SECONDS = 0.02
 
 def connection_of(request: web.BaseRequest) -> Connection:
     """Returns the connection of a request."""
-    return cast(Connection, request.protocol)
+    protocol: Any = request.protocol
+    connection: Connection = protocol
+    return connection
 
 
 def is_connected(request: web.BaseRequest) -> bool:

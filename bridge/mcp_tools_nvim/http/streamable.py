@@ -62,6 +62,8 @@ class StreamableHttp:
             return session
         if fault := fault_of(session, body):
             return fault_response(fault)
+        if isinstance(body, jsonrpc.Request):
+            return await self._respond(http, session, [body])
         requests = []
         for message in messages_of(body):
             if isinstance(message, jsonrpc.Request):
@@ -70,7 +72,7 @@ class StreamableHttp:
                 await session.receive(message)
         if not requests:
             return web.Response(status=202)
-        return await self._respond(http, session, requests, isinstance(body, jsonrpc.Batch))
+        return await self._respond(http, session, requests, is_batch=True)
 
     async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
         """Opens the standalone stream, or resumes an interrupted one."""
@@ -137,7 +139,7 @@ class StreamableHttp:
                 self._sessions.drop(session)
 
     async def _respond(
-        self, http: web.Request, session: Session, requests: list[jsonrpc.Request], is_batch: bool
+        self, http: web.Request, session: Session, requests: list[jsonrpc.Request], *, is_batch: bool = False
     ) -> web.StreamResponse:
         """Answers a request, or the requests of a batch."""
         response = DeferredResponse(

@@ -203,7 +203,7 @@ def refused_definitions(raw: Any) -> list[str]:
 def encode_client(request: CallRequest, timeout_ms: int) -> dict[str, Any]:
     """Returns what is the same in all calls of a client."""
     fields: dict[str, Any] = {
-        "client": request.client._asdict(),
+        "client": {"name": request.client.name, "version": request.client.version},
         "host": request.host,
         "timeout": timeout_ms,
         "most": LARGE,

@@ -1,4 +1,4 @@
---- Structure and metrics of a Python file. The text is read here, so that unsaved changes count; Python only parses it.
+--- Analyzes a Python file. Its text is read here, so that it includes unsaved changes; Python only parses it.
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
@@ -8,7 +8,7 @@ local access = require('mcp-tools.privacy.access')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Of Python text; larger files were not written by hand.
+--- Maximum size of a file, in bytes.
 local MAX_BYTES = 2 * 1024 * 1024
 
 local PLACE = { module = 'mcp_tools_nvim.python_tools.bundled.analyze_python', name = 'analyze_python' }

@@ -1,8 +1,8 @@
---- Questions of a client for the person at the editor (guill's name, arguments and answers).
+--- Asks the user questions; compatible with guill/mcp-tools.nvim.
 
 local mcp_tools = require('mcp-tools')
 
---- A text that is asked is read by a person.
+--- Maximum lengths of texts, in characters.
 local MAX_QUESTION, MAX_CHOICE, MAX_TEXT = 2000, 500, 10000
 local MAX_QUESTIONS, MAX_CHOICES = 20, 50
 

@@ -1,4 +1,4 @@
---- Looks for tools of plugins again, for who has just written one.
+--- Searches for tools of plugins again.
 
 local mcp_tools = require('mcp-tools')
 

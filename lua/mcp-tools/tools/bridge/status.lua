@@ -1,13 +1,13 @@
---- What an assistant is connected to, and whether all is well.
+--- Returns the state of the editor's MCP server.
 
 local mcp_tools = require('mcp-tools')
 local redact = require('mcp-tools.privacy.redact')
 local result = require('mcp-tools.editor.result')
 
---- What cannot be loaded is rarely more; :checkhealth has all.
+--- Maximum number of loading errors in an answer; :checkhealth has all.
 local MAX_FAILURES = 20
 
---- The tools that are offered, by their groups; what plugins, people and Python registered by that.
+--- Counts the registered tools by group; those of plugins, users and Python by their source.
 ---@param tools mcp-tools.Offered[]
 ---@return table<string, integer>
 local function groups_of(tools)
@@ -24,7 +24,7 @@ end
 local function failures_of(failures)
   local list = {}
   for _, failure in ipairs(vim.list_slice(failures, 1, MAX_FAILURES)) do
-    -- The first line: what follows is a traceback, which is for the log.
+    -- The first line only: the log has the traceback.
     table.insert(list, { source = failure.source, error = redact.line(tostring(failure.error):match('[^\n]*')) })
   end
   return #list > 0 and list or nil

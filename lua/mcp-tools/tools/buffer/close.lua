@@ -1,4 +1,4 @@
---- Closes a buffer that nobody looks at.
+--- Closes a buffer that is in no window.
 
 local buffers = require('mcp-tools.editor.buffer')
 local edit_preview = require('mcp-tools.editor.edit.preview')
@@ -7,7 +7,7 @@ local save = require('mcp-tools.editor.buffer.save')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Why it stays open.
+--- Returns why a buffer cannot be closed.
 ---@param bufnr integer
 ---@param shown string
 ---@param discard boolean

@@ -1,4 +1,4 @@
---- What has changed in a buffer: since it was written, or since the client's session first changed it.
+--- Returns the changes of a buffer since it was written, or since the client's session first changed it.
 
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')

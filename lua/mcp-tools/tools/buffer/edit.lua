@@ -1,4 +1,4 @@
---- Changes the text of a buffer, or of a file that is not open.
+--- Edits a buffer, or a file that is not open.
 
 local diagnostics = require('mcp-tools.editor.diagnostics.list')
 local buffers = require('mcp-tools.editor.buffer')
@@ -11,13 +11,13 @@ local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Of a text in which the nearest places are looked for while the editor waits.
+--- Maximum length of a text in which similar places are searched synchronously, in lines.
 local MAX_LINES = 1000
 
---- A text that others change faster than this many times in a row is left to them.
+--- Number of attempts while others change the text.
 local TRIES = 5
 
---- Is a place given by its line?
+--- Returns whether an edit has a line number.
 ---@param args table
 ---@return boolean
 local function is_counted(args)
@@ -29,7 +29,7 @@ local function is_counted(args)
   return false
 end
 
---- Numbers of lines are worth nothing once the text has changed.
+--- Refuses line numbers for a text that may have changed.
 ---@param args table
 ---@param found mcp-tools.Target|{ bufnr: integer?, new: boolean? }
 ---@return mcp-tools.Error?
@@ -43,7 +43,7 @@ local function uncounted(args, found)
   end
 end
 
---- Makes the edits for the text of now. In a coroutine.
+--- Applies the edits to the current text.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param found mcp-tools.Target

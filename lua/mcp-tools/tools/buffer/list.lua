@@ -1,4 +1,4 @@
---- The person's buffers.
+--- Lists buffers.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -24,7 +24,7 @@ return {
     local current = buffers.current()
     local list, total, lossy = {}, 0, false
     for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-      -- There may be thousands, and `vim.bo` costs the 10-fold; `getbufinfo` makes a list of all signs.
+      -- There may be thousands, and `vim.bo` takes ten times as long; `getbufinfo` collects all signs.
       local listed = args.include_unlisted or vim.fn.buflisted(bufnr) == 1
       if listed and (not args.modified_only or vim.fn.getbufvar(bufnr, '&modified') == 1) then
         total = total + 1

@@ -1,4 +1,4 @@
---- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
+--- Reads a buffer with its unsaved changes, or a file that is not open.
 
 local buffers = require('mcp-tools.editor.buffer')
 local read = require('mcp-tools.privacy.read')
@@ -7,7 +7,7 @@ local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Of files that are not open all lines are counted.
+--- Maximum size of a file that is not open, in bytes: all its lines are counted.
 local MAX_FILE = 32 * 1024 * 1024
 
 local function read_buffer(ctx, args, found)
@@ -50,7 +50,7 @@ local function read_file(ctx, args, found)
   end)
 end
 
---- The lines of a symbol instead of those that the arguments name.
+--- Reads the lines of a symbol.
 local function read_symbol(ctx, args, found)
   local cancel = symbol.find(found.bufnr, args.symbol, function(meant, err)
     if ctx:cancelled() then

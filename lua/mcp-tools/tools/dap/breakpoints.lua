@@ -1,4 +1,4 @@
---- All breakpoints, and whether they are bound.
+--- Lists all breakpoints, and whether they are bound.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')

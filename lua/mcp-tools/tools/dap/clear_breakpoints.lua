@@ -1,4 +1,4 @@
---- Takes all breakpoints away.
+--- Removes all breakpoints.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 

@@ -1,10 +1,10 @@
---- What can be run under the debugger.
+--- Lists launch configurations.
 
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local launch = require('mcp-tools.editor.dap.launch')
 local variables = require('mcp-tools.editor.dap.variables')
 
---- Characters of a value.
+--- Maximum length of a value, in characters.
 local MAX = 200
 
 return {

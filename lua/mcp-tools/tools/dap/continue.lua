@@ -1,4 +1,4 @@
---- The stopped program goes on to its next stop.
+--- Continues a stopped program to its next stop.
 
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')

@@ -1,4 +1,4 @@
---- Where the program stands.
+--- Returns where the program has stopped, with the code around it.
 
 local access = require('mcp-tools.privacy.access')
 local sessions = require('mcp-tools.editor.dap.sessions')

@@ -1,4 +1,4 @@
---- Leaves a debug session, with or without ending its program.
+--- Disconnects from a debug session, with or without ending its program.
 
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')

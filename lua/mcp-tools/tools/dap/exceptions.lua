@@ -1,10 +1,10 @@
---- Which exceptions stop the program.
+--- Lists and sets the exceptions at which the program stops.
 
 local errors = require('mcp-tools.errors')
 local request = require('mcp-tools.editor.dap.request')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
---- The filters for exceptions that an adapter has; sets them when there are some given.
+--- Returns the exception filters of an adapter, and sets the active ones if they are given.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param wanted string[]?

@@ -1,4 +1,4 @@
---- Stops a program that runs.
+--- Pauses a running program.
 
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')

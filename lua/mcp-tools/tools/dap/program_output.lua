@@ -1,11 +1,11 @@
---- What the program has printed.
+--- Returns the output of the program.
 
 local output = require('mcp-tools.editor.dap.output')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local time_slice = require('mcp-tools.util.time_slice')
 local variables = require('mcp-tools.editor.dap.variables')
 
---- Characters of all lines, and of one.
+--- Maximum size of all lines, in bytes, and of one line, in characters.
 local MAX, MAX_LINE = 32 * 1024, 2000
 
 return {

@@ -1,4 +1,4 @@
---- Takes a breakpoint away.
+--- Removes a breakpoint.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 

@@ -1,4 +1,4 @@
---- Starts the program of a session again.
+--- Restarts the program of a debug session.
 
 local control = require('mcp-tools.editor.dap.control')
 local launch = require('mcp-tools.editor.dap.launch')

@@ -1,10 +1,10 @@
---- Starts a program under the debugger, and tells its first stop.
+--- Starts a program under the debugger and describes its first stop.
 
 local control = require('mcp-tools.editor.dap.control')
 local launch = require('mcp-tools.editor.dap.launch')
 local project = require('mcp-tools.instances.project')
 
---- Those of a wait, and what makes a configuration.
+--- Arguments of the wait, and fields of a configuration.
 local ARGS = {
   configuration = { type = 'string', description = 'Name of one of dap_configurations; the others change it' },
   type = { type = 'string', description = 'Adapter, such as python; needed without configuration' },

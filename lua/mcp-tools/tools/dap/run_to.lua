@@ -1,4 +1,4 @@
---- The stopped program runs to a line.
+--- Runs a stopped program to a line.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 local control = require('mcp-tools.editor.dap.control')

@@ -1,4 +1,4 @@
---- The scopes of a frame.
+--- Lists the scopes of a stack frame.
 
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')

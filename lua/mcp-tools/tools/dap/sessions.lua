@@ -1,4 +1,4 @@
---- Debug sessions, those that have ended too.
+--- Lists debug sessions, including ended ones.
 
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local stop = require('mcp-tools.editor.dap.stop')

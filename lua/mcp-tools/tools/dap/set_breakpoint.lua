@@ -1,4 +1,4 @@
---- Sets a breakpoint, in a buffer that nobody has to look at.
+--- Sets a breakpoint, also in a buffer that is in no window.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 

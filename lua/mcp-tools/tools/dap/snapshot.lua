@@ -1,4 +1,4 @@
---- A stopped program, all that there is to see of it.
+--- Returns the whole state of a stopped program: place, code, stack and locals.
 
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')

@@ -1,4 +1,4 @@
---- The stack of a stopped thread.
+--- Returns the call stack of a thread.
 
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')

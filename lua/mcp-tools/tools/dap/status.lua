@@ -1,9 +1,9 @@
---- The debug session in short.
+--- Returns a summary of a debug session.
 
 local stop = require('mcp-tools.editor.dap.stop')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
---- What an adapter can do, by name.
+--- Returns the names of an adapter's capabilities.
 ---@param session table
 ---@return string[]
 local function capabilities(session)

@@ -1,4 +1,4 @@
---- One step, into a call.
+--- Runs to the next line, into calls.
 
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')

@@ -1,4 +1,4 @@
---- On until the function returns.
+--- Runs until the current function returns.
 
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')

@@ -1,4 +1,4 @@
---- One step, over calls.
+--- Runs to the next line, over calls.
 
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')

@@ -1,9 +1,9 @@
---- The threads of a program.
+--- Lists the threads of a debugged program.
 
 local request = require('mcp-tools.editor.dap.request')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
---- More in one answer is no help.
+--- Maximum number of threads in one answer.
 local MAX = 200
 
 return {

@@ -1,4 +1,4 @@
---- Variables of a stopped program.
+--- Lists variables of a stopped program.
 
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')

@@ -1,4 +1,4 @@
---- Waits for the next stop, and tells it.
+--- Waits for the next stop and describes it.
 
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')

@@ -1,4 +1,4 @@
---- What has become worse or better since a mark, in all open files.
+--- Compares the diagnostics of all open files with an earlier state.
 
 local access = require('mcp-tools.privacy.access')
 local clients = require('mcp-tools.editor.lsp.clients')
@@ -12,9 +12,9 @@ local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Of one session.
+--- Maximum number of marks in one session.
 local MAX_MARKS = 32
---- Open files that a difference waits for.
+--- Maximum number of open files to wait for.
 local MAX_WAITED = 50
 
 ---@class mcp-tools.diagnostics.Marks
@@ -27,7 +27,7 @@ local marks_of = per_session(function()
   return { marks = {}, order = {}, count = 0 }
 end)
 
---- What is there now, in all files that may be read.
+--- Returns the current diagnostics of all readable files.
 ---@param ctx mcp-tools.Ctx
 ---@return table<string, mcp-tools.diagnostics.Finding[]>
 ---@return table? withheld

@@ -1,4 +1,4 @@
---- Fresh diagnostics after an edit.
+--- Waits for diagnostics of the current text.
 
 local args = require('mcp-tools.editor.lsp.args')
 local list = require('mcp-tools.editor.diagnostics.list')

@@ -1,4 +1,4 @@
---- An Ex command, run in the editor.
+--- Runs an Ex command.
 
 local execute = require('mcp-tools.editor.execute')
 local time_slice = require('mcp-tools.util.time_slice')

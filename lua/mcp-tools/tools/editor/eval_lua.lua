@@ -1,4 +1,4 @@
---- Lua code, run in the editor.
+--- Runs Lua code in the editor.
 
 local errors = require('mcp-tools.errors')
 local execute = require('mcp-tools.editor.execute')

@@ -1,4 +1,4 @@
---- The editor's help, read without opening it.
+--- Reads Neovim's help without opening it.
 
 local errors = require('mcp-tools.errors')
 local plugins = require('mcp-tools.editor.plugins')
@@ -7,7 +7,7 @@ local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
 
---- Topics that are named beside the text of one.
+--- Maximum number of related topics in an answer.
 local SEE = 8
 
 ---@param text string
@@ -18,7 +18,7 @@ local function breaks(text, from, to)
   return select(2, text:sub(from, to):gsub('\n', ''))
 end
 
---- Some lines of a text, from the one that begins at a byte.
+--- Returns lines of a text, from the one that begins at a byte.
 ---@param text string
 ---@param from integer
 ---@param count integer
@@ -40,7 +40,7 @@ local function is_rule(line)
   return line:find('^[=-][=-][=-][=-]+%s*$') ~= nil
 end
 
---- Does a line begin a topic?
+--- Returns whether a line has a tag.
 ---@param line string
 ---@return boolean
 local function has_tag(line)
@@ -75,7 +75,7 @@ end
 ---@field ended boolean they are the whole topic
 ---@field more boolean the file goes on
 
---- The lines of a topic; with an offset those that follow, whatever they belong to.
+--- Returns the lines of a topic; with an offset, the lines that follow it.
 ---@param text string of its file
 ---@param tag string
 ---@param offset integer
@@ -89,7 +89,7 @@ local function read_topic(text, tag, offset, limit)
   while at > 1 and text:sub(at - 1, at - 1) ~= '\n' do
     at = at - 1
   end
-  -- One more than is wanted tells whether the topic ends there.
+  -- One more than needed, to find out whether the topic ends there.
   local lines, more = lines_from(text, at, offset + limit + 1)
   local count, ended = offset + limit, false
   if offset == 0 then
@@ -106,7 +106,7 @@ local function read_topic(text, tag, offset, limit)
   }
 end
 
---- Lines that hold all words, file by file, until there are enough.
+--- Returns lines that contain all words, file by file, up to a number.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param words string[] lower case
 ---@param enough integer
@@ -147,7 +147,7 @@ local function search_lines(ctx, words, enough, pause)
   return found
 end
 
---- Tags that fit, the best first, as `:help` finds them.
+--- Returns matching tags, the best first, as `:help` finds them.
 ---@param wanted string
 ---@return string[]
 local function matching_tags(wanted)
@@ -160,7 +160,7 @@ local function matching_tags(wanted)
   end, ok and found or {})
 end
 
---- The files of tags, by the indexes of all help on the runtimepath.
+--- Returns the files of tags, by the tag files on the runtimepath.
 ---@param ctx mcp-tools.Ctx
 ---@param names string[]
 ---@param pause fun()
@@ -183,7 +183,7 @@ local function files_of(ctx, names, pause)
   return files
 end
 
---- The text of a topic.
+--- Returns the text of a topic.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param found string[] tags that fit, at least one

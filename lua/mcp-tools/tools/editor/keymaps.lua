@@ -1,4 +1,4 @@
---- What the person's keys do.
+--- Lists mappings.
 
 local buffers = require('mcp-tools.editor.buffer')
 local garbage = require('mcp-tools.util.garbage')
@@ -12,10 +12,10 @@ local api = vim.api
 
 local MODES = { 'n', 'i', 'x', 's', 'o', 'c', 't', 'l' }
 
---- Of what a mapping types.
+--- Maximum length of the right-hand side of a mapping, in bytes.
 local MAX_RHS = 200
 
---- Where a function or script stands.
+--- Returns the file and line of a function or script.
 ---@param map table
 ---@param scripts table<integer, string> names that were looked up
 ---@return string?
@@ -66,7 +66,7 @@ local function holds(entry, word)
   return false
 end
 
---- Mappings by their keys.
+--- Returns mappings, sorted by their keys.
 ---@param mode string
 ---@param bufnr integer? whose own come first
 ---@param contains string? in keys, what they do, or where it was defined

@@ -1,4 +1,4 @@
---- Places that the person set, came from, or edited.
+--- Lists marks, jumps and changes.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -12,10 +12,10 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local api, fn = vim.api, vim.fn
 
---- Of each line.
+--- Maximum length of the text of a line, in bytes.
 local MAX_TEXT = 200
 
---- May its text be given? Nil for what is not loaded, whose text nobody looks for.
+--- Returns whether the text of a buffer may be read; nil if it is not loaded.
 ---@param bufnr integer
 ---@param root string
 ---@return boolean? readable
@@ -28,7 +28,7 @@ local function look(bufnr, root)
   return readable, why
 end
 
---- Makes places of one call: what may be read of a buffer is looked up once.
+--- Returns a function that creates places. It checks the access to each buffer once.
 ---@param root string
 ---@return fun(bufnr: integer?, line: integer, byte: integer, name: string?): table place line from 1, byte from 0
 local function places(root)
@@ -76,7 +76,7 @@ local function marks(bufnr, place)
   return list
 end
 
---- Latest first.
+--- Newest first.
 ---@param bufnr integer
 ---@param place fun(...): table
 ---@return table[]
@@ -90,7 +90,7 @@ local function jumps(bufnr, place)
   return list
 end
 
---- Latest first.
+--- Newest first.
 ---@param bufnr integer
 ---@param place fun(...): table
 ---@return table[]
@@ -105,7 +105,7 @@ end
 local READERS = { marks = marks, jumps = jumps, changes = changes }
 local KINDS = { 'marks', 'jumps', 'changes' }
 
---- The places of one kind.
+--- Returns the places of one kind.
 ---@param kind 'marks'|'jumps'|'changes'
 ---@param bufnr integer loaded
 ---@param root string

@@ -1,4 +1,4 @@
---- What the editor has said.
+--- Returns the message history.
 
 local messages = require('mcp-tools.editor.user.messages')
 local result = require('mcp-tools.editor.result')

@@ -1,9 +1,9 @@
---- A message for the person.
+--- Shows a message to the user.
 
 local rate = require('mcp-tools.util.rate')
 local messages = require('mcp-tools.editor.user.messages')
 
---- `:messages` keeps 500, the user's own among them.
+--- `:messages` keeps 500 messages, including the user's own.
 local limit = rate(20, 0.5)
 
 return {

@@ -1,4 +1,4 @@
---- A file at a place, for the person to see.
+--- Shows a file at a position to the user.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -14,7 +14,7 @@ local api = vim.api
 
 local limit = rate(60, 2)
 
---- The buffer, loaded, with what the disk has.
+--- Returns the loaded buffer, up to date with the disk.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@return integer? bufnr
@@ -34,7 +34,7 @@ local function buffer_of(ctx, args)
   return found.bufnr
 end
 
---- The place in it, as Neovim counts.
+--- Returns the position in Neovim's units.
 ---@param bufnr integer
 ---@param args table
 ---@return { line: integer, byte: integer }?

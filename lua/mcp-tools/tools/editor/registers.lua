@@ -1,4 +1,4 @@
---- What the person has yanked, recorded, searched for and typed.
+--- Returns the contents of registers.
 
 local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
@@ -7,23 +7,23 @@ local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 local result = require('mcp-tools.editor.result')
 
---- All that hold text of this editor alone.
+--- Registers with text of this editor only.
 local OWN = [["-.:/0123456789abcdefghijklmnopqrstuvwxyz]]
---- The clipboard and what else other programs see.
+--- The clipboard and the selection, which other programs share.
 local SHARED = '+*'
---- Names of files.
+--- Registers with file names.
 local FILES = '%#'
 
 local KINDS = { v = 'characters', V = 'lines' }
 
---- Is one of these the clipboard?
+--- Returns whether one of the names is the clipboard.
 ---@param names string
 ---@return boolean
 local function is_shared(names)
   return names:find('[+*]') ~= nil
 end
 
---- Why these names cannot be read.
+--- Returns why the registers cannot be read.
 ---@param names string
 ---@return mcp-tools.Error?
 local function refusal(names)
@@ -58,7 +58,7 @@ end
 ---@param pause fun()
 ---@return table?
 local function read(name, max_bytes, pause)
-  -- Some more than is given, so that a secret at the cut is known for one.
+  -- More than is returned, so that a secret at the cut is recognized.
   local text, bytes = beginning(name, 2 * max_bytes + 4096, pause)
   local kind = vim.fn.getregtype(name)
   if text == '' then
@@ -77,7 +77,7 @@ local function read(name, max_bytes, pause)
   }
 end
 
---- Those that hold something.
+--- Returns the registers that are not empty.
 ---@param names string
 ---@param max_bytes integer of each
 ---@param pause fun()

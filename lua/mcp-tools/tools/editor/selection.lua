@@ -1,4 +1,4 @@
---- What the person has selected.
+--- Returns the user's selection.
 
 local focus = require('mcp-tools.editor.user.focus')
 local utf8 = require('mcp-tools.util.utf8')

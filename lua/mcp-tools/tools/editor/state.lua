@@ -1,4 +1,4 @@
---- What the person has before them.
+--- Returns the state of the editor: mode, current file, tab pages and windows.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -8,7 +8,7 @@ local result = require('mcp-tools.editor.result')
 
 local api, fn = vim.api, vim.fn
 
---- Options of a buffer that say how its text is to be written.
+--- Options of a buffer that determine how its text is written.
 local OPTIONS =
   { 'expandtab', 'shiftwidth', 'tabstop', 'textwidth', 'fileformat', 'fileencoding', 'readonly', 'modifiable' }
 
@@ -83,7 +83,7 @@ local function options_of(bufnr)
   return options
 end
 
---- The file that the person looks at.
+--- Returns the current file.
 ---@param root string
 ---@return table?
 local function current_of(root)
@@ -99,7 +99,7 @@ local function current_of(root)
   return place
 end
 
---- All of it.
+--- Returns the whole state.
 ---@param root string
 ---@param max_windows integer
 ---@return table

@@ -1,4 +1,4 @@
---- Who calls the function at a place, or what it calls.
+--- Lists the callers of the function at a position, or the functions that it calls.
 
 local args = require('mcp-tools.editor.lsp.args')
 local navigation = require('mcp-tools.editor.lsp.navigation')

@@ -1,4 +1,4 @@
---- What servers offer to do at a place: listed, then applied by id.
+--- Lists code actions at a position, and applies one by id.
 
 local args = require('mcp-tools.editor.lsp.args')
 local code_actions = require('mcp-tools.editor.lsp.code_actions')

@@ -1,4 +1,4 @@
---- Where the name at a place is defined.
+--- Finds the definition of the symbol at a position.
 
 local args = require('mcp-tools.editor.lsp.args')
 local navigation = require('mcp-tools.editor.lsp.navigation')

@@ -1,4 +1,4 @@
---- Formats a file, or some lines of it, as its language server does.
+--- Formats a file or a range of lines with its language server.
 
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
 local args_of = require('mcp-tools.editor.lsp.args')
@@ -9,7 +9,7 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeFormatting'
 
---- Formats a file, or some lines of it.
+--- Formats a file or a range of lines.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
@@ -69,7 +69,7 @@ local function run(ctx, args)
   return workspace_edit.bounded(answer)
 end
 
---- What is said of formatting before it happens.
+--- Returns the text that is shown for approval.
 ---@param args table
 ---@param again? fun(err: mcp-tools.Error?)
 ---@return string?

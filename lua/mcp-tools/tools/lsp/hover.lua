@@ -1,4 +1,4 @@
---- What language servers say of a place (guill's name, arguments and shape).
+--- Returns the hover text at a position; compatible with guill/mcp-tools.nvim.
 
 local args = require('mcp-tools.editor.lsp.args')
 local hover = require('mcp-tools.editor.lsp.hover')

@@ -1,4 +1,4 @@
---- Where what stands at a place is implemented.
+--- Finds the implementations of the symbol at a position.
 
 local args = require('mcp-tools.editor.lsp.args')
 local navigation = require('mcp-tools.editor.lsp.navigation')

@@ -1,4 +1,4 @@
---- What the editor would show between the text of some lines: types, names of parameters.
+--- Lists inlay hints of a range of lines.
 
 local args = require('mcp-tools.editor.lsp.args')
 local hover = require('mcp-tools.editor.lsp.hover')

@@ -1,4 +1,4 @@
---- Renames what stands at a place, everywhere.
+--- Renames the symbol at a position in the whole project.
 
 local args = require('mcp-tools.editor.lsp.args')
 local rename = require('mcp-tools.editor.lsp.rename')

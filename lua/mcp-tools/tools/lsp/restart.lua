@@ -1,4 +1,4 @@
---- Ends language servers and starts them again for the files that they had.
+--- Restarts language servers.
 
 local args = require('mcp-tools.editor.lsp.args')
 local status = require('mcp-tools.editor.lsp.status')

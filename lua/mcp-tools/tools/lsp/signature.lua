@@ -1,4 +1,4 @@
---- The parameters of the call at a place.
+--- Returns the signatures of the call at a position.
 
 local args = require('mcp-tools.editor.lsp.args')
 local hover = require('mcp-tools.editor.lsp.hover')

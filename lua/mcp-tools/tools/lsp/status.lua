@@ -1,4 +1,4 @@
---- Which language servers run, and whether they are ready.
+--- Lists language servers, and whether they are ready.
 
 local args = require('mcp-tools.editor.lsp.args')
 local status = require('mcp-tools.editor.lsp.status')

@@ -1,4 +1,4 @@
---- What a file defines, nested (guill's name, arguments and shape, with children and lines from 1).
+--- Returns the nested symbols of a file; compatible with guill/mcp-tools.nvim, with children and 1-based lines.
 
 local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
@@ -7,7 +7,7 @@ local position = require('mcp-tools.editor.position')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local time_slice = require('mcp-tools.util.time_slice')
 
---- An answer that is larger comes with fewer levels. Bytes.
+--- Maximum size of an answer, in bytes; larger ones have fewer levels.
 local MAX_BYTES = 48000
 
 ---@class mcp-tools.lsp.Tree
@@ -52,7 +52,7 @@ local function nested(tree, items, depth)
   return list
 end
 
---- Symbols of a file: a list as long as it is whole, else `{ total, note, symbols }`.
+--- Returns the symbols of a file: a list if it is complete, otherwise `{ total, note, symbols }`.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer?, depth: integer, limit: integer }
 ---@return table?

@@ -1,4 +1,4 @@
---- The types above or below the one at a place.
+--- Lists the supertypes or subtypes of the type at a position.
 
 local args = require('mcp-tools.editor.lsp.args')
 local navigation = require('mcp-tools.editor.lsp.navigation')

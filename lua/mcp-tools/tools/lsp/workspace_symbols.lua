@@ -1,4 +1,4 @@
---- Symbols of the whole project, by a part of their name.
+--- Finds symbols of the project by a part of their name.
 
 local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
@@ -10,7 +10,7 @@ local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 
---- Servers of a file, or all that run, with a buffer of each.
+--- Returns the servers of a file, or all, with a buffer of each.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@return { client: vim.lsp.Client, bufnr: integer }[]?
@@ -52,7 +52,7 @@ local function label(symbol)
   )
 end
 
---- Symbols of the project.
+--- Returns symbols of the project.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { query: string, kinds: string[]?, path: string?, bufnr: integer?, limit: integer, offset: integer }
 ---@return table?

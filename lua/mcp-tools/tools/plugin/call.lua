@@ -1,4 +1,4 @@
---- A public function of a plugin, called.
+--- Calls a public function of a plugin.
 
 local execute = require('mcp-tools.editor.execute')
 local functions = require('mcp-tools.editor.plugins.functions')

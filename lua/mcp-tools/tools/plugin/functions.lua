@@ -1,4 +1,4 @@
---- The public functions of a plugin's module.
+--- Lists the public functions of a plugin's module.
 
 local functions = require('mcp-tools.editor.plugins.functions')
 local result = require('mcp-tools.editor.result')

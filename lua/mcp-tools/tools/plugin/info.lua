@@ -1,4 +1,4 @@
---- One plugin: where it is, what it brings along.
+--- Describes a plugin.
 
 local access = require('mcp-tools.privacy.access')
 local plugins = require('mcp-tools.editor.plugins')

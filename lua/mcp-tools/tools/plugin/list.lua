@@ -1,4 +1,4 @@
---- The person's plugins.
+--- Lists plugins or loaded Lua modules.
 
 local result = require('mcp-tools.editor.result')
 local plugins = require('mcp-tools.editor.plugins')

@@ -1,4 +1,4 @@
---- A plugin's readme.
+--- Reads a plugin's readme.
 
 local errors = require('mcp-tools.errors')
 local plugins = require('mcp-tools.editor.plugins')

@@ -1,4 +1,4 @@
---- Entries of a quickfix or location list.
+--- Returns entries of a quickfix or location list.
 
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')

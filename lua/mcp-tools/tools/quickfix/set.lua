@@ -1,18 +1,18 @@
---- Makes a quickfix or location list, for the person to go through.
+--- Creates or changes a quickfix or location list.
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
 local sanitize = require('mcp-tools.util.sanitize')
 
---- What Neovim counts lines and columns with.
+--- Maximum line and column number of Neovim.
 local MAX = 2 ^ 31 - 1
 local ACTIONS = { append = 'a', replace = 'r' }
 local KIND = 'mcp-tools'
---- Maximum number of files without a buffer in one call that is not asked about: Neovim makes a buffer for each.
+--- Maximum number of files without a buffer in a call without approval: Neovim creates a buffer for each.
 local MAX_NEW_FILES = 100
 
---- An entry of the arguments as Neovim takes it.
+--- Converts an entry of the arguments for Neovim.
 ---@param entry table
 ---@param i integer
 ---@return table?
@@ -38,7 +38,7 @@ local function item_of(entry, i)
   return quickfix.item(vim.tbl_extend('force', entry, { path = path }), buffers.of_path(path))
 end
 
---- The list of the arguments, and its new entries.
+--- Returns the list that the arguments mean, and its new entries.
 ---@param args table
 ---@return mcp-tools.QuickfixList?
 ---@return table[]|mcp-tools.Error items_or_err
@@ -62,7 +62,7 @@ local function meant(args)
   return list, items
 end
 
---- Files of the entries that have no buffer.
+--- Counts the files of entries that have no buffer.
 ---@param entries table[]
 ---@return integer
 local function count_new_files(entries)

@@ -1,11 +1,11 @@
---- A symbol that nothing uses, taken out.
+--- Deletes a symbol that is not used.
 
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 local errors = require('mcp-tools.errors')
 local references = require('mcp-tools.editor.symbol.references')
 
---- Lines of users that are listed.
+--- Maximum number of listed references.
 local MAX_LISTED = 50
 
 --- Refuses to delete a symbol that is used, or may be.

@@ -1,4 +1,4 @@
---- Symbols of the project, a folder or a file by name.
+--- Finds symbols by name in the project, a directory or a file.
 
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
@@ -27,7 +27,7 @@ local function entry(hits, node, line_of, body)
   }
 end
 
---- As much as is asked for, as it is now.
+--- Returns the requested page of symbols, with their current text.
 ---@param hits mcp-tools.Hits[]
 ---@param opts { limit: integer, offset: integer, body: boolean? }
 ---@return mcp-tools.SymbolListing[]

@@ -1,4 +1,4 @@
---- Text before or after a symbol.
+--- Inserts text before or after a symbol.
 
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')

@@ -1,4 +1,4 @@
---- What files define, as an outline.
+--- Outlines files.
 
 local overview = require('mcp-tools.editor.symbol.overview')
 local paths = require('mcp-tools.files.paths')

@@ -1,9 +1,9 @@
---- The text of one symbol.
+--- Reads the text of a symbol.
 
 local find = require('mcp-tools.editor.symbol.find')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Bytes; a longer symbol is cut at a line.
+--- Maximum size of the text, in bytes; a longer symbol is cut at a line.
 local MAX_BYTES = 256 * 1024
 
 return {

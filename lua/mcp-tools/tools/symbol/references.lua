@@ -1,4 +1,4 @@
---- Where one symbol is used.
+--- Lists the references to a symbol.
 
 local find = require('mcp-tools.editor.symbol.find')
 local references = require('mcp-tools.editor.symbol.references')

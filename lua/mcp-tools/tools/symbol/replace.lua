@@ -1,4 +1,4 @@
---- Another definition in the place of a symbol.
+--- Replaces the definition of a symbol.
 
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')

@@ -1,4 +1,4 @@
---- Lets the person choose: a tool that answers when somebody does (guill's name and shape).
+--- Lets the user choose, to test a tool that answers later; compatible with guill/mcp-tools.nvim.
 
 local sanitize = require('mcp-tools.util.sanitize')
 
@@ -19,7 +19,7 @@ return {
   annotations = { read_only = true },
   needs_approval = 'it opens a menu that may hold the editor until somebody chooses',
   execute = function(ctx, args)
-    -- Later: vim.ui.select may hold the editor, and the request that brought the call must be answered first.
+    -- Later, because vim.ui.select may block the main thread, and the request must be answered first.
     vim.schedule(function()
       if ctx:cancelled() then
         return

@@ -1,4 +1,4 @@
---- Gives back its text: the smallest tool, for trying a connection.
+--- Returns its argument, to test a connection.
 
 return {
   name = 'test_echo',

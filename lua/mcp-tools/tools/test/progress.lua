@@ -1,4 +1,4 @@
---- Counts steps with a pause before each: a tool that answers later, reports progress and stops when told.
+--- Counts steps with a pause before each, to test progress and cancellation.
 
 return {
   name = 'test_progress',

@@ -1,4 +1,4 @@
---- Loaded buffers, answered at once (guill's name and shape).
+--- Lists loaded buffers synchronously; compatible with guill/mcp-tools.nvim.
 
 local access = require('mcp-tools.privacy.access')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,4 +1,4 @@
---- What a file defines, by its syntax tree alone.
+--- Outlines a file by its syntax tree.
 
 local overview = require('mcp-tools.editor.symbol.overview')
 

@@ -1,4 +1,4 @@
---- What a treesitter query captures in a file.
+--- Lists the captures of a tree-sitter query.
 
 local inspect = require('mcp-tools.editor.treesitter.inspect')
 

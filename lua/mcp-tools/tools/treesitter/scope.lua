@@ -1,4 +1,4 @@
---- What a place in a text stands in, by its syntax tree.
+--- Lists the syntax nodes around a position.
 
 local inspect = require('mcp-tools.editor.treesitter.inspect')
 

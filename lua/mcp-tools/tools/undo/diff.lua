@@ -1,4 +1,4 @@
---- What differs between two states of a buffer's undo tree.
+--- Returns the diff between two states of a buffer's undo tree.
 
 local errors = require('mcp-tools.errors')
 local text_diff = require('mcp-tools.editor.text.diff')

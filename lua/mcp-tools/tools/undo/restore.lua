@@ -1,4 +1,4 @@
---- Brings a buffer back to a state of its undo tree.
+--- Restores a state of a buffer's undo tree.
 
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,11 +1,11 @@
---- The undo tree of a buffer.
+--- Returns the undo tree of a buffer.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local utf8 = require('mcp-tools.util.utf8')
 
---- The newest entries, branches included.
+--- Returns the newest entries, including branches.
 ---@param entries table[]
 ---@param left { count: integer } how many more may be given
 ---@return table[]

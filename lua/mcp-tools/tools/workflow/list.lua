@@ -1,4 +1,4 @@
---- What a project keeps for its agents and people to do: command files, and targets of make.
+--- Lists the commands, skills and agents of a project, make targets and npm scripts.
 
 local access = require('mcp-tools.privacy.access')
 local paths = require('mcp-tools.files.paths')
@@ -9,11 +9,11 @@ local scripts = require('mcp-tools.editor.runner.scripts')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Folders below `.claude` and `.agents`, and what is in them.
+--- Directories below `.claude` and `.agents`, and the kind of their files.
 local FOLDERS = { commands = 'command', workflows = 'command', skills = 'skill', agents = 'agent' }
 local HOMES = { '.claude', '.agents' }
 local MAX_FILE, MAX_TEXT = 256 * 1024, 300
---- Folders within folders, and files of all of them.
+--- Maximum depth of directories, and number of files.
 local MAX_DEPTH, MAX_FILES = 4, 1000
 
 ---@class mcp-tools.Workflow
@@ -41,7 +41,7 @@ local function text_of(ctx, path, withheld)
   return text and (redacted_text.file(ctx, text)) or nil
 end
 
---- What is said of a command file: in its head, else its first line.
+--- Returns the description of a command file: from its front matter, otherwise its first line.
 ---@param text string
 ---@return string?
 local function description_of(text)
@@ -51,7 +51,7 @@ local function description_of(text)
   return said and utf8.cut(trim((said:gsub('^#+%s*', ''))), MAX_TEXT)
 end
 
---- Entries of a folder.
+--- Returns the entries of a directory.
 ---@param ctx mcp-tools.Ctx
 ---@param folder string
 ---@return { name: string, type: string }[]
@@ -124,7 +124,7 @@ local function add_files(ctx, list, withheld, folder, kind)
   end
 end
 
---- All of them. In a coroutine.
+--- Returns all workflows.
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.Workflow[] workflows
 ---@return { path: string, why: string }[] withheld

@@ -9,6 +9,7 @@ local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
 local request = require('mcp-tools.editor.lsp.request')
+local result = require('mcp-tools.editor.result')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
@@ -60,8 +61,8 @@ end
 ---@param answer? fun(): any
 ---@return string?
 local function defined(ctx, client, answer)
-  local result = answer and answer()
-  local items = result and locations.items({ { result = result, client = client } }) or {}
+  local defined_at = answer and answer()
+  local items = defined_at and locations.items({ { result = defined_at, client = client } }) or {}
   if not items[1] then
     return nil
   end
@@ -159,20 +160,20 @@ function M.signature(ctx, args)
     return nil, err
   end
   local params = lsp.place(spot.bufnr, spot.line, behind(spot, args.symbol))
-  local result
-  result, err = lsp.request(ctx, spot.bufnr, 'textDocument/signatureHelp', params)
+  local help
+  help, err = lsp.request(ctx, spot.bufnr, 'textDocument/signatureHelp', params)
   if err then
     return nil, err
-  elseif not result or #(result.signatures or {}) == 0 then
+  elseif not help or #(help.signatures or {}) == 0 then
     local text = 'there is no call at %s; the position must be between its parentheses'
     return nil, errors.new('not_found', text:format(args_of.spot_text(spot)))
   end
-  local active = (tonumber(result.activeSignature) or 0) + 1
-  local signature = result.signatures[active] or result.signatures[1]
-  local parameter = tonumber(signature.activeParameter) or tonumber(result.activeParameter)
+  local active = (tonumber(help.activeSignature) or 0) + 1
+  local signature = help.signatures[active] or help.signatures[1]
+  local parameter = tonumber(signature.activeParameter) or tonumber(help.activeParameter)
   local list = {}
   server_text.refresh(ctx)
-  for i, each in ipairs(result.signatures) do
+  for i, each in ipairs(help.signatures) do
     list[i] = signature_of(ctx, each)
   end
   return { signatures = list, active_signature = active, active_parameter = parameter and parameter + 1 }
@@ -233,12 +234,11 @@ function M.hints(ctx, args)
   table.sort(all, function(a, b)
     return a[1] < b[1] or a[1] == b[1] and a[2] < b[2]
   end)
-  local hints = {}
-  for i = args.offset + 1, math.min(#all, args.offset + args.limit) do
-    table.insert(hints, ('%d:%d %s'):format(unpack(all[i])))
-  end
-  local rest = args.offset + #hints
-  return { total = #all, hints = hints, next_offset = rest < #all and #hints > 0 and rest or nil }
+  local page, answer = result.page(all, args)
+  answer.hints = vim.tbl_map(function(hint)
+    return ('%d:%d %s'):format(unpack(hint))
+  end, page)
+  return answer
 end
 
 return M

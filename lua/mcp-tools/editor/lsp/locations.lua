@@ -201,12 +201,6 @@ local function by_file(found, entry)
   return files
 end
 
----@param value any
----@return boolean
-local function fits(value)
-  return #vim.json.encode(value) <= MAX_BYTES
-end
-
 --- Returns locations as one answer, with as much detail as fits.
 ---@param found mcp-tools.lsp.Found[] sorted
 ---@param opts { limit: integer, offset: integer, narrow: string } `narrow`: how to get a shorter answer
@@ -218,20 +212,20 @@ function M.answer(found, opts)
   if opts.offset + #part < total then
     answer.next_offset = opts.offset + #part
   end
-  answer.files = by_file(part, function(each)
+  --- Whether the answer fits with these files.
+  local function fits(files, left_out)
+    answer.files, answer.note = files, left_out and ('%s; %s'):format(left_out, opts.narrow)
+    return #vim.json.encode(files) <= MAX_BYTES
+  end
+  local with_text = by_file(part, function(each)
     return each.text and ('%d: %s'):format(each.line, each.text) or tostring(each.line)
   end)
-  if fits(answer.files) then
-    return answer
-  end
-  answer.note = 'too many for their text, so lines only; ' .. opts.narrow
-  answer.files = by_file(part, function(each)
+  local with_lines = by_file(part, function(each)
     return each.line
   end)
-  if fits(answer.files) then
+  if fits(with_text) or fits(with_lines, 'too many for their text, so lines only') then
     return answer
   end
-  answer.note = 'too many for their lines, so counts per file; ' .. opts.narrow
   answer.next_offset = nil
   local counts, list = {}, {}
   for _, each in ipairs(found) do
@@ -241,10 +235,8 @@ function M.answer(found, opts)
     end
     counts[each.path].count = counts[each.path].count + 1
   end
-  answer.files = list
-  if not fits(list) then
-    answer.note = ('too many files (%d) to be named; %s'):format(#list, opts.narrow)
-    answer.files = nil
+  if not fits(list, 'too many for their lines, so counts per file') then
+    answer.files, answer.note = nil, ('too many files (%d) to be named; %s'):format(#list, opts.narrow)
   end
   return answer
 end

@@ -292,7 +292,7 @@ local SECTIONS = {
 
 function M.check()
   for _, section in ipairs(SECTIONS) do
-    local title, run, file = section[1], section[2], section[3]
+    local title, run, file = section[1], section[2], section[3] ---@type string, any, string?
     health.start('mcp-tools: ' .. title)
     local ok, err = xpcall(function()
       if file then

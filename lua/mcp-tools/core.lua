@@ -130,7 +130,7 @@ end
 local loading = false
 
 local function load_next_piece()
-  loading = require('mcp-tools.loading.bundled').load_some(registry, PIECE)
+  loading = require('mcp-tools.loading.bundled').load(registry, nil, PIECE)
   if loading then
     vim.defer_fn(load_next_piece, 0)
   end
@@ -148,7 +148,7 @@ end
 ---@return mcp-tools.Core
 function M.get()
   local all = M.parts()
-  require('mcp-tools.loading.bundled').load_all(all.registry)
+  require('mcp-tools.loading.bundled').load(all.registry)
   return all
 end
 
@@ -171,8 +171,8 @@ end
 function M.for_call(kind, name)
   local now, bundled = M.begin(), require('mcp-tools.loading.bundled')
   if kind and kind ~= 'tool' then
-    bundled.load_all(now.registry, 'resources')
-    bundled.load_all(now.registry, 'prompts')
+    bundled.load(now.registry, 'resources')
+    bundled.load(now.registry, 'prompts')
   elseif bundled.is_pending('tools') then
     bundled.load_one(now.registry, 'tools', name)
     if vim.startswith(name, prefix()) then

@@ -232,32 +232,22 @@ function M.count_pending(kind)
   return states[kind].pass and #states[kind].pass.todo or 0
 end
 
---- Continues loading for a limited time.
+--- Continues loading.
 ---@param registry mcp-tools.Registry
----@param ns integer
+---@param kind? mcp-tools.OfferKind (default: all)
+---@param ns? number maximum time (default: until everything is loaded)
 ---@return boolean more false if everything is loaded
-function M.load_some(registry, ns)
-  local stop = vim.uv.hrtime() + ns
-  for kind, state in pairs(states) do
-    while state.pass do
-      step(registry, kind)
-      if vim.uv.hrtime() > stop then
+function M.load(registry, kind, ns)
+  local stop = ns and vim.uv.hrtime() + ns
+  for each, state in pairs(states) do
+    while state.pass and (kind == nil or each == kind) do
+      step(registry, each)
+      if stop and vim.uv.hrtime() > stop then
         return M.is_pending()
       end
     end
   end
   return false
-end
-
---- Loads the rest of a kind, or of all kinds.
----@param registry mcp-tools.Registry
----@param kind? mcp-tools.OfferKind
-function M.load_all(registry, kind)
-  for each, state in pairs(states) do
-    while state.pass and (kind == nil or each == kind) do
-      step(registry, each)
-    end
-  end
 end
 
 --- Loads one definition now, if it is requested and not yet loaded.
@@ -285,7 +275,7 @@ function M.reload(registry, kind, wanted)
     end
   end
   begin(kind)
-  M.load_all(registry, kind)
+  M.load(registry, kind)
 end
 
 --- Returns the files and options that could not be loaded.

@@ -145,15 +145,15 @@ describe('the extension for CodeCompanion', function()
     require('codecompanion._extensions.mcp_tools').setup({ tools = 'buffer' })
     t.eq({}, there.groups)
     local bundled = require('mcp-tools.loading.bundled')
-    local load_all, at_once = bundled.load_all, false
-    bundled.load_all = function(...)
-      at_once = at_once or bundled.is_pending('tools')
-      return load_all(...)
+    local load, at_once = bundled.load, false
+    bundled.load = function(registry, kind, ns)
+      at_once = at_once or not ns and bundled.is_pending('tools')
+      return load(registry, kind, ns)
     end
     t.wait(function()
       return there.nvim_buffer_list
     end)
-    bundled.load_all = load_all
+    bundled.load = load
     t.eq(false, at_once)
     t.ok(#there.groups.nvim_tools.tools > 2)
     t.eq(nil, there.nvim_says)

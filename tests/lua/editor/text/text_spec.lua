@@ -121,7 +121,7 @@ describe('the difference of two texts', function()
   end)
 
   it('does not keep the editor waiting, however little two texts have in common', function()
-    local one, two = alike(400000), alike(400000)
+    local one, two = alike(200000), alike(200000)
     local longest, before = 0, vim.uv.hrtime()
     local timer = vim.uv.new_timer()
     timer:start(1, 1, function()

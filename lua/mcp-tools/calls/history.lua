@@ -41,7 +41,8 @@ function M.new()
   function self.note(call)
     local client = name_of(call.client.name or call.host)
     seen:set(client, call.ended_at or call.created_at)
-    if not call.ended_at then
+    -- Calls on an agent's own channel, such as `closeAllDiffTabs`, would displace all others.
+    if not call.ended_at or call.definition and call.definition.agent then
       return
     end
     local ms = (call.ended_at - call.created_at) / 1e6

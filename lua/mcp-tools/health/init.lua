@@ -275,7 +275,7 @@ local function files()
 end
 
 --- Title, function, and the file beside this one that has it (default: this file).
----@type { [1]: string, [2]: string|fun(), [3]: string? }[]
+---@type { [1]: string, [2]: any, [3]: string? }[]
 local SECTIONS = {
   { 'Neovim', neovim },
   { 'Python environment', python },
@@ -292,7 +292,7 @@ local SECTIONS = {
 
 function M.check()
   for _, section in ipairs(SECTIONS) do
-    local title, run, file = section[1], section[2], section[3] ---@type string, any, string?
+    local title, run, file = section[1], section[2], section[3]
     health.start('mcp-tools: ' .. title)
     local ok, err = xpcall(function()
       if file then

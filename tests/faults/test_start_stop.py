@@ -164,7 +164,7 @@ async def given_up(nvim: Nvim, timeout: int = 8_000) -> tuple[dict[str, Any], st
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (None, "/python is no program"),
+        (None, "/python is not executable"),
         ("echo 3.9.18", "is Python 3.9.18, but the bridge needs 3.11 or newer"),
         ("echo 'no libpython' >&2; exit 127", "does not run: no libpython"),
         ("echo hello", "does not run"),
@@ -315,7 +315,7 @@ async def test_restart_from_inside_of_a_call(spawn_nvim: Spawn, tool: str) -> No
         await raw.initialize()
         for call in (raw.call, raw.stateless) * 2:
             old = await bridge.pid()
-            assert text_of(await within(5, call(tool))) == "done"
+            assert text_of(await within(15, call(tool))) == "done"
             await nvim.wait_for(
                 "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
             )

@@ -37,7 +37,13 @@ return function(kind)
   describe('diagnostics of a server of ' .. kind, function()
     local path = project.root .. '/' .. here.file
 
+    local is_begun = false
+
     before_each(function()
+      if not is_begun then
+        is_begun = true
+        project.close() -- files of other cases may have errors
+      end
       project.share(kind)
     end)
 

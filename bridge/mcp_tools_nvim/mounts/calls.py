@@ -25,7 +25,7 @@ from .outcomes import MountOutcome, error_outcome
 from .session import MountSession, is_closed
 
 if TYPE_CHECKING:
-    from .servers import MountedServer
+    from .supervisor import MountedServer
 from .mount import Mount
 
 NOT_FOUND = -32002

@@ -14,7 +14,7 @@ from ..neovim.nvim import NvimEditor
 from .outcomes import error_outcome
 
 if TYPE_CHECKING:
-    from .servers import MountedServers
+    from .supervisor import MountedServers
 
 
 SEPARATOR = "__"
@@ -182,7 +182,7 @@ class Mounts:
     async def _import(self) -> None:
         try:
             await sdk.import_sdk(f"{__package__}.servers")
-            from .servers import MountedServers
+            from .supervisor import MountedServers
 
             if not self._closed:
                 self._servers = MountedServers(self._editor)

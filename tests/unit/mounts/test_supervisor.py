@@ -13,10 +13,10 @@ import pytest_asyncio
 from mcp import MCPError
 
 from mcp_tools_nvim.errors import NoAnswerError
-from mcp_tools_nvim.mounts import servers as module
+from mcp_tools_nvim.mounts import supervisor as module
 from mcp_tools_nvim.mounts.http import UNUSED_ANSWER_TIMEOUT, _set_timeout
 from mcp_tools_nvim.mounts.mount import Mount
-from mcp_tools_nvim.mounts.servers import MountedServer
+from mcp_tools_nvim.mounts.supervisor import MountedServer
 from mcp_tools_nvim.mounts.session import MAX_UNREAD, Dispatcher
 from tests.support.mounts import RAW
 from tests.support.served import eventually

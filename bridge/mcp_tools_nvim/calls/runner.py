@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 from ..errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
 from ..neovim.nvim import NvimEditor
 from ..values import CallRequest, Outcome, Parked, Reply, Settings, ToolError
-from .blocked_editor import Admission
 from .backpressure import Backpressure
+from .blocked_editor import Admission
 from .call import Ask, Call, Observer, failed, gone
 from .parking import Parking
 from .waiting import Follower

@@ -16,8 +16,8 @@ from mcp_tools_nvim.errors import NoAnswerError
 from mcp_tools_nvim.mounts import supervisor as module
 from mcp_tools_nvim.mounts.http import UNUSED_ANSWER_TIMEOUT, _set_timeout
 from mcp_tools_nvim.mounts.mount import Mount
-from mcp_tools_nvim.mounts.supervisor import MountedServer
 from mcp_tools_nvim.mounts.session import MAX_UNREAD, Dispatcher
+from mcp_tools_nvim.mounts.supervisor import MountedServer
 from tests.support.mounts import RAW
 from tests.support.served import eventually
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -83,6 +84,7 @@ async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch
     loads: list[str] = []
 
     async def load(module: str) -> None:
+        assert importlib.util.find_spec(module) is not None
         loads.append(module)
         if len(loads) == 1:
             raise ImportError("half a module")

@@ -1,7 +1,7 @@
 """The SDK as the kernel of both eras: clients of sessions, and stateless requests.
 
 It serves valid JSON-RPC messages, and returns results as dicts or a `Rejection`. Its import takes about a
-second; see `loader.py`.
+second; see `sdk.py`.
 """
 
 from __future__ import annotations

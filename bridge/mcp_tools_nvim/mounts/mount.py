@@ -181,7 +181,7 @@ class Mounts:
 
     async def _import(self) -> None:
         try:
-            await sdk.import_sdk(f"{__package__}.servers")
+            await sdk.import_sdk(f"{__package__}.supervisor")
             from .supervisor import MountedServers
 
             if not self._closed:

@@ -11,7 +11,7 @@ local uv = vim.uv
 
 local M = {}
 
-local ALL_WRITE, STICKY = tonumber('002', 8), tonumber('1000', 8)
+local ALL_WRITE, STICKY, DIR_MODE = tonumber('002', 8), tonumber('1000', 8), tonumber('700', 8)
 --- Maximum size of our files in bytes; a longer file was not written by us.
 local MAX_BYTES = 64 * 1024
 --- Maximum number of files in a directory that are checked for dead editors.
@@ -47,10 +47,11 @@ local function unsafe_parent(directory)
   end
 end
 
---- Creates the directory of a file, with its parents.
+--- Creates the directory of a file, with its parents. With the umask 002 an agent makes it writable by its group, so an
+--- existing one becomes private.
 ---@param directory string
----@return string? real path
 ---@return string? path real
+---@return string? fault
 local function make_directory(directory)
   local existing = directory
   while not uv.fs_stat(existing) and vim.fs.dirname(existing) ~= existing do
@@ -62,6 +63,10 @@ local function make_directory(directory)
     return nil, fault
   end
   real = real .. directory:sub(#existing + 1)
+  local stat = uv.getuid and uv.fs_lstat(real)
+  if stat and stat.type == 'directory' and stat.uid == uv.getuid() then
+    uv.fs_chmod(real, DIR_MODE)
+  end
   local ok, why = private_files.ensure_dir(real)
   return ok and real or nil, why
 end

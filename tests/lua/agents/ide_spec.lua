@@ -541,6 +541,17 @@ describe('a discovery file', function()
     end
   end)
 
+  it('is written to a directory that its group may change, which becomes private', function()
+    local directory = vim.env.MADE_UP_FOLDER .. '/ide'
+    vim.fn.mkdir(directory, 'p')
+    vim.uv.fs_chmod(directory, tonumber('775', 8))
+    setup({ 'made_up_http' })
+    start()
+    attach({ 'made_up_http' })
+    await_lock()
+    t.eq({ '600', '700' }, { mode_of(lock_file()), mode_of(directory) })
+  end)
+
   it('follows no link and no folder that lies in its place', function()
     setup({ 'made_up_http' })
     start()

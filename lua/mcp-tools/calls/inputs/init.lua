@@ -52,7 +52,11 @@ end
 ---@type table<string, mcp-tools.InputMethod>
 local methods = {
   ['elicitation/create'] = {
-    answer = { properties = { action = { enum = { 'accept', 'decline', 'cancel' } } }, required = { 'action' } },
+    answer = {
+      type = 'object',
+      properties = { action = { enum = { 'accept', 'decline', 'cancel' } } },
+      required = { 'action' },
+    },
     missing = function(capabilities, params)
       local has = table_or_nil(capabilities.elicitation)
       local mode = params.mode or 'form'
@@ -65,6 +69,7 @@ local methods = {
   },
   ['sampling/createMessage'] = {
     answer = {
+      type = 'object',
       properties = { content = { anyOf = { BLOCK, { type = 'array', items = BLOCK } } } },
       required = { 'content' },
     },
@@ -78,7 +83,7 @@ local methods = {
     end,
   },
   ['roots/list'] = {
-    answer = { properties = { roots = { type = 'array', items = ROOT } }, required = { 'roots' } },
+    answer = { type = 'object', properties = { roots = { type = 'array', items = ROOT } }, required = { 'roots' } },
     missing = function(capabilities)
       return not table_or_nil(capabilities.roots) and { roots = vim.empty_dict() } or nil
     end,

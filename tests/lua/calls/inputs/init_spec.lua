@@ -118,6 +118,7 @@ describe('asking the client', function()
   it('says what is wrong with an answer', function()
     local faults = {
       { { action = 'perhaps' }, 'action: must be' },
+      { { 'accept' }, 'must be object, got array' },
       { { action = 'accept', content = { name = 1 } }, 'content: name: ' },
       { { action = 'accept' }, 'content: ' },
     }
@@ -144,12 +145,14 @@ describe('asking the client', function()
   it('hands a tool no models and roots that are none', function()
     local text = { type = 'text', text = 'x' }
     for _, case in ipairs({
+      { 'sampling/createMessage', { 'x' }, '(root): must be object, got array' },
       { 'sampling/createMessage', { content = 'x' }, 'content: must be object or array' },
       { 'sampling/createMessage', { content = vim.empty_dict() }, 'content.type: is required' },
       { 'sampling/createMessage', { content = { type = 'text', text = 5 } }, 'content.text: must be string' },
       { 'sampling/createMessage', { content = { text, 5 } }, 'content[1]: must be object' },
       { 'sampling/createMessage', { content = { text, { type = 'audio' } } } },
       { 'sampling/createMessage', { content = {} } },
+      { 'roots/list', { { uri = 'file:///x' } }, '(root): must be object, got array' },
       { 'roots/list', { roots = 'x' }, 'roots: must be array' },
       { 'roots/list', { roots = { a = 1 } }, 'roots: must be array' },
       { 'roots/list', { roots = { { uri = 'file:///x' }, 5 } }, 'roots[1]: must be object' },

@@ -167,6 +167,11 @@ end
 --- Steps for each byte of an item that is compared with others.
 local STEPS_OF_BYTE = 4
 
+---@return boolean
+local function is_empty(count, report)
+  return count == 0 or fail(report, nil, 'must be empty')
+end
+
 --- Compiles `prefixItems` and `items`.
 local function items(compiler, schema)
   local prefix = {}
@@ -174,15 +179,12 @@ local function items(compiler, schema)
     prefix[i] = compiler:check(item)
   end
   local rest = schema.items ~= nil and schema.items ~= true and compiler:check(schema.items) or nil
-  local most = schema.items == false and amount(nil, #prefix, 'item') or nil
+  local most = schema.items == false and (#prefix == 0 and is_empty or amount(nil, #prefix, 'item')) or nil
   if #prefix == 0 and not rest then
     return nil
   end
   return function(v, report)
-    local ok = true
-    if most and #v > #prefix then ---@cast most function
-      ok = #prefix == 0 and fail(report, nil, 'must be empty') or most(#v, report)
-    end
+    local ok = not most or most(#v, report)
     local n = (most or not rest) and math.min(#v, #prefix) or #v
     compiler:spend(n)
     for i = 1, n do

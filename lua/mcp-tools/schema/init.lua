@@ -312,13 +312,13 @@ function Validator:misfit(schema)
   end
   local compiler = self:begin()
   local check = compiler:check(schema)
+  local copy = value.copy(default)
   local finished, result = compiler:run(nil, function()
-    local copy = value.copy(default)
     self:walk(schema, copy, 0, false)
     return check(copy)
   end)
   if not (finished and result) then
-    return faults_of(compiler, check, default, not finished and result or nil)[1].message
+    return faults_of(compiler, check, copy, not finished and result or nil)[1].message
   end
 end
 

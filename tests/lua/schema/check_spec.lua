@@ -94,6 +94,12 @@ describe('errors', function()
   it('name keys that are no strings, and numbers that are none', function()
     t.eq({ 'true: is not allowed' }, errors_of({ additionalProperties = false }, { [true] = 1 }))
     t.eq({ 'true: must be string, got 1' }, errors_of({ additionalProperties = { type = 'string' } }, { [true] = 1 }))
+    t.eq({ '(root): must be empty' }, errors_of({ items = false }, { 1 }))
+    t.eq({}, errors_of({ items = false }, {}))
+    t.eq(
+      { '(root): must have at most 1 item' },
+      errors_of({ prefixItems = { { type = 'integer' } }, items = false }, { 1, 2 })
+    )
     t.eq({}, errors_of({ uniqueItems = true }, { 0 / 0, 0 / 0, '1', 1, '[]', {} }))
     t.eq(
       { '(root): items must differ: [2] repeats [0]' },
@@ -383,6 +389,8 @@ describe('fill', function()
         return f.field
       end, validator:misfits())
     )
+    local both = { allOf = { { type = 'array' }, { properties = { x = true } } }, default = {} }
+    t.eq(1, #compile({ properties = { a = both } }):misfits())
   end)
 
   it('leaves alone what is no object', function()

@@ -38,7 +38,7 @@ local MAX_KEPT = 128 * 1024 * 1024
 ---@field settings fun(): mcp-tools.Settings
 ---@field root fun(): string
 ---@field private gateway mcp-tools.Gateway
----@field private states mcp-tools.Lru session → `state` function of a definition → its state
+---@field private states mcp-tools.Lru session → name of a tool → its state and the function that made it
 ---@field private timer mcp-tools.Timer? fires when the oldest kept result expires
 ---@field private cancelled mcp-tools.Lru by id
 ---@field private used mcp-tools.Lru by id
@@ -237,20 +237,25 @@ end
 --- Returns what a definition's `state()` returned for this session; calls it the first time. Without a session, the
 --- state is for one call. A reloaded tool has a new function and therefore a new state.
 ---@private
----@param make fun(): table
+---@param definition mcp-tools.Definition
 ---@param session string?
 ---@return table
-function Executor:session_state(make, session)
+function Executor:session_state(definition, session)
+  local make = definition.state --[[@as fun(): table]]
   if not session then
     return make()
   end
-  local made = self.states:get(session) -- the end of a session is not reported
-  if not made then
-    made = setmetatable({}, { __mode = 'k' })
-    self.states:set(session, made)
+  local states = self.states:get(session) -- the end of a session is not reported
+  if not states then
+    states = {}
+    self.states:set(session, states)
   end
-  made[make] = made[make] or make()
-  return made[make]
+  local state = states[definition.name]
+  if not state or state.make ~= make then
+    state = { make = make, value = make() }
+    states[definition.name] = state
+  end
+  return state.value
 end
 
 --- Returns the `state` of a call. Fails the call if the definition's `state()` throws.
@@ -258,12 +263,11 @@ end
 ---@return boolean ok
 ---@return table? state
 function Executor:state_of(call)
-  local make = call.definition.state
-  if not make then
+  if not call.definition.state then
     return true
   end
   local what = ('call %s (%s): its state()'):format(call.id, call.name)
-  local ok, state = log.guard(what, self.session_state, self, make, call.session)
+  local ok, state = log.guard(what, self.session_state, self, call.definition, call.session)
   if not ok then
     call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
     return false

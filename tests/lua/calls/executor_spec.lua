@@ -631,6 +631,31 @@ describe('a call', function()
     t.eq(2, b.run('count', {}, { session = 's600' }).outcome.value)
   end)
 
+  it('shares its state with no other tool, and gets a new one when it is loaded again', function()
+    local b = bench()
+    local function state()
+      return { n = 0 }
+    end
+    local function count(ctx)
+      ctx.state.n = ctx.state.n + 1
+      ctx(ctx.state.n)
+    end
+    b.tool({ name = 'one', state = state, execute = count })
+    b.tool({ name = 'two', state = state, execute = count })
+    t.eq(1, b.run('one', {}, { session = 'a' }).outcome.value)
+    t.eq(1, b.run('two', {}, { session = 'a' }).outcome.value)
+    t.eq(2, b.run('one', {}, { session = 'a' }).outcome.value)
+    b.tool({
+      name = 'one',
+      state = function()
+        return { n = 10 }
+      end,
+      execute = count,
+    })
+    t.eq(11, b.run('one', {}, { session = 'a' }).outcome.value)
+    t.eq(2, b.run('two', {}, { session = 'a' }).outcome.value)
+  end)
+
   it('fails when its state cannot be made, and nothing runs', function()
     local b = bench()
     local ran = false

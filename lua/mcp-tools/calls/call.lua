@@ -63,8 +63,7 @@ local REASONS = {
   unreadable = 'the bridge could not read a message of the editor about it',
 }
 
---- Time in ns that the steps between an answer in time and the start of the tool may take. The bridge waits twice as
---- long.
+--- ns that a tool may take to start after the user has answered in time. The bridge waits twice as long.
 local ANSWER_GRACE = 1e9
 
 --- Maximum size in bytes of a progress message: it is one line on a screen, sent often, and kept with the call.
@@ -194,7 +193,7 @@ end
 
 --- Notifies the listener. An error in the listener does not affect the call.
 ---@param what 'started'|'progress'|'log'|'state'|'inputs'|'done'
-function Call:tell(what, ...)
+function Call:notify(what, ...)
   local method = self.listener[what]
   if method then
     local ok, err = xpcall(method, debug.traceback, self.listener, self, ...)
@@ -232,7 +231,7 @@ function Call:finish(event, outcome)
   if self.leave then
     self.leave(self)
   end
-  self:tell('done')
+  self:notify('done')
   return true
 end
 
@@ -352,7 +351,7 @@ function Call:progress(done, total, message, state)
   end
   local seq = self.latest and self.latest.seq + 1 or 1
   self.latest = { seq = seq, done = done, total = total, message = message, state = state }
-  self:tell('progress')
+  self:notify('progress')
 end
 
 return M

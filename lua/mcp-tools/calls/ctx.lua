@@ -15,9 +15,9 @@ local M = {}
 --- Calls by the coroutine of their handler. Entries are removed explicitly; weak keys would not work, because the
 --- values refer to the keys.
 ---
---- `execute` handlers have no coroutine of their own. While one processes events (`vim.wait()`, `input()`), the code of
---- foreign timers is taken for its code. A coroutine would be worse: a library that detects one would yield in it, and
---- nothing would resume it.
+--- `execute` handlers run in the coroutine of the caller. While one processes events (`vim.wait()`, `input()`), other
+--- timers run in that coroutine, too, and `running` returns the handler's call for them. A coroutine for each handler
+--- would be worse: a library that detects one would yield in it, and nothing would resume it.
 ---@type table<thread|'main', mcp-tools.Call>
 local calls = {}
 ---@type table<thread, fun()> functions that resume the coroutines of `run` handlers
@@ -70,7 +70,7 @@ M.AWAIT = {}
 
 local LEVELS = { 'debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency' }
 
----@class mcp-tools.CallContext what only the plugin uses of a ctx
+---@class mcp-tools.CallContext fields that only the plugin uses
 ---@field call mcp-tools.Call
 ---@field settle fun(call: mcp-tools.Call, result: any, err?: mcp-tools.Error)
 ---@field threw? fun(call: mcp-tools.Call, thrown: { value: any, trace: string }) called when a callback throws
@@ -167,7 +167,7 @@ function Ctx:fail(code, message)
   self(nil, { code = code, message = tostring(message) })
 end
 
---- Fails the read of a resource as not found, like every other failure. Only the log has the cause.
+--- Fails the read of a resource with the error for an unknown URI. Only the log has the cause.
 ---@param cause string
 function Ctx:miss(cause)
   self(nil, resource.miss(self.call.name, cause))
@@ -225,7 +225,7 @@ function Ctx:log(level, data)
       self:log(level, data)
     end)
   elseif not self.call:ended() then
-    self.call:tell('log', level, data)
+    self.call:notify('log', level, data)
   end
 end
 

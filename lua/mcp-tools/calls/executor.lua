@@ -85,7 +85,7 @@ function M.new(opts)
     if call.decision and opts.audit then
       opts.audit(call)
     end
-    self:tell_watchers(call)
+    self:notify_watchers(call)
     if call.keep then
       self:sweep_later(call.ended_at)
     else
@@ -117,8 +117,8 @@ end
 ---@field exact_args boolean? empty tables in `args` are marked as arrays or objects
 ---@field keep boolean? keep the outcome until `acknowledge`; otherwise it is dropped after the listener's `done`
 
---- Runs a tool, or what `opts.kind` names.
----@param name string of a tool: published or bare
+--- Starts a call of a tool, or of the kind that `opts.kind` names.
+---@param name string of a tool (published or bare) or prompt, or the URI of a resource
 ---@param args table? owned by the call from now on
 ---@param opts mcp-tools.ExecuteOptions
 ---@return mcp-tools.Call call already ended if the handler answered synchronously
@@ -195,12 +195,12 @@ function Executor:enter(call)
   self.active = self.active + 1
   call.leave = self.leave
   call.capacity_error = call.keep and self.capacity_error or nil
-  self:tell_watchers(call)
+  self:notify_watchers(call)
 end
 
 ---@private
 ---@param call mcp-tools.Call
-function Executor:tell_watchers(call)
+function Executor:notify_watchers(call)
   for i = 1, #self.watchers do
     log.guard('a watcher of calls', self.watchers[i], call)
   end

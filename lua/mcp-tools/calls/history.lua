@@ -56,11 +56,11 @@ function M.new()
       ms = ms,
       ended_at = call.ended_at,
     }
-    local own = times:get(call.name) or {}
-    times:set(call.name, own)
-    own[#own + 1] = ms
-    if #own > TIMES then
-      table.remove(own, 1)
+    local durations = times:get(call.name) or {}
+    times:set(call.name, durations)
+    durations[#durations + 1] = ms
+    if #durations > TIMES then
+      table.remove(durations, 1)
     end
   end
 

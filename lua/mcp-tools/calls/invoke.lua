@@ -138,7 +138,7 @@ local function drive(call, ctx)
       end
     elseif value ~= Ctx.AWAIT then
       if value ~= nil then -- a bare yield only lets the editor process events
-        call:tell('state', value)
+        call:notify('state', value)
       end
       vim.schedule(step)
     end
@@ -168,7 +168,7 @@ function M.start(call, state)
   local definition, ms = call.definition, call.timeout
   call.started_at = uv.hrtime()
   call.deadline = ms > 0 and call.started_at + ms * 1e6 or nil
-  call:tell('started')
+  call:notify('started')
   local ctx = Ctx.new(call, settle, threw, state)
   local late = call:late()
   if late then

@@ -9,8 +9,8 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
---- ms; a cancelled call whose function has not ended by then is removed.
-M.PATIENCE = 60000
+--- ms after which a cancelled call is removed even if its function still runs.
+M.STOP_TIMEOUT = 60000
 
 --- A process that runs tools.
 ---@class mcp-tools.RemoteTarget
@@ -57,7 +57,7 @@ function M.call(target, ctx, tool, args, limit)
       vim.defer_fn(function()
         target.stopping[id] = nil
         targets[id] = nil
-      end, M.PATIENCE)
+      end, M.STOP_TIMEOUT)
     end
   end)
   target:send('remote_call', id, tool, args, {

@@ -192,7 +192,7 @@ function M.value_of(outcome)
   return payload.text
 end
 
---- Returns the path of a string in a value that is not valid UTF-8. The bridge asks for it to report the fault.
+--- Returns the path of the first string that is not valid UTF-8, which the bridge reports.
 ---@param value any
 ---@param root? string
 ---@return string? path

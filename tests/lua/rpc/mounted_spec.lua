@@ -153,8 +153,8 @@ describe('provided tools', function()
   end)
 
   it('that never answer a cancel are forgotten', function()
-    local patience = remote.PATIENCE
-    remote.PATIENCE = 30
+    local stop_timeout = remote.STOP_TIMEOUT
+    remote.STOP_TIMEOUT = 30
     wire.provide(channel, 'far', { ECHO })
     call('far_echo')
     local running = pending()
@@ -162,7 +162,7 @@ describe('provided tools', function()
     vim.wait(80)
     wire.remote_result(running.id, { kind = 'text', text = 'very late' })
     t.ok(not (log.lines(1)[1] or ''):find('came to an end', 1, true), 'the call was still known')
-    remote.PATIENCE = patience
+    remote.STOP_TIMEOUT = stop_timeout
   end)
 
   it('take no name of another', function()

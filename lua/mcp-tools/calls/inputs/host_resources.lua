@@ -39,7 +39,7 @@ local function is_strings_or_null(list)
   return list == nil or type(list) == 'table' and vim.islist(list) and vim.iter(list):all(is_string)
 end
 
--- What the client declared ------------------------------------------------------------------------------------------
+-- The client's declaration -------------------------------------------------------------------------------------------
 
 --- Returns what the client declared; empty without a session, because only then can the client be asked for files.
 ---@param call mcp-tools.Call
@@ -57,28 +57,29 @@ local function declared(call)
   return {}
 end
 
----@param all table what the client declared
+---@param declaration table of the client
 ---@return boolean
-local function is_readable(all)
-  local read = type(all.read) == 'table' and all.read or {}
+local function is_readable(declaration)
+  local read = type(declaration.read) == 'table' and declaration.read or {}
   local size = not_null(read.maxSize)
   return read.enabled == true
     and (size == nil or type(size) == 'number' and size >= 1)
     and is_strings_or_null(read.schemes)
-    and is_strings_or_null(all.schemes)
+    and is_strings_or_null(declaration.schemes)
 end
 
----@param all table what the client declared
+---@param declaration table of the client
 ---@return boolean
-local function is_listable(all)
-  return type(all.list) == 'table' and all.list.enabled == true
+local function is_listable(declaration)
+  return type(declaration.list) == 'table' and declaration.list.enabled == true
 end
 
 ---@param call mcp-tools.Call
 ---@return string[]? schemes nil if the declaration has none or is invalid
 local function schemes_of(call)
-  local all = declared(call)
-  local schemes = type(all.read) == 'table' and not_null(all.read.schemes) or not_null(all.schemes)
+  local declaration = declared(call)
+  local schemes = type(declaration.read) == 'table' and not_null(declaration.read.schemes)
+    or not_null(declaration.schemes)
   return is_strings_or_null(schemes) and schemes or nil
 end
 
@@ -151,10 +152,10 @@ local function read_fault(result, call)
     end
     total = total + #bytes
   end
-  local own = not_null(declared(call).read.maxSize) or math.huge
-  local limit = math.min(own, config.get().limits.resource)
+  local max_size = not_null(declared(call).read.maxSize) or math.huge
+  local limit = math.min(max_size, config.get().limits.resource)
   if total > limit then
-    local whose = limit == own and 'its own maxSize' or 'option limits.resource'
+    local whose = limit == max_size and 'its own maxSize' or 'option limits.resource'
     return ('the file has %d bytes, the limit is %d (%s)'):format(total, limit, whose), 'too_large'
   end
 end

@@ -251,7 +251,7 @@ local function advance(call)
   call:stop_clock()
   call.asked = call.asked + 1
   call.inputs = { seq = call.asked, json = question.json }
-  call:tell('inputs')
+  call:notify('inputs')
 end
 
 --- Asks the client. `answered(results, err)` is called once, unless the call ends first.
@@ -292,7 +292,7 @@ function M.withdraw(call, requests)
         call.withdrawn, call.inputs = call.inputs.seq, nil
         call:move('input')
         call:start_clock()
-        call:tell('inputs') -- so that the bridge stops asking the client
+        call:notify('inputs') -- so that the bridge stops asking the client
         advance(call)
       end
       return

@@ -66,7 +66,6 @@ return {
       annotations = definition.annotations,
       source = definition.source,
       style = 'execute',
-      author = complete,
       handler = function(ctx, given)
         return complete(ctx, given.value, given.arguments)
       end,

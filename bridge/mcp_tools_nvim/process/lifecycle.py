@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -315,8 +316,9 @@ def _versions() -> Versions:
 def _installed(name: str) -> str:
     """Returns the version of a package. `importlib.metadata` would do the same, and take a megabyte."""
     for directory in sys.path:
-        for found in Path(directory).glob(f"{name}-*.dist-info"):
-            return found.name.removeprefix(f"{name}-").removesuffix(".dist-info")
+        with contextlib.suppress(OSError):  # Python skips directories that cannot be read
+            for found in Path(directory).glob(f"{name}-*.dist-info"):
+                return found.name.removeprefix(f"{name}-").removesuffix(".dist-info")
     return ""
 
 

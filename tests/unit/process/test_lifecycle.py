@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from mcp_tools_nvim.process.lifecycle import _installed
 from mcp_tools_nvim.process.ports import listen
 from tests.support import processes
 from tests.support.mounts import alive
@@ -349,3 +350,8 @@ async def test_nothing_heavy_is_loaded_for_the_ready_line(nvim: Nvim, start: Sta
     assert TOKEN.encode() in environ  # the kernel's copy from the start; children get os.environ
     bridge.process.terminate()
     await bridge.end(3)
+
+
+def test_a_path_entry_that_cannot_be_read_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["x" * 5000, *sys.path])
+    assert _installed("aiohttp") == aiohttp.__version__

@@ -319,7 +319,7 @@ async def test_a_ledger_that_is_not_ours(bridge: Bridge) -> None:
         (ledger,) = folder.glob("*.json")
         assert oct(ledger.stat().st_mode & 0o777) == "0o600"
         ledger.chmod(0o666)
-        await bridge.nvim.lua("probe.gateway().ledger.books = {}")
+        await bridge.nvim.lua("probe.gateway().ledger.projects = {}")
         call = asyncio.create_task(client.call_tool("nvim_mark", {}))
         await open_questions(bridge, 1)
         await bridge.nvim.lua("return Answer('once')")

@@ -77,7 +77,7 @@ local NEXT = {
   failed = 'Continue without it, and tell the user.',
 }
 
---- Those after a question to the user.
+--- Denials that follow a question to the user.
 ---@type table<mcp-tools.DenialNext, true>
 local ASKED = { refused = true, unanswered = true, changed = true }
 

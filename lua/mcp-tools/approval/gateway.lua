@@ -55,7 +55,8 @@ end
 
 local NOTHING = {}
 
---- A review may replace only questions that these raise; explicit rules and files outside the project still ask.
+--- Reasons to ask that a review may replace. The user is still asked because of explicit rules and files outside the
+--- project.
 local BY_DEFINITION = { needs_approval = true, annotations = true, ['approval.default'] = true }
 
 --- Decides by the rules alone, without a question.
@@ -81,7 +82,7 @@ function Gateway:judge(call)
   if call.definition.agent and annotations and annotations.read_only then
     outside = nil -- an agent may work in every directory that the editor has open
   end
-  local verdict, fault = self.ledger:look(root, call.definition)
+  local verdict, fault = self.ledger:verdict(root, call.definition)
   if verdict and verdict.level == 'denied' then
     return { action = 'deny', by = 'ledger', reason = 'you always deny it (see :McpTools trust)' }
   end
@@ -203,7 +204,7 @@ function Gateway:answered(asked, decision, choice, who, reason)
     self:remember(call, decision, choice, asked.root)
     if from_client then
       return no(by, answers.denial(call, 'the client said no', 'refused'))
-    elseif self.grants:denied(call) == Grants.PATIENCE then
+    elseif self.grants:denied(call) == Grants.SILENCE_AFTER then
       notify.info('three denials in a row: `:McpTools deny session` denies all further questions of this session')
     end
     local why = reason and (': "%s"'):format(reason) or ''
@@ -333,7 +334,7 @@ end
 ---@return string why
 function Gateway:level(definition)
   local root = self:project()
-  local verdict, fault = self.ledger:look(root, definition)
+  local verdict, fault = self.ledger:verdict(root, definition)
   local option = rules.by_options(definition, root)
   if option and option.action == 'deny' then
     return 'denied', option.reason
@@ -350,7 +351,7 @@ function Gateway:level(definition)
   end
   ---@type any a call without a client
   local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
-  local known = { level = verdict.level, changed = verdict.changed } -- allowed files and calls are not for the tool
+  local known = { level = verdict.level, changed = verdict.changed } -- without files and calls, which are not the whole tool
   local decision = option or rules.by_memory(call, known, NOTHING, nil, {}) or rules.by_definition(call, root)
   return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
 end

@@ -12,7 +12,7 @@ local MAX_SESSIONS = 256
 --- Maximum number of unanswered questions; the oldest are dropped.
 local MAX_UNANSWERED = 20
 --- Denials in a row after which the user can silence the session.
-M.PATIENCE = 3
+M.SILENCE_AFTER = 3
 --- Maximum number of sessions whose denials are counted.
 M.MAX_DENIED = 256
 
@@ -221,7 +221,7 @@ end
 ---@param call mcp-tools.Call
 ---@return boolean
 function Grants:can_silence(call)
-  return (self.denials[session_key(call)] or 0) >= M.PATIENCE
+  return (self.denials[session_key(call)] or 0) >= M.SILENCE_AFTER
 end
 
 --- Denies all further questions of this session.

@@ -153,7 +153,7 @@ local FRESH_NS = 1e9
 --- While another editor has the lock: the minimum wait before the next attempt, and when to give up.
 local RETRY_MS, RETRY_NS = 2, 5e9
 
----@class mcp-tools.Book one project's ledger
+---@class mcp-tools.ProjectLedger the decisions of one project
 ---@field root string
 ---@field path string
 ---@field fault string?
@@ -165,7 +165,7 @@ local RETRY_MS, RETRY_NS = 2, 5e9
 ---@field stamp string of the file that was read
 
 ---@class mcp-tools.Ledger
----@field books table<string, mcp-tools.Book>
+---@field projects table<string, mcp-tools.ProjectLedger> by root
 ---@field dir fun(): string returns the plugin's state directory
 ---@field waiting table<string, mcp-tools.LedgerChange[]> by project: changes not yet on disk
 local Ledger = {}
@@ -175,7 +175,7 @@ Ledger.__index = Ledger
 ---@param opts { dir: fun(): string }
 ---@return mcp-tools.Ledger
 function M.new(opts)
-  return setmetatable({ dir = opts.dir, books = {}, waiting = {} }, Ledger)
+  return setmetatable({ dir = opts.dir, projects = {}, waiting = {} }, Ledger)
 end
 
 ---@param tool string
@@ -191,15 +191,15 @@ local function stamp_of(path)
   return stat and ('%d %d.%d %d'):format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
 end
 
----@param book mcp-tools.Book
-local function index(book)
-  book.by_key, book.denied, book.trusted = {}, {}, {}
-  for _, entry in ipairs(book.entries) do
-    book.by_key[key_of(entry.tool, entry.source)] = entry
+---@param project mcp-tools.ProjectLedger
+local function index(project)
+  project.by_key, project.denied, project.trusted = {}, {}, {}
+  for _, entry in ipairs(project.entries) do
+    project.by_key[key_of(entry.tool, entry.source)] = entry
     if entry.level == 'denied' then
-      book.denied[entry.tool] = true
+      project.denied[entry.tool] = true
     else
-      book.trusted[entry.tool] = true
+      project.trusted[entry.tool] = true
     end
   end
 end
@@ -210,30 +210,30 @@ function Ledger:path(root)
   return vim.fs.joinpath(self.dir(), 'ledger', vim.fn.sha256(root):sub(1, 32) .. '.json')
 end
 
---- Returns the ledger of a project as it was on disk in the last second.
+--- Returns the decisions of a project, at most one second old.
 ---@param root string
 ---@param now? boolean read the file in any case
----@return mcp-tools.Book
+---@return mcp-tools.ProjectLedger
 function Ledger:open(root, now)
-  local book = self.books[root]
+  local project = self.projects[root]
   local time = uv.hrtime()
-  if book and not now and time - book.checked_at < FRESH_NS then
-    return book
+  if project and not now and time - project.checked_at < FRESH_NS then
+    return project
   end
-  local path = book and book.path or self:path(root)
+  local path = project and project.path or self:path(root)
   local stamp = stamp_of(path)
-  if not book or book.stamp ~= stamp or book.fault or now then
+  if not project or project.stamp ~= stamp or project.fault or now then
     local entries, fault = read(path, root, self.dir())
     ---@diagnostic disable-next-line: missing-fields -- `index` sets them
-    book = { root = root, path = path, entries = entries or {}, fault = fault, stamp = stamp }
+    project = { root = root, path = path, entries = entries or {}, fault = fault, stamp = stamp }
     for _, change in ipairs(self.waiting[root] or {}) do
-      book.entries = changed(book.entries, change)
+      project.entries = changed(project.entries, change)
     end
-    index(book)
-    self.books[root] = book
+    index(project)
+    self.projects[root] = project
   end
-  book.checked_at = time
-  return book
+  project.checked_at = time
+  return project
 end
 
 ---@class mcp-tools.Verdict the earlier decision on a definition
@@ -249,20 +249,20 @@ local NOTHING, DENIED, CHANGED = {}, { level = 'denied' }, { changed = true }
 ---@param definition mcp-tools.Definition
 ---@return mcp-tools.Verdict? verdict
 ---@return string? fault why it is unknown
-function Ledger:look(root, definition)
-  local book = self:open(root)
-  if book.fault then
-    return nil, book.fault
-  elseif book.denied[definition.name] then
+function Ledger:verdict(root, definition)
+  local project = self:open(root)
+  if project.fault then
+    return nil, project.fault
+  elseif project.denied[definition.name] then
     return DENIED
-  elseif not next(book.by_key) then
+  elseif not next(project.by_key) then
     return NOTHING
   end
-  local entry = book.by_key[key_of(definition.name, source.key(definition))]
+  local entry = project.by_key[key_of(definition.name, source.key(definition))]
   if entry and entry.hash == canonical_json.fingerprint(definition) then
     return entry --[[@as mcp-tools.Verdict]]
   end
-  return (entry or book.trusted[definition.name]) and CHANGED or NOTHING
+  return (entry or project.trusted[definition.name]) and CHANGED or NOTHING
 end
 
 --- Applies the waiting changes to the file.
@@ -323,7 +323,7 @@ function Ledger:write_later(root, since)
     if ok == nil and uv.hrtime() - since < RETRY_NS then
       return self:write_later(root, since)
     end
-    self.waiting[root], self.books[root] = nil, nil
+    self.waiting[root], self.projects[root] = nil, nil
     if not ok then
       notify.error('your decision was not saved: ' .. (err or 'another editor has locked the file'))
     end
@@ -334,7 +334,7 @@ end
 ---@param change mcp-tools.LedgerChange
 ---@return boolean ok, string? err
 function Ledger:add(root, change)
-  self.books[root] = nil
+  self.projects[root] = nil
   local waiting = self.waiting[root]
   if waiting then -- a pending write includes it
     table.insert(waiting, change)
@@ -394,8 +394,8 @@ end
 ---@return mcp-tools.LedgerEntry[] entries
 ---@return string? fault
 function Ledger:list(root)
-  local book = self:open(root, true)
-  return book.entries, book.fault
+  local project = self:open(root, true)
+  return project.entries, project.fault
 end
 
 return M

@@ -50,7 +50,7 @@ local MAX_VALUES = 2000
 local MAX_GIVEN = 4 * paths.MAX_PATH
 --- Maximum bytes of all paths in one call, because resolving them blocks the main thread.
 local MAX_BYTES = 32 * 1024
---- Bytes of a value that may not be a path that cost as much as one byte of a path.
+--- A value that may not be a path counts as one byte of MAX_BYTES for each of these bytes.
 local PLAIN_BYTES = 4
 --- Maximum number of wildcard parts, and of variables, that are looked up in one path.
 local MAX_LOOKED_UP = 16
@@ -331,8 +331,8 @@ local function too_much(targets)
   end
 end
 
---- Returns whether a key is itself a path or URI, because some arguments map files to actions. A key that could be any
---- name is one if such a file exists or it would be sensitive.
+--- Returns 'uri' if a key is itself a path or URI, because some arguments map files to actions. A key without the
+--- syntax of a path is one if it has a slash and the file exists, or if it names a sensitive file.
 ---@param key string
 ---@return 'uri'?
 local function kind_of_key(key)

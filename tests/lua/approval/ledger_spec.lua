@@ -41,7 +41,7 @@ end
 
 --- What another editor of the same project, or the next one, knows.
 local function look(def, where)
-  return new_ledger():look(where or root, def or definition())
+  return new_ledger():verdict(where or root, def or definition())
 end
 
 describe('the ledger', function()
@@ -100,11 +100,11 @@ describe('the ledger', function()
 
   it('sees what another editor has written', function()
     local mine = new_ledger()
-    t.eq('trusted', mine:look(root, definition()).level)
+    t.eq('trusted', mine:verdict(root, definition()).level)
     t.ok(new_ledger():set(root, definition({ name = 'y' }), 'trusted'))
     t.ok(new_ledger():set(root, definition(), 'denied'))
-    mine.books[root].checked_at = 0 -- a second later
-    t.eq('denied', mine:look(root, definition()).level)
+    mine.projects[root].checked_at = 0 -- a second later
+    t.eq('denied', mine:verdict(root, definition()).level)
     t.ok(mine:set(root, definition({ name = 'z' }), 'trusted'))
     t.eq({ 'trusted', 'denied' }, { look(definition({ name = 'y' })).level, look().level })
   end)
@@ -238,7 +238,7 @@ describe('while another editor writes', function()
     local mine = new_ledger()
     t.ok(mine:set(root, definition(), 'denied'))
     t.ok(mine:set(root, definition({ name = 'y' }), 'files', { '/a' }))
-    t.eq('denied', mine:look(root, definition()).level)
+    t.eq('denied', mine:verdict(root, definition()).level)
     t.eq({}, look())
     lock:release()
     t.wait(function()
@@ -258,7 +258,7 @@ describe('while another editor writes', function()
       return next(mine.waiting) == nil
     end)
     t.eq({ 'nonsense' }, vim.fn.readfile(file()))
-    t.eq(nil, (mine:look(root, definition())))
+    t.eq(nil, (mine:verdict(root, definition())))
   end)
 
   it('a write that throws does not keep the next ones from the file', function()

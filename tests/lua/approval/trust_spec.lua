@@ -129,7 +129,7 @@ describe('an answer', function()
     t.eq({ 'once', 'deny', 'never' }, b.asked[3].choices)
     write(base .. '/state/ledger/' .. vim.fn.sha256(root):sub(1, 32) .. '.json', 'nonsense')
     config.setup({ approval = { tools = { x = 'allow' } } })
-    b.gateway.ledger.books = {}
+    b.gateway.ledger.projects = {}
     b.run()
     t.eq({ 'once', 'deny' }, b.asked[4].choices)
     t.matches('damaged', b.asked[4].reason)
@@ -709,7 +709,7 @@ describe('whatever fails', function()
     end
     t.eq('access_denied', (b.run()))
     b.says(nil)
-    b.gateway.ledger.look = function()
+    b.gateway.ledger.verdict = function()
       error('no ledger')
     end
     b.tool({ annotations = { read_only = true } })
@@ -721,7 +721,7 @@ describe('whatever fails', function()
     local b = bench()
     b.gateway:trust(b.registry:get('x'), 'trusted')
     vim.uv.fs_chmod(base .. '/state/ledger', tonumber('777', 8))
-    b.gateway.ledger.books = {}
+    b.gateway.ledger.projects = {}
     config.setup({ approval = { tools = { x = 'allow' } } })
     t.eq('waiting_approval', (b.run()))
     config.setup({ approval = { tools = { x = 'deny' } } })

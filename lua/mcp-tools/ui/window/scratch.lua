@@ -204,9 +204,12 @@ end
 ---@return integer buffer
 local function buffer_of(name)
   local full = PREFIX .. name
-  for buffer in pairs(states) do
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
     if api.nvim_buf_get_name(buffer) == full then
-      return buffer
+      if states[buffer] then
+        return buffer
+      end
+      api.nvim_buf_delete(buffer, { force = true }) -- restored by a session, or from an earlier load of the plugin
     end
   end
   local buffer = api.nvim_create_buf(false, true)

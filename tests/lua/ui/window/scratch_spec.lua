@@ -53,6 +53,15 @@ describe('the window at the bottom', function()
     vim.o.lines = lines
   end)
 
+  it('replaces a buffer of the same name that a session has restored', function()
+    vim.cmd('new | file mcp-tools://test')
+    local restored = vim.api.nvim_get_current_buf()
+    local buffer = scratch.show('test', { 'a line' })
+    t.eq(false, vim.api.nvim_buf_is_valid(restored))
+    t.eq({ 'a line' }, vim.api.nvim_buf_get_lines(buffer, 0, -1, false))
+    vim.cmd('%bwipeout!')
+  end)
+
   it('takes the window of nothing else, such as a text under review', function()
     local other = vim.api.nvim_create_buf(false, true)
     vim.api.nvim_buf_set_name(other, 'mcp-tools://new/1/a.txt')

@@ -130,7 +130,7 @@ local function fault_of(agent, name)
   if type(agent) ~= 'table' then
     return 'the file must return a table'
   elseif agent.name ~= name then
-    return ("name: must be '%s' as the file, not '%s'"):format(name, tostring(agent.name))
+    return ("name: must be '%s', the name of the file, not '%s'"):format(name, tostring(agent.name))
   elseif type(agent.label) ~= 'string' then
     return 'label: must be a string'
   end

@@ -1,7 +1,7 @@
 --- Discovery files, by which agents find this editor.
 ---
 --- The directories belong to the agents: nothing is written below a directory that another user owns or may change.
---- Another editor may have replaced our file after it got a port that was ours; its file stays.
+--- An editor that now has our former port may have replaced our file; its file stays.
 
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private_json')

@@ -31,9 +31,9 @@ local MAX_SOCKET = 103
 ---@param name string
 ---@return string
 function M.token(token, name)
-  local own = vim.fn.sha256(token .. vim.fn.sha256(token .. ' agent ' .. name))
-  log.hide(own)
-  return own
+  local derived = vim.fn.sha256(token .. vim.fn.sha256(token .. ' agent ' .. name))
+  log.hide(derived)
+  return derived
 end
 
 --- Finds the path of an agent's socket: next to the instance files, or in a temporary directory if that path is too

@@ -21,7 +21,7 @@ local EVENTS = { 'OpencodeEvent:server.connected', 'SidekickCliAttach' }
 
 ---@class mcp-tools.integration.Report what the bridge reports about a server
 ---@field url string
----@field state 'connected'|'others'|'waiting'
+---@field state 'connected'|'others'|'waiting' others: another process has registered a server of our name there
 ---@field fault string
 
 ---@type table<string, mcp-tools.integration.Server> by URL

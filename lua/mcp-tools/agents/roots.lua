@@ -1,7 +1,7 @@
 --- The directories in which an agent finds this editor: project, working directories and git work trees.
 ---
 --- A hostile repository must not claim the directory of another project, where an agent would then connect to this
---- editor: a directory counts as a work tree only if repository and work tree name each other.
+--- editor: a directory is a work tree only if the repository and the work tree refer to each other.
 
 local project = require('mcp-tools.instances.project')
 local repository = require('mcp-tools.editor.git.repository')
@@ -17,7 +17,7 @@ local MAX_TREES = 64
 local MAX_LINE = 4096
 
 ---@param ctx mcp-tools.Task
----@return string? line the first one
+---@param path string
 ---@return string? line the first one
 local function read_line(ctx, path)
   local stat = ctx:uv(uv.fs_stat, path)

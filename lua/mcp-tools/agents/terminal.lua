@@ -72,7 +72,7 @@ local function open(name, command, env)
   vim.cmd.startinsert()
 end
 
---- Starts a known agent; the bridge runs.
+--- Starts a known agent. The bridge must be running.
 ---@param name string
 ---@param args string[]
 ---@param cb fun(fault: string?)

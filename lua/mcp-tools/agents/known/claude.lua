@@ -276,8 +276,8 @@ return {
     local own = vim.env.CLAUDE_CONFIG_DIR
     local files, body = {}, lock(endpoint.roots, endpoint)
     -- opencode reads only the one in the home directory.
-    for _, folder in ipairs({ home, own and own ~= '' and vim.fs.normalize(own) ~= home and own or nil }) do
-      table.insert(files, { path = ('%s/ide/%d.lock'):format(vim.fs.normalize(folder), endpoint.port), body = body })
+    for _, directory in ipairs({ home, own and own ~= '' and vim.fs.normalize(own) ~= home and own or nil }) do
+      table.insert(files, { path = ('%s/ide/%d.lock'):format(vim.fs.normalize(directory), endpoint.port), body = body })
     end
     return files
   end,

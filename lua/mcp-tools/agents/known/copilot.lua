@@ -18,7 +18,8 @@ local watch = require('mcp-tools.editor.watch')
 local SEVERITIES = { 'error', 'warning', 'information', 'hint' }
 --- Maximum size of its configuration in bytes.
 local MAX_CONFIG = 1024 * 1024
---- Time in ms for which the close of an unknown proposal applies to a later one: each uses its own connection.
+--- Time in ms for which the close of an unknown proposal is remembered. The agent opens and closes a proposal over
+--- different connections, so the close may arrive first.
 local EARLY_CLOSE_TIME = 1000
 
 local STRING, as_json, tool = shapes.STRING, shapes.json, shapes.tool

@@ -1,6 +1,5 @@
 --- Exposes tools to AI assistants inside Neovim: lists them for their models, calls them, returns text.
 
-local catalogue = require('mcp-tools.scope.tool_search')
 local core = require('mcp-tools.core')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
@@ -8,6 +7,7 @@ local log = require('mcp-tools.log')
 local results = require('mcp-tools.calls.result')
 local scope = require('mcp-tools.scope')
 local tool = require('mcp-tools.registry.definition.tool')
+local tool_search = require('mcp-tools.scope.tool_search')
 local user = require('mcp-tools.callers.user')
 local utf8 = require('mcp-tools.util.utf8')
 local validate = require('mcp-tools.util.validate')
@@ -112,7 +112,7 @@ function M.offered(host, opts)
   local registry = core.get().registry
   local list
   if view and view.catalogue == 'search' then
-    list = catalogue.list()
+    list = tool_search.list()
   else
     list = registry:list('tools')
     list = view and view:filter(list) or list
@@ -197,7 +197,7 @@ end
 
 --- Calls a tool for an assistant's model. `cb` runs once on the main loop, always after this function has returned.
 ---@param host string
----@param name string published or bare
+---@param name string with or without the prefix of published names
 ---@param args table
 ---@param opts mcp-tools.AssistantOpts those of `offered`
 ---@param hooks mcp-tools.AssistantHooks

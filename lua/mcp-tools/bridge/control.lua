@@ -77,7 +77,7 @@ function M.show_hint()
   end
 end
 
---- Added to an advice for new users: the hint from the start of Neovim is no longer visible.
+--- Added to the advice to install, for new users: the hint from the start of Neovim is no longer visible.
 local FIRST_STEPS = ' or welcome'
 
 --- Reports that the environment is still missing. An installation by this editor reports its own errors.

@@ -203,7 +203,7 @@ function M.status()
 end
 
 local UNAFFECTED = '. Clients connected by :McpTools connect are not affected, except over HTTP: those need the new'
-  .. ' token (:McpTools endpoint). Or set bridge.port to a free port'
+  .. ' token (:McpTools endpoint). To avoid this, set bridge.port to a free port'
 
 ---@class mcp-tools.bridge.Hello sent by the bridge when it attaches
 ---@field pid integer

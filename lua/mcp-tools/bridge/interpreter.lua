@@ -93,12 +93,12 @@ end
 ---@return mcp-tools.bridge.PythonFault?
 function M.environment_fault()
   local dir = M.environment_dir()
-  local directory = project.plugin_dir()
-  local lock = read_sync(vim.fs.joinpath(directory, 'requirements.lock'))
-    or read_sync(vim.fs.joinpath(directory, 'conf', 'requirements.lock')) -- LuaRocks puts single files there
+  local plugin_dir = project.plugin_dir()
+  local lock = read_sync(vim.fs.joinpath(plugin_dir, 'requirements.lock'))
+    or read_sync(vim.fs.joinpath(plugin_dir, 'conf', 'requirements.lock')) -- LuaRocks puts single files there
   if not lock then
     return {
-      message = 'requirements.lock is missing from ' .. directory,
+      message = 'requirements.lock is missing from ' .. plugin_dir,
       advice = 'Install the plugin again with your plugin manager',
     }
   end

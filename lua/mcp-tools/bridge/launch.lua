@@ -36,7 +36,7 @@ end
 ---@param launch string
 ---@return table<string, string|false>
 local function environment(runtime, socket, port, launch)
-  local own = runtime.source ~= 'command'
+  local is_ours = runtime.source ~= 'command'
   local path = vim.fs.dirname(project.python_package())
   if vim.env.PYTHONPATH then
     path = path .. (IS_WINDOWS and ';' or ':') .. vim.env.PYTHONPATH
@@ -54,8 +54,8 @@ local function environment(runtime, socket, port, launch)
     MCP_TOOLS_INSTANCE_DIR = instances.dir(),
     MCP_TOOLS_HOST = config.get('bridge.host'),
     -- Variables for the user's other Python must not affect the private environment.
-    PYTHONPATH = not own and path or false,
-    PYTHONHOME = not own and vim.env.PYTHONHOME or false,
+    PYTHONPATH = not is_ours and path or false,
+    PYTHONHOME = not is_ours and vim.env.PYTHONHOME or false,
     NVIM = false,
   }
 end

@@ -241,11 +241,11 @@ function Process:_maybe_finish()
   if not self._exit or self._open_pipes > 0 or self.state == 'exited' then
     return
   end
-  local asked = self.state == 'stopping'
+  local was_stopped = self.state == 'stopping'
   self.state = 'exited'
   self:_close()
   local fault = self._fault
-  if not fault and not asked then
+  if not fault and not was_stopped then
     -- An exit with code 0 is a fault, too: another process stopped it, or it mistook a lost connection for an exit.
     local how = self._exit.signal ~= 0 and ('signal %d'):format(self._exit.signal)
       or ('code %d'):format(self._exit.code)

@@ -162,8 +162,7 @@ function M.reported(channel, data)
   }
 end
 
---- Handles the loss of the bridge. A killed bridge leaves processes behind: their input is closed, and they get
---- signals.
+--- Handles the loss of the bridge, and ends the servers' processes, which a killed bridge leaves behind.
 ---@param channel integer
 function M.lost(channel)
   if channel ~= sent.channel then

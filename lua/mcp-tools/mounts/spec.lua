@@ -23,8 +23,8 @@ local M = {}
 ---@field allow string[]
 ---@field timeout? integer ms
 ---@field start_timeout integer ms
----@field of_project? boolean a file of the project, which the user trusts, defines it
----@field foreign? boolean the file is also for other programs: `${NAME}` is a variable, too
+---@field of_project? boolean defined in a file of the project that the user trusts
+---@field foreign? boolean defined in a file that other programs also read: `${NAME}` is a variable, too
 
 local START_TIMEOUT = 60000
 local ALLOW = { 'sampling', 'elicitation', 'roots' }
@@ -92,10 +92,10 @@ local RULES = {
   secrets = texts,
   allow = function(v)
     local fault = texts(v)
-    for _, right in ipairs(fault and {} or v) do
-      if not vim.list_contains(ALLOW, right) then
-        local near = suggest(right, ALLOW)
-        fault = ("'%s' must be one of %s"):format(right, table.concat(ALLOW, ', '))
+    for _, capability in ipairs(fault and {} or v) do
+      if not vim.list_contains(ALLOW, capability) then
+        local near = suggest(capability, ALLOW)
+        fault = ("'%s' must be one of %s"):format(capability, table.concat(ALLOW, ', '))
           .. (near and (', did you mean %s?'):format(near) or '')
       end
     end
@@ -115,7 +115,7 @@ function M.name_fault(name)
   end
 end
 
---- Returns the form in which names must differ: URIs of resources and names of tools are made from it.
+--- Returns the form of a name that must be unique: URIs of resources and names of tools contain it.
 ---@param name string
 ---@return string
 function M.folded(name)

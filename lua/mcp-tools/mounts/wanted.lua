@@ -90,8 +90,8 @@ local SHARED = { 'secrets', 'allow', 'timeout', 'start_timeout' }
 ---@param item table
 ---@return string
 local function name_of(item)
-  local program = type(item.command) == 'table' and item.command[1] or item.command
-  local text = type(item.url) == 'string' and item.url:match('^%a+://([^/:]+)') or tostring(program)
+  local executable = type(item.command) == 'table' and item.command[1] or item.command
+  local text = type(item.url) == 'string' and item.url:match('^%a+://([^/:]+)') or tostring(executable)
   return (vim.fs.basename(text):gsub('%.%w+$', ''):gsub('[^%w-]+', '-'))
 end
 

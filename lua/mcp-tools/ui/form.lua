@@ -136,7 +136,7 @@ end
 
 ---@param field mcp-tools.FormField
 ---@param fault? string of the previous input
----@param done fun(value: any, left: boolean?)
+---@param done fun(value: any, is_cancelled: boolean?)
 local function ask_text(field, fault, done)
   local prompt = field.prompt .. (fault and (' [%s]'):format(fault) or '') .. ': '
   local default = field.schema.default
@@ -173,7 +173,7 @@ local function watch_enter()
 end
 
 ---@param field mcp-tools.FormField
----@param done fun(value: any, left: boolean?)
+---@param done fun(value: any, is_cancelled: boolean?)
 local function ask_choice(field, done)
   local choices = vim.list_slice(field.choices)
   if not field.required then
@@ -230,8 +230,8 @@ function M.ask(params, answer, wanted)
     elseif not field then
       return answer({ action = 'accept', content = content })
     end
-    local function done(value, left)
-      if left then
+    local function done(value, is_cancelled)
+      if is_cancelled then
         return answer({ action = 'cancel' })
       end
       content[field.name] = value

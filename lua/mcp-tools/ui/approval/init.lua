@@ -108,7 +108,7 @@ local function expire_later(question, ms)
   question.call.answer_by = uv.hrtime() + ms * 1e6
   return timer.after(ms, function()
     local why = ('nobody answered within %g s'):format(ms / 1000)
-    Question.tell_missed(question.call, why)
+    Question.notify_denied(question.call, why)
     question:close('unanswered', nil, answers.denial(question.call, why, 'unanswered'), 'timeout')
   end)
 end
@@ -157,7 +157,7 @@ function M.ask(asked, answer)
   local askers, why_not = askers_of(call)
   if #askers == 0 then
     local why = 'it needs approval, and ' .. why_not
-    Question.tell_missed(call, why)
+    Question.notify_denied(call, why)
     return answer(nil, answers.denial(call, why, 'unanswered'), 'nobody to ask')
   end
   local count = #M.list()

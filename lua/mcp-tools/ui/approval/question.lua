@@ -261,7 +261,7 @@ end
 ---@param what 'show'|'hide'|'update'|'renew'|'reveal'|'refuse'
 ---@return boolean ok
 ---@return any value
-function Question:have(asker, what)
+function Question:call_asker(asker, what)
   if not asker[what] then
     return true
   end
@@ -276,7 +276,7 @@ end
 ---@param serial boolean
 function Question:ask(serial)
   for _, asker in ipairs(vim.list_slice(self.askers)) do
-    if asker.serial == serial and not self.closed and not self:have(asker, 'show') then
+    if asker.serial == serial and not self.closed and not self:call_asker(asker, 'show') then
       self:give_up(asker, 'the user could not be asked')
     end
   end
@@ -299,7 +299,7 @@ function Question:set_open(count)
   end
   self.open = count
   for _, asker in ipairs(self.askers) do
-    self:have(asker, 'update')
+    self:call_asker(asker, 'update')
   end
 end
 
@@ -318,7 +318,7 @@ function Question:close(state, choice, err, by, reason)
   self:announce(state, choice, by)
   -- Before the call runs, which may ask something itself.
   for _, asker in ipairs(self.askers) do
-    self:have(asker, 'hide')
+    self:call_asker(asker, 'hide')
   end
   self.tell(choice, err, by, reason)
 end
@@ -327,7 +327,7 @@ end
 function Question:renew()
   self.read = nil
   for _, asker in ipairs(self.askers) do
-    self:have(asker, 'renew')
+    self:call_asker(asker, 'renew')
   end
 end
 
@@ -338,7 +338,7 @@ end
 function Question:refuse(why)
   self.why_not = why
   for _, asker in ipairs(self.askers) do
-    local _, is_shown = self:have(asker, 'refuse')
+    local _, is_shown = self:call_asker(asker, 'refuse')
     if is_shown then
       return false
     end
@@ -380,7 +380,7 @@ function Question:answer_shown(choice, reason)
   end
   -- A review shows the whole change again.
   for _, asker in ipairs(answers.YES[choice] and choice ~= 'review' and self.askers or {}) do
-    local ok, more = self:have(asker, 'reveal')
+    local ok, more = self:call_asker(asker, 'reveal')
     if more or not ok then
       return self:refuse('more below: press again to continue')
     end
@@ -418,7 +418,7 @@ end
 --- Notifies the user of a call that was denied because nobody answered.
 ---@param call mcp-tools.Call
 ---@param why string
-function M.tell_missed(call, why)
+function M.notify_denied(call, why)
   local text = ('%s was denied: %s'):format(sanitize.line(call.name), why)
   notify.warn(text, '`:McpTools approve` allows the next try')
 end

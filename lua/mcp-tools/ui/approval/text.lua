@@ -142,7 +142,7 @@ local function add_arguments(page, list, from)
   end
 end
 
---- Adds a heading; "CUT" and everything after it is a warning.
+--- Adds a heading, in which "CUT" and the text after it are highlighted as a warning.
 ---@param page mcp-tools.Rows
 ---@param text string
 ---@param hunk string? header of a hunk in the text

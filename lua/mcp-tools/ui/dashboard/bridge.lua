@@ -10,7 +10,7 @@ local function port_note(status)
   if not status.wanted_port or not status.port or status.wanted_port == status.port then
     return nil
   end
-  local holder = status.port_holder == 'ours' and 'another editor of yours' or 'another program'
+  local holder = status.port_holder == 'ours' and 'another editor of yours' or 'another process'
   return ('port %d is taken by %s'):format(status.wanted_port, holder)
 end
 

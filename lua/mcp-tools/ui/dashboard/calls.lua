@@ -1,4 +1,4 @@
---- Sections of the dashboard: what is going on, what waits for the user, and who is connected.
+--- Sections of the dashboard: open questions, calls, jobs, changes, clients and mounted servers.
 
 local Rows = require('mcp-tools.ui.window.rows')
 local approvals = require('mcp-tools.ui.approval')
@@ -138,7 +138,7 @@ local in_flight = {
         item = { kind = 'call', id = 'call ' .. call.id, value = call.id },
       })
     end
-    rows:table(list, { right = { [3] = true }, least = { [2] = BAR + 5, [3] = 4 } })
+    rows:table(list, { right = { [3] = true }, min_widths = { [2] = BAR + 5, [3] = 4 } })
     if #calls > MAX_CALLS then
       rows:add({ { ('  and %d more'):format(#calls - MAX_CALLS), 'Dim' } })
     end
@@ -224,7 +224,7 @@ local last_calls = {
         item = { kind = 'past', id = 'past ' .. call.id, value = call },
       })
     end
-    rows:table(list, { right = { [3] = true, [5] = true }, least = { [3] = 6, [5] = 8 }, gives = 6 })
+    rows:table(list, { right = { [3] = true, [5] = true }, min_widths = { [3] = 6, [5] = 8 }, shrinks = 6 })
   end,
   details = {
     past = function(parts)
@@ -392,7 +392,7 @@ local mounts_section = {
         item = { kind = 'mount', id = 'mount ' .. mount.name, value = mount.name },
       })
     end
-    rows:table(list, { least = { [3] = #'connecting' } })
+    rows:table(list, { min_widths = { [3] = #'connecting' } })
   end,
   keys = {
     {

@@ -273,7 +273,7 @@ local tools = {
 }
 
 ---@type mcp-tools.DashboardSection
-local offers = {
+local resources_and_prompts = {
   title = 'Resources and prompts',
   order = 80,
   folded = true,
@@ -302,4 +302,4 @@ local offers = {
 }
 
 ---@type mcp-tools.DashboardSection[]
-return { tools, offers }
+return { tools, resources_and_prompts }

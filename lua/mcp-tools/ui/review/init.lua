@@ -19,7 +19,7 @@ local GUARD_NS = 400e6
 
 ---@type mcp-tools.ReviewView?
 local view
----@type mcp-tools.ReviewKeys?
+---@type mcp-tools.ReviewKeys? present while the cursor is in the review
 local inside
 ---@type mcp-tools.Proposal? the file that was opened last
 local shown_file
@@ -266,6 +266,12 @@ local function go_on(review)
   end
 end
 
+--- Returns whether the review has just replaced another one.
+---@return boolean
+local function is_new()
+  return shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS
+end
+
 --- Calls a function with the hunk at the cursor, or with the current hunk if the cursor is outside the review.
 ---@param fn fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string? ok, or why not
 ---@param stay boolean? do not move to the next hunk
@@ -273,7 +279,7 @@ local function with_hunk(fn, stay)
   local one = view
   if not one then
     return notify.info('no review is open')
-  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+  elseif is_new() then
     return say('The review has just changed. Look at it, then answer again.')
   end
   take_typed()
@@ -298,7 +304,7 @@ local function rest(wanted, reason)
   local one = view
   if not one then
     return notify.info('no review is open')
-  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+  elseif is_new() then
     return say('The review has just changed. Look at it, then answer again.')
   end
   take_typed()
@@ -313,7 +319,7 @@ local function is_whole()
   return view ~= nil and view.review.whole
 end
 
---- Whether every hunk of a review that is decided as a whole is on the screen.
+--- Returns whether every hunk of a review that is decided as a whole is on the screen.
 ---@return boolean
 local function is_whole_seen()
   for _, file in ipairs(view.review.files) do
@@ -363,7 +369,8 @@ function M.no()
   with_hunk(verdict(false))
 end
 
---- Whether a reason cannot reach the agent; says so. Once the change is made, the agent has its answer.
+--- Returns whether a reason cannot reach the agent, and notifies the user. After the change was made, the agent has its
+--- answer.
 ---@return boolean
 local function has_no_reason()
   if view and (view.review.no_reason or view.review.applied) then
@@ -469,7 +476,7 @@ function M.accept_seen()
   local one = view
   if not one then
     return notify.info('no review is open')
-  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+  elseif is_new() then
     return say('The review has just changed. Look at it, then answer again.')
   elseif is_whole() then
     if is_whole_seen() then

@@ -17,7 +17,7 @@ local MIN_WIDTH = 10
 --- Priority of the color of removed lines, above syntax colors.
 local OVER_SYNTAX = 200
 
---- Bytes that are drawn at once, which takes some ms, and bytes that a hunk counts in addition to its text.
+--- Bytes that are drawn in one batch, which takes a few ms, and the cost of each hunk in addition to its text.
 local BATCH, HUNK = 4 * 1024, 500
 
 ---@class mcp-tools.Mark.Drawn

@@ -24,7 +24,7 @@ Keys.__index = Keys
 ---@param bufnr integer
 ---@param key string
 ---@return table?
-local function own_of(bufnr, key)
+local function user_mapping(bufnr, key)
   return vim.iter(api.nvim_buf_get_keymap(bufnr, 'n')):find(function(map)
     return map.lhsraw == vim.keycode(key) or map.lhs == key
   end)
@@ -94,7 +94,7 @@ function M.set(windows, actions, moved, left)
     for key, action in pairs(with_help(actions, list)) do
       if not (each.typed and EDITING[key]) then
         table.insert(list, { lhs = key, description = action[2] })
-        table.insert(self.saved, { bufnr = each.bufnr, key = key, own = own_of(each.bufnr, key) })
+        table.insert(self.saved, { bufnr = each.bufnr, key = key, own = user_mapping(each.bufnr, key) })
         vim.keymap.set('n', key, action[1], { buffer = each.bufnr, nowait = true, desc = 'review: ' .. action[2] })
       end
     end

@@ -39,7 +39,7 @@ local function file_text(file)
   end
   local count = #file.hunks
   local text = ('%s  %d of %d hunk%s left'):format(name, file:undecided(), count, count == 1 and '' or 's')
-  return text .. (file.is_new and ', a new file' or file.made and ', a new file: reverted, it is deleted' or '')
+  return text .. (file.is_new and ', a new file' or file.made and ', a new file: reverting deletes it' or '')
 end
 
 --- Returns the keys of a review: those in the last row of the text, and those in the frame.

@@ -9,7 +9,7 @@ local api = vim.api
 
 local M = {}
 
---- Limits of the text that is parsed at once, because the user waits for it.
+--- Limits of the text that is parsed, because the user waits for it.
 local MAX_PARSED_LINES, MAX_PARSED_BYTES = 400, 16 * 1024
 --- Maximum number of rows for one line.
 local MAX_ROWS_PER_LINE = 50

@@ -23,7 +23,7 @@ local GUARD_NS = 500e6
 local FocusReturn = {}
 FocusReturn.__index = FocusReturn
 
---- Restores the mode that the user was in. There is no moment in between in which typed keys would be commands.
+--- Restores the mode that the user was in, without passing through normal mode, where typed keys would be commands.
 ---@param was { mode: string, cursor: integer[] }?
 local function resume(was)
   local typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' -- in a text field of the float
@@ -83,7 +83,7 @@ function FocusReturn:go()
   resume(was)
 end
 
---- What a float shows. Its field `entered`: the question whether to enter the float automatically is settled.
+--- What a float shows. Its field `entered` is true once it was decided whether to enter the float automatically.
 ---@alias mcp-tools.FloatSubject table
 
 ---@class mcp-tools.FloatUse
@@ -103,7 +103,7 @@ end
 ---@field stale boolean? the float must be recreated
 ---@field retrying boolean?
 ---@field failures integer consecutive ones
----@field deaf_until integer keys are ignored until then, ns
+---@field ignore_keys_until integer ns
 local Keeper = {}
 Keeper.__index = Keeper
 
@@ -111,7 +111,7 @@ Keeper.__index = Keeper
 ---@param use mcp-tools.FloatUse
 ---@return mcp-tools.FloatKeeper
 function M.new(use)
-  return setmetatable({ use = use, back = setmetatable({}, FocusReturn), deaf_until = 0, failures = 0 }, Keeper)
+  return setmetatable({ use = use, back = setmetatable({}, FocusReturn), ignore_keys_until = 0, failures = 0 }, Keeper)
 end
 
 --- Enters the float if the user has enabled that and is in normal mode.
@@ -119,7 +119,7 @@ function Keeper:enter_automatically()
   if not self.use.may_enter() or api.nvim_get_mode().mode ~= 'n' or vim.fn.getcmdwintype() ~= '' then
     return
   end
-  self.deaf_until = uv.hrtime() + GUARD_NS
+  self.ignore_keys_until = uv.hrtime() + GUARD_NS
   self.shown:enter(1)
 end
 
@@ -153,8 +153,8 @@ function Keeper:shut(again)
   end
 end
 
---- A window of the float was closed by others. Closing it from inside is an answer; closed from outside (`:only`,
---- `:tabclose`) it is opened again.
+--- Handles the close of one of the float's windows by the user. If the cursor was in the float, this is an answer;
+--- otherwise (`:only`, `:tabclose`) the float opens again.
 ---@param window integer
 function Keeper:on_closed(window)
   local old, subject = self.shown, self.subject
@@ -321,7 +321,7 @@ end
 function Keeper:key(fn, ...)
   local values = { ... }
   return function()
-    if self.shown and uv.hrtime() >= self.deaf_until then
+    if self.shown and uv.hrtime() >= self.ignore_keys_until then
       self.shown:save()
       fn(self.shown, unpack(values))
     end

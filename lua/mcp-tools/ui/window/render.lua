@@ -171,7 +171,7 @@ function M.with_more(chunks, below)
   return chunks
 end
 
---- Returns a footer with the keys that fit; the first is cut if it does not.
+--- Returns a footer with the keys that fit, or with a part of the first key if none fits.
 ---@param list { [1]: string, [2]: string }[] keys and their descriptions
 ---@param width integer
 ---@param name string? highlight group of the descriptions

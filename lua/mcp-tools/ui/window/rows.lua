@@ -183,26 +183,26 @@ end
 
 --- Adds a table. Columns are as wide as their content; one shrinks if there is not enough room.
 ---@param rows mcp-tools.TableRow[]
----@param opts? { indent: integer?, gives: integer?, right: table<integer, true>?, least: table<integer, integer>? }
----  `gives`: the column that shrinks, default the last; `right`: right-aligned columns; `least`: minimum widths, which
----  keep columns in place when their content changes
+---@param opts? { indent: integer?, shrinks: integer?, right: table<integer, true>?, min_widths: table? } `shrinks`: the
+---  column that shrinks, default the last; `right`: right-aligned columns; `min_widths`: column → width, which keeps
+---  columns in place when their content changes
 function Rows:table(rows, opts)
   opts = opts or {}
   local widths, count = {}, 0
   for _, row in ipairs(rows) do
     for i = 1, #row.cells do
-      local least = opts.least and opts.least[i] or 0
+      local least = opts.min_widths and opts.min_widths[i] or 0
       widths[i] = math.max(widths[i] or least, vim.api.nvim_strwidth(sanitize.line(text_of(row.cells[i]))))
       count = math.max(count, i)
     end
   end
-  local indent, gives = opts.indent or 2, opts.gives or count
+  local indent, shrinks = opts.indent or 2, opts.shrinks or count
   local all = indent
   for i = 1, count do
     all = all + widths[i] + (i < count and GAP or 0)
   end
-  if all > self.width and widths[gives] then
-    widths[gives] = math.max(4, widths[gives] - (all - self.width))
+  if all > self.width and widths[shrinks] then
+    widths[shrinks] = math.max(4, widths[shrinks] - (all - self.width))
   end
   for _, row in ipairs(rows) do
     local pieces = { (' '):rep(indent) }

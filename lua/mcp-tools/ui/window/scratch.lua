@@ -337,7 +337,7 @@ function M.update(buffer, content, opts)
   return true
 end
 
---- Scrolls down, for a key that agrees to all lines and so requires that all were visible.
+--- Scrolls down, for a key that accepts all lines and therefore works only once all of them were visible.
 ---@return boolean more false if the end was visible already
 function M.reveal()
   local seen, last = vim.fn.line('w$'), api.nvim_buf_line_count(0)

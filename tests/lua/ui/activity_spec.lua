@@ -112,7 +112,8 @@ describe('activity', function()
     tools.call('slow_one', {}, function() end)
     t.eq('slow_one 40%% +1', tools.statusline())
     local kind = require('mcp-tools.calls.kinds').resource
-    require('mcp-tools.core').get().executor:notify_watchers({ kind = kind, client = { name = 'spec' }, created_at = 0 })
+    local executor = require('mcp-tools.core').get().executor
+    executor:notify_watchers({ kind = kind, client = { name = 'spec' }, created_at = 0 })
     t.eq(2, tools.activity().calls)
   end)
 

@@ -213,19 +213,53 @@ local function node_of(item, encoding, parent)
   return node
 end
 
+--- Moves symbols into their container if no range includes them: some servers report only the range of a name.
+---@param top mcp-tools.SymbolNode[] nested by range
+---@param containers table<mcp-tools.SymbolNode, string> `containerName` of symbols
+---@param pause fun()
+---@return mcp-tools.SymbolNode[]
+local function nest_by_container(top, containers, pause)
+  local out, before_it = {}, {} ---@type mcp-tools.SymbolNode[], table<string, mcp-tools.SymbolNode>
+  local function visit(node)
+    local container = containers[node]
+    if not node.parent and container then
+      -- Only a symbol above it, so that no two contain each other.
+      node.parent = before_it[container] or before_it[container:match('[^.:/]+$')]
+      table.insert(node.parent and node.parent.children or out, node)
+    elseif not node.parent then
+      table.insert(out, node)
+    end
+    if container ~= node.name then -- a constructor may have the name of its class
+      before_it[node.name] = node
+    end
+    pause()
+    for _, child in ipairs(vim.list_slice(node.children)) do
+      visit(child)
+    end
+  end
+  for _, node in ipairs(top) do
+    visit(node)
+  end
+  return out
+end
+
 --- Returns the tree of an answer to `textDocument/documentSymbol`.
 ---@param items table[]?
 ---@param encoding mcp-tools.lsp.Encoding
 ---@param pause fun()
 ---@return mcp-tools.SymbolNode[]
 function M.of_server(items, encoding, pause)
-  local list, flat = {}, true
+  local list, flat, containers = {}, true, {}
   for _, item in ipairs(items or {}) do
-    table.insert(list, node_of(item, encoding))
+    local node = node_of(item, encoding)
+    if node then
+      table.insert(list, node)
+      containers[node] = type(item.containerName) == 'string' and item.containerName ~= '' and item.containerName or nil
+    end
     flat = flat and item.location ~= nil
     pause()
   end
-  return flat and M.nest(list, pause) or list
+  return flat and nest_by_container(M.nest(list, pause), containers, pause) or list
 end
 
 -- Name paths ----------------------------------------------------------------------------------------------------

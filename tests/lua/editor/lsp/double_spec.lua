@@ -150,6 +150,32 @@ describe('a rename', function()
     t.ok(project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'other', dry_run = true }))
   end)
 
+  it('onto a name that is taken in another container of a flat list is no conflict', function()
+    local uri = vim.uri_from_fname(path)
+    local function symbol(name, line, container)
+      return { name = name, kind = 6, location = { uri = uri, range = range(line, 0, 3) }, containerName = container }
+    end
+    local s = renamer({ 1, 2 }, {
+      ['textDocument/definition'] = { uri = uri, range = range(1, 0, 3) },
+      ['textDocument/documentSymbol'] = {
+        symbol('Box', 0, ''),
+        symbol('one', 1, 'Box'),
+        symbol('old', 3, 'Box'),
+        symbol('Bag', 4),
+        symbol('new', 5, 'Bag'),
+      },
+    })
+    s.client.server_capabilities.documentSymbolProvider = true
+    edit({ 'Box', 'one', 'one', 'old', 'Bag', 'new' })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local function dry_run(name)
+      return project.call('lsp_rename', { path = path, line = 2, column = 1, new_name = name, dry_run = true })
+    end
+    t.ok(dry_run('new'))
+    local _, err = dry_run('old')
+    t.matches('Box already defines old %(line 4%)', err.message)
+  end)
+
   it('of many places answers a dry run of a bounded size', function()
     local lines = {}
     local s = renamer({}, {
@@ -349,9 +375,9 @@ describe('a symbol without a line', function()
     return asked, err, result
   end
 
-  local function serve(capabilities)
+  local function serve(capabilities, symbols)
     local answers = {
-      ['textDocument/documentSymbol'] = {
+      ['textDocument/documentSymbol'] = symbols or {
         symbol('Ledger', 1, 6, { symbol('post_entry', 2, 6), symbol('close', 3, 6) }),
         symbol('Journal', 4, 6, { symbol('close', 5, 6) }),
       },
@@ -373,6 +399,23 @@ describe('a symbol without a line', function()
     t.eq({ 2, 6 }, (references({ symbol = 'post_entry' })))
     t.eq({ 5, 6 }, (references({ symbol = 'Journal/close' })))
     t.eq({ 3, 6 }, (references({ symbol = 'Ledger.close' })))
+    t.eq({ 4, 6 }, (references({ symbol = '/Journal' })))
+  end)
+
+  it('is found by its container, when the server answers with a flat list', function()
+    local function flat(name, line, container)
+      local location = { uri = vim.uri_from_fname(path), range = range(line, 6, 6 + #name) }
+      return { name = name, kind = 6, location = location, containerName = container }
+    end
+    serve({ documentSymbolProvider = true }, {
+      flat('Ledger', 1),
+      flat('post_entry', 2, 'Ledger'),
+      flat('close', 3, 'shop.Ledger'),
+      flat('Journal', 4),
+      flat('close', 5, 'Journal'),
+    })
+    t.eq({ 5, 6 }, (references({ symbol = 'Journal/close' })))
+    t.eq({ 3, 6 }, (references({ symbol = 'Ledger/close' })))
     t.eq({ 4, 6 }, (references({ symbol = '/Journal' })))
   end)
 

@@ -22,6 +22,7 @@ local function exceptions(ctx, entry, wanted)
     end
   end
   if wanted then
+    entry.filters_sent = true -- the answer must not send earlier filters again
     local body, err = request.send(ctx, entry, 'setExceptionBreakpoints', { filters = wanted })
     if not body then
       return nil, err

@@ -197,6 +197,14 @@ describe('the end of a program', function()
     for _, filter in ipairs(dap.ok('dap_exceptions', { filters = { 'raised' } }).filters) do
       t.eq(filter.filter == 'raised', filter.active)
     end
+    local asked = {}
+    dap.dap().listeners.before.setExceptionBreakpoints.test = function(_, _, _, arguments)
+      table.insert(asked, arguments.filters)
+    end
+    dap.ok('dap_exceptions', { filters = { 'uncaught' } })
+    dap.ok('dap_exceptions', { filters = { 'raised' } })
+    dap.dap().listeners.before.setExceptionBreakpoints.test = nil
+    t.eq({ { 'uncaught' }, { 'raised' } }, asked)
     local again = dap.ok('dap_restart')
     t.eq({ 'exception', 'f (broken.py:2)' }, { again.reason, again.at })
     local ended = dap.ok('dap_terminate')

@@ -1,4 +1,4 @@
---- Searches for tools of plugins again.
+--- Loads tools of plugins and of mounted servers again.
 
 local mcp_tools = require('mcp-tools')
 

@@ -20,7 +20,7 @@ local TRIES = 5
 --- Returns whether an edit has a line number.
 ---@param args table
 ---@return boolean
-local function is_counted(args)
+local function has_line_numbers(args)
   for _, one in ipairs(args.edits) do
     if one.start_line then
       return true
@@ -29,15 +29,15 @@ local function is_counted(args)
   return false
 end
 
---- Refuses line numbers for a text that may have changed.
+--- Returns an error if edits have line numbers and the text may have changed since the client read it.
 ---@param args table
 ---@param found mcp-tools.Target|{ bufnr: integer?, new: boolean? }
 ---@return mcp-tools.Error?
-local function uncounted(args, found)
+local function line_number_refusal(args, found)
   if args.changedtick or found.new or not found.bufnr or buffers.is_unseen(found.bufnr) then
     return nil
   end
-  if is_counted(args) then
+  if has_line_numbers(args) then
     local text = 'changedtick: needed for edits by line; buffer_read and the last edit give it (now %d)'
     return errors.new('validation_error', text:format(vim.api.nvim_buf_get_changedtick(found.bufnr)))
   end
@@ -50,10 +50,10 @@ end
 ---@param write boolean
 ---@return mcp-tools.FilesEdited?
 ---@return mcp-tools.Error? err
----@return boolean? overtaken somebody else has changed the text meanwhile, and nobody has looked at this edit
+---@return boolean? overtaken the text has changed in the meantime, and the edit can be made again without a review
 local function attempt(ctx, args, found, write)
   local bufnr = found.bufnr
-  local err = edit.refusal(bufnr, args.changedtick) or uncounted(args, found)
+  local err = edit.refusal(bufnr, args.changedtick) or line_number_refusal(args, found)
   if err then
     return nil, err
   end
@@ -67,7 +67,7 @@ local function attempt(ctx, args, found, write)
     local item = { path = found.path, bufnr = bufnr, edits = edits, changedtick = tick, lines = lines }
     edit.apply_all({ item }, { ctx = ctx, write = write }, done)
   end)
-  local is_free = not args.changedtick and not is_counted(args) and not edit_review.is_needed(ctx)
+  local is_free = not args.changedtick and not has_line_numbers(args) and not edit_review.is_needed(ctx)
   return files, refused, refused and is_free and refused.code == 'stale' and edit.refusal(bufnr, tick) ~= nil
 end
 
@@ -114,7 +114,7 @@ return {
   previewed = { 'edits' },
   preview = function(args, again)
     local found = buffers.find(args)
-    local err = found and uncounted(args, found)
+    local err = found and line_number_refusal(args, found)
     if err then
       return nil, err
     end

@@ -24,7 +24,7 @@ return {
     local current = buffers.current()
     local list, total, lossy = {}, 0, false
     for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-      -- There may be thousands, and `vim.bo` takes ten times as long; `getbufinfo` collects all signs.
+      -- There may be thousands of buffers: `vim.bo` is ten times slower, and `getbufinfo` collects all signs.
       local listed = args.include_unlisted or vim.fn.buflisted(bufnr) == 1
       if listed and (not args.modified_only or vim.fn.getbufvar(bufnr, '&modified') == 1) then
         total = total + 1

@@ -52,13 +52,13 @@ end
 
 --- Reads the lines of a symbol.
 local function read_symbol(ctx, args, found)
-  local cancel = symbol.find(found.bufnr, args.symbol, function(meant, err)
+  local cancel = symbol.find(found.bufnr, args.symbol, function(node, err)
     if ctx:cancelled() then
       return
-    elseif not meant then
+    elseif not node then
       return ctx(nil, err)
     end
-    read_buffer(ctx, vim.tbl_extend('force', args, { start_line = meant.line, end_line = meant.end_line }), found)
+    read_buffer(ctx, vim.tbl_extend('force', args, { start_line = node.line, end_line = node.end_line }), found)
   end, { fresh = found.new })
   ctx:on_cancel(cancel)
 end

@@ -4,7 +4,7 @@ local control = require('mcp-tools.editor.dap.control')
 local launch = require('mcp-tools.editor.dap.launch')
 local project = require('mcp-tools.instances.project')
 
---- Arguments of the wait, and fields of a configuration.
+--- Fields of a configuration, and arguments of the wait.
 local ARGS = {
   configuration = { type = 'string', description = 'Name of one of dap_configurations; the others change it' },
   type = { type = 'string', description = 'Adapter, such as python; needed without configuration' },

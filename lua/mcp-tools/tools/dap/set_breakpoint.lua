@@ -1,4 +1,4 @@
---- Sets a breakpoint, also in a buffer that is in no window.
+--- Sets a breakpoint, even in a buffer without a window.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 
@@ -13,7 +13,7 @@ return {
     log_message = { type = 'string', description = 'Print this instead of stopping; {x} is replaced by its value' },
   }, breakpoints.FILE_ARGS),
   annotations = { read_only = false, destructive = false, idempotent = true },
-  always_for = { 'condition', 'hit_condition', 'log_message' }, -- which the program evaluates
+  always_for = { 'condition', 'hit_condition', 'log_message' }, -- the program evaluates these
   needs_approval = function(args)
     if args.condition or args.hit_condition or args.log_message then
       return 'it sets a breakpoint whose expression the program evaluates'

@@ -18,7 +18,7 @@ local MAX_MARKS = 32
 local MAX_WAITED = 50
 
 ---@class mcp-tools.diagnostics.Marks
----@field marks table<string, table<string, mcp-tools.diagnostics.Finding[]>> mark → path → what was there
+---@field marks table<string, table<string, mcp-tools.diagnostics.Finding[]>> mark → path → findings at that time
 ---@field order string[] marks, the oldest first
 ---@field count integer
 
@@ -42,8 +42,8 @@ end
 
 ---@param ctx mcp-tools.Ctx
 ---@param ms number
----@return string[] unsettled paths of open files that no server has looked at
----@return string[] assumed those whose server published nothing since the change
+---@return string[] unsettled paths of open files whose current text was not checked
+---@return string[] assumed paths of files whose server has published nothing since the change
 local function freshen_all(ctx, ms)
   local over, waited = vim.uv.hrtime() + ms * 1e6, 0
   local paths = { yes = {}, assumed = {}, no = {} }

@@ -8,7 +8,7 @@ local time_slice = require('mcp-tools.util.time_slice')
 ---@return function?
 ---@return mcp-tools.Error? err
 local function chunk(code)
-  local fn, fault = load(code, '=code', 't') -- no bytecode, which nobody can read
+  local fn, fault = load(code, '=code', 't') -- no bytecode, which the user could not review
   return fn, not fn and errors.new('validation_error', 'code: ' .. fault) or nil
 end
 

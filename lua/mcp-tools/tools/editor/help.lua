@@ -14,7 +14,7 @@ local SEE = 8
 ---@param from integer
 ---@param to integer
 ---@return integer
-local function breaks(text, from, to)
+local function count_breaks(text, from, to)
   return select(2, text:sub(from, to):gsub('\n', ''))
 end
 
@@ -47,11 +47,11 @@ local function has_tag(line)
   return line:find('%*[^%s*|]+%*%s') ~= nil or line:find('%*[^%s*|]+%*$') ~= nil
 end
 
---- How many of the lines are of the topic that begins with them. One that begins with several tags ends before the next
---- that comes behind some text.
+--- Returns the length of the topic at the beginning of some lines. It may begin with several tags, and ends before the
+--- first tag or rule after its text.
 ---@param lines string[]
 ---@return integer count
----@return boolean ended
+---@return boolean ended its end is among the lines
 local function extent(lines)
   local text_seen, last = false, #lines
   for i = 2, #lines do
@@ -70,10 +70,10 @@ local function extent(lines)
 end
 
 ---@class mcp-tools.HelpTopic
----@field line integer of the first one
+---@field line integer of its first line in the file
 ---@field lines string[]
----@field ended boolean they are the whole topic
----@field more boolean the file goes on
+---@field ended boolean `lines` is the whole topic
+---@field more boolean the file has more lines
 
 --- Returns the lines of a topic; with an offset, the lines that follow it.
 ---@param text string of its file
@@ -99,7 +99,7 @@ local function read_topic(text, tag, offset, limit)
     count = math.min(count, limit)
   end
   return {
-    line = 1 + breaks(text, 1, at - 1) + offset,
+    line = 1 + count_breaks(text, 1, at - 1) + offset,
     lines = vim.list_slice(lines, offset + 1, math.min(#lines, count)),
     ended = ended and offset == 0,
     more = more or #lines > count,
@@ -109,7 +109,7 @@ end
 --- Returns lines that contain all words, file by file, up to a number.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param words string[] lower case
----@param enough integer
+---@param enough integer maximum number
 ---@param pause fun()
 ---@return { file: string, line: integer, text: string }[]
 local function search_lines(ctx, words, enough, pause)
@@ -127,7 +127,7 @@ local function search_lines(ctx, words, enough, pause)
       if not at then
         break
       end
-      line, counted = line + breaks(text, counted, at - 1), at
+      line, counted = line + count_breaks(text, counted, at - 1), at
       local stop = (small:find('\n', at, true) or #small + 1) - 1
       local start = at - #strings.last_line(small:sub(math.max(1, at - 1000), at - 1))
       local whole = small:sub(start, stop)
@@ -186,7 +186,7 @@ end
 --- Returns the text of a topic.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
----@param found string[] tags that fit, at least one
+---@param found string[] matching tags, at least one
 ---@param pause fun()
 local function read(ctx, args, found, pause)
   local tag = found[1]

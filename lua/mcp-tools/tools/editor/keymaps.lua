@@ -34,8 +34,8 @@ local function source_of(map, scripts)
   return scripts[map.sid] ~= '' and ('%s:%d'):format(scripts[map.sid], map.lnum) or nil
 end
 
----@param map table as `nvim_get_keymap` gives it
----@param own boolean of the buffer
+---@param map table as returned by `nvim_get_keymap`
+---@param own boolean local to the buffer
 ---@param scripts table<integer, string>
 ---@return table
 local function entry_of(map, own, scripts)
@@ -57,7 +57,7 @@ end
 ---@param entry table
 ---@param word string lower case
 ---@return boolean
-local function holds(entry, word)
+local function contains_word(entry, word)
   for _, text in ipairs({ entry.lhs, entry.rhs or '', entry.desc or '', entry.source or '' }) do
     if text:lower():find(word, 1, true) then
       return true
@@ -68,8 +68,8 @@ end
 
 --- Returns mappings, sorted by their keys.
 ---@param mode string
----@param bufnr integer? whose own come first
----@param contains string? in keys, what they do, or where it was defined
+---@param bufnr integer? buffer whose local mappings come first
+---@param contains string? text in the keys, the action, the description or the source
 ---@param pause fun()
 ---@return table[]
 local function mappings(mode, bufnr, contains, pause)
@@ -81,7 +81,7 @@ local function mappings(mode, bufnr, contains, pause)
     end, pause)
     for _, map in ipairs(sorted) do
       local entry = entry_of(map, own, scripts)
-      if not contains or holds(entry, contains:lower()) then
+      if not contains or contains_word(entry, contains:lower()) then
         table.insert(list, entry)
       end
       pause()
@@ -90,7 +90,7 @@ local function mappings(mode, bufnr, contains, pause)
   if bufnr then
     add(api.nvim_buf_get_keymap(bufnr, mode), true)
   end
-  pause() -- Neovim returns all of them at once
+  pause() -- Neovim copies all mappings at once
   add(garbage.without(api.nvim_get_keymap, mode), false)
   return list
 end

@@ -20,7 +20,7 @@ local MAX_TEXT = 200
 ---@param root string
 ---@return boolean? readable
 ---@return string? why
-local function look(bufnr, root)
+local function readable_text(bufnr, root)
   if not api.nvim_buf_is_loaded(bufnr) then
     return nil
   end
@@ -37,7 +37,7 @@ local function places(root)
     local seen = {}
     if bufnr then
       name = api.nvim_buf_get_name(bufnr)
-      known[bufnr] = known[bufnr] or { look(bufnr, root) }
+      known[bufnr] = known[bufnr] or { readable_text(bufnr, root) }
       seen = known[bufnr]
     end
     local text = seen[1] and api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
@@ -76,10 +76,9 @@ local function marks(bufnr, place)
   return list
 end
 
---- Newest first.
 ---@param bufnr integer
 ---@param place fun(...): table
----@return table[]
+---@return table[] newest first
 local function jumps(bufnr, place)
   local window, list = focus.window(bufnr), {}
   for _, each in ipairs(window and fn.getjumplist(window)[1] or {}) do
@@ -90,10 +89,9 @@ local function jumps(bufnr, place)
   return list
 end
 
---- Newest first.
 ---@param bufnr integer
 ---@param place fun(...): table
----@return table[]
+---@return table[] newest first
 local function changes(bufnr, place)
   local list = {}
   for _, each in ipairs(fn.getchangelist(bufnr)[1] or {}) do

@@ -7,9 +7,9 @@ local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 local result = require('mcp-tools.editor.result')
 
---- Registers with text of this editor only.
+--- Registers that belong to this editor only.
 local OWN = [["-.:/0123456789abcdefghijklmnopqrstuvwxyz]]
---- The clipboard and the selection, which other programs share.
+--- The clipboard and the selection, which are shared with other programs.
 local SHARED = '+*'
 --- Registers with file names.
 local FILES = '%#'
@@ -38,7 +38,7 @@ local function refusal(names)
   end
 end
 
---- The beginning of a register and how much it holds. A large one is never handed to Lua, which would copy it again.
+--- Returns the beginning of a register and its size. Passing a large one to Lua as a whole would copy it again.
 ---@param name string
 ---@param max integer bytes
 ---@param pause fun()

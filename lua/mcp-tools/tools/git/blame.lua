@@ -1,4 +1,4 @@
---- Who last changed the lines of a file.
+--- Returns the commit and author that last changed each line of a file.
 
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
@@ -7,10 +7,10 @@ local revision = require('mcp-tools.editor.git.revision')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
---- The text of a buffer that the file does not have. In a coroutine.
----@param ctx mcp-tools.Ctx
+--- Returns the text of a buffer with unsaved changes.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer?
----@return string?
+---@return string? text nil: git reads the file
 local function unsaved_text(ctx, bufnr)
   if not (bufnr and vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified) then
     return nil
@@ -19,16 +19,17 @@ local function unsaved_text(ctx, bufnr)
   return contents.of_buffer(bufnr, time_slice.of(ctx), ending)
 end
 
----@class mcp-tools.git.Run lines of one commit
+---@class mcp-tools.git.Run consecutive lines of one commit
 ---@field start_line integer
 ---@field end_line integer
 ---@field commit string? nil: not committed yet
 ---@field author string?
----@field date string? day
+---@field date string? `2024-05-31`, UTC
 ---@field summary string?
 ---@field text string[]?
 
----@param text string of `blame --porcelain`
+--- Parses the output of `git blame --porcelain`.
+---@param text string
 ---@param with_text boolean
 ---@param pause fun()
 ---@return mcp-tools.git.Run[]
@@ -70,8 +71,8 @@ local function read(text, with_text, pause)
   return runs
 end
 
---- Runs of lines. In a coroutine.
----@param ctx mcp-tools.Ctx
+--- Returns the runs of a range of lines.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string resolved
 ---@param opts { first: integer, last: integer, commit: string?, contents: string?, text: boolean }
 ---@return mcp-tools.git.Run[]?

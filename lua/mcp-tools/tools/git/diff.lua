@@ -1,4 +1,4 @@
---- What differs between commits, the index and the working tree.
+--- Returns the difference between commits, the index and the working tree.
 
 local diff = require('mcp-tools.editor.git.diff')
 local errors = require('mcp-tools.errors')
@@ -16,8 +16,8 @@ local ARGS = {
   },
 }
 
---- What is compared, as a command of git. In a coroutine.
----@param ctx mcp-tools.Ctx
+--- Returns the git command that compares what the arguments name.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return string[]? command
 ---@return mcp-tools.Error? err

@@ -1,9 +1,9 @@
---- The history of the project, or of a file.
+--- Lists the commits of the project, or of a file.
 
 local revision = require('mcp-tools.editor.git.revision')
 
---- Commits from where to where, and what else narrows them. In a coroutine.
----@param ctx mcp-tools.Ctx
+--- Returns the arguments of `git log`: the range of commits and the filters.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return string[]? list
 ---@return mcp-tools.Error? err

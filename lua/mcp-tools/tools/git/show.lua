@@ -1,4 +1,4 @@
---- A commit, or a file as it was in one.
+--- Returns a commit, or a file as it was in a commit.
 
 local access = require('mcp-tools.privacy.access')
 local diff = require('mcp-tools.editor.git.diff')
@@ -22,7 +22,7 @@ local ARGS = {
   },
 }
 
---- The commit with what it changed.
+--- Returns a commit and its changes.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param about mcp-tools.git.Commit
@@ -30,7 +30,7 @@ local ARGS = {
 ---@return table?
 ---@return string? fault
 local function changes(ctx, args, about, path)
-  -- Of a merge what it brought to the branch that it was made on.
+  -- A merge is compared with its first parent only.
   local fields, fault = diff.answer(ctx, { 'show', '--format=', '-m', '--first-parent', about.commit }, args, path)
   return fields and vim.tbl_extend('error', about, fields), fault
 end
@@ -38,8 +38,8 @@ end
 --- Maximum size of the file in bytes.
 local MAX_FILE = 8 * 1024 * 1024
 
---- Returns lines of a file as it was in a commit. Runs in a coroutine.
----@param ctx mcp-tools.Ctx
+--- Returns lines of a file as it was in a commit.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param commit string
 ---@param path string resolved
 ---@param args { start_line: integer, limit: integer }

@@ -1,4 +1,4 @@
---- What has changed in the working tree.
+--- Returns the changed files of the working tree, and the state of the branch.
 
 local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
@@ -6,7 +6,7 @@ local repository = require('mcp-tools.editor.git.repository')
 local revision = require('mcp-tools.editor.git.revision')
 local utf8 = require('mcp-tools.util.utf8')
 
---- What lies in the folder of the repository while something is half done.
+--- Files in the repository's git directory that exist during an operation.
 local OPERATIONS = {
   { 'rebase-merge', 'rebase' },
   { 'rebase-apply', 'rebase' },
@@ -16,7 +16,7 @@ local OPERATIONS = {
   { 'BISECT_LOG', 'bisect' },
 }
 
---- Entries that are taken apart before the editor has its turn.
+--- Number of entries that are parsed before other work on the main thread may run.
 local SLICE = 500
 
 ---@class mcp-tools.git.Status
@@ -60,8 +60,9 @@ local function add_changed(status, xy, text)
   end
 end
 
----@param status mcp-tools.git.Status
----@param list string[] of `status --porcelain=v2 -z`
+--- Parses the entries of `git status --porcelain=v2 -z`.
+---@param status mcp-tools.git.Status is extended
+---@param list string[]
 ---@param shown fun(name: string): string
 local function read(status, list, shown)
   local i = 1
@@ -90,18 +91,19 @@ local function read(status, list, shown)
   end
 end
 
----@param folder string of the repository
+--- Returns the operation that is in progress.
+---@param git_dir string
 ---@return string?
-local function operation_in(folder)
+local function operation_in(git_dir)
   for _, each in ipairs(OPERATIONS) do
-    if vim.uv.fs_stat(folder .. '/' .. each[1]) then
+    if vim.uv.fs_stat(git_dir .. '/' .. each[1]) then
       return each[2]
     end
   end
 end
 
---- The status of the project. In a coroutine.
----@param ctx mcp-tools.Ctx
+--- Returns the status of the project.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param untracked 'no'|'normal'|'all'
 ---@param path? string resolved
 ---@return mcp-tools.git.Status?

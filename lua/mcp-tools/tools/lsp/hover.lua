@@ -13,7 +13,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    given.column = given.column or given.col -- guill's name for it
+    given.column = given.column or given.col -- compatible with guill/mcp-tools.nvim
     return hover.at(ctx, given)
   end,
 }

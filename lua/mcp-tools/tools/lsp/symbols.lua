@@ -13,14 +13,14 @@ local MAX_BYTES = 48000
 ---@class mcp-tools.lsp.Tree
 ---@field bufnr integer
 ---@field encoding mcp-tools.lsp.Encoding
----@field left integer symbols that may still be told
+---@field left integer number of symbols that may still be listed
 ---@field total integer
----@field bytes integer of those that are told
+---@field bytes integer size of the listed ones
 ---@field pause fun() called between pieces of work
 
 ---@param tree mcp-tools.lsp.Tree
 ---@param at lsp.Position
-local function point(tree, at)
+local function position_of(tree, at)
   local line = vim.api.nvim_buf_get_lines(tree.bufnr, at.line, at.line + 1, false)[1]
   return { line = at.line + 1, character = position.to_client(line, at.character, tree.encoding) }
 end
@@ -39,7 +39,7 @@ local function nested(tree, items, depth)
       local symbol = {
         name = server_text.text(item.name),
         kind = vim.lsp.protocol.SymbolKind[item.kind] or 'Unknown',
-        range = { start = point(tree, range.start), ['end'] = point(tree, range['end']) },
+        range = { start = position_of(tree, range.start), ['end'] = position_of(tree, range['end']) },
         detail = server_text.text_or_nil(item.detail),
       }
       tree.bytes = tree.bytes + #vim.json.encode(symbol) + 1

@@ -15,7 +15,7 @@ local server_text = require('mcp-tools.editor.lsp.server_text')
 ---@param args { path: string?, bufnr: integer? }
 ---@return { client: vim.lsp.Client, bufnr: integer }[]?
 ---@return mcp-tools.Error? err
-local function asked(ctx, args)
+local function servers_of(ctx, args)
   local method, list = 'workspace/symbol', {}
   if args.path or args.bufnr then
     local target, err = lsp.target(ctx, args)
@@ -63,7 +63,7 @@ local function of_project(ctx, args)
     return nil, err
   end
   local list
-  list, err = asked(ctx, args)
+  list, err = servers_of(ctx, args)
   if not list then
     return nil, err
   end

@@ -42,7 +42,7 @@ end
 ---@param args table
 ---@return mcp-tools.QuickfixList?
 ---@return table[]|mcp-tools.Error items_or_err
-local function meant(args)
+local function list_and_items(args)
   local list, err = quickfix.find(args)
   if not list then
     return nil, err --[[@as mcp-tools.Error]]
@@ -129,7 +129,7 @@ return {
     return count_new_files(args.entries or {}) > MAX_NEW_FILES and 'it makes buffers for many files' or false
   end,
   preview = function(args)
-    local list, err = meant(args)
+    local list, err = list_and_items(args)
     if not list then
       return nil, err
     end
@@ -143,7 +143,7 @@ return {
     return text:format(sanitize.line(about.title or ''), size, after)
   end,
   execute = function(ctx, args)
-    local list, items = meant(args)
+    local list, items = list_and_items(args)
     if not list then
       return ctx(nil, items --[[@as mcp-tools.Error]])
     end

@@ -1,4 +1,4 @@
---- Runs one test under the debugger, to its first stop.
+--- Runs one test under the debugger and describes its first stop.
 
 local command = require('mcp-tools.editor.shell.command')
 local control = require('mcp-tools.editor.dap.control')
@@ -7,10 +7,10 @@ local launch = require('mcp-tools.editor.dap.launch')
 local plan = require('mcp-tools.editor.runner.plan')
 local project = require('mcp-tools.instances.project')
 
---- Where an exception leaves the project's own code: there a test fails.
+--- debugpy's filter for exceptions that the project's own code does not catch, such as that of a failed test.
 local FAILURES = { 'userUnhandled' }
 
---- The plan for one test: pytest is what can be debugged, whatever runs the tests otherwise.
+--- Returns the plan for one test. It always uses pytest, the only runner with support for the debugger.
 ---@param args table
 ---@param root string
 ---@return mcp-tools.runner.Plan?
@@ -41,7 +41,7 @@ local function configuration(what, args)
     name = 'runner_debug',
     module = 'pytest',
     python = argv[1],
-    args = vim.list_slice(argv, 4), -- behind `python -m pytest`
+    args = vim.list_slice(argv, 4), -- after `python -m pytest`
     cwd = what.command.cwd,
     env = what.command.env,
     console = 'internalConsole',

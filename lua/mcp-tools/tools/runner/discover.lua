@@ -1,4 +1,4 @@
---- Tests, and what can run them.
+--- Lists tests and the runners of the project.
 
 local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
@@ -12,11 +12,11 @@ local scripts = require('mcp-tools.editor.runner.scripts')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
---- More tests come as counts per file.
+--- Maximum number of listed tests; more are counted per file.
 local MAX_TESTS = 400
---- Maximum size of a file whose text is looked at, in bytes.
+--- Maximum size of a file that is searched for tests, in bytes.
 local MAX_FILE = 1024 * 1024
---- Names of test files of other languages than Python.
+--- Patterns for names of test files, except Python's.
 local TEST_NAMES = {
   '%.test%.[cm]?[jt]sx?$',
   '%.spec%.[cm]?[jt]sx?$',
@@ -26,9 +26,9 @@ local TEST_NAMES = {
   '_test%.rb$',
   '_spec%.rb$',
 }
---- Directories of others' code, which are listed where there is no git.
-local FOREIGN = { '/node_modules/', '/%.?venv/', '/target/' }
---- Bytes of a script that are shown.
+--- Directories with code of dependencies; without a git repository they are not ignored.
+local DEPENDENCIES = { '/node_modules/', '/%.?venv/', '/target/' }
+--- Maximum length of the command of a script, in bytes.
 local MAX_COMMAND = 500
 
 ---@param root string
@@ -43,7 +43,7 @@ local function runners(root)
     table.insert(list, { id = 'pytest', from = why })
   end
   for _, each in ipairs(scripts.runners(root)) do
-    each.command = each.command and redact.line(utf8.cut(each.command, MAX_COMMAND)) -- it may set what it needs
+    each.command = each.command and redact.line(utf8.cut(each.command, MAX_COMMAND)) -- it may contain a secret
     table.insert(list, each)
   end
   return list
@@ -57,14 +57,14 @@ local function is_test_file(name)
     return name:find(pattern) ~= nil
   end
   return (pytest.is_test_file(vim.fs.basename(name)) or vim.iter(TEST_NAMES):any(fits))
-    and not vim.iter(FOREIGN):any(fits)
+    and not vim.iter(DEPENDENCIES):any(fits)
 end
 
---- Files with tests, by their names.
+--- Returns the files whose names are those of tests.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string resolved file or directory
 ---@return string[] paths absolute, sorted
----@return boolean cut there may be more
+---@return boolean is_cut there may be more
 local function test_files(ctx, path)
   local stat = vim.uv.fs_stat(path)
   if stat and stat.type == 'file' then
@@ -81,11 +81,11 @@ local function test_files(ctx, path)
   return list, is_cut
 end
 
---- Tests of a file of Python; nil for other files, and those that must not be read.
+--- Returns the tests of a Python file.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string absolute
----@return { id: string, line: integer }[]? tests
----@return string? why it is withheld
+---@return { id: string, line: integer }[]? tests nil for other languages and withheld files
+---@return string? withheld reason
 local function tests_of(ctx, path)
   local resolved, why = access.path(path, ctx.root)
   if not resolved then

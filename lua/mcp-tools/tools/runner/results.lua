@@ -1,4 +1,4 @@
---- What a run of tests has come to so far.
+--- Returns the results of a test run so far.
 
 local background = require('mcp-tools.editor.process.background')
 local deadline = require('mcp-tools.util.deadline')

@@ -11,7 +11,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local utf8 = require('mcp-tools.util.utf8')
 
 local MAX_TIMEOUT = 3600000
---- A run that is ended tells within this what it came to.
+--- Maximum wait for the results of a cancelled run, ms.
 local END_MS = 5000
 
 ---@param ctx mcp-tools.Ctx

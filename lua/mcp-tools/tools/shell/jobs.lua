@@ -1,4 +1,4 @@
---- Commands that go on: started, listed, read, stopped.
+--- Starts, lists, reads and stops commands that run in the background.
 
 local background = require('mcp-tools.editor.process.background')
 local command = require('mcp-tools.editor.shell.command')
@@ -8,7 +8,7 @@ local owners = require('mcp-tools.util.owner')
 local project = require('mcp-tools.instances.project')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 
---- A job that does not end within this after SIGTERM and SIGKILL is left to the system.
+--- Maximum wait for a stopped job to end, ms.
 local STOP_MS = 3000
 
 ---@param job mcp-tools.shell.Job

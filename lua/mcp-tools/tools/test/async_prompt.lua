@@ -19,7 +19,7 @@ return {
   annotations = { read_only = true },
   needs_approval = 'it opens a menu that may hold the editor until somebody chooses',
   execute = function(ctx, args)
-    -- Later, because vim.ui.select may block the main thread, and the request must be answered first.
+    -- Scheduled: vim.ui.select may block the main thread, and the request must be answered first.
     vim.schedule(function()
       if ctx:cancelled() then
         return

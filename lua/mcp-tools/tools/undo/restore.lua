@@ -12,7 +12,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
 
---- Calls a function; afterwards every window of the buffer shows the same text as before, even if it has moved.
+--- Calls a function, then scrolls every window of the buffer to the text that it showed before.
 ---@generic T
 ---@param bufnr integer
 ---@param fn fun(): T

@@ -7,7 +7,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 --- Returns the newest entries, including branches.
 ---@param entries table[]
----@param left { count: integer } how many more may be given
+---@param left { count: integer } number of entries that may still be added
 ---@return table[]
 local function newest(entries, left)
   local out = {}
@@ -23,6 +23,7 @@ local function newest(entries, left)
   return out
 end
 
+--- Counts entries, including branches.
 ---@param entries table[]
 ---@return integer
 local function count(entries)

@@ -9,8 +9,8 @@ local scripts = require('mcp-tools.editor.runner.scripts')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Directories below `.claude` and `.agents`, and the kind of their files.
-local FOLDERS = { commands = 'command', workflows = 'command', skills = 'skill', agents = 'agent' }
+--- Kinds of workflows by their directory below `.claude` and `.agents`.
+local KINDS = { commands = 'command', workflows = 'command', skills = 'skill', agents = 'agent' }
 local HOMES = { '.claude', '.agents' }
 local MAX_FILE, MAX_TEXT = 256 * 1024, 300
 --- Maximum depth of directories, and number of files.
@@ -46,9 +46,9 @@ end
 ---@return string?
 local function description_of(text)
   local head, rest = text:match('^%-%-%-\r?\n(.-)\n%-%-%-\r?\n(.*)$')
-  local said = ('\n' .. (head or '')):match('\ndescription:%s*([^\n]+)')
-  said = said and said:gsub('^["\']', ''):gsub('["\']%s*$', '') or (rest or text):match('%S[^\n]*')
-  return said and utf8.cut(trim((said:gsub('^#+%s*', ''))), MAX_TEXT)
+  local description = ('\n' .. (head or '')):match('\ndescription:%s*([^\n]+)')
+  description = description and description:gsub('^["\']', ''):gsub('["\']%s*$', '') or (rest or text):match('%S[^\n]*')
+  return description and utf8.cut(trim((description:gsub('^#+%s*', ''))), MAX_TEXT)
 end
 
 --- Returns the entries of a directory.
@@ -101,7 +101,7 @@ end
 ---@param kind string
 local function add_files(ctx, list, withheld, folder, kind)
   local resolved, why = access.path(folder, ctx.root)
-  if not resolved then -- a link: what it leads to has names, too
+  if not resolved then -- a link to elsewhere; even the names of files there are withheld
     if vim.uv.fs_stat(folder) then
       table.insert(withheld, { path = access.shown(folder, ctx.root), why = why })
     end
@@ -132,7 +132,7 @@ local function all_workflows(ctx)
   local root, list, withheld = paths.real_root(ctx.root), {}, {}
   for _, home in ipairs(HOMES) do
     for _, folder in ipairs({ 'commands', 'workflows', 'skills', 'agents' }) do
-      add_files(ctx, list, withheld, ('%s/%s/%s'):format(root, home, folder), FOLDERS[folder])
+      add_files(ctx, list, withheld, ('%s/%s/%s'):format(root, home, folder), KINDS[folder])
     end
   end
   for _, name in ipairs(scripts.MAKEFILES) do

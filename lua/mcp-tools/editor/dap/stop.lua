@@ -163,7 +163,7 @@ end
 ---@param max integer
 ---@return string? text
 ---@return integer? left_out lines
-local function news(entry, max)
+local function new_output(entry, max)
   local lines = entry.output:after('all', entry.output.reported)
   entry.output.reported = entry.output.count
   if #lines == 0 then
@@ -292,7 +292,7 @@ function M.describe(ctx, entry, waited)
     answer.hint = 'dap_wait_until_paused waits on, dap_pause stops it'
   end
   local left_out
-  answer.output, left_out = news(which, state == 'ended' and LAST_OUTPUT or OUTPUT)
+  answer.output, left_out = new_output(which, state == 'ended' and LAST_OUTPUT or OUTPUT)
   answer.output_left_out = left_out and ('%d lines before: dap_program_output'):format(left_out)
   return answer
 end

@@ -28,7 +28,7 @@ M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'H
 --- Maximum length of a message in rows, in characters.
 local MAX_MESSAGE = 500
 --- The same in a view, and bytes of it that are searched for secrets: at least as much as the characters can take.
-local MAX_VIEWED, MAX_LOOKED_AT = 2000, 9000
+local MAX_VIEWED, MAX_SEARCHED = 2000, 9000
 --- Maximum number of diagnostics in one view.
 local MAX_VIEW = 1000
 --- Number of findings between two checks of the clock.
@@ -277,7 +277,7 @@ end
 local function item_of(diagnostic, path)
   local bufnr, message = diagnostic.bufnr, diagnostic.message
   if type(message) == 'string' then
-    message = message:sub(1, MAX_LOOKED_AT)
+    message = message:sub(1, MAX_SEARCHED)
   end
   local end_row, end_byte = diagnostic.end_lnum or diagnostic.lnum, diagnostic.end_col or diagnostic.col
   return {

@@ -23,7 +23,7 @@ local REST_MS = 300
 --- barrier of each round later, so it gets more time.
 local ROUNDS, ROUND_MS = 3, 500
 --- Time for a client that never published, from when it received the text, if another one has reported; ns.
-local CHANCE = 2e9
+local FIRST_PUBLISH_NS = 2e9
 --- Cheap requests. Their answer shows that the server has read everything sent before.
 local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
 local PULL = 'textDocument/diagnostic'
@@ -170,7 +170,7 @@ local function push(ctx, client, bufnr, over)
     return server_state.has_begun_work_since(state, sent and sent.at or 0)
   end
   local function is_unobserved() -- it may have published before we began to listen
-    return not state.sent[uri] and not state.published[uri] and vim.uv.hrtime() - state.since > CHANCE
+    return not state.sent[uri] and not state.published[uri] and vim.uv.hrtime() - state.since > FIRST_PUBLISH_NS
   end
   local function is_versioned()
     local published, sent = state.published[uri], state.sent[uri]
@@ -245,7 +245,7 @@ end
 local function first_push(ctx, client, bufnr, over)
   local state = server_state.of(client)
   local sent = state.sent[uri_of(bufnr)]
-  local chance = (math.max(sent and sent.at or 0, state.since) + CHANCE - vim.uv.hrtime()) / 1e6
+  local chance = (math.max(sent and sent.at or 0, state.since) + FIRST_PUBLISH_NS - vim.uv.hrtime()) / 1e6
   server_state.await(ctx, math.min((over - vim.uv.hrtime()) / 1e6, chance), function()
     return state.has_published
       or can_pull(client, bufnr)

@@ -296,12 +296,12 @@ end
 
 --- Returns errors of other files by path.
 ---@param ctx mcp-tools.Ctx
----@param but integer a buffer to skip
+---@param except integer a buffer to skip
 ---@return table<string, mcp-tools.diagnostics.Finding[]>
-local function errors_elsewhere(ctx, but)
+local function errors_elsewhere(ctx, except)
   local by_path = {}
   for _, file in ipairs((findings.everywhere(ctx, { severity = 'error' }, time_slice.of(ctx)))) do
-    if file.bufnr ~= but then
+    if file.bufnr ~= except then
       by_path[file.path] = file.list
     end
   end

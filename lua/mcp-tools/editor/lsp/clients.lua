@@ -41,7 +41,7 @@ local APPEARS_MS = 300
 local INITIALIZED_MS = 20000
 local TICK_MS = 20
 --- How long the absence of a server is remembered, ns.
-local REMEMBERED = 300e9
+local SERVERLESS_NS = 300e9
 
 --- Filetype and directory for which no server appeared → ns.
 ---@type table<string, integer>
@@ -60,7 +60,7 @@ local function may_appear(bufnr)
   local since = serverless[serverless_key(bufnr)]
   return vim.bo[bufnr].filetype ~= ''
     and vim.bo[bufnr].buftype == ''
-    and not (since and vim.uv.hrtime() - since < REMEMBERED)
+    and not (since and vim.uv.hrtime() - since < SERVERLESS_NS)
 end
 
 --- Remembers that no server appeared for a buffer, until the next server starts.

@@ -86,10 +86,10 @@ end
 -- nothing or with a part, and no error. A server counts as ready when it reports no progress and has published
 -- diagnostics at least once. A server that never publishes is probed until its answers stay the same.
 
---- Servers often begin new work just after they end some: how long there must be none, ns.
-local QUIET = 100e6
---- A server that has published nothing about an open file by then never does, ns.
-local SPEAKS = 3e9
+--- Time without progress before a server counts as idle, ns: it often begins new work just after it ends some.
+local QUIET_NS = 100e6
+--- A server that has published nothing within this time is assumed not to publish diagnostics, ns.
+local PUBLISH_NS = 3e9
 --- Time between two probes, ms: enough for a server that is still reading to know more.
 local PROBE_MS = 300
 local PULL = 'textDocument/diagnostic'
@@ -238,7 +238,7 @@ end
 ---@return boolean
 local function is_quiet(client)
   local state, now = server_state.of(client), vim.uv.hrtime()
-  local is_settled = now - state.ended_at > QUIET and now > (state.unsettled_until or 0)
+  local is_settled = now - state.ended_at > QUIET_NS and now > (state.unsettled_until or 0)
   return is_settled and not server_state.reading_project(state)
 end
 
@@ -269,7 +269,7 @@ function M.await_ready(ctx, client, bufnr, ms)
       elseif not is_quiet(client) then
         return false
       end
-      local silent = vim.uv.hrtime() - math.max(state.since, state.ended_at) > SPEAKS
+      local silent = vim.uv.hrtime() - math.max(state.since, state.ended_at) > PUBLISH_NS
       return state.ready or state.has_published or state.was_running or silent or clients.supports(client, PULL, bufnr)
     end)
     if not quiet then

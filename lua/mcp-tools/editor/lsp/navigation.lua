@@ -12,8 +12,8 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
---- How long a server that was notified of new files is asked again, ns.
-local DOUBT = 3e9
+--- How long a server is asked again while its answer lacks files of which it was just notified, ns.
+local RETRY_NS = 3e9
 
 ---@param answers { incomplete: string? }[]
 ---@return string? reason of the first incomplete answer
@@ -104,7 +104,7 @@ end
 ---@return { by: string, incomplete: string? }? info `by`: the servers
 function M.usages(ctx, spot, include_declaration)
   local at = lsp.place(spot.bufnr, spot.line, spot.column, { context = { includeDeclaration = include_declaration } })
-  local over = vim.uv.hrtime() + DOUBT
+  local over = vim.uv.hrtime() + RETRY_NS
   while true do
     local names = {}
     local answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/references', function(client)
@@ -115,8 +115,8 @@ function M.usages(ctx, spot, include_declaration)
       return nil, err
     end
     local items = locations.items(answers)
-    local doubt = vim.uv.hrtime() < over and watched_files.is_outdated(ctx, args_of.word(spot), uris_of(items))
-    if not doubt then
+    local is_outdated = vim.uv.hrtime() < over and watched_files.is_outdated(ctx, args_of.word(spot), uris_of(items))
+    if not is_outdated then
       return items, nil, { by = table.concat(names, ', '), incomplete = reason_of(answers) }
     end
     server_state.pause(ctx, 200)

@@ -8,8 +8,8 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- A file is re-opened by closing it first, for which some servers publish an empty list within this time, ns.
-local CLOSES = 500e6
+--- Re-opening a file closes it first. Some servers then publish an empty list within this time, ns.
+local CLOSE_NS = 500e6
 
 ---@class mcp-tools.lsp.Published a new table for each notification
 ---@field version integer? of the text; some servers do not send it
@@ -49,16 +49,16 @@ local states = {}
 ---@type table<table, fun()>
 local listeners = {}
 
-local telling = false
+local is_scheduled = false
 
 --- Calls the listeners later, and once for several events: a listener may send requests.
 local function notify_listeners()
-  if telling then
+  if is_scheduled then
     return
   end
-  telling = true
+  is_scheduled = true
   vim.schedule(function()
-    telling = false
+    is_scheduled = false
     for _, fn in ipairs(vim.tbl_values(listeners)) do
       log.guard('listener for language servers', fn)
     end
@@ -78,10 +78,10 @@ end
 
 --- Prefix of the progress tokens of our own requests, whose progress is ignored.
 local OURS = 'mcp-tools:'
---- Announced progress that has not begun by then never does, ns.
-local BEGINS = 1e9
---- Progress without an update for this long is dropped (the server never sent its end), ns.
-local FORGOTTEN = 60e9
+--- Announced progress that has not begun within this time is ignored, ns.
+local BEGIN_NS = 1e9
+--- Progress without an update for this long is dropped, since some servers never send its end; ns.
+local PROGRESS_NS = 60e9
 
 ---@class mcp-tools.lsp.Progress
 ---@field title string?
@@ -91,20 +91,20 @@ local FORGOTTEN = 60e9
 ---@field begun integer ns
 ---@field of_change boolean a changed text has caused it
 
---- A server begins to check a changed text by then, ns.
-local LOOKS = 2e9
---- A server begins to read the project of an opened file by then, or before it answers a request that was sent later;
---- ns.
-local READS = 1e9
+--- Time in which a server begins to check a changed text, ns.
+local CHECK_NS = 2e9
+--- Time in which a server begins to read the project of an opened file, ns; or it does before it answers the first
+--- request that was sent later.
+local READ_NS = 1e9
 
 --- Whether work that begins now is caused by a changed text, and not by files that are new to the server.
 ---@param state mcp-tools.lsp.ServerState
 ---@param now integer ns
 ---@return boolean
 local function is_of_change(state, now)
-  local is_settled = now - state.opened_at > READS and now > (state.unsettled_until or 0)
+  local is_settled = now - state.opened_at > READ_NS and now > (state.unsettled_until or 0)
   local is_read = is_settled and state.answered_at > state.opened_at
-  return is_read and now - state.changed_at < LOOKS
+  return is_read and now - state.changed_at < CHECK_NS
 end
 
 --- Handles `$/progress`.
@@ -164,7 +164,7 @@ end
 function M.active_progress(state, reading)
   local now, found = vim.uv.hrtime(), nil
   for token, entry in pairs(state.progress) do
-    if now - entry.at > FORGOTTEN then
+    if now - entry.at > PROGRESS_NS then
       state.progress[token] = nil
     elseif not (reading and entry.of_change) and (not found or percent(entry) < percent(found)) then
       found = entry
@@ -181,7 +181,7 @@ function M.reading_project(state)
   return M.active_progress(state, state.ready)
 end
 
---- Whether the server has begun work since then that has not ended: it may be about a text that was sent then.
+--- Whether work that the server has begun since a time is still going on: it may be about a text that was sent then.
 ---@param state mcp-tools.lsp.ServerState
 ---@param since integer ns
 ---@return boolean
@@ -191,7 +191,7 @@ function M.has_begun_work_since(state, since)
   end
   local now = vim.uv.hrtime()
   for token, at in pairs(state.announced) do
-    if now - at > BEGINS then
+    if now - at > BEGIN_NS then
       state.announced[token] = nil
     elseif at > since then
       return true
@@ -225,7 +225,7 @@ local HANDLERS = {
     state.has_published, state.published_at, state.silent_about[uri] = true, now, nil
     state.versioned = state.versioned or version ~= nil
     local is_empty = not version and type(params.diagnostics) == 'table' and #params.diagnostics == 0
-    if is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSES then
+    if is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSE_NS then
       if state.versioned then -- the closing has been handled, so the next diagnostics are of the new text
         sent.reused, state.published[uri] = false, nil
       end

@@ -24,8 +24,8 @@ local MAX_CHANGES = 5000
 local GIT_MS = 5000
 --- Maximum number of paths in one request to git (for more it lists the whole root), and bytes of its answer.
 local MAX_PATHS, MAX_NAMES = 200, 16 * 1024 * 1024
---- Time in which a server reads files that it was notified of; it does not report when it is done. ns
-local LOOKS_NEW, LOOKS_CHANGED = 1500e6, 400e6
+--- Time in which a server reads new and changed files that it was notified of, ns; it does not report the end.
+local READ_NEW_NS, READ_CHANGED_NS = 1500e6, 400e6
 local CHANGED, DELETED = DirectoryWatch.CHANGED, DirectoryWatch.DELETED
 
 ---@type table<string, mcp-tools.lsp.DirectoryWatch> by root
@@ -62,8 +62,8 @@ end
 local recent = {}
 --- Maximum number of remembered files.
 local MAX_RECENT = 500
---- Time in which a server may not have read one of them, ns.
-local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
+--- How long a server may not have read a new or changed file, ns.
+local RECENT_NEW_NS, RECENT_CHANGED_NS = 5e9, 1e9
 
 --- Whether references are outdated: a new file with the name is not among them, or a deleted file is.
 ---@param ctx mcp-tools.Ctx inside a coroutine
@@ -72,7 +72,7 @@ local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
 ---@return boolean
 function M.is_outdated(ctx, name, uris)
   recent = vim.tbl_filter(function(change)
-    return uv.hrtime() - change.at <= (change.kind == CHANGED and DOUBT_CHANGED or DOUBT_NEW)
+    return uv.hrtime() - change.at <= (change.kind == CHANGED and RECENT_CHANGED_NS or RECENT_NEW_NS)
   end, recent)
   local left = MAX_READ
   for _, change in ipairs(name ~= '' and recent or {}) do -- `recent` is replaced, never extended
@@ -115,29 +115,29 @@ local function no_pause() end
 ---@param changes table<string, integer> path → type
 ---@param pause? fun()
 ---@return table[] list
----@return integer looks ns in which a server reads them
+---@return integer read_ns time in which a server reads them
 local function message(changes, pause)
   pause = pause or no_pause
-  local list, looks, known, doubted = {}, 0, open_files(), {}
+  local list, read_ns, known, added = {}, 0, open_files(), {}
   for path, kind in vim.spairs(changes) do
     if kind ~= CHANGED or not known[path] then
-      looks = math.max(looks, kind == CHANGED and LOOKS_CHANGED or LOOKS_NEW)
-      if #doubted < MAX_RECENT then
-        table.insert(doubted, { path = path, kind = kind, at = uv.hrtime() })
+      read_ns = math.max(read_ns, kind == CHANGED and READ_CHANGED_NS or READ_NEW_NS)
+      if #added < MAX_RECENT then
+        table.insert(added, { path = path, kind = kind, at = uv.hrtime() })
       end
     end
     table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
     pause()
   end
-  local kept = vim.list_slice(recent, math.max(1, #recent + #doubted - MAX_RECENT + 1))
-  recent = vim.list_extend(kept, doubted)
-  return list, looks
+  local kept = vim.list_slice(recent, math.max(1, #recent + #added - MAX_RECENT + 1))
+  recent = vim.list_extend(kept, added)
+  return list, read_ns
 end
 
 ---@param root string
 ---@param list table[]
----@param looks integer
-local function notify(root, list, looks)
+---@param read_ns integer
+local function notify(root, list, read_ns)
   if #list == 0 then
     return
   end
@@ -147,8 +147,8 @@ local function notify(root, list, looks)
         local changes = vim.list_slice(list, first, first + MAX_CHANGES - 1)
         clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = changes })
       end
-      if looks > 0 then
-        server_state.of(client).unsettled_until = uv.hrtime() + looks
+      if read_ns > 0 then
+        server_state.of(client).unsettled_until = uv.hrtime() + read_ns
       end
     end
   end
@@ -205,12 +205,12 @@ local function begin(ctx, root, identity)
       changes[path] = CHANGED
     end
   end)
-  local list, looks = message(changes, pause)
+  local list, read_ns = message(changes, pause)
   watch.ready = true
   if watched[root] ~= watch then -- its last server has stopped in the meantime
     return release(root, watch)
   end
-  notify(root, list, looks)
+  notify(root, list, read_ns)
 end
 
 --- Ends watches of directories without servers, and of directories that were replaced.
@@ -265,16 +265,16 @@ local checked = setmetatable({}, { __mode = 'k' })
 ---@return table<string, integer> changes
 local function catch_up(ctx, root, watch)
   local left, changes, pause, over = watch.changed, {}, time_slice.of(ctx), false
-  local list, looks
+  local list, read_ns
   watch.changed = {}
   local function finish()
     if not over then
       over = true
       watch.changed = vim.tbl_extend('force', watch.changed, left)
       if not list then
-        list, looks = message(changes)
+        list, read_ns = message(changes)
       end
-      notify(root, list, looks)
+      notify(root, list, read_ns)
     end
   end
   ctx:on_cancel(finish)
@@ -289,7 +289,7 @@ local function catch_up(ctx, root, watch)
     left[path] = nil
     pause()
   end
-  list, looks = message(changes, pause)
+  list, read_ns = message(changes, pause)
   finish()
   return changes
 end

@@ -61,7 +61,7 @@ function M.args(more)
   }, more)
 end
 
---- Returns the bytes of a symbol.
+--- Returns the range of a symbol in bytes.
 ---@param lines string[]
 ---@param node mcp-tools.SymbolNode
 ---@return mcp-tools.TextRange

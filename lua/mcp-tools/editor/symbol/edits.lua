@@ -19,7 +19,7 @@ local M = {}
 ---@field whole mcp-tools.TextRange the last level
 ---@field top integer first row, comments above included
 ---@field name_row integer row of the name
----@field doubt integer? row above that may belong to it
+---@field doubt integer? row above for which it is unknown whether it belongs to the definition
 
 --- Nodes that wrap one definition and its modifiers, with the field of the definition.
 local WRAPPERS = {

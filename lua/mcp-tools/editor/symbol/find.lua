@@ -20,7 +20,7 @@ local M = {}
 local METHOD = 'workspace/symbol'
 --- Maximum number of files in one search.
 local MAX_FILES = 100
---- Maximum number of files without a running server that are loaded to start it; in more files only the text is used.
+--- Maximum number of files that are loaded to start their server; of more files only the text is parsed.
 local MAX_LOADED = 20
 
 ---@class mcp-tools.SymbolSource: mcp-tools.Target
@@ -119,7 +119,7 @@ end
 ---@param asked mcp-tools.AskedServer[]
 ---@param word string
 ---@return table<string, true> found resolved paths
----@return table<string, true> filetypes that servers have answered for
+---@return table<string, true> filetypes of the buffers of servers that have answered
 local function named_by(ctx, asked, word)
   local found, filetypes, wanted = {}, {}, word:lower()
   local seen, pause = {}, time_slice.of(ctx)

@@ -162,7 +162,7 @@ local function add(list, line_of, opts, out, level)
   flush()
 end
 
---- Returns the outline of a file, with little more than an answer can hold.
+--- Returns the outline of a file. It ends soon after the maximum size of an answer.
 ---@param tree mcp-tools.SymbolNode[]
 ---@param lines_of mcp-tools.LinesOf
 ---@param opts mcp-tools.OutlineOpts

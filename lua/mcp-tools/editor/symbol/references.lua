@@ -1,4 +1,4 @@
---- References to a symbol, with the symbols that contain them: from its language server, otherwise by its name.
+--- References to a symbol, with the symbols that contain them: from its language server, otherwise by a text search.
 
 local errors = require('mcp-tools.errors')
 local file_type = require('mcp-tools.files.filetype')
@@ -14,7 +14,7 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- Maximum number of files that are loaded so that their server names the symbol around a reference.
+--- Maximum number of files that are loaded to ask their server for the symbol around a reference.
 local MAX_LOADED = 10
 
 ---@class mcp-tools.ReferenceRow one line

@@ -1,4 +1,4 @@
---- What the user is at: the current file, cursor, visible lines and selection.
+--- The user's current file, cursor, visible lines and selection.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')

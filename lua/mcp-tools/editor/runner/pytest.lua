@@ -155,7 +155,7 @@ function M.results(text, pause)
     local is_event = ok and type(event) == 'table'
     if is_event and event.total then
       results.total, any = event.total, true
-    elseif ok and event.id and COUNTS[event.outcome] then
+    elseif is_event and event.id and COUNTS[event.outcome] then
       any = true
       local count = COUNTS[event.outcome]
       results[count] = results[count] + 1

@@ -15,6 +15,15 @@ local function quick(fn)
   return result
 end
 
+describe('results of pytest', function()
+  it('are read without lines that are not events', function()
+    local lines = { '1', 'null', 'true', '"id"', '[1]', 'no JSON', '{"id":"test_a","outcome":"passed"}' }
+    local results = t.ok(pytest.results(table.concat(lines, '\n'), function() end))
+    t.eq(1, results.passed)
+    t.eq({}, results.failures)
+  end)
+end)
+
 describe('a long line', function()
   it('of a Python file is no test', function()
     for _, text in ipairs({ ('a'):rep(LONG), (' '):rep(LONG), 'def ' .. ('test_'):rep(LONG / 5) }) do

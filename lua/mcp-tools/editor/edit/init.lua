@@ -319,8 +319,10 @@ function M.apply_all(items, opts, cb)
   end
   task.run({}, apply, function(ok, thrown)
     if not ok then
-      error(thrown, 0)
-    elseif err then
+      log.error('an edit failed: %s', thrown)
+      err = errors.new('execution_error', 'the edit failed: ' .. tostring(thrown):match('[^\n]*'))
+    end
+    if err then
       undo_all(targets)
     end
     cb(not err and files or nil, err)

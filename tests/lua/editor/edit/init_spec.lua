@@ -278,6 +278,14 @@ describe('edits', function()
       t.eq({ 'one\ntwo\n', buffers }, { disk_of(path_b), #api.nvim_list_bufs() })
     end)
 
+    it('fail with an error when one throws, and nothing stays changed or loaded', function()
+      local buffers, items = #api.nvim_list_bufs(), both('X')
+      items[2].edits = { {} }
+      local files, err = apply_all(items)
+      t.eq({ nil, 'execution_error' }, { files, err.code })
+      t.eq({ 'one\ntwo', 'one\ntwo\n', buffers }, { text_of(a), disk_of(path_b), #api.nvim_list_bufs() })
+    end)
+
     it('are taken back when one cannot be written, those written before included', function()
       local blocked = project.write('sub/c.txt', 'one\n')
       api.nvim_create_autocmd('BufWritePre', { pattern = '*/c.txt', command = 'throw "no"', once = true })

@@ -6,7 +6,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- It moved in Neovim 0.12.
+-- Neovim 0.12 renamed `vim.diff` to `vim.text.diff`.
 local diff = vim.text and vim.text.diff or vim.diff
 
 --- Maximum size of a diff in a result, in bytes; maximum number of hunks listed instead of a larger one.
@@ -20,7 +20,7 @@ local VERY_LONG = 20000
 local MAX = 150000
 
 --- One difference: `[2]` lines from the 1-based line `[1]` of the old text became `[4]` lines from line `[3]` of the
---- new one. If a count is 0, its line is the one that follows.
+--- new one. If a count is 0, its line is the one after that position.
 ---@alias mcp-tools.LineSpan integer[]
 
 --- Counts the equal lines at the beginning of two texts and, among the remaining ones, at the end.
@@ -73,7 +73,7 @@ end
 ---@param found integer[][] as returned by `vim.diff`; modified in place
 ---@param first integer
 ---@return mcp-tools.LineSpan[]
-local function placed(found, first)
+local function to_whole_text(found, first)
   for _, span in ipairs(found) do
     span[1] = first + span[1] + (span[2] == 0 and 1 or 0)
     span[3] = first + span[3] + (span[4] == 0 and 1 or 0)
@@ -94,7 +94,7 @@ function M.spans(old, new)
     local first, last = M.same_lines(old, new)
     return { { first + 1, #old - last - first, first + 1, #new - last - first } }
   end
-  return placed(diff(middle.old, middle.new, { result_type = 'indices' }) --[[@as integer[][] ]], middle.first)
+  return to_whole_text(diff(middle.old, middle.new, { result_type = 'indices' }) --[[@as integer[][] ]], middle.first)
 end
 
 --- Returns whether texts are so long that they should be compared in a thread.
@@ -121,7 +121,7 @@ local function compare_middle(old, new, cb)
   local thread = vim.uv.new_work(
     compare,
     vim.schedule_wrap(function(packed)
-      cb(packed and placed(vim.mpack.decode(packed), middle.first) or M.spans(old, new))
+      cb(packed and to_whole_text(vim.mpack.decode(packed), middle.first) or M.spans(old, new))
     end)
   )
   thread:queue(middle.old, middle.new)
@@ -203,8 +203,8 @@ local function describe(old, new, context, max, max_hunks)
   local text = diff_of(old, new, { ctxlen = context })
   local found = { added = 0, removed = 0 }
   for sign in ('\n' .. text):gmatch('\n([+-])') do
-    local kind = sign == '+' and 'added' or 'removed'
-    found[kind] = found[kind] + 1
+    local field = sign == '+' and 'added' or 'removed'
+    found[field] = found[field] + 1
   end
   if #text > max and context > 0 then
     found.bare = true

@@ -21,12 +21,12 @@ local M = {}
 
 --- Maximum number of lines replaced one by one, and of ranges replaced; beyond that, neighboring ranges are merged.
 --- Each replacement costs time in Neovim and in plugins.
-local MAX_SINGLE, MAX_PLACES = 2000, 1000
+local MAX_SINGLE, MAX_RANGES = 2000, 1000
 
----@param place string
+---@param field string
 ---@param text string
-local function misfit(place, text)
-  return errors.new('validation_error', ('%s: %s'):format(place, text))
+local function invalid(field, text)
+  return errors.new('validation_error', ('%s: %s'):format(field, text))
 end
 
 ---@param text string
@@ -133,7 +133,7 @@ function M.ordered(edits, count, line_of, is_exact)
   for i, edit in ipairs(edits) do
     local fault = fault_of(edit, count, line_of)
     if fault then
-      return nil, misfit(('edits[%d]'):format(i - 1), fault)
+      return nil, invalid(('edits[%d]'):format(i - 1), fault)
     end
     local is_insertion = edit.start_line == edit.end_line and edit.start_col == edit.end_col
     order[i] = { i = i, edit = edit, rank = is_insertion and 0 or 1 }
@@ -156,7 +156,7 @@ function M.ordered(edits, count, line_of, is_exact)
       before
       and (before.end_line > edit.start_line or before.end_line == edit.start_line and before.end_col > edit.start_col)
     then
-      return nil, misfit(('edits[%d]'):format(item.i - 1), 'it overlaps another edit')
+      return nil, invalid(('edits[%d]'):format(item.i - 1), 'it overlaps another edit')
     end
     list[i], before = edit, edit
   end
@@ -270,7 +270,7 @@ end
 ---@param spans mcp-tools.LineSpan[]
 ---@return mcp-tools.LineSpan[]
 local function merged(spans)
-  local size = math.ceil(#spans / MAX_PLACES)
+  local size = math.ceil(#spans / MAX_RANGES)
   if size <= 1 then
     return spans
   end

@@ -14,13 +14,13 @@ local M = {}
 ---@field verdict 'accepted'|'rejected'|nil
 ---@field reason string? of a rejection
 ---@field edited boolean? the user has changed the proposed lines
----@field form string? set if only line breaks or the encoding change; describes the change
+---@field form string? describes a change of only line breaks or the encoding
 
 ---@param old string[]
 ---@param new string[]
 ---@param list mcp-tools.LineSpan[]
 ---@return mcp-tools.Hunk[]
-local function made_of(old, new, list)
+local function hunks_of(old, new, list)
   local hunks = {}
   for i, span in ipairs(list) do
     hunks[i] = {
@@ -38,7 +38,7 @@ end
 ---@param new string[]
 ---@return mcp-tools.Hunk[] ordered by line
 function M.between(old, new)
-  return made_of(old, new, text_diff.spans(old, new))
+  return hunks_of(old, new, text_diff.spans(old, new))
 end
 
 --- The same as `between`, in a thread if the texts are long.
@@ -47,7 +47,7 @@ end
 ---@param cb fun(hunks: mcp-tools.Hunk[]) on the main loop
 function M.compare(old, new, cb)
   text_diff.spans_async(old, new, function(spans)
-    cb(made_of(old, new, spans))
+    cb(hunks_of(old, new, spans))
   end)
 end
 

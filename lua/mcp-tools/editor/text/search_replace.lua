@@ -132,7 +132,7 @@ end
 ---@param lines string[]
 ---@param search string
 ---@param pause fun()
----@return mcp-tools.SearchPlace[] places at most one more than are reported
+---@return mcp-tools.SearchPlace[] places one more than `MAX_PLACES` if there are more
 local function places(lines, search, pause)
   local list = {}
   local function found(row, col, end_row, end_col)

@@ -104,7 +104,7 @@ function M.lines_on_disk(path, bufnr, again, max_bytes)
   return vim.split(text:sub(1, -2), '\n', { plain = true }), nil, nil, ends
 end
 
---- Maximum size of a searched file, in bytes. Larger ones are generated.
+--- Maximum size of a searched file, in bytes. Larger text files are usually generated.
 M.MAX_FILE = 4 * 1024 * 1024
 --- Number of files read at a time.
 M.AT_ONCE = 16

@@ -48,7 +48,7 @@ end
 --- Notifies language servers of a file that changed on disk (`workspace/didChangeWatchedFiles`).
 ---@param path string resolved
 ---@param kind integer 1 created, 2 changed, 3 deleted
-function M.tell_servers(path, kind)
+function M.notify_servers(path, kind)
   local params = { changes = { { uri = vim.uri_from_fname(path), type = kind } } }
   for _, client in ipairs(vim.lsp.get_clients()) do
     if is_in_workspace(client, path) then
@@ -152,11 +152,11 @@ local function check_file(bufnr, path, stat)
   if now and is_new(bufnr) then
     if not vim.bo[bufnr].modified then
       reload(bufnr)
-      M.tell_servers(path, CREATED)
+      M.notify_servers(path, CREATED)
       return 'reloaded'
     elseif conflicts[bufnr] ~= now then
       conflicts[bufnr] = now
-      M.tell_servers(path, CREATED)
+      M.notify_servers(path, CREATED)
     end
     return 'conflict'
   end
@@ -172,15 +172,15 @@ local function check_file(bufnr, path, stat)
   if not api.nvim_buf_is_loaded(bufnr) then
     return 'same'
   elseif reason == 'deleted' then
-    M.tell_servers(path, DELETED)
+    M.notify_servers(path, DELETED)
     return 'gone'
   elseif reason == 'conflict' then
-    -- Neovim has read the status after `stat` was taken and will not report this state again.
+    -- `stat` may be older than the state that Neovim has just reported, and Neovim reports a state only once.
     conflicts[bufnr] = stamp(uv.fs_stat(path))
-    M.tell_servers(path, CHANGED)
+    M.notify_servers(path, CHANGED)
     return 'conflict'
   elseif api.nvim_buf_get_changedtick(bufnr) ~= before then
-    M.tell_servers(path, CHANGED)
+    M.notify_servers(path, CHANGED)
     return 'reloaded'
   end
   return 'same'

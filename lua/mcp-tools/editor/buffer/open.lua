@@ -233,8 +233,8 @@ function M.keep(bufnr)
   end
 end
 
---- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. A held buffer is
---- unloaded on its release, one that another call uses after that call.
+--- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If the buffer is
+--- held, or if another call uses it, it is unloaded later.
 ---@param bufnr integer
 function M.drop(bufnr)
   local lease = leases[bufnr]

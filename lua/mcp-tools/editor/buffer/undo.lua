@@ -122,15 +122,15 @@ end
 function M.saved(bufnr)
   local tree = vim.fn.undotree(bufnr)
   local found
-  local function look(entries)
+  local function search(entries)
     for _, entry in ipairs(entries) do
       if entry.save and entry.save == tree.save_last then
         found = entry.seq
       end
-      look(entry.alt or {})
+      search(entry.alt or {})
     end
   end
-  look(tree.save_last > 0 and tree.entries or {})
+  search(tree.save_last > 0 and tree.entries or {})
   return found or 0
 end
 

@@ -345,7 +345,7 @@ end
 --- Cleans up after the file was deleted. A buffer in a window stays, marked as modified.
 ---@param path string
 local function close_buffer(path)
-  disk.tell_servers(path, DELETED)
+  disk.notify_servers(path, DELETED)
   local bufnr = buffers.of_path(path)
   if not bufnr then
     return

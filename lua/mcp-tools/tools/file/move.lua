@@ -399,8 +399,8 @@ local function run(ctx, from, to)
       clients.notify(client, DID, params_of(from, to))
     end
   end
-  disk.tell_servers(from, DELETED)
-  disk.tell_servers(to, CREATED)
+  disk.notify_servers(from, DELETED)
+  disk.notify_servers(to, CREATED)
   if #moved.plans > 0 then
     moved.broken, moved.unchecked = broken_imports(ctx, moved)
   end

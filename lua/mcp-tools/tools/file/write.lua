@@ -333,7 +333,7 @@ return {
     if err then
       return nil, err
     end
-    disk.tell_servers(found.path, CREATED)
+    disk.notify_servers(found.path, CREATED)
     edit.record_created(found.path, text == '' and {} or file_text.lines_of(text), ctx)
     return diagnostics.after_edit(ctx, args, {
       path = (utf8.repair(found.shown)),

@@ -20,7 +20,7 @@ local M = {}
 local MAX_DIRECTORIES = 100
 --- Delay after the last change, since files are often written in several steps, in ms.
 local DEBOUNCE_MS = 100
---- The earlier text is not available while the user types: number of attempts, and delay between them in ms.
+--- Maximum number of attempts to read the earlier text, which fail while the user types, and delay between them in ms.
 local MAX_TRIES, RETRY_MS = 20, 500
 
 ---@class mcp-tools.WatchedDirectory

@@ -171,7 +171,7 @@ local function watch_write(session, path, accepted)
   local entry ---@type mcp-tools.agents.AwaitedWrite
   local debounce
   --- Reads the file. If its text is not the accepted one, the agent may not have finished.
-  local function look()
+  local function read_written()
     read.read(path, MAX_BYTES, function(bytes)
       if not accepted or bytes == accepted.files[path] then
         stop_awaiting(entry)
@@ -189,7 +189,7 @@ local function watch_write(session, path, accepted)
     if debounce then
       debounce:stop()
     end
-    debounce = timer.after(DEBOUNCE_MS, look)
+    debounce = timer.after(DEBOUNCE_MS, read_written)
   end)
   local expiry = timer.after(WRITE_TIMEOUT_MS, function()
     stop_awaiting(entry)
@@ -227,6 +227,7 @@ end
 
 --- Time in which an agent can reconnect after a restart of the bridge, in ms.
 local RECONNECT_MS = 20000
+
 ---@class mcp-tools.agents.Outcome
 ---@field state 'accepted'|'rejected'|'closed'|'busy' closed: ended undecided; busy: not shown
 ---@field text string? the accepted text
@@ -269,7 +270,7 @@ end
 ---@param proposal mcp-tools.agents.Proposal
 ---@param before string? earlier bytes of the file
 ---@param cb fun(outcome: mcp-tools.agents.Outcome)
-local function settle_whole(outcome, proposal, before, cb)
+local function accept_whole(outcome, proposal, before, cb)
   read.read(proposal.path, MAX_BYTES, function(bytes)
     local name = vim.fs.basename(proposal.path)
     if bytes ~= before then
@@ -327,7 +328,7 @@ local function merge_file_changes(outcome, before, cb)
     local bufnr = buffers.of_path(path)
     local function finish(state)
       if state == 'conflict' or proposed.is_new then
-        proposed:leave('the file has changed on disk during review')
+        proposed:mark_gone('the file has changed on disk during review')
       elseif not bufnr then
         proposed:follow((file_text.lines_of(file_text.decode(bytes))))
       end
@@ -412,8 +413,8 @@ function M.open(session, key, spec, cb)
         if outcome.state ~= 'accepted' then
           return finish(outcome_of(outcome, proposal))
         elseif not proposal.editable then
-          return settle_whole(outcome, proposal, bytes, function(settled)
-            finish(settled, outcome)
+          return accept_whole(outcome, proposal, bytes, function(result)
+            finish(result, outcome)
           end)
         end
         merge_file_changes(outcome, bytes, function()

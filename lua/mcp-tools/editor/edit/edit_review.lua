@@ -92,7 +92,7 @@ local function text_of(lines, bufnr)
   return file_text.text_of(lines, { last = file_text.ends_of(bufnr).last, crlf = false })
 end
 
----@class mcp-tools.ReviewNote what a result says about a review
+---@class mcp-tools.ReviewNote fields about a review in a result
 ---@field rejected mcp-tools.Rejected[]? hunks not applied, with reasons
 ---@field edited boolean? the user has changed the proposed text
 
@@ -123,7 +123,7 @@ local function keep_accepted(work, ctx, targets, outcome)
       disk.refresh(target.bufnr, done)
     end)
     if not api.nvim_buf_is_loaded(target.bufnr) then
-      proposal:leave('its buffer was closed')
+      proposal:mark_gone('its buffer was closed')
     end
     proposal:sync()
     target.edits, target.gone = proposal:edits(), proposal.gone and proposal.path or nil

@@ -194,8 +194,8 @@ local function change_all(targets, write)
     if err then
       return err
     end
-    local more = { ends = target.ends, prepared = target.prepared, lines = target.lines }
-    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, more)
+    local opts = { ends = target.ends, prepared = target.prepared, lines = target.lines }
+    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, opts)
     if err then
       return err
     end
@@ -333,7 +333,7 @@ end
 ---@field hunks integer number of reverted hunks
 ---@field left integer number of hunks whose lines have changed since
 
----@param hunk mcp-tools.Hunk that reverts one
+---@param hunk mcp-tools.Hunk result of `reverse_hunks`
 ---@return boolean
 local function is_reverted(hunk)
   return hunk.is_there == true

@@ -31,7 +31,7 @@ Proposal.__index = Proposal
 ---@param new string[]
 ---@param new_ends { last: boolean, crlf: boolean }
 ---@return string
-local function new_form(base, ends, new, new_ends)
+local function byte_change(base, ends, new, new_ends)
   if not vim.deep_equal(base, new) then
     return 'the file is written; the buffer already contains this and other unsaved changes'
   end
@@ -42,7 +42,7 @@ end
 ---@param base string[]
 ---@param form string
 ---@return mcp-tools.Hunk
-local function whole(base, form)
+local function byte_hunk(base, form)
   local last = { base[#base] }
   return { start = #base, count = 1, old = last, new = last, form = form }
 end
@@ -101,7 +101,7 @@ function M.new(fields, known)
   self:sync()
   if #self.hunks == 0 and fields.differs and #self.base > 0 then
     local ends = fields.bufnr and { last = vim.bo[fields.bufnr].endofline, crlf = self.ends.crlf } or self.ends
-    self.hunks = { whole(self.base, new_form(self.base, ends, proposed, new_ends)) }
+    self.hunks = { byte_hunk(self.base, byte_change(self.base, ends, proposed, new_ends)) }
     self.exact = fields.text
   end
   return self
@@ -131,14 +131,14 @@ function Proposal:follow(now)
   end, self.hunks)
   if self.exact and not vim.deep_equal(self.base, now) then
     self.exact = nil -- for the earlier text only
-    self:leave('its text has changed during review')
+    self:mark_gone('its text has changed during review')
   end
   self.base = now
 end
 
 --- Marks the proposal as no longer applicable.
 ---@param why string
-function Proposal:leave(why)
+function Proposal:mark_gone(why)
   self.gone = self.gone or why
 end
 

@@ -32,7 +32,7 @@ function M.prepare(fields, cb)
     return cb(Proposal.new(fields))
   end
   local known = {} ---@type mcp-tools.ProposalKnown
-  if bufnr and not fields.base then -- now: text typed later is not part of the proposal
+  if bufnr and not fields.base then -- before the text is edited again
     known.base = garbage.without(api.nvim_buf_get_lines, bufnr, 0, -1, false)
     known.tick = api.nvim_buf_get_changedtick(bufnr)
   end
@@ -51,7 +51,7 @@ end
 
 --- Creates the proposal for a file from its buffer, which is loaded if necessary.
 ---@param file mcp-tools.ReviewFile
----@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` must be called at its end
+---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` must be called when the review ends
 function M.find(file, cb)
   local function with(bufnr, is_new, new)
     -- Another review of the buffer or the call that loaded it may end first.
@@ -141,7 +141,7 @@ function M.follow(file, changed)
   end
   attach()
   local function leave(why)
-    file:leave(why)
+    file:mark_gone(why)
     vim.schedule(changed)
   end
   local ids = {}

@@ -21,21 +21,21 @@ function M.notify(work)
   end
 end
 
---- Calls `cb` at the next `notify` or after a timeout; immediately if the work is over.
+--- Calls `cb` once: at the next `notify`, after a timeout, or immediately if the work is over.
 ---@param work mcp-tools.process.Work
 ---@param ms integer? default: no timeout
 ---@param cb fun()
----@return fun() forget
-function M.on_news(work, ms, cb)
+---@return fun() stop
+local function on_notify(work, ms, cb)
   local limit, finish
-  local function forget()
+  local function stop()
     work.listeners[finish] = nil
     if limit then
       limit:stop()
     end
   end
   function finish()
-    forget()
+    stop()
     cb()
   end
   if work.is_over or ms == 0 then
@@ -44,7 +44,7 @@ function M.on_news(work, ms, cb)
   end
   limit = ms and timer.after(ms, finish)
   work.listeners[finish] = true
-  return forget
+  return stop
 end
 
 --- Waits for the next `notify`. Runs in a coroutine.
@@ -53,7 +53,7 @@ end
 ---@param ms integer?
 function M.await(ctx, work, ms)
   ctx:await(function(done)
-    ctx:on_cancel(M.on_news(work, ms, done))
+    ctx:on_cancel(on_notify(work, ms, done))
   end)
 end
 

@@ -18,16 +18,17 @@ local M = {}
 
 local TIMEOUT = 10000
 local MAX_STDOUT = 1024 * 1024
---- The end of stderr is kept: it says what went wrong.
+--- Only the end of stderr is kept, which usually has the error message.
 local MAX_STDERR = 64 * 1024
 
+--- Variables of our environment that commands do not inherit.
 local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 
 -- Groups --------------------------------------------------------------------------------------------------------------
 
---- ms between SIGTERM and SIGKILL.
+--- Time between SIGTERM and SIGKILL, in ms.
 local GRACE = 1000
---- ms that children may still write after the process has exited, and that SIGKILL may take.
+--- Time that descendants may still write after the process has exited, and maximum time that SIGKILL takes, in ms.
 local DRAIN = 200
 
 local IS_WINDOWS = vim.fn.has('win32') == 1
@@ -47,6 +48,7 @@ local IS_WINDOWS = vim.fn.has('win32') == 1
 ---@field pid integer
 ---@field exit { code: integer, signal: integer }? exit status; nil: it did not exit
 ---@field ended_by 'timeout'|'limit'|'kill'|nil nil: it exited
+---@field private open integer number of open output pipes
 ---@field private spec mcp-tools.process.Spec
 ---@field private handle uv.uv_process_t
 ---@field private timer uv.uv_timer_t
@@ -108,7 +110,7 @@ local function start_group(spec)
   self:read('stdout')
   self:read('stderr')
   if self.stdin then
-    self.stdin:write(spec.stdin, function() -- fails if the process does not read it; that is its choice
+    self.stdin:write(spec.stdin, function() -- an error is ignored: the process need not read it
       close(self.stdin)
     end)
   end
@@ -456,7 +458,7 @@ function M.run(command, opts, cb)
         end,
         on_end = function()
           local ended = assert(group)
-          group = nil -- the call must not remember it
+          group = nil -- so that `kill`, which the call keeps, does not keep it alive
           soon(function()
             local stderr = kept.stderr:text()
             cb(result_of(ended, fault_of(command[1], ended, timeout, stderr), kept, stderr))

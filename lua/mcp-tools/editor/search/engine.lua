@@ -21,7 +21,7 @@ local MAX_PATTERN = 4096
 --- Maximum size of the output for one text, and of all names, in bytes.
 local MAX_OUTPUT, MAX_NAMES = 32 * 1024 * 1024, 16 * 1024 * 1024
 local TIMEOUT = 30000
---- Maximum number of tracked files that .gitignore names: every search reads them.
+--- Maximum number of tracked files that .gitignore ignores; every search reads all of them.
 local MAX_TRACKED = 5000
 
 local RG = { 'rg', '--no-config', '--color=never' }
@@ -106,8 +106,9 @@ end
 ---@field flags string[] `-i`
 ---@field engine? 'rg'|'git' the only program to use
 
---- Whether the editor may show some files as other text than the program would search.
+--- Returns whether the editor's text of a file may differ from the bytes that ripgrep and git search.
 ---@param query mcp-tools.search.FileQuery
+---@return boolean
 local function depends_on_encoding(query)
   return query.is_regex or query.pattern:find('[\128-\255]') ~= nil
 end

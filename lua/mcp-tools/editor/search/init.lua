@@ -20,7 +20,7 @@ local M = {}
 --- Maximum number of matches in one search.
 M.MAX_MATCHES = 100000
 
---- Size of texts that are sent to a program together, in bytes.
+--- Size of the texts that one process searches, in bytes.
 local MAX_BATCH = 4 * 1024 * 1024
 
 ---@class mcp-tools.search.Query
@@ -39,8 +39,8 @@ local MAX_BATCH = 4 * 1024 * 1024
 ---@field query mcp-tools.search.Query
 ---@field needle string
 ---@field is_lower boolean? texts are converted to lower case first
----@field breaks integer number of line breaks in it
----@field tail integer length of its last line, in bytes
+---@field breaks integer number of line breaks in `needle`
+---@field tail integer length of the last line of `needle`, in bytes
 ---@field find fun(text: string, from: integer, pause: fun()): integer?, integer?
 local Matcher = {}
 Matcher.__index = Matcher
@@ -64,7 +64,7 @@ end
 --- Number of bytes that Vim searches at once.
 local WINDOW = 16384
 
---- Finds text with other than ASCII characters in any case. Vim folds case; a literal pattern takes linear time.
+--- Searches case-insensitively for text with non-ASCII characters. Vim folds case; a literal pattern takes linear time.
 ---@param needle string one line
 ---@return fun(text: string, from: integer, pause: fun()): integer?, integer?
 local function folding_finder(needle)
@@ -159,7 +159,7 @@ end
 ---@field engine mcp-tools.search.Engine? of a regular expression
 ---@field max integer matches
 
---- Returns the longest line of a plain query, since programs search by line.
+--- Returns the longest line of a plain query, since ripgrep and git search by line.
 ---@param text string
 ---@return string
 local function longest_line(text)
@@ -243,7 +243,7 @@ local function add(found, file, each)
   end
 end
 
---- Sends texts to a program together, since a process costs more than a short text.
+--- Searches several texts with one process, since starting a process takes longer than searching a short text.
 ---@param ctx mcp-tools.Ctx
 ---@param found mcp-tools.search.Found
 ---@param batch mcp-tools.search.File[]

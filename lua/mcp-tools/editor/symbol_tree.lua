@@ -26,7 +26,7 @@ local M = {}
 
 -- Kinds ---------------------------------------------------------------------------------------------------------
 
---- Kinds of syntax trees that the language server protocol does not have.
+--- Symbol kinds of syntax trees that the LSP specification does not define.
 M.MORE_KINDS = { 'impl', 'macro', 'protocol', 'record', 'section', 'trait', 'type', 'union' }
 
 ---@type table<integer, string>
@@ -46,7 +46,7 @@ end
 
 --- Reads kinds in any spelling: `Method`, `methods`, `EnumMember`.
 ---@param given string[]
----@param more? string[] kinds that the protocol does not have
+---@param more? string[] kinds that the LSP specification does not define
 ---@return string[]?
 ---@return mcp-tools.Error? err
 function M.read_kinds(given, more)
@@ -78,13 +78,13 @@ local function set(list)
   return out
 end
 
---- Their contents are local, except for definitions of functions and types.
+--- Kinds whose contents are local, except for definitions of functions and types.
 local CODE = set({ 'function', 'method', 'constructor', 'operator' })
 local KEPT_IN_CODE = set({ 'function', 'method', 'constructor', 'class', 'interface', 'enum', 'struct' })
 --- Functions inside these are methods.
 local TYPES = set({ 'class', 'struct', 'interface', 'trait', 'impl', 'protocol', 'enum', 'object' })
 
---- Callbacks and nameless symbols, for which servers invent a name.
+--- Returns whether a server has invented the name, as for callbacks and anonymous symbols.
 ---@param name string
 local function is_invented(name)
   return name == '' or name:find('^<') ~= nil or name:find(' callback$') ~= nil
@@ -139,7 +139,7 @@ local function holds(outer, inner)
   return a[3] > b[3] or a[3] == b[3] and a[4] >= b[4]
 end
 
---- Makes a tree of a flat list, by their ranges.
+--- Builds a tree from a flat list by the ranges of its symbols.
 ---@param list mcp-tools.SymbolNode[] without children
 ---@param pause? fun()
 ---@return mcp-tools.SymbolNode[]
@@ -466,9 +466,9 @@ function M.near(top, path, pause)
       table.insert(names, plain(node.name))
       return #names == MAX_COMPARED
     end)
-    local slip = suggest(plain(last), names)
+    local likely = suggest(plain(last), names)
     pause()
-    near = slip and M.all(top, { absolute = false, parts = { { name = slip } }, given = '' }) or top
+    near = likely and M.all(top, { absolute = false, parts = { { name = likely } }, given = '' }) or top
   end
   return #near > 0 and listed(near, top) or nil
 end

@@ -23,7 +23,7 @@ local DIFF = {
 }
 
 --- Commands that may run, with the options without which they would run other programs. Commands that write have more
---- ways to do so (hooks, merge drivers, smudge filters, maintenance): think before you add one.
+--- ways to do so (hooks, merge drivers, smudge filters, maintenance), so do not add one lightly.
 local COMMANDS = {
   blame = { '--no-textconv' },
   diff = DIFF,
@@ -103,7 +103,7 @@ local function environment()
   return env
 end
 
---- How long overrides are remembered while the configuration files do not change, ms.
+--- Time that overrides are cached while the configuration files do not change, in ms.
 local REMEMBERED = 60000
 --- Minimum age of such a file, s: two changes in one tick of the clock have the same time.
 local MIN_AGE = 2

@@ -127,7 +127,7 @@ end
 local FORMAT = '--format=tformat:%x00%H%x00%an%x00%aI%x00%P%x00%D%x00%B%x00'
 local FIELDS = { 'commit', 'author', 'date', 'parents', 'refs', 'message' }
 
---- Maximum size of a message in a list, bytes; for one commit it is complete enough.
+--- Maximum size of a commit message, in bytes.
 local MAX_MESSAGE = 16 * 1024
 
 ---@class mcp-tools.git.Commit

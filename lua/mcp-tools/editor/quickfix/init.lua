@@ -90,8 +90,8 @@ function M.items(list, id, first, last)
   return items
 end
 
---- Returns whether an entry's text may be shown. One without a file is a note; one whose buffer was deleted had an
---- unknown file.
+--- Returns whether an entry's text may be shown. An entry without a file is a note, unless it has a position: then its
+--- buffer was deleted, and its file is unknown.
 ---@param item table
 ---@param root string
 ---@return { ok: boolean, why: string?, path: string? }

@@ -13,7 +13,7 @@ local MAX_FILE = 1024 * 1024
 --- Maximum number of scripts, and of targets, listed.
 local MAX_RUNNERS = 50
 
---- Lock files, and the program that runs scripts; otherwise npm.
+--- Lock files and their package managers; default: npm.
 local MANAGERS = {
   { 'pnpm-lock.yaml', 'pnpm' },
   { 'yarn.lock', 'yarn' },

@@ -9,7 +9,7 @@ local STRING_AT_ONCE = vim.fn.has('nvim-0.12') == 1
 local MAX_AT_ONCE = 16 * 1024
 --- Length of a slice, µs, where Neovim itself does not parse in slices.
 local SLICE_US = 4000
---- Number of slices after which a parser is given up.
+--- Maximum number of slices for one text.
 local MAX_SLICES = 2000
 --- Time of work between two turns of the main loop, ns.
 local TURN = 4e6

@@ -143,7 +143,7 @@ end
 --- harmless.
 local MAX_REPEATED, MAX_OPTIONAL = 1, 10
 --- Maximum number of nodes and nested nodes in a query, and of levels of a tree. One step that cannot be interrupted
---- tries all combinations: with 20000 levels, or 100 nodes, it takes seconds. Code written by hand is less deep.
+--- tries all combinations: with 20000 levels, or 100 nodes, it takes seconds. Code written by hand is rarely that deep.
 local MAX_NODES, MAX_NESTED = 30, 8
 local MAX_DEPTH = 1000
 --- Nodes with fewer bytes are skipped: no language has ten levels for each byte.

@@ -1,4 +1,4 @@
---- The checksum of a file on the disk.
+--- Returns the checksum of a file on disk.
 
 local contents = require('mcp-tools.editor.buffer.contents')
 local target = require('mcp-tools.editor.buffer.target')

@@ -1,4 +1,4 @@
---- One value of a JSON file.
+--- Returns one value of a JSON file.
 
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
@@ -24,19 +24,19 @@ local function text_of(ctx, found)
   return bytes and file_text.decode(bytes), err
 end
 
---- Of a value that is given as a whole: tables within tables.
+--- Maximum number of nested tables in a returned value.
 local MAX_LEVELS = 30
 
 ---@class mcp-tools.JsonAnswer
 ---@field type 'object'|'array'|'string'|'number'|'boolean'|'null'
 ---@field value any?
 ---@field keys string[]? of an object that is too large
----@field total integer? keys or items of a value that is too large
----@field path string? as it was given
----@field narrowed string|false|nil why it is not complete
----@field deep boolean? it is given so because it is nested too deep
+---@field total integer? number of keys or items of a value that is too large
+---@field path string? for display
+---@field narrowed string? why the value is missing or incomplete
+---@field deep boolean? it is too deeply nested to be returned
 
---- Names and numbers of the path: `a.b`, `a[0]`, `a.0`, `["with.dot"]`.
+--- Returns the keys and indices of a path: `a.b`, `a[0]`, `a.0`, `["with.dot"]`.
 ---@param path string
 ---@return (string|integer)[]?
 ---@return string? fault
@@ -64,7 +64,7 @@ local function steps_of(path)
   return steps
 end
 
---- Runs in a thread: it knows nothing of this file.
+--- Runs in a thread, so it cannot use upvalues.
 local function work(text, steps, max, max_levels)
   local function answer(t)
     return vim.mpack.encode(t)
@@ -114,7 +114,7 @@ local function work(text, steps, max, max_levels)
   if kind == 'null' then
     return answer({ type = kind })
   end
-  -- A table of more levels cannot be handed over, and no client takes it.
+  -- mpack cannot encode tables with more levels.
   local function is_deep(each, levels)
     if type(each) ~= 'table' then
       return false
@@ -145,7 +145,7 @@ local function work(text, steps, max, max_levels)
   return answer({ type = kind, keys = kind == 'object' and names or nil, total = total, deep = deep or nil })
 end
 
---- Finds the value. In a coroutine.
+--- Finds a value. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param text string
 ---@param path string

@@ -1,4 +1,4 @@
---- The names of the project's files.
+--- Lists the files of the project.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -10,10 +10,10 @@ local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Folders that are counted, where not all files are named.
+--- Maximum number of directories in the result, if not all files are listed.
 local MAX_FOLDERS = 50
 
---- How many files each folder at the top has.
+--- Returns the directories with the most files.
 ---@param counts table<string, integer>
 ---@return table<string, integer>?
 local function most(counts)

@@ -117,7 +117,7 @@ local TIMEOUT_MS = 60000
 local MAX_CHECKED, CHECK_MS = 20, 8000
 --- Maximum number of problems listed.
 local MAX_PROBLEMS = 10
---- `FileChangeType` of the protocol.
+--- `FileChangeType` of the LSP specification.
 local CREATED, DELETED = 1, 3
 --- Matches imports of most languages.
 local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])

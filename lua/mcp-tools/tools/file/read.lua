@@ -1,4 +1,4 @@
---- The text of a file as it is on the disk.
+--- Reads a file on disk.
 
 local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.privacy.read')

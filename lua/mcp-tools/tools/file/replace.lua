@@ -21,13 +21,13 @@ local api = vim.api
 
 --- Maximum number of files and matches in one call.
 local MAX_FILES, MAX_PLACES = 500, 10000
---- Maximum size of all replacements in one call, bytes.
+--- Maximum size of all replacements in one call, in bytes.
 local MAX_NEW = 4 * 1024 * 1024
 --- Number of bytes on each side of a match that its id depends on.
 local AROUND = 100
 --- Up to this number of matches in one line are replaced separately, so that extmarks between them stay.
 local MAX_IN_LINE = 20
---- How long a preview that was computed for approval is kept, ns: it is shown at once.
+--- Time that a preview computed for approval is kept, in ns; it is shown immediately.
 local FRESH = 5e9
 
 ---@class mcp-tools.Occurrence
@@ -288,7 +288,7 @@ local function apply(ctx, plan)
   end)
 end
 
---- Whether a call only lists matches. `expected_count` alone is enough to replace.
+--- Returns whether a call only lists matches. By default, `expected_count` decides: without it, nothing is replaced.
 ---@param args { dry_run: boolean?, expected_count: integer? }
 ---@return boolean
 local function is_dry_run(args)
@@ -377,9 +377,9 @@ end
 
 -- Result --------------------------------------------------------------------------------------------------------------
 
---- Maximum number of files that the answer to a replacement names.
+--- Maximum number of files in the result of a replacement.
 local MAX_NAMED = 20
---- Files that were written are named up to this number of them.
+--- Written files are listed only if there are at most this many.
 local MAX_FEW = 5
 
 ---@param plan mcp-tools.ReplacePlan
@@ -411,7 +411,7 @@ local function rows(plan, opts, with, regex, pause)
   return out
 end
 
---- The answer to a dry run.
+--- Returns the result of a dry run.
 ---@param plan mcp-tools.ReplacePlan
 ---@param args { limit: integer, offset: integer, regex: boolean }
 ---@param pause fun() called between pieces of work
@@ -461,7 +461,7 @@ local function list_text(plan, args, pause)
   }, 'narrow it with path, globs or limit')
 end
 
---- The answer to what was done.
+--- Returns the result of a replacement.
 ---@param plan mcp-tools.ReplacePlan
 ---@param files mcp-tools.FilesEdited
 ---@return string
@@ -475,7 +475,7 @@ local function done_text(plan, files)
     local state = files[i].written and '' or #files[i].hunks == 0 and ', unchanged' or ', open and not saved'
     table.insert(state == '' and others or named, ('%s: %d%s'):format(each.file.shown, #each.occurrences, state))
   end
-  -- What is not on the disk comes first; many files that are say little.
+  -- Unsaved files first: clients must know them.
   vim.list_extend(named, #others <= MAX_FEW and others or {})
   vim.list_extend(list, named, 1, math.min(#named, MAX_NAMED))
   if #named > MAX_NAMED then

@@ -1,4 +1,4 @@
---- A search in the text of the project, unsaved changes included.
+--- Searches the text of the project, including unsaved changes.
 
 local matches_text = require('mcp-tools.editor.search.matches_text')
 local position = require('mcp-tools.editor.position')
@@ -7,12 +7,12 @@ local result = require('mcp-tools.editor.result')
 local search = require('mcp-tools.editor.search')
 local time_slice = require('mcp-tools.util.time_slice')
 
---- Signs that mean something in a regular expression.
+--- Characters with a special meaning in a regular expression.
 local LIKE_REGEX = '[\\|*+?%[%]^$]'
 
 ---@param file mcp-tools.search.File
----@param from integer
----@param to integer first and last index of its matches
+---@param from integer index of the first match
+---@param to integer index of the last match
 ---@param context integer
 ---@param out string[]
 ---@param pause fun()
@@ -77,7 +77,7 @@ local function head(found, opts)
   return text
 end
 
---- Returns the answer to a search.
+--- Returns the result of a search.
 ---@param found mcp-tools.search.Found
 ---@param opts { limit: integer, offset: integer, context: integer }
 ---@param pause fun() called between pieces of work
@@ -151,7 +151,7 @@ return {
     redact.refresh(pause)
     local text = text_of(found, args, pause)
     if found.total == 0 then
-      -- In general: which of them hold the query is for nobody.
+      -- A general note: naming the skipped files that contain the query would reveal their contents.
       text = text .. '; sensitive files, links that lead outside of the project and what git ignores are not searched'
     end
     if found.total == 0 and not args.regex and args.query:find(LIKE_REGEX) then

@@ -1,4 +1,4 @@
---- Writes a whole file: a new one, or over one whose state is known.
+--- Creates a file, or replaces the whole text of a file whose current state the client knows.
 
 local access = require('mcp-tools.privacy.access')
 local diagnostics = require('mcp-tools.editor.diagnostics.list')
@@ -20,12 +20,12 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
 
---- FileChangeType of the protocol.
+--- `FileChangeType` of the LSP specification.
 local CREATED = 1
 --- Byte order mark of UTF-8.
 local BOM = '\239\187\191'
 
---- The text of a call, with "\n" between lines, and how these are to end.
+--- Returns the text of a call with LF line breaks, and the line endings to write.
 ---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
 ---@return string text
 ---@return mcp-tools.TextEnds ends
@@ -35,20 +35,20 @@ local function sent(args)
   return text, ends
 end
 
---- How the lines of a file that is replaced are to end. Readers give its text without CR, so a text without CR does not
---- mean that its CRLF line breaks are to go.
+--- Returns the line endings to write when a file is replaced. Tools return its text without CR, so a text without CR
+--- keeps the CRLF line breaks of the file.
 ---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
 ---@param now mcp-tools.TextEnds
 ---@return mcp-tools.TextEnds ends
----@return boolean kept they are those of the file, and not of the text
+---@return boolean kept whether CRLF line breaks of the file are kept although the text has LF
 local function ends_for(args, now)
   local _, ends = sent(args)
   local kept = now.crlf and not ends.crlf and not args.line_breaks and not args.text:find('\r\n', 1, true)
   return { last = ends.last, crlf = ends.crlf or kept }, kept and args.text:find('\n', 1, true) ~= nil
 end
 
---- All of a text.
----@param count integer lines of the text before
+--- Returns edits that replace the whole text.
+---@param count integer number of lines of the current text
 ---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
 ---@return mcp-tools.Edit[]
 local function whole(count, args)
@@ -57,7 +57,7 @@ local function whole(count, args)
   return { { start_line = 0, start_col = 0, end_line = count, end_col = 0, text = text } }
 end
 
---- What is on the disk otherwise than in the text that was sent.
+--- Returns a note about differences between the text of the call and the bytes on disk.
 ---@param args { text: string }
 ---@param bufnr integer
 ---@param kept boolean
@@ -76,7 +76,7 @@ local function note_of(args, bufnr, kept)
   return #parts > 0 and 'the file keeps ' .. table.concat(parts, ' and ') or nil
 end
 
---- What can be told of the file without reading it: is it what the client thinks that it is?
+--- Returns why the file cannot be written, as far as that is known without reading it.
 ---@param args table
 ---@param found { bufnr: integer?, shown: string }
 ---@param stat table?
@@ -99,7 +99,7 @@ local function refusal(args, found, stat)
   end
 end
 
---- Is the text of a file that exists still that which the client has read?
+--- Returns an error if an existing file has changed since the client read it.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param found mcp-tools.Target
@@ -120,7 +120,7 @@ end
 ---@param args table
 ---@param found mcp-tools.Target
 local function replace(ctx, args, found)
-  -- What others write from now on changes the changedtick, or is found by the checksum.
+  -- Before the checksum: later changes change `changedtick`, earlier ones the checksum.
   local loaded, err = target.await(ctx, { path = found.path }, { load = true })
   if not loaded then
     return nil, err
@@ -157,7 +157,7 @@ local function replace(ctx, args, found)
   }, bufnr)
 end
 
---- rwxr-xr-x and rw-r--r--, less what the umask takes.
+--- 0777 and 0666; the umask removes bits.
 local DIRECTORY_MODE, FILE_MODE = 511, 438
 
 ---@param path string
@@ -169,7 +169,7 @@ local function not_created(path, problem)
   return errors.new('tool_error', ('%s cannot be made: %s'):format(path, problem or 'unknown'))
 end
 
---- Creates the directories of a path that are missing, from the top.
+--- Creates missing directories, parents first.
 ---@param work mcp-tools.Task
 ---@param directory string
 ---@param root string
@@ -194,11 +194,11 @@ local function create_directories(work, directory, root, made)
   end
 end
 
---- Where an open file really is: a directory of its path may have become a link.
+--- Returns the resolved path of an open file: a directory of its path may have become a link.
 ---@param work mcp-tools.Task
 ---@param fd integer
 ---@param path string
----@return any path string, nil: it cannot be known
+---@return any path string; nil: unknown
 local function place_of(work, fd, path)
   return work:await(function(done)
     read.where(fd, path, vim.schedule_wrap(done))
@@ -224,14 +224,13 @@ local function write_new(work, path, text)
   local real = place_of(work, fd, path)
   problem = problem or real ~= path and elsewhere or nil
   if problem and real then
-    work:uv(uv.fs_unlink, real) -- at `path` there may be a file of others
+    work:uv(uv.fs_unlink, real) -- not `path`, which may be another file
   end
   work:uv(uv.fs_close, fd)
   return problem and not_created(path, problem) or nil
 end
 
---- Creates a file, with the directories that it needs; after an error nothing of them is left. Once begun, it is not
---- given up half way when the call ends.
+--- Creates a file and missing directories, or nothing if an error occurs. It continues if the call ends meanwhile.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@param text string

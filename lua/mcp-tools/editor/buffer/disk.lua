@@ -18,7 +18,7 @@ local M = {}
 ---| 'conflict' the file has changed and the buffer has unsaved changes
 ---| 'gone' the file has been deleted
 
---- `FileChangeType` of the protocol.
+--- `FileChangeType` of the LSP specification.
 local CREATED, CHANGED, DELETED = 1, 2, 3
 
 ---@type table<integer, string> buffer → stamp of the file when the conflict was detected

@@ -313,7 +313,7 @@ function M.publish_created(path, lines, ctx)
   M.announce(path, nil, hunks, ctx, id)
 end
 
---- `FileChangeType` of the protocol.
+--- `FileChangeType` of the LSP specification.
 local DELETED = 3
 
 ---@param path string

@@ -51,7 +51,7 @@ end
 
 --- Creates the proposal for a file from its buffer, which is loaded if necessary.
 ---@param file mcp-tools.ReviewFile
----@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` must be called when the review ends
+---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) call `drop` when the review ends
 function M.find(file, cb)
   local function with(bufnr, is_new, new)
     -- Another review of the buffer or the call that loaded it may end first.

@@ -104,7 +104,7 @@ local function build()
   require('mcp-tools.ui.edits').follow()
   local history = require('mcp-tools.calls.history').new()
   executor:watch(history.note)
-  local bundled, discovery = require('mcp-tools.loading.bundled'), require('mcp-tools.loading')
+  local bundled, loading = require('mcp-tools.loading.bundled'), require('mcp-tools.loading')
   require('mcp-tools.privacy.redact').watch()
   -- Start-up cost: loaded with the first review.
   require('mcp-tools.editor.review').set_presenter(setmetatable({}, {
@@ -122,16 +122,16 @@ local function build()
       report_scope_changes()
       applied = options
     end
-    discovery.use(registry)
+    loading.use(registry)
   end
   return { registry = registry, executor = executor, gateway = gateway, history = history }
 end
 
-local loading = false
+local is_loading = false
 
 local function load_next_piece()
-  loading = require('mcp-tools.loading.bundled').load(registry, nil, PIECE)
-  if loading then
+  is_loading = require('mcp-tools.loading.bundled').load(registry, nil, PIECE)
+  if is_loading then
     vim.defer_fn(load_next_piece, 0)
   end
 end
@@ -157,8 +157,8 @@ end
 ---@return fun(kind: mcp-tools.Kind): boolean is_pending whether definitions of a kind are not yet loaded
 function M.begin()
   local now, bundled = M.parts(), require('mcp-tools.loading.bundled')
-  if not loading and bundled.is_pending() then
-    loading = true
+  if not is_loading and bundled.is_pending() then
+    is_loading = true
     vim.defer_fn(load_next_piece, 0)
   end
   return now, is_pending

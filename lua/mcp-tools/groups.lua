@@ -6,7 +6,7 @@
 local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local discovery = require('mcp-tools.loading')
+local loading = require('mcp-tools.loading')
 local errors = require('mcp-tools.errors')
 local kinds = require('mcp-tools.registry.kinds')
 local report = require('mcp-tools.loading.report')
@@ -22,7 +22,7 @@ function M.items()
   return report.items(core.get().registry)
 end
 
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param name? string (default: all of the kind)
 ---@return mcp-tools.Item[]
 local function members_of(kind, name)
@@ -49,7 +49,7 @@ function M.names(accept)
 end
 
 ---@param what string
----@return mcp-tools.OfferKind kind, string? name, mcp-tools.Item[] members
+---@return mcp-tools.KindOption kind, string? name, mcp-tools.Item[] members
 local function find(what)
   validate('name', what, 'string')
   for _, kind in ipairs(kinds.options()) do
@@ -156,7 +156,7 @@ function M.reload(what, cb)
     bundled.reload(registry, kind, wanted)
   end
   if vim.list_contains(options, 'tools') then -- only tools come from other sources
-    discovery.refresh(registry, nil, answer(cb), wanted)
+    loading.refresh(registry, nil, answer(cb), wanted)
   else
     answer(cb)()
   end
@@ -164,16 +164,16 @@ function M.reload(what, cb)
 end
 
 --- Scans one source of tools or all.
----@param source? string one of `discovery.SOURCES`
+---@param source? string one of `loading.SOURCES`
 ---@param cb? fun(failures: mcp-tools.Failure[]) gets all failures at the end
 ---@return true? ok
 ---@return mcp-tools.Error? err if the source is unknown
 function M.refresh(source, cb)
   validate('source', source, 'string', true)
-  if source and not vim.list_contains(discovery.SOURCES, source) then
-    return unknown(source, discovery.SOURCES, "there is no source of tools '%s'")
+  if source and not vim.list_contains(loading.SOURCES, source) then
+    return unknown(source, loading.SOURCES, "there is no source of tools '%s'")
   end
-  discovery.refresh(core.get().registry, source, answer(cb))
+  loading.refresh(core.get().registry, source, answer(cb))
   return true
 end
 

@@ -151,7 +151,7 @@ local function definitions_of(agent, path)
   local is_bundled = vim.startswith(path, project.plugin_dir() .. '/')
   local list = {}
   for i, tool in ipairs(agent.tools or {}) do
-    local tool_def, fault = definition.normalise(tool)
+    local tool_def, fault = definition.normalize(tool)
     if not tool_def then
       return nil, ('tools[%d]: %s'):format(i, fault)
     end

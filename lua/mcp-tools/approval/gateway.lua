@@ -55,8 +55,7 @@ end
 
 local NOTHING = {}
 
---- Reasons to ask that a review may replace. The user is still asked because of explicit rules and files outside the
---- project.
+--- What raises a question that a review can replace. Explicit rules and files outside the project still raise one.
 local BY_DEFINITION = { needs_approval = true, annotations = true, ['approval.default'] = true }
 
 --- Decides by the rules alone, without a question.
@@ -256,7 +255,7 @@ end
 local function preview_error(call, decision)
   local definition = call.definition
   local _, outside = rules.by_targets(decision.targets, call.project)
-  if not definition.preview or outside or not sources.is_believed(definition, call.project) then
+  if not definition.preview or outside or not sources.is_trusted(definition, call.project) then
     return nil
   end
   -- An error thrown by the preview is shown with the question.
@@ -345,13 +344,13 @@ function Gateway:level(definition)
   elseif verdict.level == 'trusted' and not option then
     return 'trusted', 'you trust it'
   end
-  local is_asked = verdict.level == 'verified' or sources.is_believed(definition, root)
+  local is_asked = verdict.level == 'verified' or sources.is_trusted(definition, root)
   if not option and type(definition.needs_approval) == 'function' and is_asked then
     return 'untrusted', 'it depends on its arguments'
   end
   ---@type any a call without a client
   local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
-  local known = { level = verdict.level, changed = verdict.changed } -- without files and calls, which are not the whole tool
+  local known = { level = verdict.level, changed = verdict.changed } -- allowed files and calls are left out
   local decision = option or rules.by_memory(call, known, NOTHING, nil, {}) or rules.by_definition(call, root)
   return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
 end

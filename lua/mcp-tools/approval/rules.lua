@@ -223,22 +223,22 @@ end
 ---@return mcp-tools.Decision
 function M.by_definition(call, root)
   local definition = call.definition
-  local believed = source.is_believed(definition, root)
+  local trusted = source.is_trusted(definition, root)
   -- A definition from an untrusted source may only make the rules stricter, and its functions are not called.
-  local applies = believed or type(definition.needs_approval) ~= 'function'
+  local applies = trusted or type(definition.needs_approval) ~= 'function'
   local decision = applies and by_needs(call)
-  if decision and (believed or decision.action == 'ask') then
+  if decision and (trusted or decision.action == 'ask') then
     return decision
   end
   local annotations = definition.annotations or {}
-  if annotations.read_only == true and believed then
+  if annotations.read_only == true and trusted then
     return { action = 'allow', by = 'annotations', reason = 'it only reads' }
   elseif annotations.destructive == true then
     return { action = 'ask', by = 'annotations', reason = 'it can destroy' }
   end
   local default = config.get().approval.default
   local reason = ('the option approval.default is "%s"'):format(default)
-  if not believed and default == 'ask' then
+  if not trusted and default == 'ask' then
     reason = 'its own claims are not trusted: it comes from this project or another server'
   end
   return { action = default, by = 'approval.default', reason = reason }

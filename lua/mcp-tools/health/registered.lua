@@ -21,7 +21,7 @@ local M = {}
 --- For JSON, with the tokenizers of current models.
 local BYTES_PER_TOKEN = 4
 
----@param tool table normalised definition
+---@param tool table normalized definition
 ---@return string[] notes
 local function notes_of(tool)
   local notes = {}

@@ -17,11 +17,11 @@ local M = {}
 ---@field module string
 ---@field path string
 
----@type table<mcp-tools.OfferKind, { files: mcp-tools.BundledFile[], at: integer }> `at`: ns, time of the reading
+---@type table<mcp-tools.KindOption, { files: mcp-tools.BundledFile[], at: integer }> `at`: ns, time of the reading
 local found = {}
 
 --- Returns every file of a kind; reads the directory once.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@return mcp-tools.BundledFile[] sorted by name
 function M.files(kind)
   if found[kind] then
@@ -48,7 +48,7 @@ function M.files(kind)
 end
 
 --- Returns when the directory of a kind was read.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@return integer? ns
 function M.read_at(kind)
   return found[kind] and found[kind].at
@@ -93,7 +93,7 @@ end
 ---@field failures table<string, string> module or option → fault
 ---@field pass mcp-tools.Pass? until everything is loaded
 
----@type table<mcp-tools.OfferKind, mcp-tools.OptionState>
+---@type table<mcp-tools.KindOption, mcp-tools.OptionState>
 local states = {}
 for _, kind in ipairs(kinds.options()) do
   local state = { ours = Registrations.new(kind), keys = {}, failures = {} }
@@ -109,7 +109,7 @@ end
 ---@field source mcp-tools.Source
 
 --- Returns what an option requests: bundled files and definitions. Does not load files.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@return mcp-tools.Candidate[]
 local function candidates(kind)
   local asked, list = selection.selection(kind), {}
@@ -141,7 +141,7 @@ end
 
 --- Begins to register what the option of a kind requests. Definitions of other owners stay. If a file fails, its
 --- earlier definition stays.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 local function begin(kind)
   local state, list = states[kind], candidates(kind)
   local before = state.pass or { keys = {}, failures = {} }
@@ -157,7 +157,7 @@ end
 
 --- Registers one candidate.
 ---@param registry mcp-tools.Registry
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param each mcp-tools.Candidate
 local function register(registry, kind, each)
   local state = states[kind]
@@ -187,7 +187,7 @@ end
 
 --- Registers the next candidate; after the last one, removes what is no longer requested.
 ---@param registry mcp-tools.Registry
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 local function step(registry, kind)
   local state = states[kind]
   local pass = state.pass --[[@as mcp-tools.Pass]]
@@ -214,7 +214,7 @@ function M.sync()
 end
 
 --- Returns whether definitions that the options request are not yet registered.
----@param kind? mcp-tools.OfferKind (default: any)
+---@param kind? mcp-tools.KindOption (default: any)
 ---@return boolean
 function M.is_pending(kind)
   for each, state in pairs(states) do
@@ -226,7 +226,7 @@ function M.is_pending(kind)
 end
 
 --- Returns the number of requested definitions that are not yet loaded.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@return integer
 function M.count_pending(kind)
   return states[kind].pass and #states[kind].pass.todo or 0
@@ -234,7 +234,7 @@ end
 
 --- Continues loading.
 ---@param registry mcp-tools.Registry
----@param kind? mcp-tools.OfferKind (default: all)
+---@param kind? mcp-tools.KindOption (default: all)
 ---@param ns? number maximum time (default: until everything is loaded)
 ---@return boolean more false if everything is loaded
 function M.load(registry, kind, ns)
@@ -252,7 +252,7 @@ end
 
 --- Loads one definition now, if it is requested and not yet loaded.
 ---@param registry mcp-tools.Registry
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param name string
 function M.load_one(registry, kind, name)
   local todo = states[kind].pass and states[kind].pass.todo or {}
@@ -265,7 +265,7 @@ end
 
 --- Loads wanted files again and finds new ones.
 ---@param registry mcp-tools.Registry
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param wanted fun(group: string?, name: string): boolean
 function M.reload(registry, kind, wanted)
   found[kind] = nil -- reads the directory again

@@ -57,7 +57,7 @@ end
 ---@return string? fault
 local function definitions(path)
   local text, fault
-  if source.lies_in(path, root()) then
+  if source.is_project_file(path, root()) then
     text, fault = trusted.read(path)
   else
     text, fault = read_sync(path)

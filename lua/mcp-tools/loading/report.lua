@@ -16,7 +16,7 @@ local M = {}
 -- All definitions, on or off ----------------------------------------------------------------------------------------
 
 ---@class mcp-tools.Item
----@field kind mcp-tools.OfferKind
+---@field kind mcp-tools.KindOption
 ---@field name string
 ---@field group string? of tools
 ---@field on boolean
@@ -58,7 +58,7 @@ end
 
 --- Returns what a name represents: one item, or the members of a group.
 ---@param registry mcp-tools.Registry
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param name? string (default: all of the kind)
 ---@return mcp-tools.Item[]
 function M.members(registry, kind, name)

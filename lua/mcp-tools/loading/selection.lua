@@ -46,11 +46,11 @@ local function parse(option)
   return out
 end
 
----@type table<mcp-tools.OfferKind, { option: any, selection: mcp-tools.AskedFor }>
+---@type table<mcp-tools.KindOption, { option: any, selection: mcp-tools.AskedFor }>
 local cache = {}
 
 --- Returns the parsed option of a kind.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@return mcp-tools.AskedFor
 function M.selection(kind)
   local option = config.get()[kind]
@@ -61,7 +61,7 @@ function M.selection(kind)
 end
 
 --- Returns whether the option of a kind is not set, or only switches definitions off.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@return boolean
 function M.is_unset(kind)
   local option, selection = config.get()[kind], M.selection(kind)
@@ -70,7 +70,7 @@ end
 
 --- Returns whether the option switches a definition on or off. Its name takes precedence over its group, and its group
 --- over "all".
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param name string
 ---@param group? string
 ---@return boolean|'recommended'|nil verdict nil if the option does not apply to it
@@ -90,7 +90,7 @@ function M.verdict(kind, name, group)
 end
 
 --- Returns whether a registered definition is switched off.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param entry table normalized definition
 ---@return boolean
 function M.is_off(kind, entry)
@@ -98,7 +98,7 @@ function M.is_off(kind, entry)
 end
 
 --- Switches a name on or off. For a group, also switches members whose own setting is the opposite.
----@param kind mcp-tools.OfferKind
+---@param kind mcp-tools.KindOption
 ---@param name string
 ---@param on boolean
 ---@param members string[]

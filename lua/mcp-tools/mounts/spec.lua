@@ -322,7 +322,7 @@ function M.resolve(name, mount, generation)
     cwd, fault = directory(name, mount)
     if not cwd then
       return nil, fault
-    elseif not mount.of_project and source.lies_in(cwd, project.root()) then
+    elseif not mount.of_project and source.is_project_file(cwd, project.root()) then
       env.PYTHONSAFEPATH = env.PYTHONSAFEPATH or '1' -- `python -m` must not import the project's modules
     end
   end

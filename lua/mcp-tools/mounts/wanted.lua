@@ -51,7 +51,7 @@ end
 ---@return string? fault of the file
 local function read_file(path, more)
   local text, fault
-  local of_project = source.lies_in(path, project.root())
+  local of_project = source.is_project_file(path, project.root())
   if of_project then
     text, fault = trusted.read(path)
   else

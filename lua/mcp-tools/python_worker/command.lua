@@ -44,7 +44,7 @@ function M.import_paths()
     for _, name in ipairs(DIRECTORIES) do
       local path = vim.fs.joinpath(dir, name)
       local absolute = dir:match('^/') or dir:match('^%a:[/\\]')
-      if absolute and uv.fs_stat(path) and not source.lies_in(path, root) then
+      if absolute and uv.fs_stat(path) and not source.is_project_file(path, root) then
         list[#list + 1] = path
       end
     end

@@ -108,7 +108,7 @@ local DIRECTORY = 'mcp_tools'
 ---@return mcp-tools.python_worker.Source
 local function file_source(path, found_in, root)
   local found = { key = path, path = path, found_in = found_in, group = vim.fs.basename(path):gsub('%.py$', '') }
-  if registry_source.lies_in(found_in, root) then
+  if registry_source.is_project_file(found_in, root) then
     local text, why = trusted.read(path)
     found.sha256, found.fault, found.in_project = text and vim.fn.sha256(text), why, true
   end

@@ -1,7 +1,7 @@
 --- The kinds of definitions: tools, resources, resource templates, prompts.
 ---
---- All kinds with a row here can be registered, switched on or off, and listed. Bundled files of a kind are in the
---- directory named like its option.
+--- Every kind with a row here can be registered, switched on or off, and listed. The directory of its bundled files has
+--- the name of its option.
 
 local M = {}
 
@@ -12,15 +12,15 @@ local M = {}
 ---| 'prompts'    # by name
 
 --- The options that switch definitions on or off; several kinds may share one.
----@alias mcp-tools.OfferKind 'tools'|'resources'|'prompts'
+---@alias mcp-tools.KindOption 'tools'|'resources'|'prompts'
 
 ---@class mcp-tools.KindRow
 ---@field kind mcp-tools.Kind
----@field option mcp-tools.OfferKind the option that switches it
+---@field option mcp-tools.KindOption the option that switches it
 ---@field key string the field with the key of a definition; differs between kinds that share an option
 ---@field what string singular, in messages
 ---@field heading string plural, in lists
----@field definition string the module that checks definitions (`normalise`) and converts them for clients (`published`)
+---@field definition string the module that checks definitions (`normalize`) and converts them for clients (`published`)
 ---@field grouped boolean? definitions have groups, which can be switched on or off, and names that clients change
 
 ---@type mcp-tools.KindRow[] ordered as they are shown
@@ -73,7 +73,7 @@ function M.row(kind)
 end
 
 --- Returns the rows of an option.
----@param option mcp-tools.OfferKind
+---@param option mcp-tools.KindOption
 ---@return mcp-tools.KindRow[]
 function M.of_option(option)
   return vim.tbl_filter(function(row)
@@ -82,7 +82,7 @@ function M.of_option(option)
 end
 
 --- Returns the options, in the order of their kinds.
----@return mcp-tools.OfferKind[]
+---@return mcp-tools.KindOption[]
 function M.options()
   local list = {}
   for _, row in ipairs(M.rows) do
@@ -93,12 +93,13 @@ function M.options()
   return list
 end
 
---- Returns the kind of a definition, of those that share an option: a resource with a `uri_template` is a template.
----@param kind mcp-tools.Kind any of those kinds
+--- Returns the row and the key of a definition. Its key distinguishes the kinds that share an option: a resource with a
+--- `uri_template` is a template.
+---@param kind mcp-tools.Kind any kind of the option
 ---@param def any
 ---@return mcp-tools.KindRow row
 ---@return any key nil if the definition has none
-function M.sort(kind, def)
+function M.row_of(kind, def)
   local first = M.row(kind)
   if type(def) ~= 'table' then
     return first

@@ -28,7 +28,7 @@ end
 ---@param def any
 ---@return table? other
 function Registrations:taken_by(registry, def)
-  local row, key = kinds.sort(self.kind, def)
+  local row, key = kinds.row_of(self.kind, def)
   local known = type(key) == 'string' and registry:known(row.kind, key) or nil
   return known ~= self.held[key or false] and known or nil
 end
@@ -38,7 +38,7 @@ end
 ---@param def any
 ---@param kept table<string, true> keys that the owner still has
 function Registrations:drop_renamed(registry, def, kept)
-  local row, key = kinds.sort(self.kind, def)
+  local row, key = kinds.row_of(self.kind, def)
   local twin = type(key) == 'string' and registry:twin(row.kind, key) or nil
   local made = twin and self.held[twin]
   if made and not kept[twin] and registry:known(row.kind, twin) == made then
@@ -54,7 +54,7 @@ end
 ---@return string? key if the owner now has a definition under it: this, or an earlier one if this is invalid
 ---@return string? fault
 function Registrations:add(registry, def, from)
-  local row, key = kinds.sort(self.kind, def)
+  local row, key = kinds.row_of(self.kind, def)
   local other = self:taken_by(registry, def)
   if other then
     local text = "%s '%s': %s: it is taken by %s"

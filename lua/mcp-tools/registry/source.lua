@@ -93,7 +93,7 @@ end
 ---@param path string unresolved
 ---@param root string resolved
 ---@return boolean
-function M.lies_in(path, root)
+function M.is_project_file(path, root)
   if path:match('^%a:[/\\]') then
     return is_inside(real(path), root)
   elseif path:sub(1, 1) ~= '/' then
@@ -118,8 +118,8 @@ function M.in_project(definition, root)
     return false
   end
   if source.checked ~= root then
-    local inside = source.file ~= nil and M.lies_in(source.file, root)
-    source.inside = inside or source.found_in ~= nil and M.lies_in(source.found_in, root)
+    local inside = source.file ~= nil and M.is_project_file(source.file, root)
+    source.inside = inside or source.found_in ~= nil and M.is_project_file(source.found_in, root)
     source.checked = root
   end
   return source.inside
@@ -136,7 +136,7 @@ end
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
 ---@return boolean
-function M.is_believed(definition, root)
+function M.is_trusted(definition, root)
   local source = definition.source
   return source == nil or OWN[source.origin] == true and not M.in_project(definition, root)
 end

@@ -93,19 +93,19 @@ end
 
 --- Logs the findings of a definition and sets its source.
 ---@param what string
----@param normalised table
+---@param normalized table
 ---@param old table? what it replaces
 ---@param source mcp-tools.Source?
-local function note(what, normalised, old, source)
+local function note(what, normalized, old, source)
   if old then
     log.info('%s was replaced by a new definition', what)
   end
-  for _, text in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
+  for _, text in ipairs(vim.list_extend(vim.list_slice(normalized.repairs), normalized.lint)) do
     log.info('%s: %s', what, text)
   end
-  normalised.source = source or { origin = 'registered' }
-  if normalised.source.origin ~= 'mounted' then -- a mounted tool's handler is ours
-    normalised.source.file = normalised.source.file or file_of(normalised.handler)
+  normalized.source = source or { origin = 'registered' }
+  if normalized.source.origin ~= 'mounted' then -- a mounted tool's handler is ours
+    normalized.source.file = normalized.source.file or file_of(normalized.handler)
   end
 end
 
@@ -147,20 +147,20 @@ end
 ---@param kind mcp-tools.Kind 'resources' also for templates
 ---@param def mcp-tools.Tool|mcp-tools.Resource|mcp-tools.Prompt
 ---@param source? mcp-tools.Source
----@return table? normalised
+---@return table? normalized
 ---@return string? fault all faults of the definition, one per line; then nothing has changed
 function Registry:add(kind, def, source)
-  local row, key = kinds.sort(kind, def)
+  local row, key = kinds.row_of(kind, def)
   -- Bundled tools refuse unknown arguments: a misspelled one must not be ignored.
   local closed = source ~= nil and source.origin == 'bundled'
   local mounted = source ~= nil and source.origin == 'mounted'
-  local normalised, fault = require(row.definition).normalise(def, closed, mounted)
-  local twin = normalised and self:twin(row.kind, key)
+  local normalized, fault = require(row.definition).normalize(def, closed, mounted)
+  local twin = normalized and self:twin(row.kind, key)
   if twin then
     local text = "%s '%s': name: clients cannot distinguish it from '%s', which is already registered"
-    normalised, fault = nil, text:format(row.what, key, twin)
+    normalized, fault = nil, text:format(row.what, key, twin)
   end
-  if not normalised then
+  if not normalized then
     if not source then
       self:refuse(row.kind, key, fault)
     end
@@ -172,14 +172,14 @@ function Registry:add(kind, def, source)
   end
   local entries, disabled = self.entries[row.kind], self.disabled[row.kind]
   local enabled = entries[key]
-  note(("%s '%s'"):format(row.what, key), normalised, enabled or disabled[key], source)
-  local off = self.is_off(row.kind, normalised)
-  entries[key] = not off and normalised or nil
-  disabled[key] = off and normalised or nil
+  note(("%s '%s'"):format(row.what, key), normalized, enabled or disabled[key], source)
+  local off = self.is_off(row.kind, normalized)
+  entries[key] = not off and normalized or nil
+  disabled[key] = off and normalized or nil
   if enabled or not off then
     self:changed(row.kind)
   end
-  return normalised
+  return normalized
 end
 
 --- `add` for public functions: throws faults, with the position of the public function's caller.

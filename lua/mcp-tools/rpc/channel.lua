@@ -18,7 +18,7 @@ local PROGRESS_RATE = 20
 
 ---@class mcp-tools.Channel: mcp-tools.Listener
 ---@field id integer
----@field answering table<string, true> ids of calls in a verb whose reply will have their outcome
+---@field answering table<string, true> ids of calls that a verb handles now; its reply will have their state
 ---@field role 'bridge'|'client'|nil
 ---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> token buckets for progress, by call
 local Channel = {}

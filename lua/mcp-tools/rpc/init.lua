@@ -301,7 +301,7 @@ function M.remote_updated(uri)
 end
 
 --- State of the bridge, for the user interface.
----@param kind 'listening'|'sessions'|'blocked'|'doors'|'mount'
+---@param kind 'listening'|'port_taken'|'endpoints'|'integrations'|'sessions'|'blocked'|'mount'
 ---@param data table
 ---@param id integer its channel
 function M.report(kind, data, id)

@@ -119,7 +119,7 @@ local functions = {
 ---@param definitions table[] as for `register`, without functions: `complete` lists the completable variables of a
 ---  template, and is true for a completable argument of a prompt; `watch` is true if changes are reported
 ---@param kind? mcp-tools.Kind default: tools
----@param piece? mcp-tools.Piece
+---@param piece? mcp-tools.DefinitionPiece
 ---@return { refused: string[] } why definitions were refused
 function M.provide(channel, name, definitions, kind, piece)
   kind = kinds.row(kind or 'tools').kind
@@ -136,7 +136,7 @@ function M.provide(channel, name, definitions, kind, piece)
   end, piece)
   local registry, prefix = core.registry(), config.get().tool_prefix
   for _, def in ipairs(definitions) do
-    local row, key = kinds.sort(kind, def)
+    local row, key = kinds.row_of(kind, def)
     local definition = type(key) == 'string' and registry:known(row.kind, key) or nil
     if definition then
       listing.prepare(row.kind, definition, prefix)

@@ -95,8 +95,8 @@ end
 ---@param name any
 ---@return mcp-tools.Definition?
 function View:agent_tool(name)
-  local own = agent_tools[self.agent]
-  return own and type(name) == 'string' and own[name] or nil
+  local tools = agent_tools[self.agent]
+  return tools and type(name) == 'string' and tools[name] or nil
 end
 
 --- Returns all tools of the view's agent, sorted by name.
@@ -150,18 +150,18 @@ local options ---@type table? the options of the cached views
 local views = lru(MAX_VIEWS)
 
 ---@param scope mcp-tools.Scope?
----@param own table?
+---@param client_options table? the option `clients.<name>`
 ---@param key string
 ---@return mcp-tools.View
-local function make(scope, own, key)
+local function make(scope, client_options, key)
   local rules = {}
   if scope and (scope.tools or scope.read_only) then
     table.insert(rules, rule_of(scope.tools, scope.read_only))
   end
-  if own then
-    table.insert(rules, rule_of(own.tools, own.readonly))
+  if client_options then
+    table.insert(rules, rule_of(client_options.tools, client_options.readonly))
   end
-  local catalogue = scope and scope.catalogue or own and own.catalogue or config.get().catalogue
+  local catalogue = scope and scope.catalogue or client_options and client_options.catalogue or config.get().catalogue
   return setmetatable({ key = key, catalogue = catalogue, rules = rules }, View)
 end
 
@@ -174,8 +174,8 @@ function M.view(scope, client)
     return agent_view(scope.agent)
   end
   local now = config.get()
-  local own = client and now.clients[client]
-  if not scope and not own and now.catalogue == 'direct' then
+  local client_options = client and now.clients[client]
+  if not scope and not client_options and now.catalogue == 'direct' then
     return nil
   end
   if options ~= now then
@@ -185,10 +185,10 @@ function M.view(scope, client)
     scope and scope.tools and 'tools=' .. vim.json.encode(scope.tools) or 'all tools',
     tostring(scope and scope.read_only or false),
     scope and scope.catalogue or '*'
-  ) .. (own and '\nclients.' .. client or '')
+  ) .. (client_options and '\nclients.' .. client or '')
   local view = views:get(key)
   if not view then
-    view = make(scope, own, key)
+    view = make(scope, client_options, key)
     views:set(key, view)
   end
   return view

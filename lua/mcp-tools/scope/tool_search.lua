@@ -68,7 +68,7 @@ local made = {}
 ---@return mcp-tools.Definition?
 function M.get(name)
   if GIVEN[name] and not made[name] then
-    made[name] = assert(tool.normalise(GIVEN[name], true))
+    made[name] = assert(tool.normalize(GIVEN[name], true))
     made[name].source = { origin = 'bundled', group = 'catalogue' }
   end
   return made[name]

@@ -291,7 +291,7 @@ describe('the origin of a definition', function()
   local project = base .. '/project'
 
   local function believed(source, at)
-    return origin.is_believed({ name = 'x', source = source }, at or project)
+    return origin.is_trusted({ name = 'x', source = source }, at or project)
   end
 
   before_each(function()

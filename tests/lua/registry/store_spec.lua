@@ -335,7 +335,7 @@ table.insert(kinds.rows, 1, {
   definition = 'song_definition',
 })
 package.loaded.song_definition = {
-  normalise = function(def)
+  normalize = function(def)
     if not def.play then
       return nil, ("song '%s': play: is required"):format(tostring(def.title))
     end
@@ -417,11 +417,11 @@ end)
 
 describe('the kinds', function()
   it('that share an option are told apart by the key of a definition', function()
-    t.eq('resources', kinds.sort('resources', { uri = 'x://y' }).kind)
-    t.eq('templates', kinds.sort('resources', { uri_template = 'x://{y}' }).kind)
-    t.eq('resources', kinds.sort('templates', { uri = 'x://y' }).kind)
-    t.eq('resources', kinds.sort('resources', {}).kind)
-    t.eq('tools', kinds.sort('tools', 'nonsense').kind)
+    t.eq('resources', kinds.row_of('resources', { uri = 'x://y' }).kind)
+    t.eq('templates', kinds.row_of('resources', { uri_template = 'x://{y}' }).kind)
+    t.eq('resources', kinds.row_of('templates', { uri = 'x://y' }).kind)
+    t.eq('resources', kinds.row_of('resources', {}).kind)
+    t.eq('tools', kinds.row_of('tools', 'nonsense').kind)
     t.raises("unknown kind 'nothing'", function()
       kinds.row('nothing')
     end)
@@ -455,11 +455,11 @@ describe('a file is the project’s', function()
   end)
 
   it('when it lies there, whatever leads to it', function()
-    t.eq(true, source.lies_in(project .. '/own.lua', project))
-    t.eq(true, source.lies_in(link(project .. '/own.lua', outside .. '/to-own.lua'), project))
-    t.eq(true, source.lies_in(link(project, outside .. '/folder') .. '/own.lua', project))
-    t.eq(false, source.lies_in(outside .. '/theirs.lua', project))
-    t.eq(false, source.lies_in(project .. '-other/own.lua', project))
+    t.eq(true, source.is_project_file(project .. '/own.lua', project))
+    t.eq(true, source.is_project_file(link(project .. '/own.lua', outside .. '/to-own.lua'), project))
+    t.eq(true, source.is_project_file(link(project, outside .. '/folder') .. '/own.lua', project))
+    t.eq(false, source.is_project_file(outside .. '/theirs.lua', project))
+    t.eq(false, source.is_project_file(project .. '-other/own.lua', project))
   end)
 
   it('when a link there leads out of it, be it to a file, a folder, or another link', function()
@@ -473,14 +473,14 @@ describe('a file is the project’s', function()
       link(project, base .. '/spelled') .. '/absolute.lua',
       project .. '/folder/../project/absolute.lua',
     }) do
-      t.eq({ path, true }, { path, source.lies_in(path, project) })
+      t.eq({ path, true }, { path, source.is_project_file(path, project) })
     end
   end)
 
   it('also when its links lead nowhere or in a circle', function()
-    t.eq(true, source.lies_in(link(outside .. '/none', project .. '/dangling'), project))
+    t.eq(true, source.is_project_file(link(outside .. '/none', project .. '/dangling'), project))
     link('b', project .. '/a')
-    t.eq(true, source.lies_in(link('a', project .. '/b'), project))
-    t.eq(false, source.lies_in(link('c', outside .. '/c'), project))
+    t.eq(true, source.is_project_file(link('a', project .. '/b'), project))
+    t.eq(false, source.is_project_file(link('c', outside .. '/c'), project))
   end)
 end)

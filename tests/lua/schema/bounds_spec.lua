@@ -36,7 +36,7 @@ end
 
 --- A tool's definition, or why it is refused.
 local function tool(input_schema)
-  return definition.normalise({ name = 'x', description = 'd', execute = function() end, input_schema = input_schema })
+  return definition.normalize({ name = 'x', description = 'd', execute = function() end, input_schema = input_schema })
 end
 
 describe('a client that sends', function()
@@ -97,7 +97,7 @@ describe('a client that sends', function()
     t.eq(1, #err.errors)
     t.ok(#err.message < 500, #err.message)
     t.matches('n…"%]: is not allowed', err.message)
-    local open = t.ok(definition.normalise({
+    local open = t.ok(definition.normalize({
       name = 'open',
       description = 'd',
       execute = function() end,
@@ -322,7 +322,7 @@ describe('a definition is refused', function()
     end)
     t.matches('input_schema: has more than 20000 values', err)
     local _, again = in_time(function()
-      return definition.normalise({ name = 'x', description = 'd', execute = print, args = { p = shared } })
+      return definition.normalize({ name = 'x', description = 'd', execute = print, args = { p = shared } })
     end)
     t.matches('args: has more than 20000 values', again)
   end)

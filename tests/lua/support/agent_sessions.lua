@@ -20,7 +20,7 @@ function M.open(name, client)
   scope.set_agent_tools(
     name,
     vim.tbl_map(function(tool)
-      local made = assert(definition.normalise(tool))
+      local made = assert(definition.normalize(tool))
       made.agent = name
       if made.needs_approval == nil and made.annotations and made.annotations.read_only then
         made.needs_approval = false

@@ -48,7 +48,7 @@ describe('every tool', function()
     local wrong = {}
     for _, file in ipairs(bundled.files('tools')) do
       -- As the definition of somebody else, for what an editor that loads ours does not look at again.
-      local tool = assert(require('mcp-tools.registry.definition.tool').normalise(require(file.module)))
+      local tool = assert(require('mcp-tools.registry.definition.tool').normalize(require(file.module)))
       for _, what in ipairs({ 'lint', 'repairs', 'unchecked' }) do
         if #tool[what] > 0 then
           table.insert(wrong, ('%s: %s'):format(tool.name, vim.inspect(tool[what])))

@@ -61,7 +61,7 @@ function M.texts(v)
   end
 end
 
---- A name: it must look different from other names, so characters must be visible.
+--- A name. All characters must be visible, so that different names look different.
 function M.name(v)
   local fault = M.filled_text(v)
   if fault or v:find('^[%w_-]+$') then
@@ -183,7 +183,7 @@ function M.report(what, name, out)
 end
 
 --- Returns icons and metadata for clients.
----@param def table normalised
+---@param def table normalized
 ---@return table? icons, table? meta
 function M.extras(def)
   local mcp = def.callers and def.callers.mcp or {}

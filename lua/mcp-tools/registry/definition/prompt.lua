@@ -112,7 +112,7 @@ end
 ---@param def mcp-tools.Prompt
 ---@return mcp-tools.PromptDefinition?
 ---@return string? err all faults, one per line: `prompt 'x': args.topic.required: …`
-function M.normalise(def)
+function M.normalize(def)
   if type(def) ~= 'table' then
     return nil, 'prompt: must be a table, got ' .. type(def)
   end

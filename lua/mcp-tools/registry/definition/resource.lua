@@ -134,7 +134,7 @@ end
 ---@param def mcp-tools.Resource
 ---@return mcp-tools.ResourceDefinition?
 ---@return string? err all faults, one per line: `resource 'nvim://x': mime_type: …`
-function M.normalise(def)
+function M.normalize(def)
   if type(def) ~= 'table' then
     return nil, 'resource: must be a table, got ' .. type(def)
   end

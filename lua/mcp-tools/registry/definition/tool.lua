@@ -11,7 +11,7 @@ local value = require('mcp-tools.schema.value')
 
 local M = {}
 
----@class mcp-tools.Definition a normalised tool
+---@class mcp-tools.Definition a normalized tool
 ---@field name string
 ---@field title string?
 ---@field description string
@@ -165,6 +165,7 @@ local function add_all(list, field, found)
   end
 end
 
+--- The findings of a definition and its schemas so far.
 ---@class mcp-tools.Intake
 ---@field faults mcp-tools.Fault[]
 ---@field lint mcp-tools.Fault[]
@@ -267,7 +268,7 @@ end
 ---@param mounted? boolean it belongs to a mounted server, which checks the arguments
 ---@return mcp-tools.Definition?
 ---@return string? err all faults, one per line: `tool 'x': args.n.type: …`
-function M.normalise(def, closed, mounted)
+function M.normalize(def, closed, mounted)
   if type(def) ~= 'table' then
     return nil, 'tool: must be a table, got ' .. type(def)
   end

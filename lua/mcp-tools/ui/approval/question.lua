@@ -175,7 +175,7 @@ end
 ---@return string? text, string? fault
 function M.preview_of(question)
   local definition = question.call.definition
-  if not definition.preview or not source.is_believed(definition, question.root) then
+  if not definition.preview or not source.is_trusted(definition, question.root) then
     return nil
   elseif question.preview == nil then
     question.preview = read_preview(question, vim.schedule_wrap(renewer(question)))

@@ -313,7 +313,7 @@ end
 ---@param known table<string, any>
 ---@return table
 local function without_defaults(question, known)
-  if not source.is_believed(question.call.definition, question.root) then
+  if not source.is_trusted(question.call.definition, question.root) then
     return question.args
   end
   local given = {}

@@ -14,14 +14,14 @@ local function tool(fields)
 end
 
 ---@return mcp-tools.Definition
-local function normalise(fields)
-  local normalised, err = definition.normalise(tool(fields))
-  return t.ok(normalised, err)
+local function normalize(fields)
+  local normalized, err = definition.normalize(tool(fields))
+  return t.ok(normalized, err)
 end
 
 local function faults(def)
-  local normalised, err = definition.normalise(def)
-  t.eq(nil, normalised)
+  local normalized, err = definition.normalize(def)
+  t.eq(nil, normalized)
   return vim.split(err, '\n', { plain = true })
 end
 
@@ -119,12 +119,12 @@ end)
 
 describe('lint', function()
   it('names unknown fields beside a missing one, which may be misspelled', function()
-    local _, fault = definition.normalise({ name = 'slip', descripton = 'x', execute = noop })
+    local _, fault = definition.normalize({ name = 'slip', descripton = 'x', execute = noop })
     t.eq("tool 'slip': description: is required\ntool 'slip': descripton: unknown field", fault)
   end)
 
   it('accepts odd names and unknown fields, and says so', function()
-    local odd = normalise({ name = 'my.tool', argz = {}, tags = {}, annotations = { readonly = true, mine = 1 } })
+    local odd = normalize({ name = 'my.tool', argz = {}, tags = {}, annotations = { readonly = true, mine = 1 } })
     t.eq({
       'argz: unknown field',
       'tags: unknown field',
@@ -132,39 +132,39 @@ describe('lint', function()
       'annotations.mine: unknown field',
       'annotations.readonly: unknown field',
     }, odd.lint)
-    t.eq({}, normalise({ name = ('a'):rep(40) }).lint)
-    t.eq({ 'name: longer than 40 characters' }, normalise({ name = ('a'):rep(41) }).lint)
+    t.eq({}, normalize({ name = ('a'):rep(40) }).lint)
+    t.eq({ 'name: longer than 40 characters' }, normalize({ name = ('a'):rep(41) }).lint)
   end)
 
   it('names defaults that do not fit', function()
-    local normalised = normalise({ args = { n = { type = 'number', default = 'x' } } })
-    t.matches('^args%.n%.default: does not match its own schema', normalised.lint[1])
+    local normalized = normalize({ args = { n = { type = 'number', default = 'x' } } })
+    t.matches('^args%.n%.default: does not match its own schema', normalized.lint[1])
   end)
 
   it('lists patterns that are not checked by their place in the definition', function()
-    local normalised = normalise({ args = { s = { type = 'string', pattern = '\\bx' } } })
-    t.eq('args.s.pattern', normalised.unchecked[1].path)
+    local normalized = normalize({ args = { s = { type = 'string', pattern = '\\bx' } } })
+    t.eq('args.s.pattern', normalized.unchecked[1].path)
   end)
 end)
 
-describe('normalise', function()
+describe('normalize', function()
   it('keeps what the rest needs', function()
     local function state() end
     local function needs() end
     local callers = { nvim = { pending_message = 'wait' } }
-    local normalised = normalise({ timeout = 0, state = state, needs_approval = needs, callers = callers })
+    local normalized = normalize({ timeout = 0, state = state, needs_approval = needs, callers = callers })
     t.eq(
       { 0, state, needs, callers },
-      { normalised.timeout, normalised.state, normalised.needs_approval, normalised.callers }
+      { normalized.timeout, normalized.state, normalized.needs_approval, normalized.callers }
     )
-    t.eq({ 'execute', noop }, { normalised.style, normalised.handler })
-    local coroutine_style = definition.normalise({ name = 'r', description = 'd', run = noop })
+    t.eq({ 'execute', noop }, { normalized.style, normalized.handler })
+    local coroutine_style = definition.normalize({ name = 'r', description = 'd', run = noop })
     t.eq({ 'run', noop }, { coroutine_style.style, coroutine_style.handler })
     for _, needs_approval in ipairs({ true, false, 'because' }) do
-      t.eq(needs_approval, normalise({ needs_approval = needs_approval }).needs_approval)
+      t.eq(needs_approval, normalize({ needs_approval = needs_approval }).needs_approval)
     end
-    t.eq(nil, normalised.check_output)
-    t.ok(normalise({ output_schema = { type = 'object', required = { 'a' } } }).check_output:check({ a = 1 }))
+    t.eq(nil, normalized.check_output)
+    t.ok(normalize({ output_schema = { type = 'object', required = { 'a' } } }).check_output:check({ a = 1 }))
   end)
 
   it('never changes the definition it is given, nor shares what it publishes', function()
@@ -174,33 +174,33 @@ describe('normalise', function()
       annotations = { read_only = true },
     })
     local before = vim.deepcopy(def)
-    local normalised = t.ok(definition.normalise(def))
-    local value = normalised.check:fill({})
+    local normalized = t.ok(definition.normalize(def))
+    local value = normalized.check:fill({})
     value.a.changed = true
     t.eq(before, def)
     t.eq(nil, getmetatable(def.output_schema.properties))
     def.args.a.type = 'string'
-    t.eq('object', normalised.input_schema.properties.a.type)
-    t.eq(vim.empty_dict(), normalised.input_schema.properties.a.default)
+    t.eq('object', normalized.input_schema.properties.a.type)
+    t.eq(vim.empty_dict(), normalized.input_schema.properties.a.default)
   end)
 end)
 
 local function read() end
 
-local function normalised(more)
-  return assert(resource.normalise(vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, more or {})))
+local function normalized(more)
+  return assert(resource.normalize(vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, more or {})))
 end
 
 describe('a resource definition', function()
   it('needs a URI, a name and a function', function()
-    local def = normalised()
+    local def = normalized()
     t.eq({ 'x://y', 'y', 'x', 'execute' }, { def.key, def.name, def.scheme, def.style })
     t.eq({ 'description: is missing; a model chooses by it' }, def.lint)
     t.eq({ uri = 'x://y', name = 'y' }, resource.published(def))
   end)
 
   it('is published in the names of MCP', function()
-    local def = normalised({
+    local def = normalized({
       title = 'Y',
       description = 'why',
       mime_type = 'text/plain; charset=utf-8',
@@ -222,7 +222,7 @@ describe('a resource definition', function()
   end)
 
   it('may be a template', function()
-    local def = assert(resource.normalise({
+    local def = assert(resource.normalize({
       uri_template = 'x://{id}/{+path}',
       name = 'y',
       run = read,
@@ -236,7 +236,7 @@ describe('a resource definition', function()
   end)
 
   it('is refused with every fault at once', function()
-    local _, fault = resource.normalise({
+    local _, fault = resource.normalize({
       uri = 'x://a b',
       name = '',
       mime_type = 'text',
@@ -279,15 +279,15 @@ describe('a resource definition', function()
     }
     for _, case in ipairs(cases) do
       local def, fault =
-        resource.normalise(vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, case[1]))
+        resource.normalize(vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, case[1]))
       t.eq(nil, def)
       t.matches(case[2], fault)
     end
-    t.matches('must be a table', select(2, resource.normalise('x')))
+    t.matches('must be a table', select(2, resource.normalize('x')))
   end)
 
   it('is linted for what it has beside', function()
-    t.eq({ 'mimetype: unknown field' }, normalised({ mimetype = 'a/b', description = 'x' }).lint)
+    t.eq({ 'mimetype: unknown field' }, normalized({ mimetype = 'a/b', description = 'x' }).lint)
   end)
 end)
 
@@ -301,7 +301,7 @@ end
 
 describe('a prompt definition', function()
   it('is published in the names of MCP', function()
-    local def = assert(prompt.normalise({
+    local def = assert(prompt.normalize({
       name = 'p',
       title = 'P',
       description = 'why',
@@ -317,7 +317,7 @@ describe('a prompt definition', function()
     t.eq({}, def.lint)
     t.eq(
       { name = 'q', description = 'x' },
-      prompt.published(assert(prompt.normalise({
+      prompt.published(assert(prompt.normalize({
         name = 'q',
         description = 'x',
         run = get,
@@ -328,13 +328,13 @@ describe('a prompt definition', function()
   it('keeps the order of a list, and makes one of a map', function()
     local base = { name = 'p', description = 'x', get = get }
     local listed = vim.tbl_extend('force', base, { args = { { name = 'z' }, { name = 'a', required = true } } })
-    t.eq({ 'z', 'a' }, names(assert(prompt.normalise(listed))))
+    t.eq({ 'z', 'a' }, names(assert(prompt.normalize(listed))))
     local mapped = vim.tbl_extend('force', base, { args = { b = {}, z = { required = true }, a = {} } })
-    t.eq({ 'z', 'a', 'b' }, names(assert(prompt.normalise(mapped))))
+    t.eq({ 'z', 'a', 'b' }, names(assert(prompt.normalize(mapped))))
   end)
 
   it('is refused with every fault at once', function()
-    local _, fault = prompt.normalise({
+    local _, fault = prompt.normalize({
       name = 'p',
       args = { a = { required = 'yes', complete = 1, description = 5 }, b = 1 },
       timeout = 'x',
@@ -351,14 +351,14 @@ describe('a prompt definition', function()
       t.matches(vim.pesc(line), fault)
     end
     _, fault =
-      prompt.normalise({ name = 'p', description = 'x', get = get, args = { {}, { name = 'a' }, { name = 'a' } } })
+      prompt.normalize({ name = 'p', description = 'x', get = get, args = { {}, { name = 'a' }, { name = 'a' } } })
     t.matches('args%[1%]%.name: must be a non%-empty string', fault)
     t.matches('args%[3%]%.name: is a duplicate', fault)
   end)
 
   it('is linted for names that clients cannot make a command of', function()
     local def =
-      assert(prompt.normalise({ name = 'a b', description = 'x', get = get, args = { q = { requird = true } } }))
+      assert(prompt.normalize({ name = 'a b', description = 'x', get = get, args = { q = { requird = true } } }))
     t.eq('args.q.requird: unknown field', def.lint[1])
     t.matches('name: has characters', def.lint[2])
   end)

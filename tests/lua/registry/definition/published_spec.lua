@@ -12,14 +12,14 @@ local function tool(fields)
 end
 
 ---@return mcp-tools.Definition
-local function normalise(fields)
-  local normalised, err = definition.normalise(tool(fields))
-  return t.ok(normalised, err)
+local function normalize(fields)
+  local normalized, err = definition.normalize(tool(fields))
+  return t.ok(normalized, err)
 end
 
 --- What clients get, after a round trip through JSON text.
 local function published(fields, prefix)
-  return vim.json.decode(vim.json.encode(definition.published(normalise(fields), prefix or 'nvim_')))
+  return vim.json.decode(vim.json.encode(definition.published(normalize(fields), prefix or 'nvim_')))
 end
 
 describe('the short form', function()
@@ -81,7 +81,7 @@ describe('the short form', function()
 
   it('checks and fills like the schema', function()
     local check =
-      normalise({ args = { n = { type = 'integer', required = true }, m = { type = 'integer', default = 2 } } }).check
+      normalize({ args = { n = { type = 'integer', required = true }, m = { type = 'integer', default = 2 } } }).check
     t.eq({ n = 1, m = 2, extra = true }, check:fill({ n = 1, extra = true }))
     t.ok(check:check({ n = 1, extra = true }))
     local _, errors = check:check({})
@@ -92,7 +92,7 @@ describe('the short form', function()
     t.eq(
       '{"properties":{},"type":"object"}',
       (function()
-        local schema = definition.published(normalise(), '').inputSchema
+        local schema = definition.published(normalize(), '').inputSchema
         return ('{"properties":%s,"type":"%s"}'):format(vim.json.encode(schema.properties), schema.type)
       end)()
     )
@@ -126,7 +126,7 @@ describe('publishing', function()
 
   it('writes empty tables as what they stand for', function()
     local text = vim.json.encode(definition.published(
-      normalise({
+      normalize({
         input_schema = {
           type = 'object',
           ['$defs'] = {},
@@ -172,7 +172,7 @@ describe('publishing', function()
   end)
 
   it('lists its repairs', function()
-    local repairs = normalise({
+    local repairs = normalize({
       input_schema = { type = 'object', properties = { l = { type = 'array' } }, ['$defs'] = {}, required = {} },
     }).repairs
     table.sort(repairs)
@@ -181,7 +181,7 @@ describe('publishing', function()
       'input_schema.properties.l: an array without items, published with items of any kind',
       'input_schema.required: empty, dropped',
     }, repairs)
-    t.eq({}, normalise({ args = {} }).repairs)
+    t.eq({}, normalize({ args = {} }).repairs)
   end)
 
   it('uses the names of MCP and leaves out what is not there', function()

@@ -182,18 +182,33 @@ local function left_out(rename, plan, places, more)
   return nil, not more and #left <= MAX_ASKED
 end
 
+--- Returns the symbol that is defined at a position.
+---@param tree mcp-tools.SymbolNode[]
+---@param at lsp.Position
+---@param name string
+---@return mcp-tools.SymbolNode?
+local function defined_at(tree, at, name)
+  local function starts_before(node)
+    return node.at[1] == at.line and node.at[2] <= at.character
+  end
+  local named
+  return symbol_tree.each(tree, function(node)
+    if starts_before(node) and symbol_tree.word(node.name) == name then
+      named = node
+    end
+    return starts_before(node) and at.character <= node.at[2] + #node.name and node
+  end) or named -- some servers report the range with keywords before the name
+end
+
 --- Returns the symbol at a position, and the symbols of its scope.
 ---@param tree mcp-tools.SymbolNode[]
 ---@param at lsp.Position
+---@param name string of the symbol
 ---@return mcp-tools.SymbolNode? own nil if servers do not list it, such as a local variable
 ---@return mcp-tools.SymbolNode[] siblings
 ---@return string? container
-local function scope_of(tree, at)
-  local own = symbol_tree.each(tree, function(node)
-    local row, column = unpack(node.at)
-    return row == at.line and column <= at.character and at.character <= column + #node.name and node
-  end)
-  local container
+local function scope_of(tree, at, name)
+  local own, container = defined_at(tree, at, name), nil
   if own then
     container = own.parent
   else
@@ -234,7 +249,7 @@ local function conflict(rename, plan)
   end
   local result = request.ask(rename.ctx, rename.client, method, lsp.document(bufnr), bufnr)
   local tree = symbol_tree.of_server(result, rename.client.offset_encoding, time_slice.of(rename.ctx))
-  local own, siblings, container = scope_of(tree, at)
+  local own, siblings, container = scope_of(tree, at, rename.old)
   for _, node in ipairs(siblings) do
     if node.name == rename.new and node ~= own then
       local where = container or access.shown(vim.api.nvim_buf_get_name(bufnr), rename.ctx.root)

@@ -176,6 +176,32 @@ describe('a rename', function()
     t.matches('Box already defines old %(line 4%)', err.message)
   end)
 
+  it('is compared with its siblings when the server reports ranges that begin with a keyword', function()
+    local uri = vim.uri_from_fname(path)
+    local function symbol(name, first, last, container)
+      local at = { start = { line = first, character = 0 }, ['end'] = { line = last, character = 8 } }
+      return { name = name, kind = 12, location = { uri = uri, range = at }, containerName = container }
+    end
+    local s = renamer({}, {
+      ['textDocument/rename'] = { changes = { [uri] = { { range = range(0, 4, 7), newText = 'new' } } } },
+      ['textDocument/definition'] = { uri = uri, range = range(0, 4, 7) },
+      ['textDocument/documentSymbol'] = {
+        symbol('one', 0, 1),
+        symbol('inner', 1, 1, 'one'),
+        symbol('other', 2, 2),
+      },
+    })
+    s.client.server_capabilities.documentSymbolProvider = true
+    edit({ 'def one:', '  inner', 'def other:' })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local function dry_run(name)
+      return project.call('lsp_rename', { path = path, line = 1, column = 5, new_name = name, dry_run = true })
+    end
+    t.ok(dry_run('inner'))
+    local _, err = dry_run('other')
+    t.matches('text.txt already defines other %(line 3%)', err.message)
+  end)
+
   it('of many places answers a dry run of a bounded size', function()
     local lines = {}
     local s = renamer({}, {

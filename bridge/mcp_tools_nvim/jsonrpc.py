@@ -25,8 +25,8 @@ MAX_DEPTH = 100
 MAX_BATCH = 256
 """Maximum messages in one body."""
 
-COUNTED = 4096
-"""Maximum bytes for which counting brackets is faster than finding them one by one."""
+MAX_COUNT_BYTES = 4096
+"""Maximum bytes for which counting all brackets is faster than finding them one by one."""
 
 RequestId = int | str
 
@@ -202,8 +202,8 @@ def _message(value: Any) -> Message | Fault:
 
 
 def _has_more(body: bytes, brackets: int) -> bool:
-    """Whether there are more opening brackets than that; without them nothing is nested deep."""
-    if len(body) <= COUNTED:
+    """Whether a body has more than `brackets` opening brackets, and so may be nested deeper than that."""
+    if len(body) <= MAX_COUNT_BYTES:
         return body.count(b"{") + body.count(b"[") > brackets
     for bracket in (b"{", b"["):
         at = body.find(bracket)

@@ -26,13 +26,13 @@ OutcomeKind = Literal["text", "json", "content", "empty"]
 Kind = Literal["tools", "resources", "templates", "prompts"]
 CallKind = Literal["tool", "resource", "prompt", "completion"]
 PortHolder = Literal["none", "ours", "foreign"]
-DoorTransport = Literal["http", "websocket", "unix"]
+EndpointTransport = Literal["http", "websocket", "unix"]
 Catalogue = Literal["direct", "search"]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The latest progress of a call. `done` only ever rises towards an observer."""
+    """The latest progress of a call. Observers only see rising values of `done`."""
 
     seq: int
     done: float
@@ -185,7 +185,7 @@ class AgentEndpoint:
 
     name: str
     token: str = field(repr=False)
-    transport: DoorTransport
+    transport: EndpointTransport
     header: str
     server: ServerInfo
     scheme: str | None = None

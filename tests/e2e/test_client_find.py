@@ -114,7 +114,7 @@ async def test_a_deleted_folder(files: Files, spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     gone = "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); print(CALL['error'])"
     process = await script(gone.replace("CALL", "call_tool('echo')"), nvim)
-    assert "working folder is gone" in await said(process)
+    assert "working directory does not exist" in await said(process)
     process = await script(
         gone.replace("CALL['error']", "call_tool('echo', value=1)['ok']"), nvim, NVIM=str(nvim.socket)
     )

@@ -215,7 +215,7 @@ class MemoryEditor:
                 context.timer.cancel()
         for future in self._waiting:
             if not future.done():
-                future.set_exception(EditorGoneError("Neovim is gone"))
+                future.set_exception(EditorGoneError("Neovim has exited"))
         self._queue.clear()
         self.closed.set_result(None)
 
@@ -350,7 +350,7 @@ class MemoryEditor:
         future: asyncio.Future[T] = loop.create_future()
         self.requests.append((verb, self._time()))
         if self.closed.done():
-            future.set_exception(EditorGoneError("Neovim is gone"))
+            future.set_exception(EditorGoneError("Neovim has exited"))
             return future
         self._waiting.add(future)
         future.add_done_callback(self._waiting.discard)

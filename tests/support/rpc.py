@@ -27,7 +27,7 @@ class Rpc(asyncio.Protocol):
         self.closed = asyncio.get_running_loop().create_future()
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._last_id = 0
-        self._why = "Neovim is gone"
+        self._why = "Neovim has exited"
         self._transport: asyncio.WriteTransport | None = None
         self._unpacker = msgpack.Unpacker(raw=False, unicode_errors="surrogateescape", strict_map_key=False)
 

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Agents:
-    """Opens the endpoints of terminal agents, and keeps them as Neovim wants them.
+    """Opens and closes the endpoints of terminal agents as Neovim requests.
 
     Args:
         editor: names the endpoints.
@@ -50,7 +50,7 @@ class Agents:
         self.endpoints = Endpoints()
         self.session_events = SessionEvents(editor)
         self._registrations = Registrations(editor, hide)
-        self._front: Handlers | None = None
+        self._handlers: Handlers | None = None
         self._router: AgentRouter | None = None
         self._sockets: UnixSockets | None = None
         self._work: asyncio.Task[None] | None = None
@@ -59,10 +59,10 @@ class Agents:
 
     def join(self, app: App) -> None:
         """Serves the endpoints at the port of the application."""
-        self._front = app.front
-        self.session_events.of(app.front.sessions)
-        self._registrations.of(app.front.sessions)
-        router = self._router = AgentRouter(app.front, self.endpoints, self._registrations, app.body_limit)
+        self._handlers = app.handlers
+        self.session_events.of(app.handlers.sessions)
+        self._registrations.of(app.handlers.sessions)
+        router = self._router = AgentRouter(app.handlers, self.endpoints, self._registrations, app.body_limit)
         self._sockets = UnixSockets(router.match, app.body_limit)
         app.match_agent = router.match
 
@@ -88,10 +88,10 @@ class Agents:
             self._router.ends = True
         if self._sockets is not None:
             await self._sockets.stop_listening()
-        if self._front is not None:
-            if any(self._front.sessions.of_agent(endpoint.name) for endpoint in self.endpoints):
+        if self._handlers is not None:
+            if any(self._handlers.sessions.of_agent(endpoint.name) for endpoint in self.endpoints):
                 await asyncio.sleep(FLUSH_SECONDS)
-            self._front.sessions.disconnect_agents()
+            self._handlers.sessions.disconnect_agents()
 
     async def close(self) -> None:
         """Closes the sockets."""
@@ -104,20 +104,20 @@ class Agents:
         if self._router is not None and self._router.ends:
             return
         self._wanted, self._again = endpoints, True
-        if self._front is not None and (self._work is None or self._work.done()):
+        if self._handlers is not None and (self._work is None or self._work.done()):
             self._work = asyncio.get_running_loop().create_task(self.open())
 
     async def _open(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
-        front, sockets = self._front, self._sockets
-        if front is None or sockets is None:
+        handlers, sockets = self._handlers, self._sockets
+        if handlers is None or sockets is None:
             return
         for endpoint in endpoints:
             self._hide(endpoint.token)
         known = set(self.endpoints)
         self.endpoints.set(endpoints)
         for gone in known - set(endpoints):
-            for session in front.sessions.of_agent(gone.name):
-                front.sessions.drop(session)
+            for session in handlers.sessions.of_agent(gone.name):
+                handlers.sessions.drop(session)
         await sockets.keep({endpoint.socket for endpoint in endpoints if endpoint.socket is not None})
         failed: dict[str, str] = {}
         for endpoint in endpoints:
@@ -178,4 +178,4 @@ class SessionEvents:
         text = params.encode()
         for each in self._sessions.of_agent(agent):
             if session is None or each.key == session:
-                each.tell(method, text, latest=latest)
+                each.notify_with(method, text, latest=latest)

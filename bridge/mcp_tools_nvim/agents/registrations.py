@@ -85,8 +85,8 @@ class Registration:
 
     Attributes:
         token: The token that the server has; empty while it has none.
-        sessions: Ids of the sessions that were opened with the token.
-        state: `waiting`, `connected`, or `others`: another process has registered a server of our name.
+        sessions: Ids of the sessions opened with the token.
+        state: `waiting`, `connected`, or `others` (another process has registered a server with our name).
         fault: Why it is not connected.
     """
 
@@ -110,10 +110,10 @@ class Registration:
         self._wake = asyncio.Event()
         self._until = 0.0
         self._after = after
-        self.look_soon()
+        self.check_soon()
         self._task = self._loop.create_task(self._run())
 
-    def look_soon(self) -> None:
+    def check_soon(self) -> None:
         """Checks the server now, and regularly for the next minutes."""
         self._until = self._loop.time() + CHECK_FOR
         self._wake.set()
@@ -133,20 +133,20 @@ class Registration:
         if was_registered:
             with contextlib.suppress(_FaultError):
                 await self._ask("POST", f"/mcp/{NAME}/disconnect", {})
-        await self._earlier_end()  # a later registration waits for this one alone
+        await self._wait_for_earlier()  # a later registration waits for this one only
 
-    async def _earlier_end(self) -> None:
+    async def _wait_for_earlier(self) -> None:
         if self._after is not None:
             await asyncio.wait({self._after})
 
     async def _run(self) -> None:
-        await self._earlier_end()
+        await self._wait_for_earlier()
         while True:
             self._wake.clear()
             try:
-                await self._look()
+                await self._check()
             except _GoneError as fault:
-                # Whichever process listens there next must not find a valid token of ours.
+                # The next process that listens there must not get a valid token.
                 self.revoke()
                 self._become("waiting", str(fault))
             except _FaultError as fault:
@@ -159,7 +159,7 @@ class Registration:
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         status = _status(await self._ask("GET", "/mcp"))
         if status == "connected" and not self._is_ours:
             self._become("others")
@@ -258,7 +258,7 @@ class Registrations:
         self._by_url: dict[str, Registration] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._closed = False
-        editor.on("integrations", self._want)
+        editor.on("integrations", self._set_servers)
 
     def of(self, sessions: Sessions) -> None:
         """Sets the sessions from which those of revoked tokens are deleted."""
@@ -289,7 +289,7 @@ class Registrations:
             for task in late:
                 task.cancel()
 
-    def _want(self, data: Any) -> None:
+    def _set_servers(self, data: Any) -> None:
         if self._closed:
             return
         url = str(data["url"])
@@ -299,7 +299,7 @@ class Registrations:
                 self._end(self._by_url.pop(known))
         for name, server in servers.items():
             if name in self._by_url:
-                self._by_url[name].look_soon()
+                self._by_url[name].check_soon()
             else:
                 self._by_url[name] = Registration(
                     server, url, self._hide, self._drop, self._report, self._ending.get(name)

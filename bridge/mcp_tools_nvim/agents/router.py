@@ -90,7 +90,7 @@ class AgentRouter:
     """Serves the requests of agents.
 
     Args:
-        front: the parts that all transports share.
+        handlers: the parts that all transports share.
         endpoints: the current endpoints.
         registrations: OpenCode servers, which have tokens of their own.
         limit: maximum bytes of a message.
@@ -100,15 +100,15 @@ class AgentRouter:
     """
 
     def __init__(
-        self, front: Handlers, endpoints: Endpoints, registrations: Registrations, limit: int
+        self, handlers: Handlers, endpoints: Endpoints, registrations: Registrations, limit: int
     ) -> None:
         self.ends = False
-        self._front = front
+        self._handlers = handlers
         self._endpoints = endpoints
         self._registrations = registrations
         self._http: dict[str | None, StreamableHttp] = {}
-        self._websockets = WebSockets(front.sessions, front.loader, limit)
-        self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), front.bodies]
+        self._websockets = WebSockets(handlers.sessions, handlers.loader, limit)
+        self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), handlers.bodies]
         self._guards_of: dict[str, list[Guard]] = {
             "POST": [JsonGuard(), AcceptGuard("application/json", "text/event-stream")],
             "GET": [AcceptGuard("text/event-stream")],
@@ -151,7 +151,7 @@ class AgentRouter:
         if opened is not None and registration.token == token:
             registration.sessions.add(opened)
         elif opened is not None:  # the token was revoked meanwhile
-            self._front.sessions.delete(opened)
+            self._handlers.sessions.delete(opened)
         return response
 
     def _refuse(self, request: web.Request) -> web.Response | None:
@@ -173,7 +173,7 @@ class AgentRouter:
         await answer_expectation(request)
         if request.method == "POST":
             return await self._post(request, http, label)
-        kernel = await self._front.loader.load()
+        kernel = await self._handlers.loader.load()
         if request.method == "GET":
             return await http.get(request, kernel)
         return await http.delete(request)
@@ -181,15 +181,15 @@ class AgentRouter:
     def _transport(self, agent: str | None) -> StreamableHttp:
         """Returns the transport of an endpoint, which accepts its sessions only."""
         if agent not in self._http:
-            front = self._front
-            self._http[agent] = StreamableHttp(front.sessions, front.events, front.responses, agent)
+            handlers = self._handlers
+            self._http[agent] = StreamableHttp(handlers.sessions, handlers.events, handlers.responses, agent)
         return self._http[agent]
 
     async def _post(
         self, request: web.Request, http: StreamableHttp, label: str | None
     ) -> web.StreamResponse:
         """Serves a POST; requires a session, which notifications need."""
-        data = await self._front.bodies.read(request)
+        data = await self._handlers.bodies.read(request)
         if not isinstance(data, bytes):
             return data
         body = jsonrpc.parse(data)
@@ -202,7 +202,7 @@ class AgentRouter:
             return json_response(jsonrpc.dumps(jsonrpc.error(body.id, jsonrpc.METHOD_NOT_FOUND, text)))
         if first and isinstance(body, jsonrpc.Request) and label is not None:
             _give_name(body, label)
-        kernel = await self._front.loader.load()
+        kernel = await self._handlers.loader.load()
         return await http.post(request, kernel, body)
 
 

@@ -67,7 +67,7 @@ class UnixSockets:
             await self._open(endpoint, endpoint.socket)
 
     async def _open(self, endpoint: AgentEndpoint, path: str) -> None:
-        if path in self._runners and _mark(path) == self._runners[path][1]:
+        if path in self._runners and _file_id(path) == self._runners[path][1]:
             return
         await self._close(path)
         listening = _bind(path)
@@ -79,7 +79,7 @@ class UnixSockets:
             listening.close()
             await runner.cleanup()
             raise
-        self._runners[path] = runner, _mark(path) or (0, 0)
+        self._runners[path] = runner, _file_id(path) or (0, 0)
 
     async def stop_listening(self) -> None:
         """Accepts no more connections; open ones continue."""
@@ -92,9 +92,9 @@ class UnixSockets:
         await self.keep(set())
 
     async def _close(self, path: str) -> None:
-        runner, mark = self._runners.pop(path, (None, None))
+        runner, file_id = self._runners.pop(path, (None, None))
         if runner is not None:
-            if mark == _mark(path):
+            if file_id == _file_id(path):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
             await runner.cleanup()
@@ -110,7 +110,8 @@ class UnixSockets:
                 await self._close(path)
 
 
-def _mark(path: str) -> tuple[int, int] | None:
+def _file_id(path: str) -> tuple[int, int] | None:
+    """Returns what identifies a file: device and inode; None if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:

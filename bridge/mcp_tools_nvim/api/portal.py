@@ -16,7 +16,7 @@ T = TypeVar("T")
 Post = Callable[[Callable[[], None]], None]
 """Runs a function in the waiting thread."""
 
-LOOK_EVERY = 0.1
+CHECK_EVERY = 0.1
 """Seconds between checks of a threading event, which cannot wake an event loop."""
 CANCEL_WITHIN = 1.0
 """Maximum seconds for a cancelled call to notify Neovim."""
@@ -65,8 +65,8 @@ class Portal:
 
         def run() -> T:
             try:
-                while (errand := inbox.get()) is not None:
-                    errand()
+                while (job := inbox.get()) is not None:
+                    job()
             except BaseException:
                 self._loop.call_soon_threadsafe(cancel)
                 _await_end(inbox)  # so that Neovim is notified
@@ -105,7 +105,7 @@ def call_back(post: Post, callback: Callable[..., Any]) -> Callable[..., Corouti
     async def ask(*values: Any) -> Any:
         answer: Future[Any] = Future()
 
-        def errand() -> None:
+        def job() -> None:
             if not answer.set_running_or_notify_cancel():
                 return  # cancelled
             try:
@@ -113,7 +113,7 @@ def call_back(post: Post, callback: Callable[..., Any]) -> Callable[..., Corouti
             except Exception as fault:  # noqa: BLE001 - boundary: raised in the coroutine
                 answer.set_exception(fault)
 
-        post(errand)
+        post(job)
         return await asyncio.wrap_future(answer)
 
     return ask
@@ -124,7 +124,7 @@ async def unless(event: threading.Event, work: Coroutine[Any, Any, T], otherwise
     task = asyncio.get_running_loop().create_task(work)
     try:
         while not task.done() and not event.is_set():
-            await asyncio.wait({task}, timeout=LOOK_EVERY)
+            await asyncio.wait({task}, timeout=CHECK_EVERY)
         if task.done():
             return task.result()
     finally:

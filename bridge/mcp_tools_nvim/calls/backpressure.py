@@ -53,11 +53,11 @@ class Backpressure:
 
         def gone(_: weakref.ref[Outcome]) -> None:
             del self._noted[key]
-            self.let_go()
+            self.notify_freed()
 
         self._noted[key] = weakref.ref(outcome, gone), size
 
-    def let_go(self) -> None:
+    def notify_freed(self) -> None:
         """Notifies waiting calls that a holder has fewer bytes."""
         self._freed.set()
 

@@ -23,7 +23,7 @@ MODE_EVERY = 0.1
 MODE_WITHIN = 2.0
 """Seconds to wait for the mode; no answer means busy."""
 MODE_NAMING = 0.25
-"""Seconds to wait for the mode that a late refusal names."""
+"""Seconds to wait for the mode, for the error of a call that was sent but did not start."""
 REPORT_EVERY = 1.0
 """Minimum seconds between notices to the user about a blocked Neovim."""
 
@@ -86,7 +86,7 @@ class Admission:
     async def _hold(self, call: Call, start_by: float) -> None:
         loop = asyncio.get_running_loop()
         call.wait = loop.create_future()
-        timer = loop.call_at(start_by, call.ring)
+        timer = loop.call_at(start_by, call.end_wait)
         self._held.add(call)
         try:
             await call.wait
@@ -114,4 +114,4 @@ class Admission:
     def _free(self) -> None:
         self._in_doubt = False
         for call in self._held:
-            call.ring()
+            call.end_wait()

@@ -66,7 +66,7 @@ Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Call:
-    """One call in flight. `wait` is what its runner is waiting for; `ring` ends that wait.
+    """One call in flight. `wait` is what its runner is waiting for; `end_wait` ends that wait.
 
     Attributes:
         request: the request.
@@ -167,7 +167,7 @@ class Call:
         """Ends the call with the first outcome, and returns that one; later outcomes are ignored."""
         if self.outcome is None:
             self.outcome = outcome
-            self.ring()
+            self.end_wait()
         return self.outcome
 
     def correct(self, outcome: Outcome) -> Outcome:
@@ -221,7 +221,7 @@ class Call:
             self._asked = inputs.seq
         return inputs
 
-    def ring(self) -> None:
+    def end_wait(self) -> None:
         """Ends the current wait."""
         if self.wait is not None and not self.wait.done():
             self.wait.set_result(None)
@@ -229,7 +229,7 @@ class Call:
     def _notify_follower(self) -> None:
         """Wakes the follower, if one is waiting."""
         if self.following is not None and self.following.active:
-            self.ring()
+            self.end_wait()
 
     def advance(self, new: Progress) -> None:
         """Passes new progress to the observer, always rising."""

@@ -31,7 +31,7 @@ START_WITHIN = 2.0
 START_GRACE = 0.1
 """Seconds after that for the answer to arrive."""
 ACKNOWLEDGE_WITHIN = 0.25
-"""Maximum seconds until an acknowledgement is sent, if no call takes it along."""
+"""Maximum seconds until an acknowledgement is sent, if no call carries it."""
 ACKNOWLEDGE_AT_ONCE = 64 * 1024
 """Results with more characters are acknowledged at once, so that Neovim can drop them."""
 
@@ -200,7 +200,7 @@ class Calls:
         try:
             outcome = await (self._run(call) if parked is None else self._follower.follow(call))
             if outcome is None:
-                assert call.inputs is not None  # noqa: S101 - that is what None means
+                assert call.inputs is not None  # noqa: S101 - None means an open question
                 return self._parking.park(call, call.inputs)
             outcome = call.outcome or call.end(outcome)
             if not outcome.text.isascii() and not _is_text(outcome):
@@ -234,7 +234,7 @@ class Calls:
 
     def _ended_parked(self, call: Call) -> None:
         if call.outcome is not None and not _is_text(call.outcome):
-            # Unlike `_explain` this does not name the place: Neovim may have dropped the value.
+            # Unlike `_explain`, does not name the field: Neovim may have dropped the value.
             call.correct(failed(Code.NOT_SERIALIZABLE, "result: bytes that are not UTF-8"))
         self._acks.add(call.id)
         self._parking.ended(call)
@@ -325,7 +325,7 @@ class Calls:
         return call.outcome if call.outcome is not None else await self._follower.follow(call)
 
     async def _explain(self, call: Call) -> Outcome:
-        """Replaces a result that is not UTF-8 by an error that names the place, which Neovim looks up."""
+        """Replaces a result that is not UTF-8 by an error with the path of the field, which Neovim finds."""
         try:
             path, message = await self._editor.explain(call.id)
         except EditorError as fault:

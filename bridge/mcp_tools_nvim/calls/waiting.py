@@ -117,7 +117,7 @@ class Follower:
             if following.poll is None and following.taking is None:
                 due = min(due, following.next_poll)
             call.wait = loop.create_future()
-            timer = loop.call_at(due, call.ring)
+            timer = loop.call_at(due, call.end_wait)
             try:
                 await call.wait
             finally:
@@ -136,7 +136,7 @@ class Follower:
         if call.size is not None:
             return
         if following.active:
-            call.ring()
+            call.end_wait()
         elif call.is_parked and following.poll is None:
             self._poll(call, following)
 
@@ -165,7 +165,7 @@ class Follower:
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
             self._editor.cancel(call.id, "unreadable")  # its tool may still run
             call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log"))
-        call.ring()
+        call.end_wait()
 
     def _take_large(self, call: Call, following: Following, size: int) -> None:
         """Fetches a large result when there is room for it; retries if Neovim does not answer."""

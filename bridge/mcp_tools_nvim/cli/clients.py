@@ -227,13 +227,13 @@ def client_of(options: argparse.Namespace) -> AiClient:
     """
     if options.client in CLIENTS:
         return CLIENTS[options.client]
-    there = [name for name, client in CLIENTS.items() if client.is_installed]
+    installed = [name for name, client in CLIENTS.items() if client.is_installed]
     text = "name a client. " if options.client is None else f"{options.client} is unknown; "
     near = [name for name in CLIENTS if options.client and name.startswith(options.client.lower())]
     near = near or difflib.get_close_matches(options.client or "", CLIENTS, n=1)
     text += f"did you mean {' or '.join(near)}? " if near else ""
     text += f"known ones: {', '.join(CLIENTS)}"
-    raise CommandError(f"{text}. Installed here: {', '.join(there) or 'none'}", Exit.USAGE)
+    raise CommandError(f"{text}. Installed here: {', '.join(installed) or 'none'}", Exit.USAGE)
 
 
 def config_level(options: argparse.Namespace) -> tuple[ConfigLevel, Path]:

@@ -75,7 +75,7 @@ def parser_of(name: str | None) -> argparse.ArgumentParser:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; returns the exit code."""
-    _stand_in()
+    _open_closed_streams()
     # Before and afterwards the default action ends the process at once, without a traceback.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -108,7 +108,7 @@ def _run(arguments: Sequence[str]) -> int:
         return error.code
 
 
-def _stand_in() -> None:
+def _open_closed_streams() -> None:
     """Opens /dev/null for closed streams, so that no connection gets their numbers.
 
     Characters that the encoding does not have are written as escapes.

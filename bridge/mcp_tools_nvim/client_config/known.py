@@ -1,4 +1,4 @@
-"""The AI clients that can be connected: everything known of each, as one table."""
+"""The table of all AI clients that can be connected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if sys.platform == "darwin":
 
 def _codex(server: Server) -> Entry:
     if isinstance(server, Stdio):
-        # By these the editor is found; Codex passes little more than HOME and PATH to a server.
+        # The editor is found by these variables; Codex passes little more than HOME and PATH to a server.
         inherited = ["NVIM", "NVIM_APPNAME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"]
         return {"command": server.command, "args": list(server.args), "env_vars": inherited}
     if server.variable is not None:
@@ -68,7 +68,7 @@ CLIENTS = {
         homes=(_CLAUDE,),
         reference="${%s}",
         http_fields=_HTTP,
-        advice="`claude mcp list` connects and says whether it worked; of a project's file it asks once.",
+        advice="`claude mcp list` shows whether it is connected; it asks once to approve a project's file.",
     ),
     "codex": AiClient(
         title="Codex",
@@ -80,8 +80,8 @@ CLIENTS = {
         path=("mcp_servers",),
         reference="%s",
         custom=_codex,
-        advice='Neovim asks as well; default_tools_approval_mode = "approve" spares the second question.'
-        " A project's file counts once Codex trusts the project.",
+        advice='Neovim asks as well; default_tools_approval_mode = "approve" avoids the second question.'
+        " A project's file applies once Codex trusts the project.",
     ),
     "continue-dev": AiClient(
         title="Continue",
@@ -94,7 +94,7 @@ CLIENTS = {
         homes=(_CONTINUE,),
         stdio_fields=_STDIO,
         http_fields=_HTTP,
-        advice="Tools are used in agent mode only. Its command `cn` reads config.yaml alone.",
+        advice="Tools are used in agent mode only. Its command `cn` reads only config.yaml.",
     ),
     "copilot-cli": AiClient(
         title="Copilot CLI",
@@ -134,7 +134,7 @@ CLIENTS = {
         homes=(_GEMINI,),
         reference="$%s",
         url_key="httpUrl",
-        advice="`gemini mcp list` says whether it is connected; the folder has to be trusted.",
+        advice="`gemini mcp list` shows whether it is connected; the folder must be trusted.",
     ),
     "goose": AiClient(
         title="Goose",
@@ -157,7 +157,7 @@ CLIENTS = {
         path=("mcp",),
         reference="{env:%s}",
         custom=_opencode,
-        advice="`opencode mcp list` says whether it is connected.",
+        advice="`opencode mcp list` shows whether it is connected.",
     ),
     "qwen-code": AiClient(
         title="Qwen Code",
@@ -167,8 +167,8 @@ CLIENTS = {
         homes=(_QWEN,),
         reference="$%s",
         url_key="httpUrl",
-        advice="`qwen mcp list` says whether it is connected;"
-        " of a project's file `qwen mcp approve nvim-tools`.",
+        advice="`qwen mcp list` shows whether it is connected;"
+        " a project's file needs `qwen mcp approve nvim-tools`.",
     ),
     "vscode": AiClient(
         title="VS Code",

@@ -71,8 +71,9 @@ class Application:
         try:
             return await self.serve(request, connection)
         except ConnectionError:
-            return refusal(400, "The connection is closed")  # nobody reads it, but raising would be logged
-        except Exception:  # boundary: our fault is logged, and hidden from the client
+            # No client receives this response, but an exception would be logged.
+            return refusal(400, "The connection is closed")
+        except Exception:  # boundary: the error is logged, and hidden from the client
             logger.exception("%s %s failed", request.method, request.path)
             return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
         finally:
@@ -83,7 +84,7 @@ class App(Application):
     """The application at the port.
 
     Attributes:
-        front: the handlers.
+        handlers: the handlers.
         match_agent: returns the handler of a request with the token of a terminal agent, which has guards of
             its own; None for other requests.
     """
@@ -91,35 +92,35 @@ class App(Application):
     def __init__(self, parts: Parts) -> None:
         settings = parts.settings
         super().__init__(settings.limits.request_body)
-        self.front = front = Handlers(parts)
+        self.handlers = handlers = Handlers(parts)
         # In this order, on the head of a request. `_public` comes first, to hide which paths exist.
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
-        size, json, stream = front.bodies, JsonGuard(), AcceptGuard("text/event-stream")
+        size, json, stream = handlers.bodies, JsonGuard(), AcceptGuard("text/event-stream")
         mcp = {
-            "POST": Route(front.post, [size, json, AcceptGuard("application/json", "text/event-stream")]),
-            "GET": Route(front.get, [size, stream]),
-            "DELETE": Route(front.delete, [size]),
+            "POST": Route(handlers.post, [size, json, AcceptGuard("application/json", "text/event-stream")]),
+            "GET": Route(handlers.get, [size, stream]),
+            "DELETE": Route(handlers.delete, [size]),
         }
         self._routes: dict[str, dict[str, Route]] = {
             "/mcp": mcp,
             "/": mcp,
-            "/sse": {"GET": Route(front.sse, [size, stream])},
-            MESSAGES_PATH: {"POST": Route(front.messages, [size, json])},
-            HEALTH_PATH: {"GET": Route(front.health, [size], is_private=False)},
+            "/sse": {"GET": Route(handlers.sse, [size, stream])},
+            MESSAGES_PATH: {"POST": Route(handlers.messages, [size, json])},
+            HEALTH_PATH: {"GET": Route(handlers.health, [size], is_private=False)},
         }
         self.match_agent: Callable[[web.Request], Handler | None] = lambda request: None
 
     async def start(self) -> None:
         """Called before the first connection."""
-        await self.front.start()
+        await self.handlers.start()
 
     async def close(self) -> None:
         """Ends what requests wait for."""
-        await self.front.close()
+        await self.handlers.close()
 
     async def serve(self, request: web.Request, connection: Connection) -> web.StreamResponse:
         """Answers a request."""
-        authorized = self.front.token.holds(request)
+        authorized = self.handlers.token.holds(request)
         if not authorized and (agent_handler := self.match_agent(request)) is not None:
             connection.authenticate()
             return await agent_handler(request)
@@ -155,4 +156,4 @@ async def answer_expectation(request: web.Request) -> None:
     """Tells a client with `Expect: 100-continue` to send its body."""
     if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # otherwise aiohttp takes this for the begin of the answer
+        request.writer.output_size = 0  # otherwise aiohttp takes this for the start of the answer

@@ -1,4 +1,4 @@
-"""Guards: who may send requests, and of which size and types.
+"""Guards: which clients may send requests, and of which media types.
 
 A guard sees a request after its headers and before its body. `app.py` lists them in order.
 """

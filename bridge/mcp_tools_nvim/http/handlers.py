@@ -73,20 +73,20 @@ class Bodies:
 
     Args:
         limits: limits of requests and resources.
-        asked: returns the session of a request, if it waits for an answer of its client.
+        find_asked: returns the session of a request, if its client has an unanswered question.
     """
 
-    def __init__(self, limits: Limits, asked: Callable[[web.Request], Session | None]) -> None:
+    def __init__(self, limits: Limits, find_asked: Callable[[web.Request], Session | None]) -> None:
         self._limit = limits.request_body
         self._answer_limit = max(limits.request_body, ANSWER_GROWTH * limits.resource)
-        self._asked = asked
+        self._find_asked = find_asked
 
     def refuse(self, request: web.Request) -> web.Response | None:
         """Returns 413 for a declared length above `limits.request_body`, unless the body may be an answer."""
         length = request.content_length
         if length is None or length <= self._limit:
             return None  # a body without a declared length is limited while it is read
-        session = self._asked(request)
+        session = self._find_asked(request)
         limit = self._limit if session is None else self._answer_limit
         return None if length <= limit else self._too_large(session, limit)
 
@@ -103,7 +103,7 @@ class Bodies:
     async def read(self, request: web.Request) -> bytes | web.Response:
         """Returns the body, or the response to one that is too large, too slow or incomplete."""
         limit, session, length = self._limit, None, request.content_length
-        if (length is None or length > limit) and (session := self._asked(request)) is not None:
+        if (length is None or length > limit) and (session := self._find_asked(request)) is not None:
             limit = self._answer_limit
             request = request.clone(client_max_size=limit)
         try:
@@ -189,7 +189,7 @@ class Handlers:
         self.responses = Responses()
         self._http = StreamableHttp(self.sessions, self.events, self.responses)
         self._stateless = Stateless(parts.calls, self.responses)
-        self.bodies = Bodies(self._limits, self._asked)
+        self.bodies = Bodies(self._limits, self._find_asked)
         self._sse = Sse(self.sessions, self.bodies)
 
     def _build(self) -> Kernel:
@@ -279,7 +279,7 @@ class Handlers:
             status |= self._status()
         return json_response(jsonrpc.dumps(status))
 
-    def _asked(self, http: web.Request) -> Session | None:
+    def _find_asked(self, http: web.Request) -> Session | None:
         id_ = http.headers.get(SESSION_HEADER) or http.query.get(SESSION_QUERY)
         return None if id_ is None else self.sessions.find_asked(id_)
 

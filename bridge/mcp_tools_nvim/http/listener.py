@@ -56,9 +56,9 @@ class Connection(web.RequestHandler):
         busy: a request is being served.
         half_closed: the client has closed its sending side; it may still read its answer.
         idle_since: when the last request was answered.
-        since: when an incomplete head began; None without one.
+        since: when the first byte of an incomplete request head came; None without one.
         store: dict whose entries live as long as the connection.
-        unread: (bytes buffered, time of the last change) while the client is not reading.
+        unread: bytes buffered, and time of the last change; None while the client reads.
     """
 
     __slots__ = (
@@ -218,7 +218,7 @@ class Runner(web.ServerRunner):
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
-        on_drained = backpressure.let_go if backpressure is not None else lambda: None
+        on_drained = backpressure.notify_freed if backpressure is not None else lambda: None
         self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, on_drained, keep_alive_seconds)
         if backpressure is not None:
             backpressure.watch(self._deadlines.unread, self._deadlines.abort_slow)

@@ -164,9 +164,9 @@ class DeferredResponse:
 
     Args:
         request: the HTTP request.
-        among: the responses in flight.
+        responses: all responses in flight.
         ids: makes event ids; without it a stream cannot be resumed.
-        asked: the requests that are answered.
+        asked: the requests that it answers.
         peer: the client of the session, if there is one.
 
     Attributes:
@@ -177,7 +177,7 @@ class DeferredResponse:
     def __init__(
         self,
         request: web.Request,
-        among: Responses,
+        responses: Responses,
         ids: EventIds | None = None,
         *,
         asked: Sequence[jsonrpc.Request] = (),
@@ -185,7 +185,7 @@ class DeferredResponse:
     ) -> None:
         self._request = request
         self._asked = asked
-        self._among = among
+        self._responses = responses
         self._ids = ids
         self._peer = peer
         self._writer: asyncio.Task[web.StreamResponse] | None = None
@@ -193,7 +193,7 @@ class DeferredResponse:
         self._silent_since: float | None = None
         self.outbox: Outbox | None = None
         self.when_gone: Callable[[], None] | None = None
-        among.add(self)
+        responses.add(self)
 
     def connected(self) -> bool:
         """Whether the client is still connected."""
@@ -247,7 +247,7 @@ class DeferredResponse:
 
     def close(self) -> None:
         """Stops the response; called in the `finally` of the request."""
-        self._among.discard(self)
+        self._responses.discard(self)
         self.when_gone = None
         if self._writer is not None and not self._writer.done():
             self._writer.cancel()

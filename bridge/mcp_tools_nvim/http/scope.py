@@ -17,10 +17,10 @@ MAX_NAMES_CHARS = 1024
 """Maximum characters of all names: the session id contains them, and is sent as a header."""
 
 _HEADERS = "x-mcp-"
-_MEANT = frozenset(
+_PARAMETER_WORDS = frozenset(
     {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
 )
-"""Names of parameters in lower case without punctuation; other spellings of them are refused."""
+"""Parameter names, reduced to lower-case letters; other spellings of them are refused."""
 
 _ALL = "all"
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
@@ -28,7 +28,7 @@ _CATALOGUES: dict[str, Catalogue] = {"direct": "direct", "search": "search"}
 
 
 class ScopeError(ValueError):
-    """A parameter is not valid; ignoring it would expose more than was asked for."""
+    """A parameter is not valid; ignoring it would expose more tools than requested."""
 
 
 def read_scope(http: web.Request) -> Scope | None:
@@ -66,8 +66,8 @@ def refuse_scope(failure: ScopeError, request: jsonrpc.RequestId | None = None) 
 
 def _refuse_misspelled(given: Iterable[str], known: tuple[str, ...], prefix: str) -> None:
     for name in given:
-        meant = "".join(filter(str.isalnum, name.removeprefix(prefix))).lower()
-        if name not in known and meant in _MEANT:
+        letters = "".join(filter(str.isalnum, name.removeprefix(prefix))).lower()
+        if name not in known and letters in _PARAMETER_WORDS:
             raise ScopeError(f"unknown parameter {name!a}; valid ones are {', '.join(known)}")
 
 

@@ -27,7 +27,7 @@ SESSION_HEADER = istr("Mcp-Session-Id")
 LAST_EVENT_HEADER = istr("Last-Event-ID")
 
 RETRY_AFTER_SECONDS = 10
-"""A session can usually be dropped seconds after its last call."""
+"""Sessions can usually be dropped a few seconds after their last call."""
 
 
 class StreamableHttp:

@@ -41,7 +41,9 @@ def find(address: str | None = None, home: str | None = None) -> Place | ToolErr
     try:
         here = Path.cwd()
     except OSError:
-        return ToolError(Code.EDITOR_GONE, "no Neovim was named, and the working folder is gone")
+        return ToolError(
+            Code.EDITOR_GONE, "no Neovim was named, and the working directory does not exist any more"
+        )
     return choose(here, read_own())
 
 

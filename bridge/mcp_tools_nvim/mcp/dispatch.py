@@ -1,4 +1,4 @@
-"""One inbound message as the SDK gets it, the ways to send messages to its client, and who that is."""
+"""One inbound message as the SDK gets it, the ways to send messages to its client, and the client itself."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def sdk_connection(context: RequestContext) -> Connection:
     return context.session._connection
 
 
-def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
+def declared_client(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
     """Returns the client and its declared capabilities, without those that are too large."""
     known: tuple[ClientInfo, dict[str, Any]] | None = connection.state.get("client")
     if known is None:
@@ -236,7 +236,7 @@ def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
         name, version = (info.name, info.version) if info is not None else ("", "")
         client = ClientInfo(name[:MAX_CLIENT_NAME], version[:MAX_CLIENT_NAME])
         dumped = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
-        capabilities = {place: value for place, value in dumped.items() if fits(value)}
+        capabilities = {key: value for key, value in dumped.items() if fits(value)}
         if len(capabilities) < len(dumped):
             logger.info("ignored capabilities of %.80r that are too large", client.name)
         known = connection.state["client"] = (client, capabilities)
@@ -245,7 +245,7 @@ def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
 
 def view_of(context: RequestContext) -> View:
     """Returns what determines the client's list of tools."""
-    return View(who(sdk_connection(context))[0].name, dispatch_of(context).within)
+    return View(declared_client(sdk_connection(context))[0].name, dispatch_of(context).within)
 
 
 def dispatch_of(context: RequestContext) -> Dispatch:

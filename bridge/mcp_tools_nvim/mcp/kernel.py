@@ -1,6 +1,6 @@
 """The SDK as the kernel of both eras: clients of sessions, and stateless requests.
 
-It serves valid JSON-RPC messages, and returns results as dicts or a `Rejection`. Its import takes about a
+It gets valid JSON-RPC messages, and returns results as dicts or a `Rejection`. Its import takes about a
 second; see `sdk.py`.
 """
 
@@ -96,7 +96,7 @@ class Peer:
 
     @property
     def expects_priming(self) -> bool:
-        """Whether the client accepts an empty event at the begin of a stream."""
+        """Whether the client accepts an empty event at the start of a stream."""
         return _expects_priming(self.version)
 
     @property
@@ -270,17 +270,17 @@ def well_formed(params: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(capabilities, dict):
         return params
     kept = dict(capabilities)
-    for place in ("extensions", "experimental"):
-        if place not in kept:
+    for member in ("extensions", "experimental"):
+        if member not in kept:
             continue
-        declared = kept[place]
+        declared = kept[member]
         if not isinstance(declared, dict):
-            logger.info("ignored the client's capabilities.%s: not an object", place)
-            del kept[place]
+            logger.info("ignored the client's capabilities.%s: not an object", member)
+            del kept[member]
         elif malformed := [name for name, value in declared.items() if not isinstance(value, dict)]:
             names = ", ".join(map(ascii, malformed))[:200]
-            logger.info("ignored malformed members of the client's capabilities.%s: %s", place, names)
-            kept[place] = {name: value for name, value in declared.items() if isinstance(value, dict)}
+            logger.info("ignored malformed members of the client's capabilities.%s: %s", member, names)
+            kept[member] = {name: value for name, value in declared.items() if isinstance(value, dict)}
     return params if kept == capabilities else {**params, "capabilities": kept}
 
 

@@ -20,7 +20,7 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 from ..errors import Code, EditorError
 from ..neovim.nvim import NvimEditor
 from ..values import ToolError
-from .dispatch import RequestContext, notify_client, sdk_connection, who
+from .dispatch import RequestContext, declared_client, notify_client, sdk_connection
 from .results import editor_failure, resource_error
 
 DEADLINE_SECONDS = 2.0
@@ -101,7 +101,7 @@ class Subscriptions:
         """Serves `subscriptions/listen`; confirms only resources that can be watched."""
         wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))
         held: list[str] = []
-        client = who(sdk_connection(context))[0].name
+        client = declared_client(sdk_connection(context))[0].name
         room = min(MAX_LISTENED, max(0, MAX_OF_CLIENT - self._of_client[client]))
         taken = len(wanted[:room])
         self._of_client[client] += taken  # before the first await, since other streams may start meanwhile

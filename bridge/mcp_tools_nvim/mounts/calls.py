@@ -201,7 +201,7 @@ class MountCalls:
                 text = outcomes.plain_text(raw, limit)
                 if text is not None:
                     return {"kind": "text", "text": text}
-            return outcomes.OF[kind](self._mount, raw, limit)
+            return outcomes.CONVERTERS[kind](self._mount, raw, limit)
         except MCPError as fault:
             if is_closed(fault):
                 await asyncio.sleep(CLOSE_REASON_TIMEOUT)  # `end_all` ends it with the reason
@@ -211,8 +211,8 @@ class MountCalls:
             return self._failure(kind, fault)
         except ValidationError as fault:
             first = fault.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            text = f"mount '{self._mount.name}' returned an invalid result: {place}: {first['msg']}"
+            field = ".".join(str(part) for part in first["loc"])
+            text = f"mount '{self._mount.name}' returned an invalid result: {field}: {first['msg']}"
             return error_outcome("invalid_output", text)
 
     async def _request(

@@ -54,7 +54,7 @@ CHUNK = 64 * 1024
 TOO_LARGE = -32005
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})(?!\d|\s*,\s*"method")')
 _LAST = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
-"""Match the id at the begin or end of a message, never one inside a result."""
+"""Match the id at the start or end of a message, never one inside a result."""
 
 
 def environment(mount: Mount) -> dict[str, str]:
@@ -145,7 +145,7 @@ class Child:
         return f"command not found: {executable}"
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
-        by_itself = process.returncode is not None
+        has_exited = process.returncode is not None
         if process.stdin is not None:
             process.stdin.close()
         if not await self._wait_for_end(STDIN_GRACE) and self._signal(signal.SIGTERM):
@@ -153,7 +153,7 @@ class Child:
         self.kill()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), TERM_GRACE)
-        self.reason = self.reason or self._reason(process.returncode if by_itself else None)
+        self.reason = self.reason or self._reason(process.returncode if has_exited else None)
 
     async def _wait_for_end(self, within: float) -> bool:
         """Waits until no process of the group is left. Signal 0 only checks."""
@@ -309,7 +309,7 @@ def error_response(line: bytes, code: int, message: str) -> SessionMessage | Non
 
 
 class LongLine(bytes):
-    """The begin and the end of a line that was too long."""
+    """The start and the end of a line that was too long."""
 
     size = 0
 

@@ -99,7 +99,7 @@ class Remote:
 
 
 async def _set_timeout(request: httpx2.Request) -> None:
-    """Sets a timeout for answers that nobody waits for: a server may never send them."""
+    """Sets a timeout for answers that are not used: a server may never send them."""
     if request.method == "DELETE" or (request.method == "POST" and _is_notification(request.content)):
         request.extensions["timeout"] = {
             **request.extensions.get("timeout", {}),

@@ -160,10 +160,10 @@ def _contents(mount: Mount, item: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-OF: dict[str, Callable[[Mount, dict[str, Any], int], MountOutcome]] = {
+CONVERTERS: dict[str, Callable[[Mount, dict[str, Any], int], MountOutcome]] = {
     "tool": of_tool,
     "resource": of_resource,
     "prompt": of_prompt,
 }
 """Kind of a call → converter of its result."""
-OF |= {f"completion of a {kind}": of_completion for kind in ("prompt", "template")}
+CONVERTERS |= {f"completion of a {kind}": of_completion for kind in ("prompt", "template")}

@@ -60,13 +60,16 @@ Item = dict[str, Any]
 ForwardQuestion = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
-GONE = ((types.CONNECTION_CLOSED, "Connection closed"), (types.INVALID_REQUEST, "Session terminated"))
+CLOSED_ERRORS = (
+    (types.CONNECTION_CLOSED, "Connection closed"),
+    (types.INVALID_REQUEST, "Session terminated"),
+)
 """Errors of the SDK for a closed connection; servers use the same codes with other messages."""
 
 
 def is_closed(fault: MCPError) -> bool:
     """Whether the error means a closed connection."""
-    return (fault.error.code, fault.error.message) in GONE
+    return (fault.error.code, fault.error.message) in CLOSED_ERRORS
 
 
 def _is_text(raw: dict[str, Any]) -> bool:
@@ -193,7 +196,7 @@ class MountSession:
         ]
         self._session = ClientSession(
             dispatcher=self._dispatcher,
-            **{name: callback for right, name, callback in callbacks if right in allow},
+            **{name: callback for permission, name, callback in callbacks if permission in allow},
             message_handler=self._on_event,
             client_info=types.Implementation(name="mcp-tools.nvim", version=__version__),
         )

@@ -224,7 +224,7 @@ class MountedServer:
     async def _subscribe(self, session: MountSession, uri: str, wanted: bool) -> None:
         try:
             await session.subscribe(self.mount.original_uri(uri), wanted)
-        except Exception as fault:  # noqa: BLE001 - boundary: nobody waits for it
+        except Exception as fault:  # noqa: BLE001 - boundary: no caller waits for it
             logger.warning("mount %s: %s: %s", self.mount.name, uri, _reason(fault))
 
     def _on_notification(self, notification: Any) -> None:

@@ -1,6 +1,6 @@
 """Converts values between Python and what Neovim sends and reads over msgpack-RPC.
 
-A function that raises any exception means "an answer of unknown shape".
+Any exception of a decoder means that the answer is not valid.
 """
 
 from __future__ import annotations
@@ -224,16 +224,16 @@ def encode_scope(scope: Scope) -> dict[str, Any]:
 
 def packable(value: dict[str, Any]) -> dict[str, Any] | str:
     """Returns a client's value, or its JSON text when msgpack or Neovim does not accept it as it is."""
-    return value if _crosses(value, NATIVE_LEVELS) else json.dumps(value)
+    return value if _is_packable(value, NATIVE_LEVELS) else json.dumps(value)
 
 
-def _crosses(value: Any, levels: int) -> bool:
+def _is_packable(value: Any, levels: int) -> bool:
     kind = type(value)
     if kind is dict or kind is list:
         if levels == 0:
             return False
         for child in value.values() if kind is dict else value:
-            if type(child) is not str and not _crosses(child, levels - 1):
+            if type(child) is not str and not _is_packable(child, levels - 1):
                 return False
         return True
     return kind is not int or -(2**63) <= value < 2**63

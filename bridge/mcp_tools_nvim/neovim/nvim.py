@@ -66,7 +66,7 @@ logger = logging.getLogger(__name__)
 class NvimEditor:
     """A connection to Neovim, made by `open`.
 
-    Requests are plain methods that return a future, so that a caller in a task needs no second one; they fail
+    Requests are plain methods that return a future, so that a caller needs no additional task; they fail
     with an `EditorError`. Cancelling the future only stops waiting for the answer.
 
     Attributes:
@@ -121,7 +121,7 @@ class NvimEditor:
             await self._read_clock(self._channel.time() + within)
 
     async def leave(self, within: float) -> None:
-        """Lets Neovim end what is left of our calls, for at most `within` seconds."""
+        """Requests that Neovim end our remaining calls, and waits for at most `within` seconds."""
         with contextlib.suppress(EditorError):
             await self._lua(_LOST, (self._channel_id,), self._channel.time() + within, lambda _: None)
 

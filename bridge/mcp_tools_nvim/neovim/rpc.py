@@ -87,7 +87,7 @@ class Channel(asyncio.Protocol):
         self._alarm_at = math.inf
         self._drained: set[asyncio.Future[None]] = set()
         self._unwritten: list[bytes] = []
-        self._fault = "Neovim is gone"
+        self._fault = "Neovim has exited"
         # surrogateescape: bytes in buffers that are not UTF-8 must be preserved.
         self._pack = msgpack.Packer(unicode_errors="surrogateescape").pack
         self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
@@ -241,7 +241,7 @@ class Channel(asyncio.Protocol):
         try:
             future.set_result(decode(result))
         except Exception as fault:  # noqa: BLE001 - boundary: one bad answer must not end the channel
-            future.set_exception(EditorError(f"{method}: an answer of unknown shape ({fault!r})"))
+            future.set_exception(EditorError(f"{method}: unexpected answer ({fault!r})"))
 
     def _set_alarm(self, at: float) -> None:
         if self._alarm is not None:

@@ -134,7 +134,7 @@ def tools_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
     return tools
 
 
-def overlooked(module: ModuleType) -> list[str]:
+def definition_faults(module: ModuleType) -> list[str]:
     """Returns why marked objects are not tools: failed definitions, methods, wrong order of decorators,
     duplicate names.
     """

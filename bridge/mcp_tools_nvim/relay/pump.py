@@ -422,7 +422,7 @@ class Pump:
         return status, last
 
     def _is_gone(self, silent_since: float) -> bool:
-        """Whether the bridge is gone for good rather than restarting."""
+        """Whether the bridge has ended and is not restarting."""
         if time.monotonic() - silent_since > RESTART_SECONDS:
             return True
         found = self._find()
@@ -443,7 +443,7 @@ class Pump:
                 job()
             except Exception:  # noqa: BLE001 - boundary: answered with an error; the thread continues
                 traceback.print_exc()
-                self._fail_all(asked, f"mcp-tools has failed, see what it prints; {MAY_HAVE_RUN}")
+                self._fail_all(asked, f"mcp-tools has failed, see its stderr; {MAY_HAVE_RUN}")
             finally:
                 del job, asked
                 with self._state:

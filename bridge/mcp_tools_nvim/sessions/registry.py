@@ -90,7 +90,7 @@ class Sessions:
         """Returns the present clients, for the dashboard. Sessions of clients that left may still exist."""
         now = time.monotonic()
         sessions = self._by_id.values()
-        return [session.info for session in sessions if session.info is not None and session.is_there(now)]
+        return [session.info for session in sessions if session.info is not None and session.is_present(now)]
 
     def create(self, kernel: Kernel, transport: Transport, scope: Scope | None = None) -> Session:
         """Creates a session that is not initialized yet. `seal` gives it the id for the client.
@@ -249,7 +249,7 @@ class Sessions:
         for session in list(self._by_id.values()):
             self._check(session, now)
         self._drop_ended_streams(self._ended_bytes() - MAX_ENDED_BYTES, math.inf)
-        self._calls.backpressure.let_go()
+        self._calls.backpressure.notify_freed()
         if self.infos() != self._reported:
             self._report_changes()
         self._timer = None

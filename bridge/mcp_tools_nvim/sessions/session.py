@@ -87,7 +87,7 @@ class Exchange:
 
 
 RECONNECT_SECONDS = 5.0
-"""A client that lost its standalone stream counts as gone after this time without a new one."""
+"""A client that lost its standalone stream is considered gone after this time without a new one."""
 
 SILENCE_SECONDS = 60.0
 """The same for a client that never opened one; it may just be idle."""
@@ -246,8 +246,8 @@ class Session:
         """Whether any connection of the client is known to be open."""
         return self.streams.alive or any(exchange.connected() for exchange in self._in_flight.values())
 
-    def is_there(self, now: float) -> bool:
-        """Whether the client is connected, or likely to come back; `now` in monotonic seconds."""
+    def is_present(self, now: float) -> bool:
+        """Whether the client is connected, or likely to reconnect; `now` in monotonic seconds."""
         silence = RECONNECT_SECONDS if self.standalone.was_read else SILENCE_SECONDS
         return self.connected or now - self.last_heard < silence
 
@@ -349,7 +349,7 @@ class Session:
         if not self._announced and not self.closed and self.peer.initialized and self.standalone.alive:
             self._announced = True
             self._watcher.opened(self)
-        elif self._announced and (self.closed or not self.is_there(time.monotonic())):
+        elif self._announced and (self.closed or not self.is_present(time.monotonic())):
             self._announced = False
             self._watcher.left(self)
 
@@ -358,7 +358,7 @@ class Session:
         if self.peer.initialized:
             self.standalone.push(jsonrpc.dumps(jsonrpc.notification(method)), key=method)
 
-    def tell(self, method: str, params: bytes, *, latest: bool) -> None:
+    def notify_with(self, method: str, params: bytes, *, latest: bool) -> None:
         """Sends a notification with parameters as JSON text; `latest` replaces unsent ones of the method."""
         if self.peer.initialized:
             head = jsonrpc.dumps({"jsonrpc": "2.0", "method": method})

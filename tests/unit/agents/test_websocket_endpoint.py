@@ -89,7 +89,7 @@ async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
     assert [event for event, _ in bridge.editor.agent_events] == ["opened", "notified"]
     await agent.ws.close()
     await eventually(lambda: bridge.editor.agent_events[-1] == ("left", {"agent": "socket", "session": key}))
-    assert bridge.app.front.sessions.of_agent("socket") == []
+    assert bridge.app.handlers.sessions.of_agent("socket") == []
 
 
 async def test_no_subprotocol_is_echoed_that_was_not_offered(
@@ -147,7 +147,7 @@ async def test_who_is_not_let_in(
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         await http.ws_connect(bridge.url + "/", headers=headers)
     assert refused.value.status == status
-    assert len(bridge.app.front.sessions) == 0
+    assert len(bridge.app.handlers.sessions) == 0
 
 
 async def test_a_web_page_of_our_own_port_is_none_of_ours(
@@ -257,7 +257,7 @@ async def test_one_agent_takes_its_share_of_the_sessions_and_no_more(http: aioht
         async with http.post(running.url + "/mcp", json=INITIALIZE, headers=head) as response:
             assert response.status == 200
         await sockets[0].close()
-        await eventually(lambda: len(running.app.front.sessions.of_agent(SOCKET.name)) == 1)
+        await eventually(lambda: len(running.app.handlers.sessions.of_agent(SOCKET.name)) == 1)
         async with http.ws_connect(running.url + "/", headers=HEAD) as ws:
             assert (await Socket(ws).initialize())["serverInfo"]["name"] == SERVER.name
         await sockets[1].close()

@@ -68,7 +68,7 @@ async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
     waiting = asyncio.ensure_future(granted(room, 2 * MIB))
     await asyncio.sleep(0.02)
     assert asked == [2 * MIB]
-    room.let_go()
+    room.notify_freed()
     assert await waiting
     assert asked == [2 * MIB, 2 * MIB]
 
@@ -88,7 +88,7 @@ async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
     before = looks[0]
     assert before <= 2 * len(waiting)
     held[0] = 0
-    room.let_go()
+    room.notify_freed()
     assert await asyncio.gather(*waiting) == [True, True]
 
 

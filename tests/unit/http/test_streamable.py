@@ -502,7 +502,7 @@ async def test_large_results(bridge: Served) -> None:
 
 async def test_requests_to_the_client(bridge: Served) -> None:
     """A handler may ask the client over its request's stream; answers that nobody waits for are ignored."""
-    kernel = await bridge.app.front.loader.load()
+    kernel = await bridge.app.handlers.loader.load()
 
     async def ask(context: Any, params: Any) -> dict[str, Any]:
         schema = {"type": "object", "properties": {}}

@@ -50,12 +50,12 @@ def test_the_import_holds_no_loop_up() -> None:
 async def test_first_requests_share_one_import() -> None:
     """Many at once get the same kernel; preload has it before the first one."""
     async with served() as bridge:
-        loader = bridge.app.front.loader
+        loader = bridge.app.handlers.loader
         assert loader.kernel is None
         kernels = await asyncio.gather(*(loader.load() for _ in range(5)))
         assert len(set(map(id, kernels))) == 1
     async with served(Settings(preload=True)) as bridge:
-        await eventually(lambda: bridge.app.front.loader.kernel)
+        await eventually(lambda: bridge.app.handlers.loader.kernel)
 
 
 async def test_health_and_refusals_need_no_sdk() -> None:
@@ -67,4 +67,4 @@ async def test_health_and_refusals_need_no_sdk() -> None:
             assert response.status == 400
         async with bridge.http.get(bridge.url + "/mcp", headers={"Accept": "*/*"}) as response:
             assert response.status == 400
-        assert bridge.app.front.loader.kernel is None
+        assert bridge.app.handlers.loader.kernel is None

@@ -10,7 +10,7 @@ import pytest
 from mcp_tools_nvim.mounts import definitions
 from mcp_tools_nvim.mounts.definitions import MAX_PIECE, MountDefinitions
 from mcp_tools_nvim.mounts.mount import Mount
-from mcp_tools_nvim.mounts.outcomes import OF, unreserved
+from mcp_tools_nvim.mounts.outcomes import CONVERTERS, unreserved
 
 
 class PieceEditor:
@@ -80,7 +80,7 @@ RESERVED = {"mcp-tools.nvim/error": {"code": "x"}, "io.modelcontextprotocol/serv
 
 def passed(kind: str, raw: dict[str, Any], limit: int = 10_000) -> Any:
     """The result as it goes on."""
-    outcome = OF[kind](MOUNT, raw, limit)
+    outcome = CONVERTERS[kind](MOUNT, raw, limit)
     assert outcome["kind"] == "content", outcome
     return json.loads(outcome["text"])
 
@@ -90,7 +90,7 @@ def test_large_integers_and_the_order_of_keys_survive() -> None:
     data = {"z": 1234567890123456789, "a": [2**70, -(2**63)], "m": {"y": 1, "b": 2}}
     text = {"type": "text", "text": "t", "_meta": {"a/n": 2**60}}
     raw = {"content": [text], "structuredContent": data, "_meta": {"b/n": 2**61}, "isError": True}
-    outcome = OF["tool"](MOUNT, raw, 10_000)
+    outcome = CONVERTERS["tool"](MOUNT, raw, 10_000)
     assert json.loads(outcome["text"]) == raw
     assert '{"z":1234567890123456789,"a":[' in outcome["text"]
     contents = {"contents": [{"uri": "x://y", "text": "t", "_meta": {"n": 2**60}}]}
@@ -155,17 +155,20 @@ def nested(levels: int) -> dict[str, Any]:
 )
 def test_what_is_not_passed_on(kind: str, raw: dict[str, Any], code: str) -> None:
     """More than the limit, and what is no JSON."""
-    assert OF[kind](MOUNT, raw, 100)["code"] == code
+    assert CONVERTERS[kind](MOUNT, raw, 100)["code"] == code
 
 
 def test_nesting_has_a_bound() -> None:
     """Every client reads what is passed on."""
-    assert OF["tool"](MOUNT, {"content": [], "structuredContent": nested(90)}, 10_000)["kind"] == "content"
-    outcome = OF["tool"](MOUNT, {"content": [], "structuredContent": nested(120)}, 10_000)
+    assert (
+        CONVERTERS["tool"](MOUNT, {"content": [], "structuredContent": nested(90)}, 10_000)["kind"]
+        == "content"
+    )
+    outcome = CONVERTERS["tool"](MOUNT, {"content": [], "structuredContent": nested(120)}, 10_000)
     assert outcome["code"] == "invalid_output"
 
 
 def test_escapes_do_not_count_for_the_limit() -> None:
     """A text at the limit passes, however it is written."""
-    outcome = OF["tool"](MOUNT, {"content": [{"type": "text", "text": '"' * 100}]}, 100)
+    outcome = CONVERTERS["tool"](MOUNT, {"content": [{"type": "text", "text": '"' * 100}]}, 100)
     assert outcome["size"] == 100

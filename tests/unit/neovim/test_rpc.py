@@ -105,7 +105,7 @@ async def test_an_answer_of_unknown_shape_fails_its_request_only(line: Line) -> 
     """What the decoder throws ends that request, not the channel."""
     future = line.channel.request("a", (), soon(), lambda raw: raw["absent"])
     line.peer.send([1, (await line.peer.read())[1], None, {}])
-    with pytest.raises(EditorError, match="a: an answer of unknown shape"):
+    with pytest.raises(EditorError, match="a: unexpected answer"):
         await future
     assert not line.channel.closed.done()
 
@@ -119,7 +119,7 @@ async def test_whatever_the_decoder_raises_fails_its_request_only(line: Line, fa
 
     future = line.channel.request("a", (), soon(), decode)
     line.peer.send([1, (await line.peer.read())[1], None, {}])
-    with pytest.raises(EditorError, match="a: an answer of unknown shape"):
+    with pytest.raises(EditorError, match="a: unexpected answer"):
         await future
     assert not line.channel.closed.done()
 
@@ -158,7 +158,7 @@ async def test_the_end_of_the_channel_fails_all_that_waits(line: Line) -> None:
     async with asyncio.timeout(1):
         await line.channel.closed
         for future in (*waiting, line.channel.request("a", (), soon(60))):
-            with pytest.raises(EditorGoneError, match="Neovim is gone"):
+            with pytest.raises(EditorGoneError, match="Neovim has exited"):
                 await future
     line.channel.notify("a", ())
 

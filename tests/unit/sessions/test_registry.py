@@ -56,7 +56,7 @@ class Table:
 @asynccontextmanager
 async def table(limits: Limits | None = None, idle: float = 1800.0) -> AsyncIterator[Table]:
     async with served() as bridge:
-        front = bridge.app.front
+        front = bridge.app.handlers
         made = Table(bridge, await front.loader.load(), limits or Limits(), idle)
         yield made
         await made.sessions.close("shutdown")
@@ -294,7 +294,7 @@ async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
                 await next_event(events(response))
 
         def kept() -> int:
-            return sum(one.streams.ended_bytes for one in bridge.app.front.sessions._by_id.values())
+            return sum(one.streams.ended_bytes for one in bridge.app.handlers.sessions._by_id.values())
 
         await eventually(lambda: kept() > 0)
         await asyncio.sleep(2.5)
@@ -318,6 +318,6 @@ async def test_what_was_never_written_counts_too() -> None:
         session = await bridge.initialize()
         async with await bridge.post(bridge.call_message("talk", progressToken=1), session) as response:
             await next_event(events(response))
-        (known,) = bridge.app.front.sessions._by_id.values()
+        (known,) = bridge.app.handlers.sessions._by_id.values()
         await eventually(lambda: known.streams.ended_bytes > 0)
         assert known.streams.ended_bytes > count * size

@@ -22,7 +22,7 @@ from .schema import definition
 def described(module: ModuleType) -> tuple[list[dict[str, Any]], list[str]]:
     """Returns the definitions of the tools of a module, and faults of invalid ones."""
     definitions: list[dict[str, Any]] = []
-    faults = modules.overlooked(module)
+    faults = modules.definition_faults(module)
     for name, function in modules.tools_of(module).items():
         try:
             made = definition(function)
@@ -93,11 +93,11 @@ def read(argument: str) -> None:
         os._exit(0)  # do not wait for threads of modules
 
 
-LOOK_EVERY = 0.2
+CHECK_EVERY = 0.2
 """Seconds between checks whether Neovim is running, and of the size of the output."""
 MAX_PRINTED = 64 * 1024 * 1024
 """Maximum bytes of output; a module that prints more is ended, before it fills the disk."""
-HANDED_ON = {1: MAX_PRINTED, 2: 65_536}
+PASSED_ON = {1: MAX_PRINTED, 2: 65_536}
 """Maximum bytes of stdout and stderr that are passed on."""
 
 
@@ -119,7 +119,7 @@ def supervised(work: Callable[[], None]) -> None:
 
         def watch() -> None:
             while os.getppid() == editor and max(os.fstat(f).st_size for f in files.values()) < MAX_PRINTED:
-                time.sleep(LOOK_EVERY)
+                time.sleep(CHECK_EVERY)
             end_group(child)
 
         signal.signal(signal.SIGTERM, lambda *_: end_group(child))
@@ -127,11 +127,11 @@ def supervised(work: Callable[[], None]) -> None:
         _, status = os.waitpid(child, 0)
         end_group(child)
         for number, file in files.items():
-            hand_on(os.pread(file, HANDED_ON[number], 0), number)
+            pass_on(os.pread(file, PASSED_ON[number], 0), number)
         end_as(os.waitstatus_to_exitcode(status))
 
 
-def hand_on(data: bytes, number: int) -> None:
+def pass_on(data: bytes, number: int) -> None:
     """Print the output of the child, unless the reader has closed the pipe."""
     with contextlib.suppress(OSError):
         while data:

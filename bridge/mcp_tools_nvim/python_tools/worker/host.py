@@ -1,4 +1,4 @@
-"""Runs the calls of Python tools. Each ends once.
+"""Runs the calls of Python tools. Each call ends exactly once.
 
 Plain functions run in threads, `async` ones on the loop. Neovim drops what a function sends after the end of
 its call, but is notified when the function returns.
@@ -84,7 +84,7 @@ def prepare(module: ModuleType, name: str) -> Tool:
     return Tool(function, found.context, converters, inspect.iscoroutinefunction(function))
 
 
-def unbegun() -> ToolError:
+def not_started_error() -> ToolError:
     """Returns the error of a call that was cancelled before it began."""
     return ToolError("the call was cancelled before it began", Code.CANCELLED)
 
@@ -163,7 +163,7 @@ class Host:
     def ended(self, running: Running, _: asyncio.Task[None]) -> None:
         """End a call whose task was cancelled before its first step, which runs no code of the task."""
         if running.id in self.calls:
-            self.finish(running, errors.exception_outcome(unbegun()))
+            self.finish(running, errors.exception_outcome(not_started_error()))
 
     async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:
         """Run an `async` function to its end."""
@@ -181,7 +181,7 @@ class Host:
         if running.reason is not None:
             ctx.cancelled.reason = running.reason
             ctx.cancelled.set()
-            raise unbegun()
+            raise not_started_error()
 
     def outcome(self, running: Running, value: Any) -> dict[str, Any]:
         """Returns the outcome for a return value."""

@@ -232,7 +232,7 @@ async def test_subscriptions_end_with_the_session(bridge: Served) -> None:
     async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": deleted}):
         await eventually(lambda: counted(bridge) == 1)
 
-    sessions = bridge.app.front.sessions
+    sessions = bridge.app.handlers.sessions
     sessions.drop(sessions._by_id[session])
     await eventually(lambda: counted(bridge) == 0)
     assert "result" in await bridge.ask(session, "resources/list")

@@ -315,6 +315,15 @@ describe('tools that show the state of the editor', function()
       t.eq('The end.', calls.call('editor_help', { topic = 'own-last', offset = 1 }).text)
     end)
 
+    it('takes wildcards and patterns literally', function()
+      for _, topic in ipairs({ ('*'):rep(200), ('\\(\\S\\{-}\\)\\{-}'):rep(12), ('?'):rep(200) }) do
+        t.matches('no tag like', calls.fails('editor_help', { topic = topic }).message)
+      end
+      t.eq({}, calls.call('editor_help', { search = ('*'):rep(200) }).tags)
+      t.eq('/\\{-', calls.call('editor_help', { topic = '\\{-' }).tag)
+      t.eq('g??', calls.call('editor_help', { topic = 'g??' }).tag)
+    end)
+
     it('reads the help of Neovim', function()
       local found = calls.call('editor_help', { topic = 'nvim_buf_set_lines' })
       t.eq({ 'nvim_buf_set_lines()', 'api.txt' }, { found.tag, found.file })

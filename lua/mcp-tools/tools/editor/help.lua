@@ -147,12 +147,53 @@ local function search_lines(ctx, words, enough, pause)
   return found
 end
 
---- Returns matching tags, the best first, as `:help` finds them.
----@param wanted string
+--- Calls a function with each tag of the tag files on the runtimepath and its file.
+---@param ctx mcp-tools.Ctx
+---@param pause fun()
+---@param found fun(tag: string, path: string)
+local function each_tag(ctx, pause, found)
+  for _, path in ipairs(vim.api.nvim_get_runtime_file('doc/tags', true)) do
+    for line in (plugins.text(ctx, path) or ''):gmatch('[^\n]+') do
+      local tag, file = line:match('^([^\t]+)\t([^\t]+)\t')
+      if file and not ('/' .. file .. '/'):find('/../', 1, true) then
+        found(tag, vim.fs.dirname(path) .. '/' .. file)
+      end
+      pause()
+    end
+  end
+end
+
+--- Returns tags that contain a text, the shortest first.
+---@param ctx mcp-tools.Ctx
+---@param text string lower case
+---@param pause fun()
 ---@return string[]
-local function matching_tags(wanted)
+local function tags_with(ctx, text, pause)
+  local tags = {}
+  each_tag(ctx, pause, function(tag)
+    if tag:lower():find(text, 1, true) then
+      table.insert(tags, tag)
+    end
+  end)
+  table.sort(tags, function(a, b)
+    return #a < #b or #a == #b and a < b
+  end)
+  return tags
+end
+
+--- Returns matching tags, the best first, as `:help` finds them.
+---@param ctx mcp-tools.Ctx
+---@param wanted string
+---@param pause fun()
+---@return string[]
+local function matching_tags(ctx, wanted, pause)
   local words = vim.split(trim(wanted:lower()), '%s+')
-  local ok, found = pcall(vim.fn.getcompletion, words[1], 'help')
+  local ok, found
+  if words[1]:find('[*?\\]') then -- Neovim would match a pattern, which can block the main thread forever
+    ok, found = true, tags_with(ctx, words[1], pause)
+  else
+    ok, found = pcall(vim.fn.getcompletion, words[1], 'help')
+  end
   return vim.tbl_filter(function(tag)
     return vim.iter(words):all(function(word)
       return tag:lower():find(word, 1, true) ~= nil
@@ -170,15 +211,12 @@ local function files_of(ctx, names, pause)
   for _, name in ipairs(names) do
     wanted[name] = true
   end
-  for _, path in ipairs(#names > 0 and vim.api.nvim_get_runtime_file('doc/tags', true) or {}) do
-    for line in (plugins.text(ctx, path) or ''):gmatch('[^\n]+') do
-      local tag, file = line:match('^([^\t]+)\t([^\t]+)\t')
-      local is_below = file and not ('/' .. file .. '/'):find('/../', 1, true)
-      if wanted[tag] and not files[tag] and is_below then
-        files[tag] = vim.fs.dirname(path) .. '/' .. file
+  if #names > 0 then
+    each_tag(ctx, pause, function(tag, path)
+      if wanted[tag] and not files[tag] then
+        files[tag] = path
       end
-      pause()
-    end
+    end)
   end
   return files
 end
@@ -244,7 +282,7 @@ return {
       return nil, errors.new('validation_error', 'give exactly one of topic and search')
     end
     local pause = time_slice.of(ctx)
-    local found = matching_tags(args.topic or args.search)
+    local found = matching_tags(ctx, args.topic or args.search, pause)
     if args.topic then
       if #found == 0 then
         local text = 'topic: the help has no tag like %s; search looks into its text'

@@ -208,7 +208,8 @@ end
 ---@return mcp-tools.SymbolNode[] siblings
 ---@return string? container
 local function scope_of(tree, at, name)
-  local own, container = defined_at(tree, at, name), nil
+  local own = defined_at(tree, at, name)
+  local container
   if own then
     container = own.parent
   else

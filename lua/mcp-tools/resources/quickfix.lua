@@ -10,13 +10,14 @@ local MAX = 1000
 --- `setqflist()` fires no event, so the list's `changedtick` is polled, ms.
 local POLL_MS = 200
 
+---@param pause fun()
 ---@return table list, table[] items the first entries
-local function entries_of()
+local function entries_of(pause)
   local list = quickfix.get({}, { id = 0, title = 0, idx = 0, size = 0 })
   if list.size <= MAX then
     return list, quickfix.get({}, { id = list.id, items = 0 }).items
   end
-  return list, quickfix.items({}, list.id, 1, MAX)
+  return list, quickfix.items({}, list.id, 1, MAX, pause)
 end
 
 return {
@@ -28,8 +29,8 @@ return {
   mime_type = 'application/json',
   tags = { 'editor' },
   run = function(ctx)
-    local list, items = entries_of()
     local pause = time_slice.of(ctx)
+    local list, items = entries_of(pause)
     local entries = quickfix.entries(items, ctx.root, pause)
     return {
       title = list.title ~= '' and redact.line(list.title, pause) or nil,

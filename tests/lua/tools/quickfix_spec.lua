@@ -190,6 +190,29 @@ describe('quickfix_get', function()
     refused('quickfix_get', 'not_found', 'no list 5, there are 2', { nr = 5 })
   end)
 
+  it('lets others work between entries, even if they delete the list or its window', function()
+    local quickfix = require('mcp-tools.editor.quickfix')
+    local entries = { { text = 'a' }, { text = 'b' }, { text = 'c' } }
+    for _, is_location in ipairs({ false, true }) do
+      vim.cmd('silent split')
+      local list = { window = is_location and api.nvim_get_current_win() or nil }
+      if is_location then
+        vim.fn.setloclist(0, {}, ' ', { items = entries })
+      else
+        vim.fn.setqflist({}, ' ', { items = entries })
+      end
+      local pauses = 0
+      local items = quickfix.items(list, quickfix.get(list, { id = 0 }).id, 1, 3, function()
+        pauses = pauses + 1
+        if pauses == 2 then
+          vim.fn.setqflist({}, 'f')
+          vim.cmd('silent close')
+        end
+      end)
+      t.eq({ 2, 3 }, { #items, pauses })
+    end
+  end)
+
   it('gives no text of what may not be read, and says so', function()
     vim.fn.setqflist({
       { filename = project.write('.env', 'KEY=hidden'), lnum = 1, text = 'KEY=hidden' },

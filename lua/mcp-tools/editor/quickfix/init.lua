@@ -76,16 +76,18 @@ function M.get(list, what)
   return vim.fn.getqflist(what)
 end
 
---- Returns a range of a list's items without copying the whole list.
+--- Returns a range of a list's items without copying the whole list. Neovim searches each one from the first.
 ---@param list mcp-tools.QuickfixList
 ---@param id integer
 ---@param first integer 1-based
 ---@param last integer
----@return table[] items
-function M.items(list, id, first, last)
+---@param pause fun() called between items
+---@return table[] items fewer if the list is deleted meanwhile
+function M.items(list, id, first, last, pause)
   local items = {}
   for i = first, last do
-    items[#items + 1] = M.get(list, { id = id, idx = i, items = 0 }).items[1]
+    items[#items + 1] = (M.get(list, { id = id, idx = i, items = 0 }).items or {})[1]
+    pause()
   end
   return items
 end

@@ -34,7 +34,7 @@ return {
     end
     local pause = time_slice.of(ctx)
     local last = math.min(about.size, args.offset + args.limit)
-    local items = quickfix.items(list, about.id, args.offset + 1, last)
+    local items = quickfix.items(list, about.id, args.offset + 1, last, pause)
     return {
       title = (about.title or '') ~= '' and redact.line(about.title, pause) or nil,
       nr = about.nr,

@@ -1,4 +1,4 @@
---- `:McpTools welcome`: a checklist up to the first call by an assistant.
+--- `:McpTools welcome`: a checklist that leads to the first call by an assistant.
 
 local autostart = require('mcp-tools.bridge.autostart')
 local bridge = require('mcp-tools.bridge')
@@ -15,8 +15,8 @@ local REFRESH = 250 -- ms
 --- Indentation up to the text of a step.
 local INDENT = (' '):rep(17)
 local MARKS = { done = '✓', todo = '·', busy = '…', waits = ' ', fault = '✗' }
---- Callers that are not an assistant: this editor, and the command that the test uses.
-local OURS = { nvim = true, cli = true, ['mcp-tools'] = true }
+--- Callers that are not an assistant: Lua, `:McpTools call`, and the command that the test uses.
+local OURS = { nvim = true, command = true, cli = true, ['mcp-tools'] = true }
 local SETUP = 'require("mcp-tools").setup({ tools = "recommended" })'
 local PROMPT = 'Use the nvim tools and tell me what I am looking at.'
 --- Tools for the test, by preference: they only read and need no argument.
@@ -109,10 +109,7 @@ end
 local run
 
 local function connect()
-  connect_client('', false, nil, function()
-    facts.clients = nil
-    run()
-  end)
+  connect_client('', false, nil, run)
 end
 
 ---@param has_python boolean
@@ -231,6 +228,9 @@ local function act()
 end
 
 function run()
+  -- Clients may have been connected, disconnected or installed since the window was last open.
+  facts.clients, facts.fault = nil, nil
+  facts.test = facts.test and facts.test[1] ~= 'fault' and facts.test or nil
   scratch.show('welcome', lines, {
     every = REFRESH,
     keys = {

@@ -341,6 +341,28 @@ describe(':McpTools', function()
     vim.fn.delete(plugin, 'rf')
   end)
 
+  it('welcome looks for clients each time it is opened, and ignores calls by the user', function()
+    local clients = require('mcp-tools.bridge.clients')
+    local run, state = clients.run, 'not connected'
+    clients.run = function(_, cb)
+      cb({ { title = 'Some Client', installed = true, state = state } })
+    end
+    local history = core.get().history
+    local list = history.list
+    history.list = function()
+      return { { client = 'command', name = 'wait' }, { client = 'nvim', name = 'wait' } }
+    end
+    vim.cmd('McpTools welcome')
+    comes('Client +found: Some Client', 'welcome')
+    t.ok(not window_text('welcome'):find('has called', 1, true))
+    vim.api.nvim_feedkeys('q', 'xt', false)
+    state = 'connected'
+    vim.cmd('McpTools welcome')
+    comes('Client +Some Client\n', 'welcome')
+    vim.api.nvim_feedkeys('q', 'xt', false)
+    clients.run, history.list = run, list
+  end)
+
   it('shows the end of the log in one window', function()
     local function shows(text)
       require('mcp-tools.log').warn('%s', text)

@@ -9,7 +9,7 @@ M.BYTES = 'application/octet-stream'
 
 --- Textual application types, also with the prefix `x-` or as a suffix such as `+json`.
 local TEXT = { graphql = true, javascript = true, json = true, sh = true, sql = true, toml = true, typescript = true }
-TEXT.xml, TEXT.yaml, TEXT['x-www-form-urlencoded'] = true, true, true
+TEXT.ecmascript, TEXT.ndjson, TEXT.xml, TEXT.yaml, TEXT['x-www-form-urlencoded'] = true, true, true, true, true
 
 --- Returns whether a media type is text.
 ---@param mime_type any

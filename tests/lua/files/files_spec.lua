@@ -76,6 +76,8 @@ describe('media types', function()
       'image/svg+xml',
       'application/x-yaml ;a=b',
       'application/javascript',
+      'application/x-ndjson',
+      'application/ecmascript',
     }) do
       t.ok(mime.is_text_mime(text), text)
     end

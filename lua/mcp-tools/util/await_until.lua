@@ -7,7 +7,7 @@ local timer = require('mcp-tools.util.timer')
 ---@generic T
 ---@param ctx mcp-tools.Ctx
 ---@param ms number
----@param subscribe fun(look: fun()): fun() it calls `look` when the condition may hold; its result unsubscribes
+---@param subscribe fun(check: fun()): fun() it calls `check` when the condition may hold; its result unsubscribes
 ---@param condition fun(): T? must not wait; its errors are raised here
 ---@return T? value nil: the deadline has passed
 return function(ctx, ms, subscribe, condition)
@@ -23,7 +23,7 @@ return function(ctx, ms, subscribe, condition)
       unsubscribe()
       done(...)
     end
-    local function look(is_last)
+    local function check(is_last)
       if over then
         return
       end
@@ -35,10 +35,10 @@ return function(ctx, ms, subscribe, condition)
       end
     end
     limit = timer.after(deadline.bound(ctx, ms), function()
-      look(true)
+      check(true)
     end)
     unsubscribe = subscribe(function()
-      look(false)
+      check(false)
     end)
     ctx:on_cancel(function()
       if not over then

@@ -3,7 +3,7 @@
 local M = {}
 
 --- Time that a tool needs to report a timeout, in ms.
-local TO_ANSWER = 200
+local REPORT_MS = 200
 
 --- Returns the longest allowed wait.
 ---@param ctx { deadline: integer? }
@@ -13,7 +13,7 @@ function M.bound(ctx, ms)
   if not ctx.deadline then
     return ms
   end
-  return math.max(1, math.min(ms, (ctx.deadline - vim.uv.hrtime()) / 1e6 - TO_ANSWER))
+  return math.max(1, math.min(ms, (ctx.deadline - vim.uv.hrtime()) / 1e6 - REPORT_MS))
 end
 
 return M

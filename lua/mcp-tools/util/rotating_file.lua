@@ -23,10 +23,10 @@ local STALE_SECONDS = 10
 ---@field path fun(): string
 ---@field max_bytes integer
 ---@field queue (string|fun(pause: fun()): string)[] not yet in the file
----@field private made integer how many of these are text
----@field private making boolean? the others are being made
+---@field private made integer number of formatted lines at the beginning of the queue
+---@field private making boolean? the other lines are being formatted
 ---@field private make_scheduled boolean?
----@field private writes boolean? they are written once they are made
+---@field private writes boolean? the lines are written when all are formatted
 ---@field private waiting fun()[] called when everything is written
 ---@field failed string? why the last batch could not be written
 ---@field private scheduled boolean? the next batch is written in a moment
@@ -72,9 +72,9 @@ function RotatingFile:append()
   if is_full() then
     self:rotate(is_full)
   end
-  local folder = vim.fs.dirname(target)
-  if not uv.fs_stat(folder) then
-    pcall(vim.fn.mkdir, folder, 'p', OWNER_ONLY_DIR)
+  local directory = vim.fs.dirname(target)
+  if not uv.fs_stat(directory) then
+    pcall(vim.fn.mkdir, directory, 'p', OWNER_ONLY_DIR)
   end
   local fd, err = uv.fs_open(target, 'a', OWNER_ONLY)
   if fd then

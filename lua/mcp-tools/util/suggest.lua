@@ -3,8 +3,8 @@
 --- Edits (insert, delete or replace one byte, swap two neighbors) that turn `a` into `b`.
 ---@param a string
 ---@param b string
----@param most integer maximum of interest
----@return integer edits at least `most + 1` when there are more
+---@param most integer counting stops above this number
+---@return integer edits at least `most + 1` if there are more
 local function distance(a, b, most)
   local before, last, row = {}, {}, {}
   for j = 0, #b do

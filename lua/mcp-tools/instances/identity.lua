@@ -18,7 +18,8 @@ local TOKEN_BYTES = 32
 ---@field token string 64 hex digits
 ---@field path string file with port and token
 ---@field had_client? boolean a client has connected before, so the bridge loads the MCP SDK at its start
----@field kept_from? integer port of a foreign process, for which the token was made; no client has sent it there since
+---@field kept_from? integer port that a foreign process used when this token was made; it has not seen this token,
+---  as the bridge has not served the port since
 
 ---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes, or nil and the error
 
@@ -76,8 +77,8 @@ local function stored_port(identity)
   return read and read.value and is_port(read.value.port) and read.value.port or identity.port
 end
 
---- Stores changes other than the token. If another editor of the project has stored a new token, that stays, and so
---- does the fact that a port was served.
+--- Stores changes other than the token. Does nothing if another editor of the project has stored a new token. Keeps
+--- what another editor has stored: that a client has connected, and that the bridge has served the port.
 ---@param identity mcp-tools.bridge.Identity
 ---@return boolean? ok, string? err
 local function update(identity)

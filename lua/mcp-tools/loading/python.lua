@@ -16,7 +16,7 @@ local M = {}
 local modules = {}
 ---@type string? why no module can be read
 local no_python
---- The user was notified of failures since the editor started.
+--- Whether the user was notified of failures since the editor started.
 local notified = false
 
 --- Returns the key of the cache: another Python may return other definitions.
@@ -47,7 +47,7 @@ function M.on_stale(fn)
   end)
 end
 
---- Registers what is known of the modules, and removes the definitions of modules that no longer exist.
+--- Registers the cached definitions of the modules, and removes the definitions of modules that no longer exist.
 ---@param registry mcp-tools.Registry
 ---@param sources mcp-tools.python_worker.Source[]
 ---@param ttl number

@@ -60,12 +60,11 @@ end
 
 --- Returns the command that runs a module of the Python package.
 ---@param python string
----@param python string
----@param part string
----@param ... string
+---@param module string has a function `main`
+---@param ... string its arguments
 ---@return string[]
-local function module_command(python, part, ...)
-  return { python, ISOLATED, project.python_package(), part, ... }
+local function module_command(python, module, ...)
+  return { python, ISOLATED, project.python_package(), module, ... }
 end
 
 --- Returns the command of a worker.

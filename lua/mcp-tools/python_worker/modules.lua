@@ -37,13 +37,13 @@ local function stamp_of(path)
   return stat and stat.type == 'file' and ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size) or nil
 end
 
---- Decides whether a cached module is current, as far as its times show.
+--- Decides by timestamps whether a cached module is current.
 ---@param known mcp-tools.python_worker.Known?
 ---@param from_disk boolean whether an earlier Neovim process has read it; then a failure need not be retried
 ---@param ttl number seconds for which it is valid
 ---@return boolean fits its tools may be registered
 ---@return boolean fresh it need not be read again
-local function judge(known, from_disk, ttl)
+local function check_cached(known, from_disk, ttl)
   if not known then
     return false, false
   end
@@ -99,7 +99,7 @@ local DIRECTORY = 'mcp_tools'
 ---@field module string?
 ---@field found_in string? path with unresolved links
 ---@field in_project boolean?
----@field sha256 string? that the project's file must have
+---@field sha256 string? hash of the text that the user trusts, for a file of the project
 ---@field fault string? why it must not be read
 
 ---@param path string resolved
@@ -215,7 +215,7 @@ function Module:found(registry, source, ttl)
     self:unregister(registry)
     return false
   end
-  local fits, fresh = judge(self.known, self.from_disk, ttl)
+  local fits, fresh = check_cached(self.known, self.from_disk, ttl)
   if fits and not self.registered then
     self:register(registry)
   end

@@ -57,8 +57,8 @@ local function new_process()
   return setmetatable(self, Process) --[[@as mcp-tools.python_worker.Process]]
 end
 
---- Gives the process no more calls.
-function Process:leave()
+--- Stops sending new calls to the process.
+function Process:release()
   current = current ~= self and current or nil
 end
 
@@ -100,15 +100,16 @@ function Process:fail(message)
   end
   self.state, self.queue = 'gone', nil
   alive[self] = nil
-  self:leave()
+  self:release()
   remote.lost(self, errors.new('execution_error', message))
 end
 
---- Gives the process no more calls, and ends it after its last one. One that has not started is up to date.
+--- Stops sending new calls to the process, and ends it after its last one. A process that has not started is up to
+--- date and stays.
 function Process:retire()
   if self.state ~= 'gone' and self.state ~= 'finding' then
     self.state = 'retired'
-    self:leave()
+    self:release()
     self:settled()
   end
 end

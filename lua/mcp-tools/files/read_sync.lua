@@ -1,4 +1,5 @@
---- Reads a small file synchronously: one of ours or one that is about to be run. Others are read by privacy/read.lua.
+--- Reads a small file synchronously: a file of this plugin, or one that is about to be run. Other files are read by
+--- privacy/read.lua.
 
 local uv = vim.uv
 

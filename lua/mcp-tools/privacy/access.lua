@@ -9,7 +9,7 @@ local secrets = require('mcp-tools.util.secrets')
 
 local M = {}
 
----@alias mcp-tools.Unreadable 'sensitive'|'outside the project'|'no path'|'not a plain file'
+---@alias mcp-tools.Unreadable 'sensitive'|'outside the project'|'not a valid path'|'not a plain file'
 
 --- Checks a file, with symlinks resolved, by its name only.
 ---@param path string absolute or relative to the root
@@ -18,13 +18,13 @@ local M = {}
 ---@return mcp-tools.Unreadable? why
 local function by_name(path, root)
   if path == '' or #path > paths.MAX_PATH or path:find('%z') then
-    return nil, 'no path'
+    return nil, 'not a valid path'
   end
   -- Always absolute, so that nothing is interpreted as a URI scheme or a home directory.
   local absolute = path:sub(1, 1) == '/' and path or root .. '/' .. path
   local resolved, bad = paths.resolve(absolute)
   if bad then
-    return nil, 'no path'
+    return nil, 'not a valid path'
   elseif not paths.inside(resolved, root) then
     return nil, 'outside the project'
   elseif sensitive.is_sensitive(resolved) or sensitive.is_sensitive(absolute) then
@@ -51,7 +51,7 @@ end
 ---@param root string
 ---@return string? why
 function M.no_project(root)
-  local text = 'path: %s is not a project; give a directory inside it, and the user is asked'
+  local text = 'path: %s is not a project; a directory inside it needs the approval of the user'
   return not paths.is_project(root) and text:format(root) or nil
 end
 
@@ -64,12 +64,12 @@ function M.path(path, root)
   return M.files(root)(path)
 end
 
---- Checks the file or directory for a prompt; default: the project.
----@param path string? absolute or relative to the root
+--- Checks the file or directory that a prompt is about.
+---@param path string? absolute or relative to the root (default: the root)
 ---@param root string
 ---@return string? resolved
 ---@return string? why message
-function M.place(path, root)
+function M.prompt_path(path, root)
   local resolved, why = M.path(path or '.', root)
   if resolved then
     return resolved

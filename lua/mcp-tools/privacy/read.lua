@@ -25,7 +25,7 @@ local CHUNK = 64 * 1024
 
 ---@alias mcp-tools.Judge fun(path: string): boolean whether the file at this real path may be read
 
---- Creates the error later, on the main loop: the file's display name needs the API.
+--- Creates the error on the main loop, because the file's display name needs the API.
 ---@alias mcp-tools.ReadFault fun(name: string): mcp-tools.Error
 
 ---@param problem string|nil libuv's error, "CODE: text"
@@ -89,7 +89,7 @@ end
 ---@param path string the opened path
 ---@param stat table
 ---@param cb fun(real: string?) nil: deleted or replaced
-local function where(fd, path, stat, cb)
+local function real_path(fd, path, stat, cb)
   uv.fs_readlink(('/proc/self/fd/%d'):format(fd), function(_, real)
     if not real then
       return real_path_by_name(path, stat, cb)
@@ -106,10 +106,10 @@ end
 ---@param fd integer
 ---@param path string the opened path
 ---@param cb fun(real: string?) nil: deleted or replaced
-function M.where(fd, path, cb)
+function M.real_path(fd, path, cb)
   uv.fs_fstat(fd, function(_, stat)
     if stat then
-      return where(fd, path, stat, cb)
+      return real_path(fd, path, stat, cb)
     end
     cb(nil)
   end)
@@ -137,7 +137,7 @@ local function open(path, limit, judge, cb, tries)
       elseif stat.type ~= 'file' then
         return refuse(refused('tool_error', '%s is a %s, not a file', stat.type))
       end
-      where(fd, path, stat, function(real)
+      real_path(fd, path, stat, function(real)
         if not real and (tries or 1) < MAX_TRIES then
           return uv.fs_close(fd, function()
             open(path, limit, judge, cb, (tries or 1) + 1)

@@ -1,5 +1,5 @@
---- Redacts secrets in text without a path, such as messages, before it leaves the editor: lines of sensitive buffers,
---- also of deleted ones, tokens, and values with secret names.
+--- Redacts secrets in text that belongs to no file, such as messages, before it leaves the editor: lines of sensitive
+--- buffers (also of deleted ones), tokens, and values with secret names.
 
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local log = require('mcp-tools.log')
@@ -271,7 +271,7 @@ local function assignments(line)
   return table.concat(out)
 end
 
---- Redacts a line, also lines of sensitive buffers as of the last `refresh`.
+--- Redacts a line. Lines of sensitive buffers are known as of the last `refresh`.
 ---@param line string
 ---@param pause? fun() called between pieces of work
 ---@return string

@@ -13,9 +13,9 @@ local MAX = 100
 return {
   name = 'analyze_module',
   title = 'Analyze a module',
-  description = 'Explains what a file of the project is for, how it is built and what should be better.',
+  description = 'Explains what a file of the project is for, how it works and what should be improved.',
   args = {
-    { name = 'path', description = 'The file; the current one when left out', complete = path_completion.project },
+    { name = 'path', description = 'File path (default: the current file)', complete = path_completion.project },
   },
   run = function(ctx, args)
     local source, fault = excerpt.find(ctx, args.path)
@@ -33,13 +33,13 @@ return {
     end)
     local resource, cut = excerpt.resource(source)
     local text = table.concat({
-      ('Analyze %s: what it is for, what it takes and gives, what it depends on, how its parts work.'):format(
+      ('Analyze %s: its purpose, its inputs and outputs, its dependencies, and how its parts work.'):format(
         source.path or 'the current buffer'
       ),
-      'Say what you would change first and why. Look at who uses it before you judge it.',
+      'Say what you would change first and why. Check its callers before you judge it.',
       #outline > 0 and 'It defines:\n' .. table.concat(outline, '\n') or 'It has no known definitions.',
       cut and 'Its text below is cut; read the rest through the editor.'
-        or 'Its text follows, unsaved changes included.',
+        or 'Its text follows, including unsaved changes.',
     }, '\n\n')
     return { content.text((utf8.repair(text))), resource }
   end,

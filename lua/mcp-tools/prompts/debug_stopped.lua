@@ -86,19 +86,18 @@ end
 return {
   name = 'debug_stopped',
   title = 'Debug the stopped program',
-  description = 'Explains where and why the program in the debugger (nvim-dap) has stopped, by its stack and its'
+  description = 'Explains where and why the program in the debugger (nvim-dap) has stopped, using its stack and'
     .. ' variables.',
   args = { { name = 'question', description = 'What you want to know' } },
   run = function(ctx, args)
     local text, missing = describe(ctx)
     if not text then
-      -- Not an error: a prompt can tell the user what to do.
-      return ('I want to debug my program, but there is nothing to look at: %s\n\nHelp me to get there.'):format(
+      -- Not an error: a prompt can ask how to get there.
+      return ('I want to debug my program, but it is not stopped in the debugger: %s\n\nHelp me with that.'):format(
         missing
       )
     end
-    local question = args.question
-      or 'Say why it is in this state, which value is not what it should be, and what to look at next.'
+    local question = args.question or 'Explain why it is in this state, which value is wrong, and what to inspect next.'
     return (utf8.repair(('My program is stopped in the debugger. %s\n\n%s'):format(question, text)))
   end,
 }

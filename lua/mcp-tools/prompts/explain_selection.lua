@@ -24,7 +24,7 @@ return {
     local cut = #found.text > MAX_TEXT
     local around = not cut and excerpt.numbered_of(found.bufnr, found.start_line - AROUND, found.end_line + AROUND)
     local text = table.concat({
-      args.question or 'Explain what this does, why it may be written so, and what is surprising about it.',
+      args.question or 'Explain what this does, why it may be written this way, and what is surprising about it.',
       ('Selected in %s, lines %d to %d:'):format(
         found.path or 'a buffer without a file',
         found.start_line,

@@ -15,7 +15,7 @@ return {
     ctx(
       'Fix these diagnostics of my editor. Begin with those that cause others, change no more than is needed, and do'
         .. ' not silence a warning instead of fixing its cause. Files may have unsaved changes: read them'
-        .. ' through the editor. Afterwards look at nvim://diagnostics to see that they are gone.\n\n'
+        .. ' through the editor. Finally, read nvim://diagnostics to check that they are fixed.\n\n'
         .. text
     )
   end,

@@ -49,13 +49,13 @@ end
 return {
   name = 'project_status',
   title = 'Status of the project',
-  description = 'Sums up where the work on this project stands: git, open and unsaved files, diagnostics.',
+  description = 'Summarizes the state of the work on this project: git, open and unsaved files, diagnostics.',
   run = function(ctx)
     local command = { 'status', '--short', '--branch', '--untracked-files=normal', '--', '.' }
     local status = revision.ask(ctx, command, MAX_STATUS)
     local quickfix = vim.fn.getqflist({ size = 0, title = 0 })
     local text = table.concat({
-      'This is the state of my project. Sum up where the work stands, what is half done, and what you would do next.',
+      'This is the state of my project. Summarize the work, what is unfinished, and what you would do next.',
       'Project: ' .. ctx.root,
       status.ok and 'git status:\n' .. excerpt.fenced(trim(status.stdout)) or 'git status failed: ' .. status.fault,
       'Open files:\n' .. open_files(ctx.root),

@@ -82,17 +82,17 @@ return {
   args = {
     {
       name = 'base',
-      description = 'The revision to compare with; HEAD when left out',
+      description = 'Revision to compare with (default: HEAD)',
       complete = complete_revision,
     },
-    { name = 'path', description = 'Only this file or folder', complete = path_completion.project },
+    { name = 'path', description = 'File or directory (default: the project)', complete = path_completion.project },
   },
   run = function(ctx, args)
     local base = args.base or 'HEAD'
     if not revision.is_name(base) then
       return ctx:fail('validation_error', ('base: invalid revision %s'):format(base))
     end
-    local place, why = access.place(args.path, ctx.root)
+    local place, why = access.prompt_path(args.path, ctx.root)
     if not place then
       return ctx:fail('not_found', why)
     end
@@ -102,14 +102,14 @@ return {
     end
     local about = {}
     add(about, 'Not tracked by git, and not in the diff', changes.untracked)
-    add(about, 'Changed, but not shown because they hold secrets', changes.withheld)
-    add(about, 'With unsaved changes in the editor, which the diff does not have', buffers.unsaved(ctx.root) or {})
+    add(about, 'Changed, but not shown because they contain secrets', changes.withheld)
+    add(about, 'With unsaved changes in the editor, which the diff does not contain', buffers.unsaved(ctx.root) or {})
     if changes.cut then
-      table.insert(about, 'The diff is cut; ask for a part of it by the argument path.')
+      table.insert(about, 'The diff is cut; use the argument path to get a part of it.')
     end
     local notes = #about > 0 and '\n\n' .. utf8.repair(table.concat(about, '\n')) or ''
     if changes.diff == '' then
-      return ('Nothing that git tracks has changed since %s.%s\n\nTell me so.'):format(base, notes)
+      return ('Nothing that git tracks has changed since %s.%s\n\nTell me that.'):format(base, notes)
     end
     local text = 'Review these changes of my working tree against %s: mistakes first, then what is unclear or missing'
       .. ' (tests, error paths, documentation). Name file and line, and say what you would do instead.%s\n\n%s'

@@ -38,16 +38,16 @@ end
 return {
   name = 'search_code',
   title = 'Search the code',
-  description = 'Searches the files of the project for a text and explains where it is used and what for.',
+  description = 'Searches the files of the project for a text and explains where and why it is used.',
   args = {
-    { name = 'query', description = 'The text to look for, as it is', required = true },
-    { name = 'path', description = 'Only in this file or folder', complete = path_completion.project },
+    { name = 'query', description = 'Literal text to search for', required = true },
+    { name = 'path', description = 'File or directory (default: the project)', complete = path_completion.project },
   },
   run = function(ctx, args)
     if #args.query > MAX_QUERY or args.query:find('[%z\n]') then
       return ctx:fail('validation_error', ('query: must be one line of at most %d bytes'):format(MAX_QUERY))
     end
-    local place, why = access.place(args.path, ctx.root)
+    local place, why = access.prompt_path(args.path, ctx.root)
     if not place then
       return ctx:fail('not_found', why)
     end
@@ -59,19 +59,19 @@ return {
     if not found then
       return nil, err
     elseif #found.files == 0 then
-      return ('I looked for "%s" in %s and found nothing. What else could it be called here? Look for that.'):format(
+      return ('I searched for "%s" in %s and found nothing. What else could its name be here? Search for it.'):format(
         args.query,
         args.path or 'the project'
       )
     end
     redact.refresh(time_slice.of(ctx))
     local lines, more = lines_of(found)
-    local text = 'I looked for "%s" in %s. Tell me where it is defined, where it is used and what for; read the files'
-      .. ' where a line alone does not tell.%s\n\n%s'
+    local text = 'I searched for "%s" in %s. Tell me where it is defined, and where and why it is used; read the files'
+      .. ' if one line is not enough.%s\n\n%s'
     text = text:format(
       args.query,
       args.path or 'the project',
-      more and (' There is more than the first %d lines.'):format(#lines) or '',
+      more and (' Only the first %d lines are shown.'):format(#lines) or '',
       excerpt.fenced(table.concat(lines, '\n'))
     )
     return (utf8.repair(text))

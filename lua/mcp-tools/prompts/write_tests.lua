@@ -59,10 +59,10 @@ end
 return {
   name = 'write_tests',
   title = 'Write tests for a symbol',
-  description = 'Writes tests for a function, class or other symbol of a file, in the way of the project.',
+  description = 'Writes tests for a function, class or other symbol of a file, in the style of the project.',
   args = {
-    { name = 'symbol', description = 'Its name, or `Class/method`', required = true, complete = complete_symbol },
-    { name = 'path', description = 'The file; the current one when left out', complete = path_completion.project },
+    { name = 'symbol', description = 'Symbol name, or `Class/method`', required = true, complete = complete_symbol },
+    { name = 'path', description = 'File path (default: the current file)', complete = path_completion.project },
   },
   run = function(ctx, args)
     local source, fault = excerpt.find(ctx, args.path)
@@ -84,9 +84,9 @@ return {
       return nil, err
     end
     local last = math.min(node and node.end_line or at + LINES, at + MAX_LINES - 1)
-    local text = 'Write tests for `%s` in %s (line %d). First look how tests of this project are named, laid out and'
-      .. ' run, and do it in the same way. Cover what it promises, its edges and its errors, not how it is'
-      .. ' done. Run them at the end.\n\n%s'
+    local text = 'Write tests for `%s` in %s (line %d). First check how tests of this project are named, organized'
+      .. ' and run, and do the same. Cover its contract, edge cases and errors, not its implementation. Run'
+      .. ' the tests at the end.\n\n%s'
     local code = source.bufnr and excerpt.numbered_of(source.bufnr, at, last) or excerpt.numbered(source, at, last)
     local quoted = excerpt.fenced(code, source.filetype)
     text = utf8.repair(text:format(args.symbol, where, at, quoted))

@@ -9,8 +9,8 @@ return {
   name = 'buffer',
   uri_template = 'nvim://buffer/{+path}',
   title = 'Text of an open file',
-  description = 'The text of a file that is open in the editor, unsaved changes included. The path is relative to the'
-    .. ' project, or absolute. Subscribers hear of every edit.',
+  description = 'Text of a file that is open in the editor, including unsaved changes. The path is absolute or relative'
+    .. ' to the project root. Subscribers are notified of every edit.',
   tags = { 'editor', 'text' },
   paths = { 'path' },
   complete = { path = path_completion.buffers },

@@ -11,8 +11,8 @@ return {
   name = 'buffers',
   uri = 'nvim://buffers',
   title = 'Open buffers',
-  description = 'The listed buffers: number, path, file type, whether there are unsaved changes, and where it may be'
-    .. ' read the URI of the text.',
+  description = 'Listed buffers: number, path, filetype, whether there are unsaved changes, and the URI of the text if'
+    .. ' it may be read.',
   mime_type = 'application/json',
   tags = { 'editor' },
   read = function(ctx)

@@ -7,8 +7,8 @@ return {
   name = 'diagnostics',
   uri = 'nvim://diagnostics',
   title = 'Diagnostics',
-  description = 'Errors, warnings and hints that language servers and linters show in the editor, the worst of each'
-    .. ' file first. Lines and columns count from 1.',
+  description = 'Errors, warnings and hints that language servers and linters show in the editor, the most severe'
+    .. ' of each file first. Lines and columns count from 1.',
   mime_type = 'application/json',
   tags = { 'editor', 'diagnostics' },
   run = function(ctx)

@@ -5,9 +5,9 @@ local mcp_tools = require('mcp-tools')
 return {
   name = 'discovery',
   uri = 'nvim://discovery',
-  title = 'What was found',
-  description = 'Every tool, resource and prompt that is offered, where each comes from, what other plugins were found'
-    .. ' to bring along, what could not be loaded and why, and how old what is known is.',
+  title = 'Registered definitions',
+  description = 'All registered tools, resources and prompts with their sources, files of other plugins that define'
+    .. ' tools, what could not be loaded and why, and the age of this information.',
   mime_type = 'application/json',
   tags = { 'editor' },
   read = function(ctx)

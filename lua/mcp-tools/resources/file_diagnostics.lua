@@ -10,8 +10,8 @@ return {
   name = 'file_diagnostics',
   uri_template = 'nvim://diagnostics/{+path}',
   title = 'Diagnostics of a file',
-  description = 'Errors, warnings and hints of one file, the worst first; an empty list when there are none or the file'
-    .. ' is not open. The path is relative to the project, or absolute.',
+  description = 'Errors, warnings and hints of one file, the most severe first; an empty list if there are none or the'
+    .. ' file is not open. The path is absolute or relative to the project root.',
   mime_type = 'application/json',
   tags = { 'editor', 'diagnostics' },
   paths = { 'path' },

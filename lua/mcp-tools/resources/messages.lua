@@ -11,8 +11,8 @@ return {
   name = 'messages',
   uri = 'nvim://messages',
   title = 'Messages',
-  description = 'The history of messages and errors that the editor has shown (`:messages`), the latest last. What'
-    .. ' looks like a secret is left out.',
+  description = 'The history of messages and errors that the editor has shown (`:messages`), the latest last.'
+    .. ' Apparent secrets are redacted.',
   mime_type = 'text/plain',
   tags = { 'editor' },
   run = function(ctx)

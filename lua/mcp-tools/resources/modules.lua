@@ -1,4 +1,4 @@
---- Resource: plugins on the runtime path and loaded Lua modules.
+--- Resource: plugins on the runtimepath and loaded Lua modules.
 
 local plugins = require('mcp-tools.editor.plugins')
 local watch = require('mcp-tools.editor.watch')
@@ -7,7 +7,7 @@ return {
   name = 'modules',
   uri = 'nvim://modules',
   title = 'Plugins and Lua modules',
-  description = 'The plugins on the runtime path, and the names of the Lua modules that are loaded.',
+  description = 'Plugins on the runtimepath, and names of the loaded Lua modules.',
   mime_type = 'application/json',
   tags = { 'editor' },
   read = function(ctx)

@@ -24,8 +24,8 @@ return {
   name = 'quickfix',
   uri = 'nvim://quickfix',
   title = 'Quickfix list',
-  description = 'The entries of the current quickfix list (results of searches, compilers, tests) and which of them is'
-    .. ' the current one. Lines and columns count from 1.',
+  description = 'Entries of the current quickfix list (results of searches, compilers, tests), and the index of the'
+    .. ' current one. Lines and columns count from 1.',
   mime_type = 'application/json',
   tags = { 'editor' },
   run = function(ctx)

@@ -23,8 +23,8 @@ return {
   name = 'status',
   uri = 'nvim://status',
   title = 'State of the editor',
-  description = 'Version, project, mode, current file, unsaved files, language servers, number of diagnostics, and what'
-    .. ' the bridge does.',
+  description = 'Version, project, mode, current file, unsaved files, language servers, number of diagnostics, and'
+    .. ' state of the bridge.',
   mime_type = 'application/json',
   tags = { 'editor' },
   read = function(ctx)

@@ -59,7 +59,7 @@ describe('a path', function()
         t.matches('longer than 4096 bytes', message)
       end
       local message, ms = call('analyze_module', { path = path }, 'prompt')
-      t.matches('is no path', message)
+      t.matches('is not a valid path', message)
       t.ok(ms < 1000, ('a prompt took %d ms'):format(ms))
       t.ok(select(
         2,

@@ -259,7 +259,7 @@ describe('where a prompt is to look', function()
   it('is what was asked for, or the project where there is one', function()
     local access = require('mcp-tools.privacy.access')
     local function place(path, root)
-      local resolved, why = access.place(path, root)
+      local resolved, why = access.prompt_path(path, root)
       return resolved or why
     end
     t.eq(project.root, place(nil, project.root))

@@ -109,6 +109,6 @@ describe('search_code', function()
     files.MAX_FILES = 2
     local text = search('needle')
     files.MAX_FILES = before
-    t.matches('There is more than the first 2 lines', text)
+    t.matches('Only the first 2 lines are shown', text)
   end)
 end)

@@ -201,7 +201,7 @@ end
 ---@return any path string; nil: unknown
 local function place_of(work, fd, path)
   return work:await(function(done)
-    read.where(fd, path, vim.schedule_wrap(done))
+    read.real_path(fd, path, vim.schedule_wrap(done))
   end)
 end
 

@@ -18,7 +18,7 @@ end, {
   end,
 })
 
--- Answers to an approval question or a review, and the way to an interview, in any mode and window.
+-- Mappings that answer a request for approval, decide on a review, or open an interview, in any mode and window.
 local function map(name, command)
   local rhs = '<Cmd>McpTools ' .. command .. '<CR>'
   for _, mode in ipairs({ '', 'i', 't' }) do

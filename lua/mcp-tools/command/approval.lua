@@ -36,7 +36,7 @@ local function grant(item, choice)
     item.granted = true
     return notify.info(('%s may run when it is called again with the same arguments'):format(item.tool))
   end
-  -- As for an answer in time: for a question about files it applies to these files.
+  -- As with an answer in time, approval of a question about files is limited to these files.
   local ok, err = gateway:allow_always(item.project, item.definition, item.files, item.key)
   if not ok then
     return notify.error(err)
@@ -48,7 +48,7 @@ local function grant(item, choice)
   notify.info(('%s may run from now on%s'):format(item.tool, how))
 end
 
---- Approves a question that was not answered in time: the next such call may run.
+--- Approves a question that was not answered in time, so that the next such call may run.
 ---@param choice string
 local function approve_missed(choice)
   local missed = vim.tbl_filter(function(item)
@@ -78,7 +78,7 @@ end
 M.approve = {
   usage = '[once | review | session | always | look]',
   description = 'allow the call that waits for approval, or its next attempt after a question that was not answered in'
-    .. ' time; without a question, accept what is visible of a review; `look` goes to the window of the question',
+    .. ' time; without a question, accept the visible hunks of a review; `look` goes to the window of the question',
   run = function(rest)
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
@@ -200,7 +200,7 @@ local function allowed_by_tool()
   return allowed
 end
 
---- Adds all tools; first those that the user has decided on, with such resources and prompts of mounts.
+--- Adds all tools, and the resources and prompts of mounts that the user has decided on. Decided ones come first.
 ---@param lines string[]
 local function add_tools(lines)
   local gateway = core.get().gateway
@@ -319,8 +319,8 @@ end
 ---@type mcp-tools.Subcommand
 M.trust = {
   usage = '[verify | all | reset | unsilence | TOOL [LEVEL]]',
-  description = 'show which tools run without approval; allow this for tools that do not need it themselves,'
-    .. ' for all, or for one; delete all decisions; allow the questions of silenced sessions',
+  description = 'show which tools run without approval; allow it for the tools whose definitions need none (`verify`),'
+    .. ' for all tools or for one; delete all decisions; allow the questions of silenced sessions',
   run = function(rest)
     local name, level = rest:match('^(%S+)%s*(.*)$')
     if not name then

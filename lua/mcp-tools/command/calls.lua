@@ -221,7 +221,7 @@ local function stop_jobs(list)
   notify.info(#list == 1 and ('stopping %s'):format(list[1].id) or ('stopping %d jobs'):format(#list))
 end
 
---- Says that no job is running; a running call is not a job.
+--- Returns the message that no job is running. A running call is not a job.
 ---@return string
 local function no_job()
   local calls = #executor():pending()

@@ -247,9 +247,9 @@ local CHANGE_ACTIONS = {
 ---@type mcp-tools.Subcommand
 M.changes = {
   usage = '[jump N | diff N | revert N | clear]',
-  description = 'list the changes by agents in this session, newest first; the cursor starts on that of this line.'
-    .. ' Jump to a change, show it as a diff, or revert it (buffers stay unsaved; a new file is deleted, after a'
-    .. ' question); or clear the marks',
+  description = 'list the changes by agents in this session, newest first, with the cursor on that of the'
+    .. ' current line. Jump to a change, show it as a diff, or revert it (buffers stay unsaved; a new file is deleted,'
+    .. ' after a question); or clear the marks',
   run = function(rest)
     if rest == '' then
       return show_changes()

@@ -1,4 +1,4 @@
---- Subcommands for what is registered: tools and mounts.
+--- Subcommands for tools and mounts.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -91,9 +91,9 @@ function show()
   scratch.show('tools', vim.tbl_map(sanitize.line, vim.list_extend(failed, lines)), { again = show })
 end
 
---- Returns whether a failure belongs to what was named; other files may have failed earlier.
+--- Returns whether a failure belongs to a group or tool.
 ---@param failure mcp-tools.Failure
----@param name string a group or a tool
+---@param name string
 local function concerns(failure, name)
   -- The last two parts of the name: group and tool, or the file of a plugin and its group.
   local names = vim.split(failure.source:gsub('%.lua$', ''):gsub('%.py$', ''), '[/.]')

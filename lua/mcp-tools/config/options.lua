@@ -48,8 +48,8 @@ return {
     type = { 'boolean', 'list', 'map' },
     default = true,
     items = { 'string', 'boolean' },
-    description = 'Bundled prompts to enable: all (true), none (false), or a list of names. { NAME = false } switches'
-      .. ' one off, even if a plugin registered it.',
+    description = 'Bundled prompts to switch on: all (true), none (false), or a list of names. { NAME = false }'
+      .. ' switches one off, even if a plugin registered it.',
   },
   {
     path = 'catalogue',
@@ -280,7 +280,7 @@ return {
     default = {},
     items = 'string',
     item_enum = REVIEW,
-    description = 'The same for all tools of a group: group = "ask" | "after" | "never".',
+    description = '`review.when` for all tools of a group: group = "ask" | "after" | "never".',
   },
   {
     path = 'review.tools',
@@ -288,7 +288,7 @@ return {
     default = {},
     items = 'string',
     item_enum = REVIEW,
-    description = 'The same for single tools: name = "ask" | "after" | "never".',
+    description = '`review.when` for single tools: name = "ask" | "after" | "never".',
   },
   {
     path = 'review.timeout',

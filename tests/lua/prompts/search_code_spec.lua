@@ -104,11 +104,13 @@ describe('search_code', function()
   it('says that there is more where not all files were looked at', function()
     project.write('a.lua', 'needle')
     project.write('b.lua', 'needle')
-    local files = require('mcp-tools.editor.search.files')
-    local before = files.MAX_FILES
-    files.MAX_FILES = 2
+    local engines = require('mcp-tools.editor.search.engine')
+    local files = engines.files
+    engines.files = function(...)
+      return (files(...)), true
+    end
     local text = search('needle')
-    files.MAX_FILES = before
+    engines.files = files
     t.matches('Only the first 2 lines are shown', text)
   end)
 end)

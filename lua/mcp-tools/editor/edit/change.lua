@@ -294,7 +294,7 @@ end
 --- Publishes an edit. Long texts are compared in a thread.
 ---@param done mcp-tools.EditDone finished
 ---@param ctx mcp-tools.Ctx?
----@param cb fun(edited: mcp-tools.Edited) called at once if the texts are short
+---@param cb fun(edited: mcp-tools.Edited) called before this returns if the texts are short
 function M.publish(done, ctx, cb)
   text_diff.spans_async(done.after and done.before or {}, done.after or {}, function(spans)
     cb(publish_spans(done, ctx, spans))
@@ -383,7 +383,7 @@ end
 ---@param bufnr integer loaded
 ---@param before string[] lines before the change
 ---@param ctx mcp-tools.Ctx?
----@param cb fun(edited: mcp-tools.Edited) called at once if the texts are short
+---@param cb fun(edited: mcp-tools.Edited) called before this returns if the texts are short
 function M.record(bufnr, before, ctx, cb)
   local done = { bufnr = bufnr, before = before, seq = 0, modified = true }
   M.finish(done)

@@ -1,6 +1,6 @@
 --- Runs git in repositories that are not trusted.
 ---
---- No program named by the project runs, whatever its configuration and attributes say. Hooks, monitors, pagers,
+--- No command that the project configures runs, whatever its configuration and attributes say. Hooks, monitors, pagers,
 --- signature checkers and aliases are off. External diffs and text conversion, which attributes select, are off by the
 --- options of each command, and filters by an override for each one in the configuration. Nothing is fetched. git is
 --- given the repository and work tree (editor/git/repository.lua) and searches for none. Error messages do not quote

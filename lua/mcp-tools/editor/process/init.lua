@@ -263,16 +263,16 @@ local function environment(extra)
 end
 
 --- Returns whether an executable is missing. Trying to start it would copy the editor's page tables.
----@param program string
+---@param executable string
 ---@param path string? directories, as in PATH
 ---@return boolean
-function M.is_missing(program, path)
-  if not path or program:find('[/\\]') or IS_WINDOWS then
+function M.is_missing(executable, path)
+  if not path or executable:find('[/\\]') or IS_WINDOWS then
     return false
   end
   for directory in vim.gsplit(path, ':', { plain = true }) do
     -- Relative directories depend on the working directory.
-    if directory:sub(1, 1) ~= '/' or uv.fs_access(directory .. '/' .. program, 'X') then
+    if directory:sub(1, 1) ~= '/' or uv.fs_access(directory .. '/' .. executable, 'X') then
       return false
     end
   end
@@ -296,10 +296,10 @@ local function refused(command, cwd, path)
 end
 
 --- Calls `fn` on the main loop; an error in it fails the call.
----@param program string
+---@param executable string
 ---@param ctx mcp-tools.Ctx?
 ---@param fn fun()
-local function on_main_loop(program, ctx, fn)
+local function on_main_loop(executable, ctx, fn)
   vim.schedule(function()
     local ok, thrown = xpcall(fn, function(value)
       return { value = value, trace = debug.traceback(tostring(value), 2) }
@@ -309,29 +309,29 @@ local function on_main_loop(program, ctx, fn)
     elseif ctx and ctx.threw then
       ctx.threw(ctx.call, thrown --[[@as any]])
     else
-      log.error('the callback for the result of %s failed: %s', program, thrown.trace)
+      log.error('the callback for the result of %s failed: %s', executable, thrown.trace)
     end
   end)
 end
 
----@param program string
+---@param executable string
 ---@param group mcp-tools.process.Group
 ---@param timeout integer
 ---@param stderr string
 ---@return string?
-local function fault_of(program, group, timeout, stderr)
+local function fault_of(executable, group, timeout, stderr)
   local exit = group.exit
   if group.ended_by == 'timeout' then
-    return ('%s did not exit within %g s'):format(program, timeout / 1000)
+    return ('%s did not exit within %g s'):format(executable, timeout / 1000)
   elseif group.ended_by == 'kill' then
-    return ('%s was killed'):format(program)
+    return ('%s was killed'):format(executable)
   elseif group.ended_by == 'limit' or (exit.code == 0 and exit.signal == 0) then
     return nil
   elseif exit.signal ~= 0 then
-    return ('%s was killed by signal %d'):format(program, exit.signal)
+    return ('%s was killed by signal %d'):format(executable, exit.signal)
   end
   local first_line = trim(stderr):match('[^\n]*')
-  return first_line ~= '' and (utf8.repair(first_line)) or ('%s exited with %d'):format(program, exit.code)
+  return first_line ~= '' and (utf8.repair(first_line)) or ('%s exited with %d'):format(executable, exit.code)
 end
 
 ---@param group mcp-tools.process.Group

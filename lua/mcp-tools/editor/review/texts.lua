@@ -24,7 +24,7 @@ local LONG = 128 * 1024
 
 --- Creates a proposal. Long texts are compared in a thread.
 ---@param fields mcp-tools.ProposalFields
----@param cb fun(proposal: mcp-tools.Proposal?) called at once if no text is long; nil: the buffer was closed
+---@param cb fun(proposal: mcp-tools.Proposal?) synchronous if no text is long; nil: the buffer was closed
 function M.prepare(fields, cb)
   local bufnr = fields.bufnr
   local size = math.max(#fields.text, fields.base and #fields.base or 0, bufnr and buffers.size(bufnr) or 0)

@@ -1,6 +1,6 @@
 --- Regular expression searches with ripgrep, or else with `git grep -P`.
 ---
---- The same program finds candidate files on disk and the matches in a text. It is given texts as the editor has them,
+--- The same engine finds candidate files on disk and the matches in a text. It is given texts as the editor has them,
 --- so results are correct for unsaved text, other encodings and CRLF files. A pattern that takes too long is stopped
 --- with its process.
 
@@ -104,7 +104,7 @@ end
 ---@field pattern string one line
 ---@field is_regex boolean
 ---@field flags string[] `-i`
----@field engine? 'rg'|'git' the only program to use
+---@field engine? 'rg'|'git' the only engine to use
 
 --- Returns whether the editor's text of a file may differ from the bytes that ripgrep and git search.
 ---@param query mcp-tools.search.FileQuery
@@ -122,7 +122,7 @@ end
 ---@return boolean? cut
 local function collect(ctx, place, searches, base)
   local count, starts = #searches, vim.list_slice(searches)
-  -- Tracked files that .gitignore names are searched by neither program.
+  -- Neither engine searches tracked files that .gitignore ignores.
   table.insert(starts, function(done)
     local args = { 'ls-files', '-z', '--cached', '--ignored', '--exclude-standard' }
     git.run(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT }, done)
@@ -203,7 +203,7 @@ end
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param place mcp-tools.search.Place a directory
 ---@param query mcp-tools.search.FileQuery
----@return string[]? paths absolute, in any order, with duplicates; nil if no program is available
+---@return string[]? paths absolute, in any order, with duplicates; nil if no engine is available
 ---@return boolean? cut there are more
 function M.files(ctx, place, query)
   local paths, cut
@@ -285,7 +285,7 @@ local function git_grep(ctx, args, text)
   return done
 end
 
---- Returns the error of a program that did not search a text.
+--- Returns the error of an engine that did not search a text.
 ---@param done mcp-tools.process.Result
 ---@return mcp-tools.Error
 local function error_of(done)
@@ -300,7 +300,7 @@ local function error_of(done)
   return errors.new('validation_error', text)
 end
 
---- Runs the program on a text.
+--- Runs the engine on a text.
 ---@param ctx mcp-tools.Ctx
 ---@param text string
 ---@param args string[] of ripgrep
@@ -439,7 +439,7 @@ function Engine:groups(ctx, text)
   return list
 end
 
---- Finds the program for a pattern and checks the pattern with it.
+--- Finds the engine for a pattern and checks the pattern with it.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param query mcp-tools.search.Query
 ---@return mcp-tools.search.Engine?

@@ -130,7 +130,7 @@ end
 --- Compares two texts, in a thread if they are long.
 ---@param old string[]
 ---@param new string[]
----@param cb fun(spans: mcp-tools.LineSpan[]) on the main loop; at once if the texts are short
+---@param cb fun(spans: mcp-tools.LineSpan[]) on the main loop; before this returns if the texts are short
 function M.spans_async(old, new, cb)
   if #old + #new < VERY_LONG then
     return compare_middle(old, new, cb)

@@ -264,7 +264,7 @@ class Registrations:
         """Sets the sessions from which those of revoked tokens are deleted."""
         self._sessions = sessions
 
-    def opened_by(self, values: Values) -> Registration | None:
+    def find_by_token(self, values: Values) -> Registration | None:
         """Returns the registration whose token a request has, in constant time for wrong tokens."""
         if not self._by_url:
             return None

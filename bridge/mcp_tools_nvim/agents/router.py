@@ -52,7 +52,7 @@ class Endpoints:
         endpoint = self._by_name.get(agent)
         return None if endpoint is None else endpoint.server
 
-    def opened_by(self, values: Values, unix: str | None = None) -> AgentEndpoint | None:
+    def find_by_token(self, values: Values, unix: str | None = None) -> AgentEndpoint | None:
         """Returns the endpoint whose token a request has, in constant time for wrong tokens.
 
         Args:
@@ -126,10 +126,10 @@ class AgentRouter:
         def values(name: str) -> Sequence[str]:
             return request.headers.getall(name, ())
 
-        endpoint = self._endpoints.opened_by(values, unix)
+        endpoint = self._endpoints.find_by_token(values, unix)
         if endpoint is not None:
             return partial(self._serve, endpoint)
-        registration = self._registrations.opened_by(values) if unix is None else None
+        registration = self._registrations.find_by_token(values) if unix is None else None
         return None if registration is None else partial(self._serve_registered, registration)
 
     async def _serve(self, endpoint: AgentEndpoint, request: web.Request) -> web.StreamResponse:

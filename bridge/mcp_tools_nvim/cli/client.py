@@ -68,13 +68,13 @@ class McpClient:
                 if session := reply.header(SESSION):
                     self._headers[SESSION] = session
                 for line in reply.messages():
-                    said = json.loads(line)
-                    if said.get("id") == id_ and "method" not in said:
-                        return self._result(said)
-                    if "error" in said and said.get("id") is None:  # the id could not be read
-                        return self._result(said)
-                    if "method" in said and "id" not in said and listener is not None:
-                        listener(said["method"], said.get("params") or {})
+                    answer = json.loads(line)
+                    if answer.get("id") == id_ and "method" not in answer:
+                        return self._result(answer)
+                    if "error" in answer and answer.get("id") is None:  # the id could not be read
+                        return self._result(answer)
+                    if "method" in answer and "id" not in answer and listener is not None:
+                        listener(answer["method"], answer.get("params") or {})
                 raise RequestError(f"{method} was not answered (HTTP {reply.status})")
         except KeyboardInterrupt:
             self._notify("notifications/cancelled", {"requestId": id_, "reason": "interrupted"})
@@ -101,10 +101,10 @@ class McpClient:
             pass
 
     @staticmethod
-    def _result(said: dict[str, Any]) -> dict[str, Any]:
-        if (error := said.get("error")) is not None:
+    def _result(answer: dict[str, Any]) -> dict[str, Any]:
+        if (error := answer.get("error")) is not None:
             raise _refusal(error)
-        result: dict[str, Any] = said["result"]
+        result: dict[str, Any] = answer["result"]
         return result
 
 

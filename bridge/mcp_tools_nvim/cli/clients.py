@@ -108,8 +108,8 @@ def run_connect(options: argparse.Namespace) -> int:
     except ChangeError as error:
         raise CommandError(str(error)) from error
     advice = advice_of(options, client, scope, root)
-    said = f"{client.title} is connected. {advice}".rstrip()
-    _report(options, entry, text, written, said, f"{client.title} is connected already", advice=advice)
+    done = f"{client.title} is connected. {advice}".rstrip()
+    _report(options, entry, text, written, done, f"{client.title} is connected already", advice=advice)
     return 0
 
 
@@ -129,8 +129,8 @@ def run_disconnect(options: argparse.Namespace) -> int:
         written = _write(options, entry, text)
     except ChangeError as error:
         raise CommandError(str(error)) from error
-    said = f"{client.title} is disconnected."
-    _report(options, entry, text, written, said, f"{client.title} is not connected")
+    done = f"{client.title} is disconnected."
+    _report(options, entry, text, written, done, f"{client.title} is not connected")
     return 0
 
 
@@ -157,8 +157,8 @@ def _report(
     entry: Change,
     text: Change | None,
     written: bool,
-    said: str,
-    otherwise: str,
+    done: str,
+    unchanged: str,
     **more: str,
 ) -> None:
     changes = _needed(entry, text)
@@ -174,9 +174,9 @@ def _report(
             }
         )
     elif not changes:
-        print(f"{otherwise} ({entry.path})")
+        print(f"{unchanged} ({entry.path})")
     else:
-        print(said if written else "Nothing was written.")
+        print(done if written else "Nothing was written.")
 
 
 def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:

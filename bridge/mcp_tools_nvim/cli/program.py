@@ -69,13 +69,13 @@ def _on_path(name: str, root: Path) -> list[Path]:
     names = [f"{name}.exe", f"{name}.cmd"] if os.name == "nt" else [name]
     found, inside = [], os.path.realpath(root)
     for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        folder = Path(entry)
+        directory = Path(entry)
         # The functions of `os.path`, since those of `Path` raise for a directory that cannot be read.
-        if not folder.is_absolute() or os.path.exists(folder.parent / "pyvenv.cfg"):
+        if not directory.is_absolute() or os.path.exists(directory.parent / "pyvenv.cfg"):
             continue
-        if Path(os.path.realpath(folder)).is_relative_to(inside):
+        if Path(os.path.realpath(directory)).is_relative_to(inside):
             continue
-        found += [path for each in names if os.access(path := folder / each, os.X_OK) and path.is_file()]
+        found += [path for each in names if os.access(path := directory / each, os.X_OK) and path.is_file()]
     return found
 
 

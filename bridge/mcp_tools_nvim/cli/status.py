@@ -104,13 +104,13 @@ def _environment() -> Iterator[Finding]:
 
 
 def _editors() -> Iterator[Finding]:
-    folders = files.own_folders(os.environ)
-    found = [one for folder in folders for one in files.read_all(folder)]
+    directories = files.own_directories(os.environ)
+    found = [one for directory in directories for one in files.read_all(directory)]
     if not found:
         advice = "start Neovim with the plugin set up; then :checkhealth mcp-tools"
         yield Finding(
             "warning",
-            f"no Neovim with a bridge is listed in {' or '.join(map(shown, folders))}",
+            f"no Neovim with a bridge is listed in {' or '.join(map(shown, directories))}",
             advice,
         )
     for one in found:

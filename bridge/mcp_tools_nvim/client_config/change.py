@@ -159,12 +159,12 @@ def is_for_git(path: Path) -> bool:
     git = shutil.which("git", path=search)
     if git is None:
         return True
-    folder = next(each for each in path.parents if each.is_dir())
+    directory = next(each for each in path.parents if each.is_dir())
     settings = [word for setting in GIT_SETTINGS for word in ("-c", setting)]
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            [git, "--no-optional-locks", *settings, "-C", folder, "check-ignore", "-q", "--", path],
+            [git, "--no-optional-locks", *settings, "-C", directory, "check-ignore", "-q", "--", path],
             env={**own, **GIT_ENVIRONMENT, "PATH": search},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -216,10 +216,10 @@ def resolve(name: str, root: Path) -> Path:
     """
     path = root / place(name)
     try:
-        found, folder = path.resolve(), root.resolve()
+        found, directory = path.resolve(), root.resolve()
     except (OSError, RuntimeError) as error:
         raise ChangeError(f"{path}: {error}") from error
-    if not place(name).is_absolute() and not found.is_relative_to(folder):
+    if not place(name).is_absolute() and not found.is_relative_to(directory):
         raise ChangeError(
             f"{path} leads out of the project by a link, to {found}; nothing was changed."
             " Add the entry there by hand, or omit --project"

@@ -80,8 +80,8 @@ def write_skill(made: Change) -> None:
 
 
 def _path(client: AiClient, scope: ConfigLevel, root: Path) -> Path | None:
-    folder = client.skills.get(scope)
-    return None if folder is None else change.resolve(f"{folder}/{NAME}/{FILE}", root)
+    directory = client.skills.get(scope)
+    return None if directory is None else change.resolve(f"{directory}/{NAME}/{FILE}", root)
 
 
 def _connected(client: AiClient, scope: ConfigLevel, root: Path) -> bool:

@@ -122,7 +122,7 @@ def _frame(outbox: Outbox, event: Event) -> bytes:
 
 
 def _id_line(outbox: Outbox, number: int) -> bytes:
-    return f"id: {outbox.ids.write(number, outbox.asked)}\n".encode() if outbox.ids else b""
+    return f"id: {outbox.ids.write(number, outbox.request_ids)}\n".encode() if outbox.ids else b""
 
 
 CHECK_SECONDS = 0.25
@@ -166,7 +166,7 @@ class DeferredResponse:
         request: the HTTP request.
         responses: all responses in flight.
         ids: makes event ids; without it a stream cannot be resumed.
-        asked: the requests that it answers.
+        requests: the JSON-RPC requests that it answers.
         peer: the client of the session, if there is one.
 
     Attributes:
@@ -180,11 +180,11 @@ class DeferredResponse:
         responses: Responses,
         ids: EventIds | None = None,
         *,
-        asked: Sequence[jsonrpc.Request] = (),
+        requests: Sequence[jsonrpc.Request] = (),
         peer: Peer | None = None,
     ) -> None:
         self._request = request
-        self._asked = asked
+        self._requests = requests
         self._responses = responses
         self._ids = ids
         self._peer = peer
@@ -255,7 +255,7 @@ class DeferredResponse:
     def _commit(self) -> Outbox | None:
         """Returns the stream, starting it if needed; None when the answer was already sent as JSON."""
         if self.outbox is None and not self._finished:
-            self.outbox = Outbox(self._ids, [request.id for request in self._asked])
+            self.outbox = Outbox(self._ids, [request.id for request in self._requests])
             turn = attach(self.outbox, self._request)
             prime = self._peer is not None and self._peer.expects_priming
             writing = write_stream(self.outbox, self._request, turn, prime=prime, answers=True)

@@ -89,7 +89,7 @@ class StreamableHttp:
         framed = self._agent is None
         if stream is not None:
             return await write_stream(stream, http, attach(stream, http), after=last, framed=framed)
-        if lost := self._events.asked(last_id):
+        if lost := self._events.request_ids(last_id):
             return _lost_response(lost)
         stream = session.standalone
         if stream.alive:
@@ -146,7 +146,7 @@ class StreamableHttp:
             http,
             self._responses,
             self._events,
-            asked=requests,
+            requests=requests,
             peer=session.peer,
         )
         session.streams.responding(response)
@@ -214,10 +214,10 @@ def fault_response(fault: jsonrpc.Fault) -> web.Response:
     return json_response(jsonrpc.dumps(jsonrpc.error(fault.id, fault.code, fault.message)), 400)
 
 
-def _lost_response(asked: list[jsonrpc.RequestId]) -> web.Response:
+def _lost_response(request_ids: list[jsonrpc.RequestId]) -> web.Response:
     """Returns a stream with an error for each unanswered request of a stream that cannot be resumed."""
     text = "The answer was lost in a restart or has expired; the request may have been carried out"
-    errors = [jsonrpc.dumps(jsonrpc.error(id_, jsonrpc.INTERNAL_ERROR, text)) for id_ in asked]
+    errors = [jsonrpc.dumps(jsonrpc.error(id_, jsonrpc.INTERNAL_ERROR, text)) for id_ in request_ids]
     body = b"".join(b"event: message\ndata: " + error + b"\n\n" for error in errors)
     return web.Response(body=body, headers=SSE_HEADERS)
 

@@ -49,8 +49,8 @@ def find(address: str | None = None, home: str | None = None) -> Place | ToolErr
 
 def read_own() -> list[Instance]:
     """Returns the running Neovims of this user."""
-    folders = files.own_folders(os.environ)
-    found = [one for folder in folders for one in files.read_all(folder)]
+    directories = files.own_directories(os.environ)
+    found = [one for directory in directories for one in files.read_all(directory)]
     return [one for one in found if is_alive(one.pid)]
 
 

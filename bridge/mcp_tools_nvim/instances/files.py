@@ -30,7 +30,7 @@ class Instance:
     focused_at: float = 0.0
 
 
-def own_folders(environ: Mapping[str, str], sessions: str = "/run/user") -> list[str]:
+def own_directories(environ: Mapping[str, str], sessions: str = "/run/user") -> list[str]:
     """Returns the directories of instance files, like lua/mcp-tools/instances/file.lua.
 
     A Neovim uses one of them, depending on its environment.
@@ -42,21 +42,21 @@ def own_folders(environ: Mapping[str, str], sessions: str = "/run/user") -> list
     runtime = environ.get("XDG_RUNTIME_DIR")
     if runtime is None and os.name != "nt":
         runtime = f"{sessions}/{os.getuid()}"
-    folders = [str(Path(runtime) / "mcp-tools")] if runtime and _is_own_folder(Path(runtime)) else []
+    directories = [str(Path(runtime) / "mcp-tools")] if runtime and _is_own_directory(Path(runtime)) else []
     name = environ.get("NVIM_APPNAME") or "nvim"
     if os.name == "nt":
         state = Path(environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA") or "~/AppData/Local")
         name += "-data"
     else:
         state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
-    return [*folders, os.path.expanduser(state / name / "mcp-tools" / "instances")]
+    return [*directories, os.path.expanduser(state / name / "mcp-tools" / "instances")]
 
 
-def read_all(folder: str | None) -> list[Instance]:
+def read_all(directory: str | None) -> list[Instance]:
     """Returns the instances in a directory; ignores files that other users could have written."""
-    if not folder or not _is_own_folder(Path(folder)):
+    if not directory or not _is_own_directory(Path(directory)):
         return []
-    found = [_read(path) for path in sorted(Path(folder).glob("*.json"))]
+    found = [_read(path) for path in sorted(Path(directory).glob("*.json"))]
     return [instance for instance in found if instance is not None]
 
 
@@ -79,7 +79,7 @@ def _private(about: os.stat_result) -> bool:
     return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _is_own_folder(path: Path) -> bool:
+def _is_own_directory(path: Path) -> bool:
     try:
         return _private(path.stat(follow_symlinks=False))
     except (OSError, ValueError):

@@ -14,16 +14,18 @@ ANSWER_WITHIN = 1.0
 ANSWER_MAX = 64 * 1024
 
 
-async def holder_of(host: str, port: int, folder: str | None, own_token: str) -> Literal["ours", "foreign"]:
+async def holder_of(
+    host: str, port: int, directory: str | None, own_token: str
+) -> Literal["ours", "foreign"]:
     """Returns which kind of process listens on `port`.
 
     Args:
         host: address of the port.
         port: the port.
-        folder: directory of instance files.
+        directory: directory of instance files.
         own_token: token of this project; a starting Neovim of the same project has no instance file yet.
     """
-    tokens = [own_token, *(i.token for i in read_all(folder) if i.port == port)]
+    tokens = [own_token, *(i.token for i in read_all(directory) if i.port == port)]
     nonce = secrets.token_hex(16)
     proof = await ask_proof(host, port, nonce)
     return "ours" if proof is not None and proves(proof, port, nonce, tokens) else "foreign"

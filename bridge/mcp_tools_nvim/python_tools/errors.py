@@ -73,16 +73,16 @@ def exception_outcome(error: BaseException) -> dict[str, Any]:
     and the log its traceback.
     """
     if isinstance(error, ToolError) and isinstance(getattr(error, "code", None), Code):
-        said = shortened(text_of(error.message), MAX_TEXT)
-        outcome = {"kind": "error", "code": str(error.code), "message": said}
+        message = shortened(text_of(error.message), MAX_TEXT)
+        outcome = {"kind": "error", "code": str(error.code), "message": message}
         errors = field_errors(error.errors)
         return outcome | ({"errors": errors} if errors else {})
     lines = text_of(error).splitlines()
     name = type(error).__name__
-    said = f"{name}: {lines[0][:MAX_MESSAGE]}" if lines and lines[0] else name
+    summary = f"{name}: {lines[0][:MAX_MESSAGE]}" if lines and lines[0] else name
     return {
         "kind": "error",
         "code": str(Code.EXECUTION_ERROR),
-        "message": shortened(f"Tool execution error: {said}", MAX_TEXT),
+        "message": shortened(f"Tool execution error: {summary}", MAX_TEXT),
         "trace": trace_of(error),
     }

@@ -130,7 +130,7 @@ def converter(parameter: Parameter) -> Callable[[Any], Any]:
                 }
                 for fault in error.errors(include_url=False, include_context=False, include_input=False)
             ]
-            said = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults[:5])
-            raise ToolError(f"Invalid arguments: {said}", Code.VALIDATION_ERROR, faults) from None
+            summary = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults[:5])
+            raise ToolError(f"Invalid arguments: {summary}", Code.VALIDATION_ERROR, faults) from None
 
     return validate

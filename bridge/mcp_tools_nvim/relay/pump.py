@@ -125,14 +125,14 @@ class Pump:
         except (ValueError, RecursionError):
             self._fail(None, PARSE_ERROR, "Parse error: a line must be one JSON-RPC message")
             return
-        asked = _ids(message)
-        if isinstance(message, dict) and message.get("method") == "initialize" and asked:
+        ids = _ids(message)
+        if isinstance(message, dict) and message.get("method") == "initialize" and ids:
             self._first_line = line
-            self._in_thread(lambda: self._initialize(line, message), asked)
-        elif asked:
+            self._in_thread(lambda: self._initialize(line, message), ids)
+        elif ids:
             sent = threading.Event()
-            self._unsent |= {_key(id_): sent for id_ in asked}
-            self._in_thread(lambda: self._serve_requests(line, message, asked, sent), asked)
+            self._unsent |= {_key(id_): sent for id_ in ids}
+            self._in_thread(lambda: self._serve_requests(line, message, ids, sent), ids)
         elif (unsent := self._unsent.get(_cancelled(message))) is not None:
             # Another thread sends the request, and the bridge ignores a cancel that comes before it.
             threading.Thread(target=self._notify, args=(line, unsent), daemon=True).start()
@@ -181,9 +181,9 @@ class Pump:
                 id_ = reply.header(SESSION)
         except OSError as error:
             return Missing(f"The editor cannot be reached: {error}")
-        answer, asked = None, _key(json.loads(line)["id"])
+        answer, key = None, _key(json.loads(line)["id"])
         for message in messages:
-            if asked in _answered(message):
+            if key in _answered(message):
                 answer = message
             elif reply.status < 400:
                 self._write_line(message)
@@ -199,18 +199,18 @@ class Pump:
         self._replace(RelaySession(bridge, id_, version))
         return answer
 
-    def _serve_requests(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
+    def _serve_requests(self, line: bytes, message: Any, ids: list[Any], sent: threading.Event) -> None:
         """Answers each of the requests in a line once, whatever happens."""
         self._wake.set()
         try:
             if self._first_line is None:
-                self._fail_all(asked, "Send initialize first")
+                self._fail_all(ids, "Send initialize first")
             elif offline.is_status_call(message):
                 self._write_line(_response(message["id"], offline.status(self._reason())))
             else:
-                self._relay(line, message, asked, sent)
+                self._relay(line, message, ids, sent)
         finally:
-            for id_ in asked:
+            for id_ in ids:
                 self._unsent.pop(_key(id_), None)
             sent.set()
 
@@ -222,7 +222,7 @@ class Pump:
         found = self._reopen(session, wait=False)
         return found.text if isinstance(found, Missing) else None
 
-    def _relay(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
+    def _relay(self, line: bytes, message: Any, ids: list[Any], sent: threading.Event) -> None:
         session, known = self._session, True
         for _ in range(MAX_ATTEMPTS):
             if session is None or not known:
@@ -233,17 +233,17 @@ class Pump:
             try:
                 with session.bridge.post(line, session.headers, sent=sent.set) as reply:
                     if reply.status != UNKNOWN_SESSION:
-                        return self._answer(session, reply, asked)
+                        return self._answer(session, reply, ids)
                     reply.text()
                     known = False
             except (UnreachableError, BrokenError) as fault:
                 if isinstance(fault, BrokenError) and not _is_repeatable(message):
-                    return self._fail_all(asked, f"The connection to the editor broke; {MAY_HAVE_RUN}")
+                    return self._fail_all(ids, f"The connection to the editor broke; {MAY_HAVE_RUN}")
                 found = self._reopen(session, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
-        return self._fail_all(asked, "The editor's bridge does not keep the session; see :McpTools log")
+        return self._fail_all(ids, "The editor's bridge does not keep the session; see :McpTools log")
 
     def _answer_offline(self, message: Any, missing: Missing) -> None:
         for one in message if isinstance(message, list) else [message]:
@@ -254,9 +254,9 @@ class Pump:
                 else:
                     self._write_line(_response(one["id"], result))
 
-    def _answer(self, session: RelaySession, reply: HttpReply, asked: list[Any]) -> None:
+    def _answer(self, session: RelaySession, reply: HttpReply, ids: list[Any]) -> None:
         """Relays an answer; resumes its stream if it breaks off."""
-        open_, status = set(map(_key, asked)), reply.status
+        open_, status = set(map(_key, ids)), reply.status
         self._relay_messages(reply, open_, status)
         last = reply.last_event
         while open_ and last is not None and not self.ended:
@@ -268,7 +268,7 @@ class Pump:
             last = resumed.last_event or last
         if not open_:
             return
-        left = [id_ for id_ in asked if _key(id_) in open_]
+        left = [id_ for id_ in ids if _key(id_) in open_]
         if status >= 400:
             text = f"The editor's bridge refused the request: HTTP {status}"
         else:
@@ -428,30 +428,30 @@ class Pump:
         found = self._find()
         return isinstance(found, Missing) and not found.may_start
 
-    def _in_thread(self, job: Callable[[], None], asked: list[Any]) -> None:
+    def _in_thread(self, job: Callable[[], None], ids: list[Any]) -> None:
         with self._state:
             self._busy += 1
             if self._busy > self._threads and self._threads < THREADS:
                 self._threads += 1
                 threading.Thread(target=self._work, daemon=True).start()
-        self._jobs.put((job, asked))
+        self._jobs.put((job, ids))
 
     def _work(self) -> None:
         while True:
-            job, asked = self._jobs.get()
+            job, ids = self._jobs.get()
             try:
                 job()
             except Exception:  # noqa: BLE001 - boundary: answered with an error; the thread continues
                 traceback.print_exc()
-                self._fail_all(asked, f"mcp-tools has failed, see its stderr; {MAY_HAVE_RUN}")
+                self._fail_all(ids, f"mcp-tools has failed, see its stderr; {MAY_HAVE_RUN}")
             finally:
-                del job, asked
+                del job, ids
                 with self._state:
                     self._busy -= 1
                     self._state.notify_all()
 
-    def _fail_all(self, asked: list[Any], text: str) -> None:
-        for id_ in asked:
+    def _fail_all(self, ids: list[Any], text: str) -> None:
+        for id_ in ids:
             self._fail(id_, INTERNAL_ERROR, text)
 
     def _fail(self, id_: Any, code: int, text: str) -> None:

@@ -28,7 +28,7 @@ KEPT_EVENTS, KEPT_BYTES = 256, 1024 * 1024
 MAX_DIGITS = 19
 """Maximum number of digits in the number of an event id."""
 
-MAX_ASKED = 4096
+MAX_REQUEST_IDS_CHARS = 4096
 """Maximum number of characters in an event id for the request ids of its stream; longer lists are left out.
 The client sends the event id as a header, of at most 8190 bytes."""
 
@@ -57,23 +57,23 @@ class EventIds:
         """Returns a number not used before in this process."""
         return next(self._numbers)
 
-    def write(self, number: int, asked: Sequence[jsonrpc.RequestId] = ()) -> str:
-        """Returns the id of an event on a stream that answers the requests `asked`."""
+    def write(self, number: int, request_ids: Sequence[jsonrpc.RequestId] = ()) -> str:
+        """Returns the id of an event on a stream that answers the requests `request_ids`."""
         id_ = f"{self._boot}-{number}"
-        if asked:
-            named = base64.urlsafe_b64encode(jsonrpc.dumps(list(asked))).decode()
-            if len(named) <= MAX_ASKED:
-                id_ += f".{named}"
+        if request_ids:
+            encoded = base64.urlsafe_b64encode(jsonrpc.dumps(list(request_ids))).decode()
+            if len(encoded) <= MAX_REQUEST_IDS_CHARS:
+                id_ += f".{encoded}"
         return id_
 
     @staticmethod
-    def asked(text: str) -> list[jsonrpc.RequestId]:
+    def request_ids(text: str) -> list[jsonrpc.RequestId]:
         """Returns the request ids in an event id of any process; empty for any other text."""
-        _, _, named = text.partition(".")
-        if not named or len(named) > MAX_ASKED:
+        _, _, encoded = text.partition(".")
+        if not encoded or len(encoded) > MAX_REQUEST_IDS_CHARS:
             return []
         try:
-            ids = json.loads(base64.b64decode(named, b"-_", validate=True))
+            ids = json.loads(base64.b64decode(encoded, b"-_", validate=True))
         except (ValueError, RecursionError):
             return []
         valid = isinstance(ids, list) and all(isinstance(id_, str | int) for id_ in ids)
@@ -101,12 +101,12 @@ class Outbox:
 
     Args:
         ids: makes event ids; without it the stream is not resumable.
-        asked: ids of the requests that the stream answers.
+        request_ids: ids of the requests that the stream answers.
     """
 
-    def __init__(self, ids: EventIds | None = None, asked: Sequence[jsonrpc.RequestId] = ()) -> None:
+    def __init__(self, ids: EventIds | None = None, request_ids: Sequence[jsonrpc.RequestId] = ()) -> None:
         self.ids = ids
-        self.asked = asked
+        self.request_ids = request_ids
         self.ended = False
         self._unsent: deque[Event] = deque()
         self._unsent_bytes = 0

@@ -279,10 +279,10 @@ def test_every_token_is_compared_whatever_the_one_before_was(monkeypatch: pytest
     endpoints = Endpoints((HTTP, replace(HTTP, name="b", token="t2"), replace(HTTP, name="c", token="t3")))
     for token, name in ((HTTP.token, "web"), ("t3", "c"), (TOKEN, None), ("", None)):
         compared.clear()
-        endpoint = endpoints.opened_by(lambda header, token=token: [f"Bearer {token}"])  # type: ignore[misc]
+        endpoint = endpoints.find_by_token(lambda header, token=token: [f"Bearer {token}"])  # type: ignore[misc]
         assert (endpoint and endpoint.name) == name
         assert len(compared) == 3
-    assert endpoints.opened_by(lambda header: [f"Bearer {HTTP.token}"] * 2) is None
+    assert endpoints.find_by_token(lambda header: [f"Bearer {HTTP.token}"] * 2) is None
 
 
 def test_a_endpoint_shows_no_token() -> None:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from mcp_tools_nvim.instances.files import own_folders, read_all
+from mcp_tools_nvim.instances.files import own_directories, read_all
 from mcp_tools_nvim.instances.holder import holder_of
 from mcp_tools_nvim.instances.proof import prove
 
@@ -180,9 +180,9 @@ def test_folders_without_the_variable(tmp_path: Path) -> None:
     usual.mkdir(parents=True, mode=0o700)
     environ, sessions = {"XDG_STATE_HOME": str(tmp_path)}, str(usual.parent)
     state = str(tmp_path / "nvim" / "mcp-tools" / "instances")
-    assert own_folders(environ, sessions) == [str(usual / "mcp-tools"), state]
-    assert own_folders(environ | {"XDG_RUNTIME_DIR": ""}, sessions) == [state]
-    named = own_folders(environ | {"XDG_RUNTIME_DIR": str(tmp_path)}, sessions)
+    assert own_directories(environ, sessions) == [str(usual / "mcp-tools"), state]
+    assert own_directories(environ | {"XDG_RUNTIME_DIR": ""}, sessions) == [state]
+    named = own_directories(environ | {"XDG_RUNTIME_DIR": str(tmp_path)}, sessions)
     assert named == [str(tmp_path / "mcp-tools"), state]
     usual.chmod(0o777)
-    assert own_folders(environ, sessions) == [state]
+    assert own_directories(environ, sessions) == [state]

@@ -38,10 +38,10 @@ class Stateless:
         if not isinstance(body, jsonrpc.Request):
             return fault_response(jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Invalid request: not one request"))
         try:
-            within = read_scope(http)
+            scope = read_scope(http)
         except ScopeError as failure:
             return refuse_scope(failure, body.id)
-        route = await kernel.route(body, http.headers, within)
+        route = await kernel.route(body, http.headers, scope)
         if isinstance(route, kernel.rejection):
             return _refuse(body.id, route)
         response = DeferredResponse(http, self._responses)
@@ -50,7 +50,7 @@ class Stateless:
         response.when_gone = partial(exchange.cancel, "disconnected")
         try:
             store = connection_of(http).store
-            dispatch = kernel.dispatch(body.id, body.params, response.push, store=store, within=within)
+            dispatch = kernel.dispatch(body.id, body.params, response.push, store=store, scope=scope)
             answer = await exchange.run(kernel, dispatch, partial(kernel.serve, route))
             return await response.finish(answer, exchange.status)
         finally:

@@ -116,10 +116,10 @@ class StreamableHttp:
 
     async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
         try:
-            within = read_scope(http) if self._agent is None else Scope(agent=self._agent)
+            scope = read_scope(http) if self._agent is None else Scope(agent=self._agent)
         except ScopeError as failure:
             return refuse_scope(failure, request.id)
-        session = self._sessions.create(kernel, "http", within)
+        session = self._sessions.create(kernel, "http", scope)
         sealed = False
         try:
             answer = await session.answer(partial(is_connected, http), request)

@@ -57,7 +57,7 @@ class Dispatch:
         store: dict that lives as long as the connection of a client without a session.
         encoded: the result as JSON text in parts, set by a handler; replaces its returned dict.
         early: outcome of the fast path, from which the handler makes the result.
-        within: scope of the client.
+        scope: scope of the client.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class Dispatch:
         ask: SendRequest | None = None,
         hang_up: Callable[[], None] | None = None,
         store: dict[str, Any] | None = None,
-        within: Scope | None = None,
+        scope: Scope | None = None,
     ) -> None:
         self.request_id = request_id
         self.store = store
-        self.within = within
+        self.scope = scope
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
         self.encoded: tuple[bytes, ...] | None = None
         self.early: Any = None
@@ -245,7 +245,7 @@ def declared_client(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]
 
 def view_of(context: RequestContext) -> View:
     """Returns what determines the client's list of tools."""
-    return View(declared_client(sdk_connection(context))[0].name, dispatch_of(context).within)
+    return View(declared_client(sdk_connection(context))[0].name, dispatch_of(context).scope)
 
 
 def dispatch_of(context: RequestContext) -> Dispatch:

@@ -208,7 +208,7 @@ def run_call(
     connection = caller.connection
     client, capabilities = declared_client(connection)
     request = CallRequest(
-        name, arguments, client, connection.session_id, capabilities, kind, scope=caller.dispatch.within
+        name, arguments, client, connection.session_id, capabilities, kind, scope=caller.dispatch.scope
     )
     observer = ClientObserver(caller, name)
     if kind == "completion":

@@ -185,7 +185,7 @@ class Kernel:
         return Peer(server, self._assembly.fast, key, push, ask)
 
     async def route(
-        self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None = None
+        self, request: jsonrpc.Request, headers: MultiMapping[str], scope: Scope | None = None
     ) -> InboundModernRoute | Rejection:
         """Validates envelope and headers of a stateless request."""
         if repeated := find_duplicated_routing_header(headers.items()):
@@ -194,7 +194,7 @@ class Kernel:
         verdict = classify_inbound_request(body, headers=headers)  # `headers` is case-insensitive
         if isinstance(verdict, InboundLadderRejection):
             return _rejection(verdict)
-        mismatch = await self._parameter_mismatch(request, headers, within)
+        mismatch = await self._parameter_mismatch(request, headers, scope)
         return verdict if mismatch is None else mismatch
 
     def unserved_version(self, version: str) -> Rejection | None:
@@ -232,24 +232,24 @@ class Kernel:
         """Returns the HTTP status of a stateless answer."""
         return ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
 
-    def _client(self, route: InboundModernRoute, scope: dict[str, Any]) -> _Client:
+    def _client(self, route: InboundModernRoute, store: dict[str, Any]) -> _Client:
         """Returns the SDK's objects of a stateless client, cached while its identity stays the same.
 
         They need no clean-up after a request: handlers register it for sessions only.
         """
         identity = (route.protocol_version, route.client_info, route.client_capabilities)
-        known: _Client | None = scope.get("client")
+        known: _Client | None = store.get("client")
         if known is not None and known.identity == identity:
             return known
         connection = Connection.from_envelope(*identity)
         runner = ServerRunner(self.server, connection, _LIFESPAN)
         client = _Client(identity, connection, runner, _is_well_formed(route))
         if len(repr(identity)) <= MAX_KEPT_IDENTITY:
-            scope["client"] = client
+            store["client"] = client
         return client
 
     async def _parameter_mismatch(
-        self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None
+        self, request: jsonrpc.Request, headers: MultiMapping[str], scope: Scope | None
     ) -> Rejection | None:
         params = request.params or {}
         name, arguments = params.get("name"), params.get("arguments") or {}
@@ -257,7 +257,7 @@ class Kernel:
             return None
         if not isinstance(arguments, dict):
             return None  # the handler reports it better
-        schema = await self._assembly.tools.schema(name, within)
+        schema = await self._assembly.tools.schema(name, scope)
         if schema is None:
             return None
         rejection = validate_mcp_param_headers(schema, arguments, headers)

@@ -58,13 +58,13 @@ class Tools:
         """Returns the lists of clients with a scope."""
         return {} if self.pages.views is None else self.pages.views.scoped()
 
-    async def schema(self, name: str, within: Scope | None) -> dict[str, Any] | None:
+    async def schema(self, name: str, scope: Scope | None) -> dict[str, Any] | None:
         """Returns the current `input_schema` of a tool in a scope."""
         views = self.pages.views
-        if within is None or views is None:
+        if scope is None or views is None:
             await self.pages.listing.ensure()
             return self.input_schema(name)
-        listing = views.of(View("", within))
+        listing = views.of(View("", scope))
         await listing.ensure()
         schemas = _header_schemas(listing.current)
         return schemas.get(name) or schemas.get(self._prefix + name)
@@ -97,11 +97,11 @@ class Resources:
         return NOT_CACHEABLE | content_or_raise(outcome)
 
     def _count(self, context: RequestContext) -> None:
-        scope, now = session_store(context), self._time()
-        bucket = scope.get("reads")
+        store, now = session_store(context), self._time()
+        bucket = store.get("reads")
         if bucket is None:
             limits = self._limits
-            bucket = scope["reads"] = TokenBucket(limits.resource_rate, limits.resource_burst, now)
+            bucket = store["reads"] = TokenBucket(limits.resource_rate, limits.resource_burst, now)
         if wait := bucket.take(now):
             text = f"Too many resource reads; the limit is {self._limits.resource_rate} per second"
             raise MCPError(jsonrpc.RATE_LIMITED, text, {"retryAfterMs": wait})

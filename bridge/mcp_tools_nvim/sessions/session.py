@@ -281,9 +281,7 @@ class Session:
             push = self.standalone.push if response is None else response.push
             hang_up = None if response is None else response.hang_up
             ask = partial(self.questions.ask, push)
-            dispatch = self._kernel.dispatch(
-                request.id, request.params, push, ask, hang_up, within=self.scope
-            )
+            dispatch = self._kernel.dispatch(request.id, request.params, push, ask, hang_up, scope=self.scope)
             return await exchange.run(self._kernel, dispatch, self.peer.request)
         finally:
             del self._in_flight[request.id]

@@ -119,7 +119,7 @@ local function sensitive_in(ctx, directory)
       end)
     )
   end)
-  local paths = {}
+  local paths, pause = {}, time_slice.of(ctx)
   for _ = 1, entries and MAX_ENTRIES or 0 do
     local name, kind = uv.fs_scandir_next(entries)
     if not name or #paths == MAX_FILES then
@@ -127,6 +127,7 @@ local function sensitive_in(ctx, directory)
     elseif kind ~= 'directory' and sensitive.is_sensitive(directory .. '/' .. name) then
       table.insert(paths, directory .. '/' .. name)
     end
+    pause()
   end
   return paths
 end

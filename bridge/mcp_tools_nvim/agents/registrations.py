@@ -126,9 +126,9 @@ class Registration:
 
     async def end(self) -> None:
         """Ends the registration."""
+        was_registered = self.token != ""  # or is being registered, which revokes the token when cancelled
         self._task.cancel()
         await asyncio.wait({self._task})
-        was_registered = self.token != ""
         self.revoke()
         if was_registered:
             with contextlib.suppress(_FaultError):

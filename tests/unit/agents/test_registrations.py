@@ -32,6 +32,7 @@ class OpenCode:
         self.configs: list[dict[str, Any]] = []
         self.wrong: Callable[[], web.Response] | None = None
         self.seconds = 0.0  # for a disconnect
+        self.connect_seconds = 0.0
         self.url = ""
         self._runner: web.AppRunner | None = None
 
@@ -61,6 +62,7 @@ class OpenCode:
         if request.method == "POST":
             self.configs.append(body["config"])
             self.entries[body["name"]] = "connected"
+            await asyncio.sleep(self.connect_seconds)
         return web.json_response({name: {"status": status} for name, status in self.entries.items()})
 
 
@@ -137,6 +139,16 @@ async def test_the_token_is_revoked_when_the_registration_ends(bridge: Served, o
         await eventually(lambda: opencode.entries["nvim-tools"] == "disabled")
         assert await status_of(agent) == 401
         assert states(bridge) == []
+
+
+async def test_a_registration_that_ends_before_its_answer_is_removed(
+    bridge: Served, opencode: OpenCode
+) -> None:
+    opencode.connect_seconds = 0.5
+    want(bridge, opencode.url)
+    await eventually(lambda: opencode.configs)
+    want(bridge)
+    await eventually(lambda: opencode.entries["nvim-tools"] == "disabled")
 
 
 async def test_a_process_that_takes_the_port_of_a_server_finds_no_valid_token(

@@ -23,7 +23,7 @@ local GIVEN = {
       .. ' words: all names by group. Then tools_describe and tools_call.',
     args = {
       words = { type = 'string', description = 'Such as "rename symbol"', default = '', maxLength = 500 },
-      limit = { type = 'integer', description = 'At most this many tools', default = 10, minimum = 1, maximum = 200 },
+      limit = { type = 'integer', description = 'Maximum number of tools', default = 10, minimum = 1, maximum = 200 },
     },
     annotations = READS,
     execute = function() end,

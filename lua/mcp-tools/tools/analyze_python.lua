@@ -49,12 +49,13 @@ end
 
 return {
   name = 'analyze_python',
+  title = 'Structure of a Python file',
   description = 'Analyses the structure of a Python file, with its unsaved changes: imports, classes, functions with'
     .. ' lines, arguments, cyclomatic complexity, nesting, type hints and docstrings, and figures of the whole. Give'
     .. ' path or bufnr. The code is not run. With next_offset there are more functions.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     min_complexity = {
       type = 'integer',
       description = 'Only functions that are as complex or more',
@@ -64,7 +65,7 @@ return {
     offset = { type = 'integer', description = 'Functions to leave out', default = 0, minimum = 0 },
     limit = {
       type = 'integer',
-      description = 'At most so many functions, and as many classes and imports',
+      description = 'Maximum number of functions, of classes and of imports',
       default = 100,
       minimum = 1,
       maximum = 1000,

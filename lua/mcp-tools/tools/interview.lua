@@ -8,7 +8,7 @@ local MAX_QUESTIONS, MAX_CHOICES = 20, 50
 
 return {
   name = 'interview',
-  title = 'Ask the person',
+  title = 'Ask the user',
   description = 'Asks the person at the editor questions and waits for the answers: text, or one or several of'
     .. ' choices (text of their own is always possible). Ask all you need at once. Gives answers as [{question,'
     .. ' answer}]; completed is false when they left it.',

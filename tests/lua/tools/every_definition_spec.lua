@@ -9,6 +9,7 @@ local wire = require('mcp-tools.rpc')
 
 --- Characters of a description, of an argument too, that nobody has to read more than.
 local MAX_DESCRIPTION, MAX_ARGUMENT = 300, 200
+local MAX_TITLE = 30 -- characters
 
 after_each(function()
   config.reset()
@@ -40,6 +41,18 @@ describe('every tool', function()
         table.insert(wrong, ('%s: %d characters'):format(tool.name, vim.fn.strchars(tool.description)))
       end
       mute(tool.input_schema, tool.name, wrong)
+    end
+    t.eq({}, wrong)
+  end)
+
+  it('has a short title of its own', function()
+    local wrong, owners = {}, {}
+    for _, tool in ipairs(every.tools()) do
+      local title = tool.title or ''
+      if title == '' or vim.fn.strchars(title) > MAX_TITLE or owners[title] then
+        table.insert(wrong, ("%s: '%s'"):format(tool.name, title))
+      end
+      owners[title] = tool.name
     end
     t.eq({}, wrong)
   end)

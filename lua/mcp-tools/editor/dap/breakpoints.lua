@@ -23,7 +23,7 @@ local MAX_TEXT = 300
 --- Arguments that name a file. `filename` (compatible with guill/mcp-tools.nvim) and `path` are the same.
 M.FILE_ARGS = {
   filename = { type = 'string', description = 'Path of the file' },
-  path = { type = 'string', description = 'The same as filename' },
+  path = { type = 'string', description = 'Alias of filename' },
   bufnr = { type = 'integer', description = 'Or a buffer; 0 = the current file', minimum = 0 },
 }
 

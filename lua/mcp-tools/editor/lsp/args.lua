@@ -14,7 +14,7 @@ local M = {}
 
 local FILE = {
   path = { type = 'string', description = 'File' },
-  bufnr = { type = 'integer', description = 'Its buffer; 0 or none: the current file', minimum = 0 },
+  bufnr = { type = 'integer', description = 'Buffer number; default: current file', minimum = 0 },
 }
 
 local PLACE = {

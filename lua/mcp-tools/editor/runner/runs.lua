@@ -341,7 +341,7 @@ end
 --- Arguments of tools that return a run.
 M.ARGS = {
   limit = { type = 'integer', description = 'Maximum number of failures', default = 20, minimum = 0, maximum = 500 },
-  offset = { type = 'integer', description = 'Failures to pass over', default = 0, minimum = 0 },
+  offset = { type = 'integer', description = 'Number of failures to skip', default = 0, minimum = 0 },
 }
 
 --- Maximum number of bytes of failures, and of output if no failures are known.

@@ -4,7 +4,7 @@ local mcp_tools = require('mcp-tools')
 
 return {
   name = 'bridge_refresh',
-  title = 'Look for tools again',
+  title = 'Refresh the tools',
   description = 'Looks again for tools that plugins ship and for mounted servers, and loads what is new or has changed.'
     .. ' Answers with the files that were found, the tools of each, and what could not be loaded and why. The list of'
     .. ' tools may be another afterwards.',

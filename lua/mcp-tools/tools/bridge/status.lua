@@ -45,9 +45,9 @@ end
 return {
   name = 'bridge_status',
   title = 'State of the bridge',
-  description = 'What you are connected to: versions, project, address, sessions, calls in flight, how many tools'
-    .. ' each group has, and what could not be loaded and why. health is "ok", or names what is wrong; to_do what'
-    .. ' mends it.',
+  description = 'Returns the state of the connection: versions, project, address, sessions, running calls, number'
+    .. ' of tools by group, and definitions that could not be loaded. health is "ok" or the problem, to_do the'
+    .. ' solution.',
   annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx)

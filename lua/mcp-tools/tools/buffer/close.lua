@@ -25,6 +25,7 @@ end
 
 return {
   name = 'buffer_close',
+  title = 'Close a buffer',
   description = 'Closes a buffer that is in no window. One with unsaved changes is refused unless discard is given.',
   args = {
     path = { type = 'string', description = 'File' },

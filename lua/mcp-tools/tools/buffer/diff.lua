@@ -10,11 +10,12 @@ local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'buffer_diff',
+  title = 'Unsaved changes of a buffer',
   description = 'The difference between a buffer and its file on the disk, or its text before this session first'
     .. ' changed it: a unified diff and counts of lines. A large one comes without context, then as places or counts.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     against = {
       type = 'string',
       enum = { 'disk', 'session' },

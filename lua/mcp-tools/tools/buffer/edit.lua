@@ -73,12 +73,13 @@ end
 
 return {
   name = 'buffer_edit',
+  title = 'Edit a buffer',
   description = 'Edits a buffer, or a closed file, in one undo step: search (exact text that occurs once) or start_line'
     .. ' and end_line, and what replaces it. Atomic; line numbers refer to the text before any edit. A closed file is'
     .. ' written; an open one stays unsaved without write.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     edits = {
       type = 'array',
       description = 'Edits that do not overlap',

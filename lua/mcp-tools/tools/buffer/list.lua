@@ -6,17 +6,18 @@ local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'buffer_list',
+  title = 'Open buffers',
   description = 'Lists the buffers that are open in the editor: number, path, whether it has unsaved changes, and where'
     .. ' it is shown.',
   args = {
     modified_only = { type = 'boolean', description = 'Only buffers with unsaved changes', default = false },
     include_unlisted = {
       type = 'boolean',
-      description = 'Also help, terminals and other unlisted buffers',
+      description = 'Include unlisted buffers, such as help',
       default = false,
     },
-    limit = { type = 'integer', description = 'At most this many buffers', default = 100, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Buffers to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of buffers', default = 100, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Number of buffers to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,

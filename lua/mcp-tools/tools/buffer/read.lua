@@ -65,14 +65,21 @@ end
 
 return {
   name = 'buffer_read',
-  description = 'Reads a buffer with its unsaved changes, or a closed file, as text. Lines count from 1. With next_line'
-    .. ' there is more: continue there. Give changedtick to a later edit.',
+  title = 'Read a buffer',
+  description = 'Reads a buffer with its unsaved changes, or a closed file, as text. Lines count from 1. If next_line'
+    .. ' is present, continue there. Pass changedtick to a later edit.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    limit = { type = 'integer', description = 'At most so many lines', default = 2000, minimum = 1, maximum = 100000 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of lines',
+      default = 2000,
+      minimum = 1,
+      maximum = 100000,
+    },
     symbol = {
       type = 'string',
       description = 'Instead of lines: a function, class, …, such as "parse" or "Parser/parse"',

@@ -10,11 +10,12 @@ local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'buffer_write',
+  title = 'Save a buffer',
   description = 'Writes the unsaved changes of a buffer to its file, as :write does. A file that others changed since'
     .. ' is not overwritten unless told. Answers with written (false: there was nothing to write) and changedtick.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     changedtick = { type = 'integer', description = 'Do not write if the buffer is not at this any more' },
     overwrite = { type = 'boolean', description = 'Also over what others wrote since it was read', default = false },
   },

@@ -4,6 +4,7 @@ local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 
 return {
   name = 'dap_clear_breakpoints',
+  title = 'Remove all breakpoints',
   description = 'Removes all breakpoints, those of the person too, also from the running program. Says how many.',
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function()

@@ -9,11 +9,12 @@ local MAX = 200
 
 return {
   name = 'dap_configurations',
+  title = 'Launch configurations',
   description = "Lists launch configurations for dap_run: those of the editor and of the project's .vscode/launch.json,"
     .. ' if the person trusts that file. asks names fields that dap_run has to be given.',
   args = {
-    limit = { type = 'integer', description = 'At most so many', default = 50, minimum = 1, maximum = 500 },
-    offset = { type = 'integer', description = 'Configurations to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of results', default = 50, minimum = 1, maximum = 500 },
+    offset = { type = 'integer', description = 'Number of configurations to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -5,6 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_continue',
+  title = 'Continue the program',
   description = 'Lets the stopped program run on, and tells the next stop: place, five lines around it, callers,'
     .. ' locals that changed, new output; or still_running, or the end with its exit code.',
   args = control.WAIT_ARGS,

@@ -6,6 +6,7 @@ local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_current_location',
+  title = 'Current line of the program',
   description = 'Where the stopped program stands: file, line, column, function_name, and the lines around it.',
   args = {
     context_lines = { type = 'integer', description = 'Before and after it', default = 5, minimum = 0, maximum = 200 },

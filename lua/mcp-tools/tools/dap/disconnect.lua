@@ -6,6 +6,7 @@ local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_disconnect',
+  title = 'Disconnect the debugger',
   description = 'Leaves the debug session. The program ends with it, unless terminate_debuggee is false: then it runs'
     .. ' on without the debugger.',
   args = {

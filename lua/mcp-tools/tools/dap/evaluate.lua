@@ -5,6 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_evaluate',
+  title = 'Evaluate an expression',
   description = 'Evaluates an expression in the program, in the frame where it stands: result (cut at max_chars), type,'
     .. ' variables_reference if there is more in it, and what it printed.',
   args = {

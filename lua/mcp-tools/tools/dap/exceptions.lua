@@ -44,6 +44,7 @@ end
 
 return {
   name = 'dap_exceptions',
+  title = 'Exception breakpoints',
   description = 'Lists the filters for exceptions that the adapter has, and which are active. With filters it sets them'
     .. ' for this session; [] stops at none. From the beginning: exception_filters of dap_run.',
   args = {

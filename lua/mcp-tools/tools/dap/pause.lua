@@ -6,6 +6,7 @@ local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_pause',
+  title = 'Pause the program',
   description = 'Stops a running program where it is, and tells the stop as dap_continue does. One that has stopped'
     .. ' already is told at once.',
   args = {

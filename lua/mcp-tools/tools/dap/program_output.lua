@@ -10,6 +10,7 @@ local MAX, MAX_LINE = 32 * 1024, 2000
 
 return {
   name = 'dap_program_output',
+  title = 'Output of the program',
   description = 'What the program under the debugger has printed, the last lines; also after its end. Kept from the'
     .. ' first dap call on, 1000 lines a session. Read on with since = next.',
   args = {
@@ -21,7 +22,7 @@ return {
     },
     lines = {
       type = 'integer',
-      description = 'At most so many',
+      description = 'Maximum number of lines',
       default = 50,
       minimum = 1,
       maximum = output.MAX_LINES,

@@ -4,6 +4,7 @@ local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 
 return {
   name = 'dap_remove_breakpoint',
+  title = 'Remove a breakpoint',
   description = 'Removes the breakpoint of a line, also from the running program; not_found when there is none.',
   args = vim.tbl_extend('error', {
     line = { type = 'integer', description = 'Line from 1', required = true, minimum = 1 },

@@ -6,6 +6,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_restart',
+  title = 'Restart the program',
   description = 'Ends the program of the debug session, if it still runs, and starts it again with the same'
     .. ' configuration. Tells the first stop as dap_run does.',
   args = control.WAIT_ARGS,

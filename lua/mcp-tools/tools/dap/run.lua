@@ -33,6 +33,7 @@ local ARGS = {
 
 return {
   name = 'dap_run',
+  title = 'Start debugging',
   description = 'Starts a program under the debugger and tells its first stop: reason, place, five lines, callers,'
     .. ' locals, output; or its end. Set breakpoints first (dap_set_breakpoint). Give type, request and name, or'
     .. ' configuration.',

@@ -6,6 +6,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_run_to',
+  title = 'Run to a line',
   description = 'Runs the stopped program to a line and tells the stop, as dap_continue does. Other breakpoints hold;'
     .. ' reached says whether it came to that line. No breakpoint is left.',
   args = vim.tbl_extend('error', {

@@ -6,6 +6,7 @@ local variables = require('mcp-tools.editor.dap.variables')
 
 return {
   name = 'dap_scopes',
+  title = 'Scopes of a stack frame',
   description = 'The scopes of a frame, such as Locals and Globals: name, variables_reference for dap_variables,'
     .. ' whether it is expensive to read.',
   args = {

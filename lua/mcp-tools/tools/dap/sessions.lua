@@ -6,6 +6,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_sessions',
+  title = 'Debug sessions',
   description = 'Lists debug sessions, also those that processes have of their own and the last that ended: id, name,'
     .. ' status, place, lines of output. focused is the one that tools take without session_id.',
   annotations = { read_only = true, idempotent = true },

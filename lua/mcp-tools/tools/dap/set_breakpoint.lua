@@ -4,6 +4,7 @@ local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 
 return {
   name = 'dap_set_breakpoint',
+  title = 'Set a breakpoint',
   description = 'Sets a breakpoint, or changes the one in that line. Answers with the lines around it and, when a'
     .. ' program runs, whether it was bound (verified) and where. Moves nothing of the person.',
   args = vim.tbl_extend('error', {

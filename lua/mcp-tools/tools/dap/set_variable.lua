@@ -5,6 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_set_variable',
+  title = 'Set a variable',
   description = 'Changes a variable of the stopped program: a local one, one of a variables_reference, or what an'
     .. ' expression names. Answers with the new value.',
   args = {

@@ -5,11 +5,12 @@ local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_stacktrace',
+  title = 'Call stack',
   description = 'The call stack of a stopped thread, the innermost frame first: id (for dap_scopes, dap_variables and'
     .. ' dap_evaluate), name, path, line, column.',
   args = {
     thread_id = { type = 'integer', description = 'Default: the thread that has stopped' },
-    levels = { type = 'integer', description = 'At most so many frames', default = 20, minimum = 1, maximum = 500 },
+    levels = { type = 'integer', description = 'Maximum number of frames', default = 20, minimum = 1, maximum = 500 },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
     session_id = sessions.ARG,
   },

@@ -19,6 +19,7 @@ end
 
 return {
   name = 'dap_status',
+  title = 'State of the debugger',
   description = 'The debug session in short: active or not, id, name, status (stopped or running), place, adapter.',
   args = {
     capabilities = { type = 'boolean', description = 'Also what the adapter can do', default = false },

@@ -5,6 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_step_into',
+  title = 'Step into',
   description = 'Runs the stopped program into the call of its line, and tells where it stands: five lines, callers,'
     .. ' locals that changed, new output; or still_running, or the end with its exit code.',
   args = control.WAIT_ARGS,

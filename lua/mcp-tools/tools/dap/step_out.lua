@@ -5,6 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_step_out',
+  title = 'Step out',
   description = 'Runs the stopped program until its function returns, and tells where it stands: five lines, callers,'
     .. ' locals that changed, new output; or still_running, or the end with its exit code.',
   args = control.WAIT_ARGS,

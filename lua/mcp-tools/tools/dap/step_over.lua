@@ -5,6 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_step_over',
+  title = 'Step over',
   description = 'Runs the stopped program to the next line, over calls, and tells where it stands: five lines, callers,'
     .. ' locals that changed, new output; or still_running, or the end with its exit code.',
   args = control.WAIT_ARGS,

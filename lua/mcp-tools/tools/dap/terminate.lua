@@ -6,6 +6,7 @@ local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_terminate',
+  title = 'Terminate the program',
   description = 'Ends the program under the debugger and the session. Answers with its last output;'
     .. ' dap_program_output keeps it.',
   args = { session_id = sessions.ARG },

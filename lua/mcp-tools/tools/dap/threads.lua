@@ -8,6 +8,7 @@ local MAX = 200
 
 return {
   name = 'dap_threads',
+  title = 'Threads of the program',
   description = 'The threads of the program under the debugger: id, name, whether it is the one that has stopped.',
   args = {
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },

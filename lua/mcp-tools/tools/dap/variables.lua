@@ -6,6 +6,7 @@ local variables = require('mcp-tools.editor.dap.variables')
 
 return {
   name = 'dap_variables',
+  title = 'Variables',
   description = 'Variables of a scope or of another variable; without a reference the locals. Names alone (names_only),'
     .. ' or just the given names. Values are cut at max_chars, secrets are withheld.',
   args = {
@@ -14,10 +15,10 @@ return {
     names = { type = 'array', items = { type = 'string' }, description = 'Only these' },
     names_only = { type = 'boolean', description = 'Without values', default = false },
     filter = { type = 'string', enum = { 'indexed', 'named' }, description = 'Only elements, or only fields' },
-    start = { type = 'integer', description = 'Variables to pass over', default = 0, minimum = 0 },
+    start = { type = 'integer', description = 'Number of variables to skip', default = 0, minimum = 0 },
     count = {
       type = 'integer',
-      description = 'At most so many',
+      description = 'Maximum number of variables',
       default = variables.MAX_COUNT,
       minimum = 1,
       maximum = 5000,

@@ -5,6 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 
 return {
   name = 'dap_wait_until_paused',
+  title = 'Wait until the program pauses',
   description = 'Waits until the program stops or ends and tells it, as dap_continue does; one that has stopped already'
     .. ' is told at once. When the time runs out the answer is still_running.',
   args = {

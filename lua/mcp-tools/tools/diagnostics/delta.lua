@@ -129,6 +129,7 @@ end
 
 return {
   name = 'diagnostics_delta',
+  title = 'Changes of diagnostics',
   description = 'Without since: sets a mark, {mark, total}. With since: what is new and fixed since that mark in all'
     .. ' open files, each checked as it is now: {new, fixed, remaining, files: [{path, new, fixed}], settled}, and a'
     .. ' new mark.',
@@ -136,14 +137,14 @@ return {
     since = { type = 'string', description = 'A mark that an earlier call of this tool gave' },
     timeout_ms = {
       type = 'integer',
-      description = 'At most so long',
+      description = 'Maximum time to wait',
       default = 15000,
       minimum = 100,
       maximum = 240000,
     },
     limit = {
       type = 'integer',
-      description = 'At most so many rows per file',
+      description = 'Maximum number of rows per file',
       default = 50,
       minimum = 1,
       maximum = 1000,

@@ -6,17 +6,18 @@ local list = require('mcp-tools.editor.diagnostics.list')
 
 return {
   name = 'diagnostics_list',
+  title = 'Diagnostics',
   description = 'Lists errors and warnings of a file, or with project = true of all open files (closed files are not'
     .. ' checked). Returns {checked, total, counts, diagnostics: ["line:column severity code: message"]}; with bufnr'
     .. ' [{lnum, col, message, severity, source}]. Only checked = yes with total 0 means none.',
   args = args.paged(args.file({
     project = { type = 'boolean', description = 'All open files, instead of one', default = false },
-    severity = { type = 'string', enum = findings.SEVERITIES, description = 'Only this one' },
-    min_severity = { type = 'string', enum = { 'error', 'warning', 'info', 'hint' }, description = 'No milder ones' },
-    source = { type = 'string', description = 'Only from this one, such as basedpyright' },
+    severity = { type = 'string', enum = findings.SEVERITIES, description = 'Only this severity' },
+    min_severity = { type = 'string', enum = { 'error', 'warning', 'info', 'hint' }, description = 'Lowest severity' },
+    source = { type = 'string', description = 'Only from this source, such as basedpyright' },
     wait_ms = {
       type = 'integer',
-      description = 'Wait so long for a server that has not looked at the text yet',
+      description = 'Maximum time to wait for a server to check the text',
       default = 3000,
       minimum = 0,
       maximum = 60000,

@@ -269,12 +269,12 @@ return {
     search = { type = 'string', description = 'Words, in any case', minLength = 2, maxLength = 200 },
     limit = {
       type = 'integer',
-      description = 'At most so many lines or matches',
+      description = 'Maximum number of lines or matches',
       default = 60,
       minimum = 1,
       maximum = 1000,
     },
-    offset = { type = 'integer', description = 'Lines or matches to pass over', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Number of lines or matches to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)

@@ -109,9 +109,9 @@ return {
       maxLength = 200,
     },
     path = { type = 'string', description = 'An open file whose own mappings count; default: the current one' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
-    limit = { type = 'integer', description = 'At most so many', default = 50, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Mappings to pass over', default = 0, minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of results', default = 50, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Number of mappings to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)

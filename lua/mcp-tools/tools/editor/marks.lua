@@ -120,10 +120,10 @@ return {
     .. ' there.',
   args = {
     path = { type = 'string', description = 'A file that is open; default: the current one' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     kind = { type = 'string', enum = KINDS, description = 'Only these; default: all three' },
-    limit = { type = 'integer', description = 'At most so many of each', default = 30, minimum = 1, maximum = 200 },
-    offset = { type = 'integer', description = 'Of each to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of each', default = 30, minimum = 1, maximum = 200 },
+    offset = { type = 'integer', description = 'Number of each to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx, args)

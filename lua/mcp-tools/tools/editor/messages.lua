@@ -11,8 +11,8 @@ return {
     .. ' like a secret is left out.',
   args = {
     contains = { type = 'string', description = 'Only lines with this text, in any case', maxLength = 200 },
-    limit = { type = 'integer', description = 'At most so many lines', default = 50, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Lines to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of lines', default = 50, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Number of lines to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)

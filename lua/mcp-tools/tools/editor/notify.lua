@@ -8,7 +8,7 @@ local limit = rate(20, 0.5)
 
 return {
   name = 'editor_notify',
-  title = 'Tell the person',
+  title = 'Notify the user',
   description = 'Shows the person a short message in the editor, with your name before it. Waits for nothing; to ask'
     .. ' something use interview.',
   args = {

@@ -65,18 +65,18 @@ end
 return {
   name = 'editor_open',
   title = 'Show a file',
-  description = 'Shows the user a file at a line in their editor. Where they type, another window shows it and their'
-    .. ' cursor stays. Returns the window and the place; lines and columns (characters) count from 1.',
+  description = 'Shows the user a file at a line in their editor. If they are typing, it opens in another window'
+    .. ' and their cursor stays. Returns window and position; lines and columns (characters) count from 1.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
-    line = { type = 'integer', description = 'Line; default: where they were last in it', minimum = 1 },
-    column = { type = 'integer', description = 'Column; default: the first character that is no blank', minimum = 1 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
+    line = { type = 'integer', description = 'Line; default: the last position', minimum = 1 },
+    column = { type = 'integer', description = 'Column; default: the first non-blank', minimum = 1 },
     where = {
       type = 'string',
       enum = show.WHERE,
       default = 'here',
-      description = 'here: an existing window; a tab becomes a split while they type; at most five of each',
+      description = 'here: an existing window; while they type a tab is a split; five of each at most',
     },
   },
   annotations = { read_only = false, destructive = false, idempotent = true, open_world = false },

@@ -7,13 +7,12 @@ local result = require('mcp-tools.editor.result')
 return {
   name = 'editor_selection',
   title = 'Selection',
-  description = 'The text that the person has selected (active = true) or selected last in the file they look at, and'
-    .. ' where it is. Lines and columns (characters) count from 1, the end is included. selection is null when there'
-    .. ' is none.',
+  description = 'Returns the text that the user has selected (active = true) or selected last in the current file, and'
+    .. ' its range. Lines and columns (characters) count from 1; the end is inclusive. Without a selection it is null.',
   args = {
     max_bytes = {
       type = 'integer',
-      description = 'Text beyond it is cut; buffer_read has the rest',
+      description = 'Maximum length; buffer_read has the rest',
       default = 32768,
       minimum = 1,
       maximum = 1048576,

@@ -120,11 +120,10 @@ end
 return {
   name = 'editor_state',
   title = 'State of the editor',
-  description = 'What the person has before them: mode, working directory, the current file (cursor, visible lines,'
-    .. ' unsaved?, indent and other options) and all tab pages and windows. Lines and columns (characters) count from'
-    .. ' 1.',
+  description = 'Returns the editor state: mode, working directory, the current file (cursor, visible lines, unsaved'
+    .. ' changes, options), and all tab pages and windows. Lines and columns (characters) count from 1.',
   args = {
-    limit = { type = 'integer', description = 'At most so many windows', default = 30, minimum = 0, maximum = 500 },
+    limit = { type = 'integer', description = 'Maximum number of windows', default = 30, minimum = 0, maximum = 500 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,

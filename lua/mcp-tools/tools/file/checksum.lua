@@ -6,6 +6,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'file_checksum',
+  title = 'Checksum of a file',
   description = 'The SHA-256 of a file on the disk and its size in bytes. unsaved says that the editor has changes that'
     .. ' are not in it. file_write wants the sum of the file that it replaces.',
   args = {

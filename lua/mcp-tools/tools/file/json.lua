@@ -180,11 +180,12 @@ end
 
 return {
   name = 'file_json',
+  title = 'Read a value of a JSON file',
   description = 'A value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"]; without a'
     .. ' query the whole. Of a value that is too large: its keys or the number of its items. Unsaved changes count.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     query = {
       type = 'string',
       description = 'Path of the value; indices count from 0',

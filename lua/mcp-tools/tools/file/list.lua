@@ -62,18 +62,19 @@ end
 
 return {
   name = 'file_list',
-  description = 'Names of the files of the project or a folder, without what git ignores, sorted. Beyond'
-    .. ' limit folders counts them by the folder at the top; next_offset tells where it goes on.',
+  title = 'List files',
+  description = 'Lists the files of the project or a directory, sorted, without ignored files. When there are more than'
+    .. ' limit, folders counts them by top directory, and next_offset is where to continue.',
   args = {
-    path = { type = 'string', description = 'Folder; the project when left out' },
+    path = { type = 'string', description = 'Directory; default: the project' },
     glob = {
       type = 'string',
       description = 'Only these, such as "*.lua" (anywhere) or "src/**/*.{ts,tsx}"',
       maxLength = 500,
     },
-    ignored = { type = 'boolean', description = 'Also what git ignores', default = false },
-    limit = { type = 'integer', description = 'At most so many names', default = 200, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Names to pass over', default = 0, minimum = 0 },
+    ignored = { type = 'boolean', description = 'Include ignored files', default = false },
+    limit = { type = 'integer', description = 'Maximum number of names', default = 200, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Number of names to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,

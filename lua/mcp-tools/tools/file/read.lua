@@ -8,6 +8,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'file_read',
+  title = 'Read a file',
   description = 'Reads a file as it is on the disk, whatever the editor has of it (buffer_read reads that; unsaved says'
     .. ' that there are changes). Lines count from 1. When the answer has next_line there is more: read on from there.',
   args = {
@@ -18,7 +19,13 @@ return {
     },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    limit = { type = 'integer', description = 'At most so many lines', default = 2000, minimum = 1, maximum = 100000 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of lines',
+      default = 2000,
+      minimum = 1,
+      maximum = 100000,
+    },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -525,7 +525,7 @@ return {
       minimum = 0,
     },
     limit = { type = 'integer', description = 'List at most so many', default = 200, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Occurrences to pass over in the list', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Number of listed occurrences to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = function(args)

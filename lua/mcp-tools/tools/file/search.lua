@@ -123,7 +123,7 @@ return {
     .. ' `line:column: text` (from 1, in characters), or counts per file. Leaves out ignored and sensitive files.',
   args = {
     query = { type = 'string', description = 'Text to find, plain unless regex', required = true, minLength = 1 },
-    path = { type = 'string', description = 'File or folder to search; default: the project' },
+    path = { type = 'string', description = 'File or directory; default: the project' },
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
@@ -137,8 +137,8 @@ return {
     ignore_case = { type = 'boolean', description = 'Case-insensitive', default = false },
     word = { type = 'boolean', description = 'Whole words only', default = false },
     context = { type = 'integer', description = 'Lines around each match', default = 0, minimum = 0, maximum = 20 },
-    limit = { type = 'integer', description = 'At most so many matches', default = 200, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Matches to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of matches', default = 200, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Number of matches to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,

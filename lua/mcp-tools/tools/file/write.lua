@@ -254,6 +254,7 @@ end
 
 return {
   name = 'file_write',
+  title = 'Write a file',
   description = 'Writes a whole file. A new one is made, with its folders inside of the project. One that exists is'
     .. ' replaced only with its expected_sha256, or the changedtick of its buffer; the change is one undo step there.',
   args = {

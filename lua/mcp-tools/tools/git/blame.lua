@@ -96,15 +96,16 @@ end
 
 return {
   name = 'git_blame',
+  title = 'Git blame',
   description = 'Who last changed the lines of a file: runs of lines with commit, author, day and subject. Lines are'
     .. ' those of the buffer when it is open, unsaved ones included; what is not committed has no commit. Give path or'
     .. ' bufnr.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    limit = { type = 'integer', description = 'At most so many lines', default = 500, minimum = 1, maximum = 10000 },
+    limit = { type = 'integer', description = 'Maximum number of lines', default = 500, minimum = 1, maximum = 10000 },
     revision = { type = 'string', description = 'As the file was in this commit; left out: as it is' },
     text = { type = 'boolean', description = 'The lines themselves, too', default = false },
   },

@@ -46,6 +46,7 @@ end
 
 return {
   name = 'git_diff',
+  title = 'Git diff',
   description = 'What differs: the working tree against what is staged, or against base; staged changes; two commits.'
     .. ' Each file is judged by itself, sensitive ones are withheld. Too much comes without context, then as counts per'
     .. " file. The editor's unsaved changes are not in it.",

@@ -34,6 +34,7 @@ end
 
 return {
   name = 'git_log',
+  title = 'Git log',
   description = 'Commits, newest first: id, author, date, subject; with body and files when asked for. Of a file or'
     .. ' folder, of a range (base..revision), by author, words of the message or time. When the answer has next_offset'
     .. ' there is more.',
@@ -48,8 +49,8 @@ return {
     ['until'] = { type = 'string', description = 'Date, or such as yesterday', maxLength = 100 },
     body = { type = 'boolean', description = 'The whole message', default = false },
     files = { type = 'boolean', description = 'The files of each commit ("M path")', default = false },
-    limit = { type = 'integer', description = 'At most so many commits', default = 20, minimum = 1, maximum = 500 },
-    offset = { type = 'integer', description = 'Commits to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of commits', default = 20, minimum = 1, maximum = 500 },
+    offset = { type = 'integer', description = 'Number of commits to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -15,7 +15,7 @@ local ARGS = {
   start_line = { type = 'integer', description = 'First line of the text', default = 1, minimum = 1 },
   limit = {
     type = 'integer',
-    description = 'At most so many lines of it',
+    description = 'Maximum number of its lines',
     default = 2000,
     minimum = 1,
     maximum = 100000,
@@ -74,6 +74,7 @@ end
 
 return {
   name = 'git_show',
+  title = 'Show a commit',
   description = 'A commit: message, author, date and what it changed (of a merge: against its first parent). With'
     .. ' text=true and path: the file as it was then, lines from 1; when the answer has next_line there is more.'
     .. ' Sensitive files are withheld.',

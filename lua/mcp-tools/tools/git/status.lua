@@ -132,6 +132,7 @@ end
 
 return {
   name = 'git_status',
+  title = 'Git status',
   description = 'Branch, commits ahead and behind, a merge or rebase that is half done, and changed files by kind'
     .. ' ("M path"; letters as in git status). Files with unsaved changes in the editor are named apart: git does not'
     .. ' see those changes.',
@@ -143,8 +144,8 @@ return {
       description = 'Untracked files; normal names a new folder once',
       default = 'normal',
     },
-    limit = { type = 'integer', description = 'At most so many files', default = 200, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Files to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of files', default = 200, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -20,6 +20,7 @@ local KINDS = {
 
 return {
   name = 'lsp_calls',
+  title = 'Call hierarchy',
   description = 'Who calls the function at a place, or what it calls: {of, total, items: [{name, kind, path, line,'
     .. ' column, lines of the calls, children}]}; from 1. At most 200 items.',
   args = args.place({

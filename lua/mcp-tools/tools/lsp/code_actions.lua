@@ -5,6 +5,7 @@ local code_actions = require('mcp-tools.editor.lsp.code_actions')
 
 return {
   name = 'lsp_code_actions',
+  title = 'Code actions',
   description = 'Quick fixes and refactorings at a place, or for lines up to end_line: {actions: [{id, title, kind}]}.'
     .. ' apply = id does one: {title, places, files}; with dry_run only its diff. Open files stay unsaved.',
   args = args.place({
@@ -16,7 +17,7 @@ return {
     },
     limit = {
       type = 'integer',
-      description = 'At most so many',
+      description = 'Maximum number of actions',
       default = 100,
       minimum = 1,
       maximum = code_actions.MAX_LISTED,

@@ -5,10 +5,11 @@ local navigation = require('mcp-tools.editor.lsp.navigation')
 
 return {
   name = 'lsp_definition',
-  description = 'Where the name at a place is defined, by the language servers: {total, places: [{path, line, column,'
-    .. ' text}]}, from 1.',
+  title = 'Go to definition',
+  description = 'Finds where the symbol at a position is defined, with the language servers. Returns {total, places:'
+    .. ' [{path, line, column, text}]}, from 1.',
   args = args.place({
-    limit = { type = 'integer', description = 'At most so many places', default = 50, minimum = 1, maximum = 1000 },
+    limit = { type = 'integer', description = 'Maximum number of places', default = 50, minimum = 1, maximum = 1000 },
   }),
   annotations = { read_only = true, idempotent = true },
   recommended = true,

@@ -86,6 +86,7 @@ end
 
 return {
   name = 'lsp_format',
+  title = 'Format code',
   description = 'Formats a file, or lines of it, by its language server: {path, changed, places, unsaved}; with dry_run'
     .. ' only the diff. An open file stays unsaved.',
   args = args_of.file({

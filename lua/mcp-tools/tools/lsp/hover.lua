@@ -5,10 +5,11 @@ local hover = require('mcp-tools.editor.lsp.hover')
 
 return {
   name = 'lsp_hover',
-  description = 'Type, signature and documentation of what stands at a place, by all its language servers: {hover,'
-    .. ' kind, defined: "path:line"}.',
+  title = 'Hover information',
+  description = 'Returns type, signature and documentation of the symbol at a position, from its language servers:'
+    .. ' {hover, kind, defined: "path:line"}.',
   args = args.place({
-    col = { type = 'integer', description = 'The same as column', minimum = 1 },
+    col = { type = 'integer', description = 'Alias of column', minimum = 1 },
   }),
   annotations = { read_only = true, idempotent = true },
   recommended = true,

@@ -5,6 +5,7 @@ local hover = require('mcp-tools.editor.lsp.hover')
 
 return {
   name = 'lsp_inlay_hints',
+  title = 'Inlay hints',
   description = 'Inferred types and parameter names that the language server hints at in some lines: {total, hints:'
     .. ' ["line:column label"]}, counted from 1.',
   args = args.paged(args.file({

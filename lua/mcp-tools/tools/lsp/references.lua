@@ -5,6 +5,7 @@ local navigation = require('mcp-tools.editor.lsp.navigation')
 
 return {
   name = 'lsp_references',
+  title = 'Find references',
   description = 'Every use of the name at a place, in the whole project: {total, files: [{path, lines: ["line:'
     .. ' text"]}]}.'
     .. ' Waits until the language server has read the project. Too many come as numbers of lines, then as counts.',

@@ -5,14 +5,15 @@ local rename = require('mcp-tools.editor.lsp.rename')
 
 return {
   name = 'lsp_rename',
-  description = 'Renames what stands at a place in the whole project, all or nothing, and checks that no reference'
-    .. ' to the old name is left. Open files stay unsaved, the others are written.',
+  title = 'Rename a symbol',
+  description = 'Renames the symbol at a position in the whole project, atomically, and checks that no reference to'
+    .. ' the old name is left. Open files stay unsaved; closed ones are written.',
   args = args.place({
     new_name = { type = 'string', description = 'The new name', required = true, minLength = 1, maxLength = 200 },
     dry_run = { type = 'boolean', description = 'Only show the diff', default = false },
     wait_ms = {
       type = 'integer',
-      description = 'Wait so long for a server that is still indexing',
+      description = 'Maximum time to wait for a server that is indexing',
       default = 20000,
       minimum = 0,
       maximum = 240000,

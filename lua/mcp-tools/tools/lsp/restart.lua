@@ -5,6 +5,7 @@ local status = require('mcp-tools.editor.lsp.status')
 
 return {
   name = 'lsp_restart',
+  title = 'Restart language servers',
   description = 'Restarts language servers, of a file, or by name, for all files that they serve: {restarted:'
     .. ' [{name, files}]}.'
     .. ' For a server that hangs or has not seen a change of its configuration.',

@@ -96,12 +96,19 @@ end
 
 return {
   name = 'lsp_symbols',
+  title = 'Symbols of a file',
   description = 'Symbols of a file as its language server nests them: [{name, kind, range: {start: {line,'
     .. ' character}, end},'
     .. ' detail, children}], from 1. symbol_overview says it in fewer words.',
   args = args_of.file({
     depth = { type = 'integer', description = 'Levels', default = 10, minimum = 1, maximum = 20 },
-    limit = { type = 'integer', description = 'At most so many', default = 1000, minimum = 1, maximum = 10000 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of results',
+      default = 1000,
+      minimum = 1,
+      maximum = 10000,
+    },
   }),
   annotations = { read_only = true, idempotent = true },
   run = of_file,

@@ -10,6 +10,7 @@ local KINDS = {
 
 return {
   name = 'lsp_types',
+  title = 'Type hierarchy',
   description = 'Types above (super) or below (sub) the class at a place: {of, total, items: [{name, kind, path,'
     .. ' line, column, children}]}; from 1. At most 200 items.',
   args = args.place({

@@ -112,6 +112,7 @@ end
 
 return {
   name = 'lsp_workspace_symbols',
+  title = 'Symbols of the project',
   description = 'Symbols of the project whose names match: {total, files: [{path, lines: ["line: kind name"]}]},'
     .. ' from 1.'
     .. ' Asks the servers of path, or all that run; servers match as they like.',

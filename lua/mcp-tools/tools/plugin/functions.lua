@@ -16,8 +16,8 @@ return {
       minLength = 1,
       maxLength = 200,
     },
-    limit = { type = 'integer', description = 'At most so many', default = 100, minimum = 1, maximum = 2000 },
-    offset = { type = 'integer', description = 'How many to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of results', default = 100, minimum = 1, maximum = 2000 },
+    offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx, args)

@@ -18,8 +18,8 @@ return {
       minLength = 1,
       maxLength = 200,
     },
-    limit = { type = 'integer', description = 'At most so many modules', default = 100, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Modules to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of modules', default = 100, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Number of modules to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)

@@ -25,8 +25,8 @@ return {
     what = { type = 'string', enum = { 'plugins', 'modules' }, default = 'plugins', description = 'What is listed' },
     contains = { type = 'string', description = 'Only names with this text, in any case', maxLength = 200 },
     loaded_only = { type = 'boolean', default = false, description = 'Only plugins that are loaded' },
-    limit = { type = 'integer', description = 'At most so many', default = 100, minimum = 1, maximum = 2000 },
-    offset = { type = 'integer', description = 'How many to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of results', default = 100, minimum = 1, maximum = 2000 },
+    offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx, args)

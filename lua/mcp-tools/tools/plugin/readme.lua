@@ -19,7 +19,7 @@ return {
       maxLength = 200,
     },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
-    limit = { type = 'integer', description = 'At most so many lines', default = 150, minimum = 1, maximum = 5000 },
+    limit = { type = 'integer', description = 'Maximum number of lines', default = 150, minimum = 1, maximum = 5000 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)

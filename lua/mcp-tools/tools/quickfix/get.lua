@@ -7,6 +7,7 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 return {
   name = 'quickfix_get',
+  title = 'Entries of the quickfix list',
   description = 'Entries of the quickfix list, or of a location list: path, line, column (in characters), kind, text. '
     .. 'current is the entry that the person is at, lists how many lists there are; older ones have another nr.',
   args = {
@@ -18,8 +19,8 @@ return {
       default = 0,
       minimum = 0,
     },
-    limit = { type = 'integer', description = 'At most so many entries', default = 100, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Entries to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of entries', default = 100, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Number of entries to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -79,6 +79,7 @@ end
 
 return {
   name = 'quickfix_set',
+  title = 'Fill the quickfix list',
   description = 'Puts entries into the quickfix list or a location list, so that the user can go through them. A new'
     .. ' list is put on top of the others, which stay; the fourth takes the place of the first. No window opens and no'
     .. ' cursor moves.',
@@ -101,7 +102,7 @@ return {
         type = 'object',
         properties = {
           path = { type = 'string', description = 'Path of the file' },
-          bufnr = { type = 'integer', description = 'Or its buffer', minimum = 1 },
+          bufnr = { type = 'integer', description = 'Buffer number', minimum = 1 },
           line = { type = 'integer', description = 'Line, from 1', minimum = 1, maximum = MAX },
           column = { type = 'integer', description = 'Column in characters, from 1', minimum = 1, maximum = MAX },
           end_line = { type = 'integer', description = 'Last line', minimum = 1, maximum = MAX },

@@ -51,13 +51,14 @@ end
 
 return {
   name = 'runner_debug',
+  title = 'Debug a test',
   description = 'Runs one test of pytest under the debugger (nvim-dap, debugpy) and tells its first stop, at a'
     .. ' breakpoint or where it fails: place, lines, callers, locals, output. Go on with the tools of dap. Give test,'
     .. ' or a file and a line of the test.',
   args = {
     test = { type = 'string', description = 'Id, as runner_run and runner_discover give it' },
     path = { type = 'string', description = 'Test file' },
-    bufnr = { type = 'integer', description = 'Its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     line = { type = 'integer', description = 'A line of the test; default: the cursor', minimum = 1 },
     args = { type = 'array', items = { type = 'string' }, description = 'More arguments for pytest' },
     type = { type = 'string', description = 'Adapter of nvim-dap', default = 'python' },

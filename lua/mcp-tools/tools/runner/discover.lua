@@ -108,12 +108,13 @@ end
 
 return {
   name = 'runner_discover',
+  title = 'Discover tests',
   description = 'What can run tests here (ids for runner of runner_run), and the tests by the text of their files: id'
     .. ' and line in Python, other files by name. Nothing is run. Too many come as counts per file; then give path.',
   args = {
     path = { type = 'string', description = 'Only this file or folder' },
-    limit = { type = 'integer', description = 'At most so many files', default = 100, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Files to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of files', default = 100, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -9,6 +9,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'runner_results',
+  title = 'Test results',
   description = 'What a run of tests came to: state (running, done, cancelled, timed_out), counts, failures in pages;'
     .. ' of runner_run with background, or the last run again. 20 runs are kept. When the answer has next_offset there'
     .. ' are more failures.',
@@ -16,7 +17,7 @@ return {
     run_id = { type = 'string', description = 'The run; default: the last one of this session' },
     wait_ms = {
       type = 'integer',
-      description = 'Wait so long for its end',
+      description = 'Maximum time to wait for its end',
       default = 0,
       minimum = 0,
       maximum = 120000,

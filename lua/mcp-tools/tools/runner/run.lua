@@ -28,6 +28,7 @@ end
 
 return {
   name = 'runner_run',
+  title = 'Run tests',
   description = 'Runs tests: the one nearest to a line, a file, all, or by ids; with neotest, pytest, an npm script or'
     .. ' a make target. Failures with path, line, message; fills the quickfix list. background=true answers at once:'
     .. ' poll with runner_results, end with cancel.',
@@ -38,7 +39,7 @@ return {
       description = 'Default: nearest with line, file with path or bufnr, else all',
     },
     path = { type = 'string', description = 'Test file' },
-    bufnr = { type = 'integer', description = 'Its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     line = { type = 'integer', description = 'A line of the test; default: the cursor', minimum = 1 },
     tests = {
       type = 'array',

@@ -76,6 +76,7 @@ end
 
 return {
   name = 'shell_jobs',
+  title = 'Background commands',
   description = 'Runs commands in the background, such as servers: start, list, read (output since an offset,'
     .. ' next_offset of the answer before; else its end), stop. Lists jobs of this session and of other sessions of'
     .. ' this client (other_session: the user must approve). All end with the editor.',

@@ -12,6 +12,7 @@ local MAX_TIMEOUT = 3600000
 
 return {
   name = 'shell_run',
+  title = 'Run a command',
   description = 'Runs a command and waits for its end: exit code, stdout and stderr (the ends of long ones), ms.'
     .. ' Output is told as progress while it runs. When the call is cancelled or its time is over, all that it started'
     .. ' is ended. `unsaved` names files whose changes it did not see. For what goes on: shell_jobs.',

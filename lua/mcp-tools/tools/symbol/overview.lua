@@ -10,16 +10,16 @@ return {
     .. ' for others, nested by indent, without locals. Needs a language server or a treesitter parser. Lines count'
     .. ' from 1.',
   args = {
-    path = { type = 'string', description = 'File or folder; neither this, paths nor bufnr: the current file' },
+    path = { type = 'string', description = 'File or directory; default: the current file' },
     paths = { type = 'array', items = { type = 'string' }, description = 'Several files', maxItems = 100 },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
       description = 'Only files such as `*.py` or `src/**`; a leading ! excludes',
     },
-    limit = { type = 'integer', description = 'At most so many files', default = 50, minimum = 1, maximum = 500 },
-    offset = { type = 'integer', description = 'Files to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of files', default = 50, minimum = 1, maximum = 500 },
+    offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,

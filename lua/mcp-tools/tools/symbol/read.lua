@@ -16,8 +16,14 @@ return {
     symbol = { type = 'string', description = 'Name path', required = true, minLength = 1 },
     path = { type = 'string', description = 'File that defines it' },
     bufnr = { type = 'integer', description = 'Buffer that defines it; 0 = the current file', minimum = 0 },
-    limit = { type = 'integer', description = 'At most so many lines', default = 1000, minimum = 1, maximum = 100000 },
-    offset = { type = 'integer', description = 'Lines of it to pass over', default = 0, minimum = 0 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of lines',
+      default = 1000,
+      minimum = 1,
+      maximum = 100000,
+    },
+    offset = { type = 'integer', description = 'Number of its lines to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -6,15 +6,15 @@ local references = require('mcp-tools.editor.symbol.references')
 return {
   name = 'symbol_references',
   title = 'Uses of a symbol',
-  description = 'Lists where a symbol is used, its declaration left out: the total, then per file `line around: text`,'
-    .. ' where around is the symbol that the line stands in. Lines count from 1. Without'
-    .. ' a language server it looks for the word, and says so.',
+  description = 'Lists the uses of a symbol without its declaration: the total, then per file `line around: text`,'
+    .. ' where around is the enclosing symbol. Lines count from 1. Without a language server it searches for the word'
+    .. ' and reports that.',
   args = {
     symbol = { type = 'string', description = 'Name path: `Class/method`', required = true, minLength = 1 },
-    path = { type = 'string', description = 'File that defines it; else it must be the only one of the project' },
+    path = { type = 'string', description = 'File that defines it, if the name is not unique' },
     bufnr = { type = 'integer', description = 'Buffer that defines it; 0 = the current file', minimum = 0 },
-    limit = { type = 'integer', description = 'At most so many lines', default = 500, minimum = 1, maximum = 10000 },
-    offset = { type = 'integer', description = 'Lines to pass over', default = 0, minimum = 0 },
+    limit = { type = 'integer', description = 'Maximum number of lines', default = 500, minimum = 1, maximum = 10000 },
+    offset = { type = 'integer', description = 'Number of lines to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,

@@ -2,6 +2,7 @@
 
 return {
   name = 'test_echo',
+  title = 'Test: echo',
   description = 'Returns the text it is given. For trying the connection to the editor.',
   args = {
     text = { type = 'string', description = 'Text to return', required = true },

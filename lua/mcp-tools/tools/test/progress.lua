@@ -2,6 +2,7 @@
 
 return {
   name = 'test_progress',
+  title = 'Test: report progress',
   description = 'Takes the given number of steps with a pause before each and reports progress. For trying progress,'
     .. ' timeouts and cancellation.',
   args = {

@@ -13,7 +13,7 @@ return {
     bufnr = { type = 'integer', description = 'Buffer number; 0 or neither: the current file', minimum = 0 },
     line = { type = 'integer', description = 'Line', required = true, minimum = 1 },
     column = { type = 'integer', description = 'Column; default: the first character of the line', minimum = 1 },
-    limit = { type = 'integer', description = 'At most so many nodes', default = 20, minimum = 1, maximum = 200 },
+    limit = { type = 'integer', description = 'Maximum number of nodes', default = 20, minimum = 1, maximum = 200 },
   },
   annotations = { read_only = true, idempotent = true },
   run = inspect.scope,

@@ -36,14 +36,15 @@ end
 
 return {
   name = 'undo_tree',
+  title = 'Undo tree',
   description = 'The undo tree of a buffer as undotree() gives it: seq_cur, seq_last, save_cur, save_last and entries'
     .. ' with seq, time and branches (alt). Without path and bufnr: the current file. undo_diff compares two states.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     limit = {
       type = 'integer',
-      description = 'At most so many entries, the newest',
+      description = 'Maximum number of entries, newest first',
       default = 200,
       minimum = 1,
       maximum = 10000,

@@ -316,12 +316,13 @@ describe('tools that show the state of the editor', function()
     end)
 
     it('takes wildcards and patterns literally', function()
-      for _, topic in ipairs({ ('*'):rep(200), ('\\(\\S\\{-}\\)\\{-}'):rep(12), ('?'):rep(200) }) do
+      for _, topic in ipairs({ ('*'):rep(200), ('\\(\\S\\{-}\\)\\{-}'):rep(12), ('?'):rep(200), ('[^a]'):rep(50) }) do
         t.matches('no tag like', calls.fails('editor_help', { topic = topic }).message)
       end
       t.eq({}, calls.call('editor_help', { search = ('*'):rep(200) }).tags)
       t.eq('/\\{-', calls.call('editor_help', { topic = '\\{-' }).tag)
       t.eq('g??', calls.call('editor_help', { topic = 'g??' }).tag)
+      t.eq('[:alpha:]', calls.call('editor_help', { topic = '[:alpha:]' }).tag)
     end)
 
     it('reads the help of Neovim', function()

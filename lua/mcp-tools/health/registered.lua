@@ -109,14 +109,18 @@ function M.found()
     local age = origin.age_ms and ('searched %d s ago'):format(origin.age_ms / 1000) or 'not searched yet'
     health.info(('%s: %d %s, %s'):format(origin.name, #origin.found, #origin.found == 1 and 'file' or 'files', age))
     for _, file in ipairs(origin.found) do
-      health.info(('%s: %s'):format(file.file, #file.tools > 0 and table.concat(file.tools, ', ') or 'nothing'))
+      local tools = #file.tools > 0 and table.concat(file.tools, ', ') or 'nothing'
+      -- The tools of a mount are registered by its server, not found in a file.
+      health.info(origin.name == 'mounts' and file.file or ('%s: %s'):format(file.file, tools))
     end
   end
   for _, failure in ipairs(report.failures(core.get().registry)) do
     local error = failure.error:gsub('\nstack traceback:.*', '') -- the log has it
+    local mount = failure.source:match('^mount (.+)$')
     health.error(
       ('%s could not be loaded: %s'):format(failure.source, error),
-      'Correct it, then run `:McpTools tools reload`; or remove its name from setup()'
+      mount and ('Correct it, then run `:McpTools mounts retry %s`'):format(mount)
+        or 'Correct it, then run `:McpTools tools reload`; or remove its name from setup()'
     )
   end
 end

@@ -171,6 +171,22 @@ describe('health', function()
     t.matches('prompts %(%d+%): analyze_module', text)
   end)
 
+  it('mounts are listed without tools, and a failed one names the command that retries it', function()
+    use('ready')
+    local loading = require('mcp-tools.loading')
+    local report_of, failures_of = loading.report, require('mcp-tools.loading.report').failures
+    loading.report = function()
+      return { { name = 'mounts', found = { { file = 'mount db (setup{mounts}, waiting)', tools = {} } } } }
+    end
+    require('mcp-tools.loading.report').failures = function()
+      return { { source = 'mount db', error = 'command not found: db-mcp' } }
+    end
+    local text = report()
+    loading.report, require('mcp-tools.loading.report').failures = report_of, failures_of
+    t.matches('mount db %(setup{mounts}, waiting%)\n', text)
+    t.matches('mount db could not be loaded: command not found: db%-mcp\n.*:McpTools mounts retry db', text)
+  end)
+
   it('shows what plugins ship, and what of it cannot be loaded until it is mended', function()
     local plugin = ('%s/plugin-%d'):format(vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname())), vim.uv.hrtime())
     local folder = plugin .. '/lua/mcp-tools/ext'

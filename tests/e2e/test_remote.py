@@ -143,7 +143,7 @@ async def test_the_command_beyond_a_forwarded_port(start_bridge: Start, elsewher
         code, out, err = await run(env, "call", "nvim_echo", '{"value": "x"}', "--url", url)
         assert (code, out) == (0, "x\n"), err
         code, out, _ = await run(env, "doctor", "--url", url)
-        assert (code, f"the editor at {url}: plugin" in out) == (0, True)
+        assert (code, f"the Neovim at {url}: plugin" in out) == (0, True)
         server = StdioServerParameters(
             command=PROGRAM[0], args=[*PROGRAM[1:], "stdio", "--url", url], env=env, cwd="/"
         )

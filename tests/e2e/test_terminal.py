@@ -51,7 +51,7 @@ async def test_status_and_the_life_of_the_bridge(served: Terminal) -> None:
 async def test_tools_and_calls(idle: Terminal) -> None:
     """Tools are listed and called by hand; whatever is wrong with a call can be read in full."""
     await idle.command("McpTools tools")
-    await idle.shows("registered", "nvim_risky", "test", "nvim_test_echo", "Returns the text it is given.")
+    await idle.shows("registered", "nvim_risky", "test", "nvim_test_echo", "Test: echo")
     await idle.command('McpTools call test_echo {"text":"hi"}')
     await idle.shows("\nhi", "mcp-tools://call test_echo")
     await idle.command('McpTools call test_echo {"text":hi}')

@@ -69,7 +69,7 @@ async def test_killed_neovim_is_gone(spawn_nvim: Spawn) -> None:
     """A request to a Neovim that was killed fails instead of waiting."""
     nvim = await spawn_nvim()
     await nvim.kill()
-    with pytest.raises(RpcError, match="gone"):
+    with pytest.raises(RpcError, match="has exited"):
         await nvim.lua("return 1")
 
 

@@ -224,7 +224,7 @@ local function nest_by_container(top, containers, pause)
     local container = containers[node]
     if not node.parent and container then
       -- Only a symbol above it, so that no two contain each other.
-      node.parent = before_it[container] or before_it[container:match('[^.:/]+$')]
+      node.parent = before_it[container] or before_it[container:match('^.*[.:/](.+)')]
       table.insert(node.parent and node.parent.children or out, node)
     elseif not node.parent then
       table.insert(out, node)

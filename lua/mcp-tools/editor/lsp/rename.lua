@@ -1,5 +1,5 @@
---- Renames a symbol in the whole project: only if the server is ready, no place is left out, and no symbol that the server
---- lists in the same scope has the new name (parameters and locals are often not listed).
+--- Renames a symbol in the whole project: only if the server is ready, no place is left out, and no symbol that the
+--- server lists in the same scope has the new name. Parameters and locals are often not listed.
 ---
 --- A server that has not read the whole project renames a part of it and reports success. So the project is searched
 --- for the old name, and the server is asked for the definitions of the remaining places.

@@ -190,7 +190,7 @@ local function matching_tags(ctx, wanted, pause)
   local words = vim.split(trim(wanted:lower()), '%s+')
   local ok, found
   -- Neovim would match a pattern, which can block the main thread forever.
-  if words[1]:find('[*?\\]') or words[1]:find('%[.*%]') then
+  if words[1]:find('[*?\\[]') then
     ok, found = true, tags_with(ctx, words[1], pause)
   else
     ok, found = pcall(vim.fn.getcompletion, words[1], 'help')

@@ -42,9 +42,9 @@ Review = require('mcp-tools.editor.review').open({
 })
 """
 SHOWN = "return require('mcp-tools.editor.review').current() ~= nil"
-TOLD = """
+CONTEXT_SENT = """
 return vim.iter(require('mcp-tools.editor.agents').sessions()):any(function(session)
-  return session.told ~= nil
+  return session.sent_context ~= nil
 end)
 """
 
@@ -110,7 +110,7 @@ async def watched(editor: Nvim, home: Home, http: aiohttp.ClientSession) -> Asyn
         await agent.send_json({"jsonrpc": "2.0", "method": "notifications/initialized"})
         await editor.lua(OPEN, EVERY)
         await editor.wait_for(SHOWN)
-        await editor.wait_for(TOLD)
+        await editor.wait_for(CONTEXT_SENT)
         heard = 0
 
         async def read() -> None:

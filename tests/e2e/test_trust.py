@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -214,8 +215,13 @@ async def test_events(bridge: Bridge) -> None:
     assert states[-1] == "ended"
 
 
-async def test_the_ninth_is_busy(bridge: Bridge) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_ninth_is_busy(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
     """Eight questions may be open; one window shows the first; its end shows the next."""
+    bridge = await start_bridge()
+    await bridge.nvim.attach_ui()
+    await bridge.nvim.lua(RESET)
+    await bridge.nvim.wait_for("return Emptied")
     async with connect(bridge, "sessions") as client:
         calls = []
         while len(calls) < 8:

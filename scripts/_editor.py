@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,7 @@ class Editor:
             folder.mkdir(mode=0o700)
             env[f"XDG_{kind}_{'DIR' if kind == 'RUNTIME' else 'HOME'}"] = str(folder)
         self.env = env = env | dict(variables)
-        command = [
-            program,
-            "--headless",
-            "-i",
-            "NONE",
-            "-n",
-            "-u",
-            str(init),
-            "--listen",
-            self.socket,
-        ]
+        command = [program, "--headless", "-i", "NONE", "-n", "-u", str(init), "--listen", self.socket]
         # A project of its own: what a tool says of itself does not count when the project has brought it.
         project = home / "project"
         project.mkdir()
@@ -100,3 +91,18 @@ class Editor:
                 return time.monotonic() - begun
             time.sleep(0.005)
         raise Unexpected(f"the bridge still listens on port {port}")
+
+
+@contextlib.asynccontextmanager
+async def connected(endpoint: Mapping[str, Any]) -> AsyncIterator[Any]:
+    """Connects an MCP client to a bridge, in a session."""
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    headers = {"Authorization": f"Bearer {endpoint['token']}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+        Client(streamable_http_client(endpoint["url"], http_client=http), mode="legacy") as client,
+    ):
+        yield client

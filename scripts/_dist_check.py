@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,7 +197,6 @@ def _live(bin_: Path, share: Path, rock: Path, program: str, home: Path, version
             raise Wrong(f"the plugin takes {plugin} for its folder")
         yield f"Neovim with the rock alone runs its bridge ({rock.relative_to(home)})"
         yield _talk(bin_ / "mcp-tools", editor, version)
-        yield _serve(bin_ / "mcp-tools", editor)
     except Unexpected as error:
         raise Wrong(str(error)) from error
     finally:
@@ -236,24 +234,3 @@ def _talk(program: Path, editor: Editor, version: str) -> str:
     if results[1]["serverInfo"]["version"] != version or "nvim_test_echo" not in names or text != "hello":
         raise Wrong(f"mcp-tools stdio: {results}")
     return f"mcp-tools list, stdio: initialize, tools/list ({len(names)} tools), tools/call"
-
-
-def _serve(program: Path, editor: Editor) -> str:
-    """The wheel's own bridge serves an editor, too."""
-    env = editor.env | {"MCP_AUTH_TOKEN": "token-of-this-check"}
-    command = [str(program), "serve", "--nvim", editor.socket]
-    with subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as bridge:
-        end = threading.Timer(SECONDS, bridge.kill)
-        end.start()
-        try:
-            assert bridge.stdout is not None  # noqa: S101 - it is a pipe
-            line = bridge.stdout.readline()
-        finally:
-            end.cancel()
-            bridge.terminate()
-            _, said = bridge.communicate(timeout=SECONDS)
-    if not line.startswith("MCP server listening on port"):
-        raise Wrong(f"mcp-tools serve: {line}{said}")
-    return "mcp-tools serve: the bridge of the wheel is ready"

@@ -87,7 +87,8 @@ local function resolve(name, directories)
     return (paths.resolve(name))
   end
   if directories[directory] == nil then
-    directories[directory] = uv.fs_realpath(directory) or false
+    local path, bad = paths.resolve(directory) -- it may be missing, too
+    directories[directory] = not bad and path
   end
   -- Only for a missing file: an existing one may be a link or have another spelling.
   if directories[directory] and #name <= paths.MAX_PATH and not uv.fs_lstat(name) then

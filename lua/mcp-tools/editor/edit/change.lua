@@ -38,7 +38,7 @@ local M = {}
 ---@field ends mcp-tools.TextEnds? line endings before, if the edit has changed them
 ---@field path string? nil until `finish`
 ---@field after string[]? the new text, including changes by autocommands of the write
----@field changedtick integer? of that text
+---@field changedtick integer? after the edit
 
 --- Error for a buffer that has changed since the client read it.
 ---@param bufnr integer
@@ -160,13 +160,19 @@ function M.has_changed(done)
   return done.before ~= nil
 end
 
---- Undoes an edit and keeps the views of windows. A branch of the undo tree remains.
+--- Undoes an edit and keeps the views of windows. A branch of the undo tree remains. Fails if the user has changed the
+--- text since.
 ---@param done mcp-tools.EditDone
+---@return boolean ok
 function M.undo(done)
   local bufnr = done.bufnr
   if not api.nvim_buf_is_loaded(bufnr) then
-    return
-  elseif done.ends then
+    return false
+  elseif done.changedtick and done.changedtick ~= api.nvim_buf_get_changedtick(bufnr) then
+    log.error('%s was changed during an edit that failed, so its part of the edit remains', buffers.shown(bufnr))
+    return false
+  end
+  if done.ends then
     set_ends(bufnr, done.ends)
   end
   buffers.keep_views(bufnr, function()
@@ -178,6 +184,7 @@ function M.undo(done)
     end
   end)
   vim.bo[bufnr].modified = done.modified
+  return true
 end
 
 --- Applies edits to a buffer, all or none.
@@ -216,9 +223,6 @@ function M.change(bufnr, edits, changedtick, opts)
   end
   done.before = changedtick and opts and opts.lines or api.nvim_buf_get_lines(bufnr, 0, -1, false)
   done.seq = vim.fn.undotree(bufnr).seq_cur
-  if #parts == 0 then
-    return done
-  end
   local ok, thrown = pcall(function()
     break_undo(bufnr)
     for i = #parts, 1, -1 do
@@ -232,6 +236,7 @@ function M.change(bufnr, edits, changedtick, opts)
     local text = '%s cannot be edited now: %s'
     return nil, errors.new('busy', text:format(buffers.shown(bufnr), save.plain(thrown)))
   end
+  done.changedtick = api.nvim_buf_get_changedtick(bufnr)
   return done
 end
 

@@ -15,6 +15,7 @@ local open = require('mcp-tools.editor.buffer.open')
 local save = require('mcp-tools.editor.buffer.save')
 local task = require('mcp-tools.util.task')
 local text_edits = require('mcp-tools.editor.text.edits')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
 
@@ -153,13 +154,11 @@ end
 local function undo_all(targets)
   for i = #targets, 1, -1 do
     local target = targets[i]
-    if target.done and buffer_change.has_changed(target.done) then
-      buffer_change.undo(target.done)
-      if target.written then
-        local err = save.now(target.bufnr, { path = target.path, overwrite = true, keep_end = true, as_is = true })
-        if err then
-          log.error('cannot undo an edit of several files completely: %s', err.message)
-        end
+    local is_undone = target.done and buffer_change.has_changed(target.done) and buffer_change.undo(target.done)
+    if is_undone and target.written then
+      local err = save.now(target.bufnr, { path = target.path, overwrite = true, keep_end = true, as_is = true })
+      if err then
+        log.error('cannot undo an edit of several files completely: %s', err.message)
       end
     end
     if target.new then
@@ -181,34 +180,40 @@ local function is_wanted(target, write)
   return target.unseen
 end
 
---- Edits and writes all targets in one event-loop iteration.
+--- Edits and writes all targets, with pauses between files.
+---@param work mcp-tools.Task
 ---@param targets mcp-tools.EditTarget[]
----@param write boolean?
+---@param opts mcp-tools.EditAllOpts
 ---@return mcp-tools.Error? err
-local function change_all(targets, write)
-  targets = vim.tbl_filter(function(target)
-    return not target.gone
-  end, targets)
+local function change_all(work, targets, opts)
+  local pause, to_write = time_slice.of(work), {}
   for _, target in ipairs(targets) do
-    local err = is_wanted(target, write) and target.state == 'conflict' and save.conflict(target.bufnr) or nil
+    local is_written = is_wanted(target, opts.write)
+    local err = not target.gone and is_written and target.state == 'conflict' and save.conflict(target.bufnr) or nil
+    if not target.gone and not err then
+      local change = { ends = target.ends, prepared = target.prepared, lines = target.lines }
+      target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, change)
+    end
     if err then
       return err
+    elseif target.done and is_written and buffer_change.has_changed(target.done) then
+      table.insert(to_write, target)
+    elseif target.done then
+      buffer_change.finish(target.done)
     end
-    local opts = { ends = target.ends, prepared = target.prepared, lines = target.lines }
-    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, opts)
-    if err then
-      return err
-    end
+    pause()
   end
-  for _, target in ipairs(targets) do
-    if is_wanted(target, write) and buffer_change.has_changed(target.done) then
-      local err = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
-      if err then
-        return err
-      end
-      target.written = true
+  for _, target in ipairs(to_write) do
+    if opts.ctx and opts.ctx:cancelled() then
+      return errors.new('cancelled', 'cancelled before all files were written')
     end
+    local err = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
     buffer_change.finish(target.done)
+    if err then
+      return err
+    end
+    target.written = true
+    pause()
   end
 end
 
@@ -299,7 +304,7 @@ function M.apply_all(items, opts, cb)
       return
     end
     local origins = edit_review.origins(ctx, targets)
-    err = change_all(targets, opts.write)
+    err = change_all(work, targets, opts)
     if err then
       return
     end

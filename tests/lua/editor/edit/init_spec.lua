@@ -298,6 +298,35 @@ describe('edits', function()
       t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
     end)
 
+    it('that fail or are cancelled half way are taken back, except where the user has typed meanwhile', function()
+      local one = ctx()
+      for _, stop in ipairs({
+        function()
+          error('no')
+        end,
+        function()
+          one.call:cancel('test')
+        end,
+      }) do
+        local last = project.write('c.txt', 'one\n')
+        api.nvim_create_autocmd('BufWritePre', {
+          pattern = '*/b.txt',
+          once = true,
+          callback = function()
+            api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' })
+            stop()
+          end,
+        })
+        local items = both('X')
+        table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
+        t.eq(nil, (apply_all(items, { ctx = one })))
+        t.eq({ 'X\ntwo\ntyped', 'one\ntwo\n', 'one\n' }, { text_of(a), disk_of(path_b), disk_of(last) })
+        api.nvim_buf_call(a, function()
+          vim.cmd('silent edit!')
+        end)
+      end
+    end)
+
     it('are taken back as the files were, without a formatter that runs before each write', function()
       local blocked = project.write('sub/c.txt', 'one\n')
       local formatter = api.nvim_create_autocmd('BufWritePre', {

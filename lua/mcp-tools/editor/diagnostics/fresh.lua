@@ -24,6 +24,8 @@ local REST_MS = 300
 local ROUNDS, ROUND_MS = 3, 500
 --- Time for a client that never published, from when it received the text, if another one has reported; ns.
 local FIRST_PUBLISH_NS = 2e9
+--- Maximum wait until a client that never published is ready, ms.
+local FIRST_READY_MS = 4000
 --- Cheap requests. Their answer shows that the server has read everything sent before.
 local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
 local PULL = 'textDocument/diagnostic'
@@ -345,7 +347,7 @@ function M.wait(ctx, bufnr, list, ms)
       elseif worst then
         note(first_push(ctx, client, bufnr, over))
       else
-        lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+        lsp.await_ready(ctx, client, bufnr, math.min(FIRST_READY_MS, (over - vim.uv.hrtime()) / 1e6))
         local checked, reason = push(ctx, client, bufnr, over)
         if checked ~= 'assumed' or not is_mute(client, bufnr) then
           note(checked, reason)

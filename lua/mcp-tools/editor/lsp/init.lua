@@ -84,12 +84,16 @@ end
 
 -- Readiness: whether a server has read the project, so that its answers are complete. Before that, servers answer with
 -- nothing or with a part, and no error. A server counts as ready when it reports no progress and has published
--- diagnostics at least once. A server that never publishes is probed until its answers stay the same.
+-- diagnostics at least once. A server that never publishes is probed until its answers stay the same. That proves
+-- little: typescript-language-server answers from single files until the project is loaded, and on a busy machine it
+-- begins to load late. Such a server is doubted for a while after its start.
 
 --- Time without progress before a server counts as idle, ns: it often begins new work just after it ends some.
 local QUIET_NS = 100e6
 --- A server that has published nothing within this time is assumed not to publish diagnostics, ns.
-local PUBLISH_NS = 3e9
+local PUBLISH_NS = 10e9
+--- Age at which a server that has published nothing is no longer doubted, ns.
+local DOUBT_NS = 30e9
 --- Time between two probes, ms: enough for a server that is still reading to know more.
 local PROBE_MS = 300
 local PULL = 'textDocument/diagnostic'
@@ -270,19 +274,22 @@ function M.await_ready(ctx, client, bufnr, ms)
         return false
       end
       local silent = vim.uv.hrtime() - math.max(state.since, state.ended_at) > PUBLISH_NS
-      return state.ready or state.has_published or state.was_running or silent or clients.supports(client, PULL, bufnr)
+      return state.ready or state.has_published or silent or clients.supports(client, PULL, bufnr)
     end)
     if not quiet then
       break
     end
+    local doubted = false
     if not clients.is_stopped(client) then
-      state.ready = state.ready
-        or state.has_published
-        or has_diagnostics(client)
-        or answers_pull(ctx, client, bufnr)
-        or is_stable(ctx, client, bufnr, over)
+      state.ready = state.ready or state.has_published or has_diagnostics(client) or answers_pull(ctx, client, bufnr)
+      if not state.ready then
+        state.stable = state.stable or is_stable(ctx, client, bufnr, over)
+        local is_young = vim.uv.hrtime() - state.since < DOUBT_NS
+        state.ready = state.has_published or state.stable and not is_young
+        doubted = state.stable and not state.ready
+      end
     end
-    if left() <= 0 or not vim.api.nvim_buf_is_loaded(bufnr) then
+    if doubted or left() <= 0 or not vim.api.nvim_buf_is_loaded(bufnr) then
       break
     end
   end
@@ -313,47 +320,61 @@ function M.wait_until_ready(ctx, client, bufnr, method, ms)
   return not ok and M.state_text(client, readiness) or nil
 end
 
+--- Returns why answers from a server may be incomplete, if it has begun to read its project in the meantime.
+---@param client vim.lsp.Client
+---@return string?
+function M.reading(client)
+  local readiness = M.state(client)
+  return readiness.state == 'indexing' and M.state_text(client, readiness) or nil
+end
+
 ---@class mcp-tools.lsp.Answer
 ---@field result any may be empty
 ---@field client vim.lsp.Client
 ---@field incomplete string?
 
---- Sends a request to one server as soon as it is ready.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param client vim.lsp.Client
----@param bufnr integer a buffer of the server
----@param method string
----@param params mcp-tools.lsp.Params
----@param opts mcp-tools.lsp.Opts
----@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? wait returns the answer
-local function begin(ctx, client, bufnr, method, params, opts)
-  watched_files.notify_servers(ctx)
-  local incomplete = M.wait_until_ready(ctx, client, bufnr, method, opts.ready_ms)
-  local sent = type(params) == 'function' and params(client) or params
-  local answer = request.begin(ctx, client, method, sent --[[@as table]], bufnr, opts.timeout)
-  if opts.on_sent then
-    opts.on_sent(client)
-  end
-  return function()
-    local result, err = answer()
-    if err then
-      return nil, err
-    end
-    return { result = result, client = client, incomplete = incomplete }
-  end
-end
-
---- Asks one server and waits for the answer.
+--- Sends a request to one server as soon as it is ready; once more if its answer comes before it is known to be ready
+--- and the server then shows that it is not, or is only now.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param client vim.lsp.Client
 ---@param bufnr integer a buffer of the server
 ---@param method string
 ---@param params mcp-tools.lsp.Params
 ---@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.lsp.Answer? answer
----@return mcp-tools.Error? err
-function M.ask_one(ctx, client, bufnr, method, params, opts)
-  return begin(ctx, client, bufnr, method, params, opts or {})()
+---@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? wait returns the answer
+function M.begin(ctx, client, bufnr, method, params, opts)
+  opts = opts or {}
+  local over = vim.uv.hrtime() + (opts.ready_ms or M.READY_MS) * 1e6
+  local state, incomplete, is_certain, was_reading, answer = server_state.of(client), nil, nil, nil, nil
+  watched_files.notify_servers(ctx)
+  local function ask()
+    incomplete = M.wait_until_ready(ctx, client, bufnr, method, (over - vim.uv.hrtime()) / 1e6)
+    is_certain, was_reading = state.ready, M.reading(client) ~= nil
+    local sent = type(params) == 'function' and params(client) or params
+    answer = request.begin(ctx, client, method, sent --[[@as table]], bufnr, opts.timeout)
+  end
+  local function is_premature()
+    if is_certain and LOCAL[method] or was_reading or clients.is_stopped(client) then
+      return false
+    end
+    return M.reading(client) ~= nil or not is_certain and state.has_published
+  end
+  ask()
+  if opts.on_sent then
+    opts.on_sent(client)
+  end
+  return function()
+    local result, err = answer()
+    if not err and is_premature() then
+      ask()
+      result, err = answer()
+      incomplete = incomplete or is_premature() and M.state_text(client, M.state(client)) or nil
+    end
+    if err then
+      return nil, err
+    end
+    return { result = result, client = client, incomplete = incomplete }
+  end
 end
 
 --- Asks the servers of a buffer and waits for their answers.
@@ -372,10 +393,10 @@ function M.request_all(ctx, bufnr, method, params, opts)
   end
   local answers, unready, failed, asked = {}, nil, nil, {}
   for i, client in ipairs(opts.every and list or {}) do
-    asked[i] = begin(ctx, client, bufnr, method, params, opts)
+    asked[i] = M.begin(ctx, client, bufnr, method, params, opts)
   end
   for i, client in ipairs(list) do
-    local answer, fault = (asked[i] or begin(ctx, client, bufnr, method, params, opts))()
+    local answer, fault = (asked[i] or M.begin(ctx, client, bufnr, method, params, opts))()
     failed = failed or fault
     if answer and not is_empty(answer.result) then
       table.insert(answers, answer)

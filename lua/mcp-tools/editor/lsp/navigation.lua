@@ -257,6 +257,7 @@ function M.hierarchy(ctx, args, kind)
   if not tops then
     return nil, flat --[[@as mcp-tools.Error]]
   end
+  local incomplete = info.incomplete or lsp.reading(info.client)
   local found = locations.find(ctx, flat --[[@as mcp-tools.lsp.Item[] ]], { without_text = true })
   for _, each in ipairs(found) do
     each.data.found = each
@@ -266,7 +267,7 @@ function M.hierarchy(ctx, args, kind)
     total = #flat,
     items = vim.tbl_map(answer_of, tops),
     truncated = #flat >= MAX_NODES or nil,
-    incomplete = info.incomplete and info.incomplete .. ', so this may be a part' or nil,
+    incomplete = M.incomplete({ { incomplete = incomplete } }),
   }
 end
 

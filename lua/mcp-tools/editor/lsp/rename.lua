@@ -390,10 +390,13 @@ function M.run(ctx, args)
   end
   local rename = { ctx = ctx, client = list[1], spot = spot, new = args.new_name }
   watched_files.notify_servers(ctx)
+  local function unready(incomplete)
+    local text = '%s, and a rename now would be incomplete; nothing was changed. Wait with lsp_status'
+    return errors.new('busy', text:format(incomplete))
+  end
   local incomplete = lsp.wait_until_ready(ctx, rename.client, spot.bufnr, METHOD, args.wait_ms)
   if incomplete then
-    local text = '%s, and a rename now would be incomplete; nothing was changed. Wait with lsp_status'
-    return nil, errors.new('busy', text:format(incomplete))
+    return nil, unready(incomplete)
   end
   local asked
   asked, err = begin(rename)
@@ -405,6 +408,10 @@ function M.run(ctx, args)
   local plan, sure = complete(rename, asked)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
+  end
+  incomplete = lsp.reading(rename.client)
+  if incomplete then
+    return nil, unready(incomplete)
   end
   local taken = conflict(rename, plan)
   if taken then

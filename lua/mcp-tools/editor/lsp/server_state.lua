@@ -27,8 +27,7 @@ local CLOSE_NS = 500e6
 ---@field sent table<string, mcp-tools.lsp.Sent> by file URI
 ---@field asked table<integer, 'waiting'|'cancelled'> our requests (request.lua) by their id
 ---@field versioned boolean its diagnostics have versions
----@field since integer ns, when we began to listen
----@field was_running boolean the client was attached before we began to listen
+---@field since integer ns, when it was started or, if it was running before we began to listen, when the editor was
 ---@field progress table<any, mcp-tools.lsp.Progress>
 ---@field announced table<any, integer> token → ns, of progress that has not begun
 ---@field extension string? extension of the first file that was sent
@@ -42,7 +41,8 @@ local CLOSE_NS = 500e6
 ---@field silent boolean it has published nothing about a text that was sent (diagnostics/fresh.lua)
 ---@field silent_about table<string, true> the same, by file URI
 ---@field unsettled_until integer? ns, until when it may not have read files that it was notified of
----@field ready boolean set by lsp/init.lua
+---@field ready boolean it has read its project (lsp/init.lua)
+---@field stable boolean equal answers are the only sign that it has
 
 ---@type table<integer, mcp-tools.lsp.ServerState> by client
 local states = {}
@@ -252,6 +252,14 @@ local function listen(client, state, method)
   end
 end
 
+--- Returns when the editor was started: its socket has the time.
+---@param now integer ns
+---@return integer ns
+local function editor_start(now)
+  local stat = vim.v.servername ~= '' and vim.uv.fs_stat(vim.v.servername)
+  return stat and now - math.max(0, os.time() - stat.mtime.sec) * 1e9 or now
+end
+
 --- Returns the state of a server. Listens to it from now on, if not before.
 ---@param client vim.lsp.Client
 ---@param was_running? boolean the client was attached before; default true
@@ -263,8 +271,7 @@ function M.of(client, was_running)
   end
   local now = vim.uv.hrtime()
   state = {
-    since = now,
-    was_running = was_running ~= false,
+    since = was_running == false and now or editor_start(now),
     progress = pending_progress(client, now),
     announced = {},
     ended_at = 0,
@@ -280,6 +287,7 @@ function M.of(client, was_running)
     silent_about = {},
     versioned = false,
     ready = false,
+    stable = false,
   }
   states[client.id] = state
   client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the configuration may own the table

@@ -41,17 +41,14 @@ local function release(root, watch)
   end
 end
 
---- Returns when the first server of a root, or the editor, was started. The editor's socket has its time.
+--- Returns when the first server of a root was started.
 ---@param root string
 ---@return integer seconds
 local function start_time(root)
-  local stat = vim.v.servername ~= '' and uv.fs_stat(vim.v.servername)
   local first = os.time()
   for _, client in ipairs(clients.of(nil)) do
     if vim.list_contains(clients.roots(client), root) then
-      local state = server_state.of(client)
-      local ago = math.ceil((uv.hrtime() - state.since) / 1e9)
-      first = math.min(first, state.was_running and stat and stat.mtime.sec or os.time() - ago)
+      first = math.min(first, os.time() - math.ceil((uv.hrtime() - server_state.of(client).since) / 1e9))
     end
   end
   return first

@@ -7,13 +7,11 @@ local file_type = require('mcp-tools.files.filetype')
 local lsp = require('mcp-tools.editor.lsp')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local paths = require('mcp-tools.files.paths')
-local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
 local search_files = require('mcp-tools.editor.search.files')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
@@ -89,29 +87,21 @@ local function is_below(place, path)
   return path == place.path or vim.startswith(path, place.path .. '/')
 end
 
----@class mcp-tools.AskedServer
----@field client vim.lsp.Client
----@field answer fun(): any waits for the answer
+---@alias mcp-tools.AskedServer fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? waits for the answer
 
---- Asks the running servers, after they were notified of changes on disk.
+--- Asks the running servers.
 ---@param ctx mcp-tools.Ctx
 ---@param word string
 ---@return mcp-tools.AskedServer[]
----@return string? incomplete
 local function ask_servers(ctx, word)
-  local asked, incomplete = {}, nil
-  local list = clients.of(nil, METHOD)
-  if #list > 0 then
-    watched_files.notify_servers(ctx)
-  end
-  for _, client in ipairs(list) do
+  local asked = {}
+  for _, client in ipairs(clients.of(nil, METHOD)) do
     local bufnr = next(client.attached_buffers)
     if bufnr and vim.api.nvim_buf_is_loaded(bufnr) then
-      incomplete = lsp.wait_until_ready(ctx, client, bufnr, METHOD) or incomplete
-      table.insert(asked, { client = client, answer = request.begin(ctx, client, METHOD, { query = word }, bufnr) })
+      table.insert(asked, lsp.begin(ctx, client, bufnr, METHOD, { query = word }))
     end
   end
-  return asked, incomplete
+  return asked
 end
 
 --- Waits for the answers of servers.
@@ -119,12 +109,15 @@ end
 ---@param asked mcp-tools.AskedServer[]
 ---@param word string
 ---@return table<string, true> found resolved paths
----@return table<string, true> filetypes of the buffers of servers that have answered
+---@return table<string, true> filetypes of the buffers of servers whose answers are complete
+---@return string? incomplete why an answer may be incomplete
 local function named_by(ctx, asked, word)
-  local found, filetypes, wanted = {}, {}, word:lower()
+  local found, filetypes, incomplete, wanted = {}, {}, nil, word:lower()
   local seen, pause = {}, time_slice.of(ctx)
   for _, each in ipairs(asked) do
-    local result = each.answer()
+    local answer = each()
+    local result = answer and answer.result
+    incomplete = incomplete or answer and answer.incomplete
     for _, item in ipairs(type(result) == 'table' and result or {}) do
       local uri = type(item.location) == 'table' and item.location.uri
       if uri and not seen[uri] and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
@@ -133,15 +126,13 @@ local function named_by(ctx, asked, word)
       end
       pause()
     end
-    if result then
-      for bufnr in pairs(each.client.attached_buffers) do
-        if vim.api.nvim_buf_is_valid(bufnr) then
-          filetypes[vim.bo[bufnr].filetype] = true
-        end
+    for bufnr in pairs(result and not answer.incomplete and answer.client.attached_buffers or {}) do
+      if vim.api.nvim_buf_is_valid(bufnr) then
+        filetypes[vim.bo[bufnr].filetype] = true
       end
     end
   end
-  return found, filetypes
+  return found, filetypes, incomplete
 end
 
 ---@param file mcp-tools.search.File
@@ -238,7 +229,7 @@ end
 ---@return mcp-tools.Error? err
 function M.in_directory(ctx, path, place, opts)
   local word = word_of(path.parts[#path.parts].name)
-  local asked, incomplete = ask_servers(ctx, word)
+  local asked = ask_servers(ctx, word)
   local text, err = search.find(
     ctx,
     { query = word, ignore_case = opts.substring, word = not opts.substring },
@@ -247,7 +238,7 @@ function M.in_directory(ctx, path, place, opts)
   if not text then
     return nil, err
   end
-  local named, filetypes = named_by(ctx, asked, word)
+  local named, filetypes, incomplete = named_by(ctx, asked, word)
   local holding, texts, pause, serverless = {}, {}, time_slice.of(ctx), {}
   for _, file in ipairs(text.files) do
     pause()

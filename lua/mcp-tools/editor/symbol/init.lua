@@ -8,6 +8,7 @@ local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lru = require('mcp-tools.util.lru')
+local lsp = require('mcp-tools.editor.lsp')
 local request = require('mcp-tools.editor.lsp.request')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -59,7 +60,8 @@ end
 --- Asks the first server that can answer. `cb` is called on the main loop, perhaps before this returns.
 ---@param bufnr integer loaded
 ---@param fresh boolean the buffer was just loaded, so its server may not have started
----@param cb fun(tree: mcp-tools.SymbolNode[]?, server: string?, why: string?) without a server all are nil
+---@param cb fun(tree: mcp-tools.SymbolNode[]?, server: string?, why: string?) without a server all are nil; `why`: why
+---  there is no tree, or why an empty one may be wrong
 ---@param within? integer ms for the answer
 ---@return fun() cancel
 local function ask_server(bufnr, fresh, cb, within)
@@ -76,8 +78,11 @@ local function ask_server(bufnr, fresh, cb, within)
         return cb(nil, client.name, err.message)
       end
       answered[client.id] = true
+      local readiness = lsp.state(client)
+      local doubt = readiness.state ~= 'ready' and lsp.state_text(client, readiness) or nil
       time_slice.run(function(pause)
-        cb(symbol_tree.of_server(result, client.offset_encoding, pause), client.name)
+        local tree = symbol_tree.of_server(result, client.offset_encoding, pause)
+        cb(tree, client.name, #tree == 0 and doubt or nil)
       end)
     end)
   end)
@@ -201,7 +206,7 @@ function M.of_buffer(bufnr, cb, opts, try)
       end)
     end
     ask_syntax(bufnr, vim.bo[bufnr].filetype, function(found)
-      if tree and #found.tree == 0 then
+      if tree and #found.tree == 0 and not why then
         found = { tree = {}, by = 'server', name = server }
       end
       if found.by == 'nothing' then

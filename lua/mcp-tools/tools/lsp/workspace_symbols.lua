@@ -74,7 +74,7 @@ local function of_project(ctx, args)
   local found, unready, seen = {}, {}, {}
   server_text.refresh(ctx)
   for _, each in ipairs(list) do
-    local answers, fault = lsp.ask_one(ctx, each.client, each.bufnr, 'workspace/symbol', { query = args.query })
+    local answers, fault = lsp.begin(ctx, each.client, each.bufnr, 'workspace/symbol', { query = args.query })()
     err = err or fault
     table.insert(unready, { incomplete = answers and answers.incomplete })
     for _, symbol in ipairs(answers and answers.result or {}) do

@@ -1,6 +1,7 @@
 -- slow, every Neovim
 -- Renames, quotes and symbols without a line, by servers that do what a test says.
 
+local clients = require('mcp-tools.editor.lsp.clients')
 local double = require('lsp_double')
 local double_project = require('double_project')
 local project = require('lsp_project')
@@ -78,6 +79,104 @@ describe('a server at work', function()
     s:publish(bufnr, 0, {})
     t.eq('text', project.call('lsp_hover', { path = path }).hover)
     t.eq('ready', project.call('lsp_status', { wait_ms = 1000 }).servers[1].state)
+  end)
+end)
+
+-- As typescript-language-server, which answers from single files until it begins to load the project.
+describe('a server that gives no sign of what it has read', function()
+  local capabilities = {
+    callHierarchyProvider = true,
+    definitionProvider = true,
+    documentSymbolProvider = true,
+    referencesProvider = true,
+    renameProvider = true,
+    workspaceSymbolProvider = true,
+  }
+  local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } }
+  local item = { name = 'one', kind = 12, range = at, selectionRange = at }
+
+  --- Starts it, as if it were that old.
+  local function old(seconds, answers)
+    local s = server(capabilities, answers)
+    local state = require('mcp-tools.editor.lsp.server_state').of(s.client)
+    state.since = vim.uv.hrtime() - seconds * 1e9
+    return s
+  end
+
+  before_each(function()
+    require('mcp-tools.editor.lsp.server_state').ensure_listening()
+  end)
+
+  it('is asked again when it reads the project after its answer', function()
+    local location = { uri = vim.uri_from_fname(path), range = at }
+    local called = vim.tbl_extend('error', { uri = location.uri }, item)
+    for tool, case in pairs({
+      lsp_references = { method = 'textDocument/references', answer = { location } },
+      lsp_definition = { method = 'textDocument/definition', answer = { location } },
+      lsp_calls = { method = 'textDocument/prepareCallHierarchy', answer = { called } },
+      lsp_workspace_symbols = {
+        method = 'workspace/symbol',
+        answer = { { name = 'one', kind = 12, location = location } },
+        args = { query = 'one' },
+      },
+    }) do
+      local s, asked = nil, 0
+      s = old(11, {
+        ['callHierarchy/incomingCalls'] = { { from = called, fromRanges = {} } },
+        [case.method] = function()
+          if s.has_read then
+            return case.answer
+          end
+          asked = asked + 1
+          s:progress('begin', { title = 'Loading' })
+          vim.defer_fn(function()
+            s.has_read = true
+            s:progress('end')
+            s:publish(bufnr, nil, {})
+          end, 100)
+          return {}
+        end,
+      })
+      s.client.server_capabilities.documentSymbolProvider = nil -- then nothing is asked to see whether answers change
+      local answer = t.ok(project.call(tool, case.args or { path = path, line = 1, column = 1 }))
+      t.eq({ 1, 1, nil }, { asked, answer.total, answer.incomplete })
+      clients.stop(s.client, true)
+    end
+  end)
+
+  it('is doubted while it is young, and believed later', function()
+    local function ask(tool, new_name)
+      return project.call(tool, { path = path, line = 1, column = 1, new_name = new_name })
+    end
+    local s = old(11, { ['textDocument/references'] = {}, ['textDocument/documentSymbol'] = {} })
+    local _, err = ask('lsp_references')
+    t.eq('busy', err.code)
+    t.matches('double may still be indexing', err.message)
+    _, err = ask('lsp_rename', 'new')
+    t.matches('nothing was changed', err.message)
+    t.eq('busy', err.code)
+    s.answers['textDocument/references'] = { { uri = vim.uri_from_fname(path), range = at } }
+    t.matches('double may still be indexing', ask('lsp_references').incomplete)
+
+    -- Symbols that it does not know yet are not remembered as none.
+    local symbols = require('mcp-tools.editor.symbol')
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'one', 'two' })
+    local function file()
+      return project.run(function(ctx)
+        return symbols.await(ctx, bufnr)
+      end)
+    end
+    t.eq('nothing', file().by)
+    t.matches('double may still be indexing', file().why)
+    s.answers['textDocument/documentSymbol'] = { item }
+    t.eq({ 'server', 1 }, { file().by, #file().tree })
+    vim.bo[bufnr].modified = false
+
+    s.answers['textDocument/references'] = {}
+    local state = require('mcp-tools.editor.lsp.server_state').of(s.client)
+    state.since = vim.uv.hrtime() - 31e9
+    local answer = t.ok(ask('lsp_references'))
+    t.eq({ 0, nil }, { answer.total, answer.incomplete })
   end)
 end)
 

@@ -104,20 +104,11 @@ function M.keep_watch()
   set_interval(M.WATCH_MS)
 end
 
---- Attaches a channel. Detaches closed ones first; a second `hello` on a channel keeps its running calls.
+--- Attaches a channel. Detaches closed ones first.
 ---@param channel mcp-tools.Channel
 function M.attach(channel)
   drop_lost()
-  local before = attached[channel.id]
   attached[channel.id] = channel
-  if before then
-    channel:take_over(before)
-    for _, call in pairs(core.parts().executor.calls) do
-      if call.listener == before then
-        call.listener = channel
-      end
-    end
-  end
   set_interval(interval or M.IDLE_MS)
 end
 

@@ -1,17 +1,16 @@
 --- The verbs that bridge processes call, and programs that only call or provide tools.
 ---
 --- They call `nvim_exec_lua("return require('mcp-tools.rpc').<verb>(...)", args)` and nothing else. Replies are plain
---- values; rpc/channel.lua sends later events. A `wake` event only makes the bridge poll at once, so a lost one does
---- no harm. Times are `vim.uv.hrtime`.
+--- values, and events follow. A `wake` event only makes the bridge poll at once, so a lost one does no harm. Times are `vim.uv.hrtime`.
 
-local Channel = require('mcp-tools.rpc.channel')
 local channels = require('mcp-tools.rpc.channels')
-local validate = require('mcp-tools.util.validate')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local current = require('mcp-tools.bridge.current')
 local inputs = require('mcp-tools.calls.inputs')
+local json = require('mcp-tools.util.json')
 local listing = require('mcp-tools.scope.listing')
+local log = require('mcp-tools.log')
 local project = require('mcp-tools.instances.project')
 local mounted = require('mcp-tools.rpc.mounted')
 local remote = require('mcp-tools.calls.remote')
@@ -19,6 +18,7 @@ local results = require('mcp-tools.calls.result')
 local scope = require('mcp-tools.scope')
 local settings = require('mcp-tools.rpc.settings')
 local tool_search = require('mcp-tools.scope.tool_search')
+local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
 
@@ -28,6 +28,149 @@ local M = {}
 M.PROTOCOL = 1
 
 local attached = channels.attached
+
+-- Events of calls -------------------------------------------------------------------------------------------------
+
+--- Maximum bytes of a reply in a `wake` event. A larger result is replaced by its size.
+local WAKE_MAX = 64 * 1024
+--- Maximum bytes of a log message, which is cut, and of a state, which is then sent only as a progress message.
+local LOG_MAX = 64 * 1024
+local CUT = '… (cut: %d of %d bytes)'
+--- Progress messages per second that one call may send.
+local PROGRESS_RATE = 20
+
+---@class mcp-tools.Channel: mcp-tools.Listener
+---@field id integer
+---@field answering table<string, true> ids of calls that a verb handles now; its reply will have their state
+---@field role 'bridge'|'client'|nil
+---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> token buckets for progress, by call
+local Channel = {}
+Channel.__index = Channel
+
+--- Sends an event. Does nothing if the channel is closed; rpc/channels.lua detects that.
+---@return boolean sent
+function Channel:emit(event, ...)
+  local ok, err = pcall(vim.rpcnotify, self.id, event, ...)
+  if not ok then
+    log.debug('channel %d: %s could not be sent: %s', self.id, event, err)
+  end
+  return ok
+end
+
+--- Neovim writes this event at once, so it arrives even if the tool then blocks the main thread.
+function Channel:started(call)
+  self:emit('started', call.id, call.deadline)
+end
+
+--- Cuts a text and appends how much is left.
+---@param text string
+---@param max integer bytes
+---@return string
+local function shortened(text, max)
+  if #text <= max then
+    return text
+  end
+  return (utf8.cut(text, max):gsub('…$', '')) .. CUT:format(max, #text)
+end
+
+function Channel:log(call, level, data)
+  local text, err = json.encode(data, 'data')
+  text = text or json.encode(('(not shown: %s)'):format(err.message))
+  if #text > LOG_MAX then
+    text = json.encode(shortened(type(data) == 'string' and data or text, LOG_MAX))
+  end
+  self:emit('log', call.id, level, text)
+end
+
+--- Sends an intermediate state as a progress message. A state that is not a string is also sent as JSON.
+function Channel:state(call, state)
+  local last, text, value = call.latest, state, nil
+  if type(state) ~= 'string' then
+    value = json.encode(state, 'state')
+    text = value or vim.inspect(state)
+    value = value and #value <= LOG_MAX and value or nil
+  end
+  call:progress(last and last.done + 1 or 1, last and last.total, text, value)
+end
+
+--- Returns the state or result of a call: the reply to `execute` and `get_result`, also sent in `wake`.
+---@param call mcp-tools.Call
+---@param most? integer maximum bytes of a result; of a larger one only the size is returned
+---@return table reply
+local function reply_of(call, most)
+  local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
+  if not reply.done then
+    -- `received`: the file that the question will show is still being read.
+    reply.state = call.state == 'received' and 'waiting_approval' or call.state
+    reply.inputs, reply.withdrawn = call.inputs, call.withdrawn
+    reply.deadline = call.deadline
+    if call.state == 'waiting_approval' then
+      reply.deadline = call.answer_by
+    end
+    return reply
+  end
+  local outcome = call.outcome
+  if outcome.error then
+    local bound = call.definition and call.definition.output_schema and true or nil
+    reply.result = { state = outcome.state, error = outcome.error, schema_bound = bound }
+  else
+    local payload = outcome.payload
+    if most and payload.text and #payload.text > most then
+      reply.size = #payload.text
+      return reply
+    end
+    reply.result = { state = 'done', kind = payload.kind, text = payload.text, structured = payload.structured }
+  end
+  return reply
+end
+
+function Channel:wake(call)
+  if self.answering[call.id] then
+    return -- the reply will have it
+  end
+  local payload = call.outcome and call.outcome.payload
+  local asked = not payload and call.inputs and call.inputs.json
+  if asked and #asked > WAKE_MAX then
+    self:emit('wake', call.id)
+  else
+    self:emit('wake', call.id, reply_of(call, WAKE_MAX))
+  end
+end
+
+function Channel:done(call)
+  if call.latest then -- assigning nil to a new key would grow the table
+    self.buckets[call.id] = nil
+  end
+  self:wake(call)
+end
+
+Channel.inputs = Channel.wake
+
+--- Sends progress at once while the call has tokens, otherwise the latest one when there is a token again.
+function Channel:progress(call)
+  local now = uv.hrtime()
+  local bucket = self.buckets[call.id]
+  if not bucket then
+    bucket = { tokens = PROGRESS_RATE, at = now }
+    self.buckets[call.id] = bucket
+  end
+  bucket.tokens = math.min(PROGRESS_RATE, bucket.tokens + (now - bucket.at) / 1e9 * PROGRESS_RATE)
+  bucket.at = now
+  if bucket.tokens >= 1 then
+    bucket.tokens = bucket.tokens - 1
+    self:emit('wake', call.id, reply_of(call))
+  elseif not bucket.waiting then
+    bucket.waiting = true
+    vim.defer_fn(function()
+      bucket.waiting = false
+      if not call:ended() then
+        self:progress(call)
+      end
+    end, math.ceil(1000 / PROGRESS_RATE))
+  end
+end
+
+-- Verbs -----------------------------------------------------------------------------------------------------------
 
 --- Detaches a channel at its own request.
 M.lost = channels.lost
@@ -51,7 +194,7 @@ function M.hello(id, info)
       )
     )
   end
-  local channel = Channel.new(id)
+  local channel = attached[id] or setmetatable({ id = id, answering = {}, buckets = {} }, Channel)
   channel.role = info.role
   channels.attach(channel)
   local token, endpoints ---@type string?, mcp-tools.agents.Endpoint[]?
@@ -140,8 +283,9 @@ end
 ---@return table reply
 function M.execute(name, args, opts)
   local channel, client = channel_of(opts.channel), opts.client
-  validate('opts.host', opts.host, 'string', true)
-  validate('opts.session', opts.session, 'string', true)
+  if type(opts.host or '') ~= 'string' or type(opts.session or '') ~= 'string' then
+    error('opts.host and opts.session must be strings')
+  end
   args = decoded(args)
   local view = scope.view(opts.scope, client and client.name)
   local inner = view and view.catalogue == 'search' and tool_search.inner(core.registry(), name, args)
@@ -173,7 +317,7 @@ function M.execute(name, args, opts)
   if not call:ended() then
     channels.keep_watch()
   end
-  return Channel.reply_of(call, opts.most)
+  return reply_of(call, opts.most)
 end
 
 --- Returns the state or result of a call. The result is kept until acknowledged.
@@ -184,7 +328,7 @@ end
 function M.get_result(id, _, most)
   local call = core.parts().executor:get(id)
   if call then
-    return Channel.reply_of(call, most)
+    return reply_of(call, most)
   end
   local text = ('unknown or expired task: %s'):format(tostring(id))
   return {
@@ -210,7 +354,7 @@ function M.answer(id, seq, text, most)
   answering[id] = true
   local taken = inputs.answer(call, seq, text)
   answering[id] = nil
-  local reply = Channel.reply_of(call, most)
+  local reply = reply_of(call, most)
   reply.stale = not taken or nil
   return reply
 end

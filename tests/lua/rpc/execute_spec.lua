@@ -1,5 +1,5 @@
 local Call = require('mcp-tools.calls.call')
-local Channel = require('mcp-tools.rpc.channel')
+local channels = require('mcp-tools.rpc.channels')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local t = require('helpers')
@@ -40,14 +40,19 @@ local SLOW = {
   },
 }
 
+local function attach()
+  local id = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+  wire.hello(id, { protocol = wire.PROTOCOL, role = 'client' })
+  return id
+end
+
 describe('a call that was asked for by a bridge', function()
   local channel, ran, count = nil, nil, 0
 
   before_each(function()
     config.reset()
     ran = false
-    channel = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
-    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
+    channel = attach()
   end)
 
   after_each(function()
@@ -112,13 +117,16 @@ end)
 
 local MIB = 1024 * 1024
 
---- A channel that notes what goes out.
+--- Returns an attached channel whose events are recorded.
 local function channel()
-  local sent, one = {}, Channel.new(0)
+  local id = attach()
+  local sent, one = {}, channels.attached[id]
   one.emit = function(_, event, ...)
     table.insert(sent, { event, ... })
     return true
   end
+  wire.lost(id)
+  vim.fn.jobstop(id)
   return one, sent
 end
 

@@ -91,7 +91,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field payload mcp-tools.Payload? if the call is done
 ---@field error mcp-tools.Error? if it is not
 
---- One call. A letter marks fields that another file sets: (e) calls/executor.lua, (i) calls/invoke.lua,
+--- One call. A letter marks fields that another file sets: (e) calls/executor.lua, (i) calls/ctx.lua,
 --- (q) calls/inputs/init.lua, (g) approval/gateway.lua, (a) ui/approval. There are no other fields.
 ---@class mcp-tools.Call
 ---@field id string

@@ -3,8 +3,8 @@
 --- Order: id is new → not late → below limits.calls → definition → arguments → approval → handler.
 
 local Call = require('mcp-tools.calls.call')
+local Ctx = require('mcp-tools.calls.ctx')
 local errors = require('mcp-tools.errors')
-local invoke = require('mcp-tools.calls.invoke')
 local kinds = require('mcp-tools.calls.kinds')
 local log = require('mcp-tools.log')
 local lru = require('mcp-tools.util.lru')
@@ -163,7 +163,7 @@ function Executor:execute(name, args, opts)
     end
     local ok, state = self:state_of(call)
     if ok then
-      invoke.start(call, state)
+      Ctx.start(call, state)
     end
   end
   if kind == kinds.tool or source.is_mounted(definition) then

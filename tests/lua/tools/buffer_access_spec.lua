@@ -113,9 +113,12 @@ describe('buffer_read', function()
     local call = Call.new({ id = 'x', name = 'buffer_read', host = 'test' })
     call.root, call.targets = editor.root, targets
     local result, err
-    local ctx = Ctx.new(call, function(_, ...)
-      result, err = ...
-    end)
+    local ctx = setmetatable({ call = call }, {
+      __index = Ctx.new(call),
+      __call = function(_, ...)
+        result, err = ...
+      end,
+    })
     reads(ctx, { bufnr = bufnr or 0, start_line = 1, limit = 10 })
     t.wait(function()
       return result or err

@@ -1,7 +1,8 @@
 --- The verbs that bridge processes call, and programs that only call or provide tools.
 ---
 --- They call `nvim_exec_lua("return require('mcp-tools.rpc').<verb>(...)", args)` and nothing else. Replies are plain
---- values, and events follow. A `wake` event only makes the bridge poll at once, so a lost one does no harm. Times are `vim.uv.hrtime`.
+--- values, and events follow. A `wake` event only makes the bridge poll at once, so a lost one does no harm. Times are
+--- `vim.uv.hrtime`.
 
 local channels = require('mcp-tools.rpc.channels')
 local config = require('mcp-tools.config')

@@ -74,7 +74,7 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
     assert (built / environment.STAMP).read_text().strip() == environment.lock_hash()
     assert again.stdout.strip() == f"up to date: {built}"
     imports = [built / "bin" / "python", "-c", "import mcp_tools_nvim.http.app, mcp_tools_nvim.mcp.kernel"]
-    done = processes.run(imports, cwd=environment.ROOT)
+    done = processes.run(imports, cwd=environment.ROOT / "bridge")
     assert done.returncode == 0, done.stderr
 
 

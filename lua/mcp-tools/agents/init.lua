@@ -195,7 +195,7 @@ local round = 0
 
 --- Brings the discovery files in line with the current state. They stay while the bridge restarts.
 local function publish()
-  local wanted = next(enabled) ~= nil and not vim.list_contains({ 'stopped', 'failed' }, current.supervisor.state)
+  local wanted = next(enabled) ~= nil and not vim.list_contains({ 'stopped', 'failed' }, current.state)
   if not wanted then
     owners = {}
     return discovery_files.set({}, {})
@@ -334,8 +334,7 @@ function M.follow()
   watch()
   if follow_option() and current.reported.channel and current.launch then
     local list = endpoints_now()
-    -- If this channel is closed, the bridge asks for the endpoints when it connects again.
-    pcall(vim.rpcnotify, current.reported.channel, 'endpoints', vim.json.encode(#list > 0 and list or vim.empty_dict()))
+    current.send('endpoints', vim.json.encode(#list > 0 and list or vim.empty_dict()))
   end
   publish_soon()
 end
@@ -353,21 +352,7 @@ function M.endpoints(channel)
   return endpoints_now()
 end
 
---- Handles an event of an agent's session, reported by the bridge.
----@param event 'opened'|'notified'|'left'
----@param data table
-function M.handle(event, data)
-  sessions.handle(event, data)
-end
-
---- Sends a file, or lines of it, to the agent of a session.
----@param session mcp-tools.agents.Session
----@param place table
----@return boolean sent
----@return string? why_not
-function M.mention(session, place)
-  return sessions.mention(session, place)
-end
+M.handle, M.mention, M.names = sessions.handle, sessions.mention, definitions.names
 
 --- Finds what an agent needs to run in a terminal of this editor.
 ---@param name string
@@ -385,12 +370,6 @@ function M.environment(name, cb, more)
     local endpoint = is_there and vim.tbl_extend('force', endpoint_of(name, directories), more or {})
     cb(endpoint and ask(enabled[name].agent, 'environment', endpoint) or nil)
   end)
-end
-
---- Returns the names of all agents that can run in a terminal.
----@return string[]
-function M.names()
-  return definitions.names()
 end
 
 ---@class mcp-tools.agents.Status of one agent

@@ -99,7 +99,7 @@ local function send_servers()
   for url, server in vim.spairs(servers) do
     table.insert(list, { url = url, headers = server.headers, registered = registered[url] == true })
   end
-  pcall(vim.rpcnotify, channel, 'integrations', vim.json.encode({ url = endpoint.url, servers = list }))
+  current.send('integrations', vim.json.encode({ url = endpoint.url, servers = list }))
 end
 
 --- Finds the servers, and sends them to the bridge.

@@ -35,8 +35,7 @@ Session.__index = Session
 ---@param latest boolean?
 ---@return boolean sent
 function Session:push(method, params, latest)
-  local channel = current.reported.channel
-  if not channel or editor_agents.session(self.key) ~= self then
+  if editor_agents.session(self.key) ~= self then
     return false
   end
   local text, err = json.encode(params or vim.empty_dict(), 'params')
@@ -44,7 +43,7 @@ function Session:push(method, params, latest)
     log.error("agent '%s': %s was not sent: %s", self.agent, method, err.message)
     return false
   end
-  return (pcall(vim.rpcnotify, channel, 'push', self.agent, self.key, method, text, latest == true))
+  return current.send('push', self.agent, self.key, method, text, latest == true)
 end
 
 --- Calls a function of the session's agent definition.

@@ -1,6 +1,6 @@
---- Starts, stops and restarts the bridge, and installs its environment. One bridge per editor.
+--- Starts, stops and restarts the bridge, and installs its environment. One process at a time, restarted with back-off.
 
-local Supervisor = require('mcp-tools.bridge.supervisor')
+local Process = require('mcp-tools.bridge.process')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local identity = require('mcp-tools.instances.identity')
@@ -12,6 +12,7 @@ local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local private_files = require('mcp-tools.files.private_json')
 local project = require('mcp-tools.instances.project')
+local timer = require('mcp-tools.util.timer')
 
 ---@class mcp-tools.bridge.Control
 local M = {}
@@ -24,30 +25,30 @@ local M = {}
 ---@field announce? boolean show a notification when it is ready
 ---@field root? string a directory, whose project the editor serves from now on
 
-local request = {} ---@type mcp-tools.bridge.StartOpts of the last start; a restart repeats it
-local supervisor ---@type mcp-tools.bridge.Supervisor
-local after_earlier ---@type fun()[]? starts that wait for the end of the bridge from an earlier load of the plugin
+---@class mcp-tools.bridge.Watcher
+---@field on_ready? fun(port: integer)
+---@field on_stop? fun()
 
----@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
-local function prepare(done)
-  if after_earlier then
-    table.insert(after_earlier, function()
-      prepare(done)
-    end)
-    return
-  end
-  launch.prepare(request, function(prepared, fault)
-    current.launch, current.fault = prepared, fault
-    if prepared then
-      project.fix(prepared.identity.root)
-    end
-    done(prepared and prepared.spec, fault and fault.message)
-  end)
-end
+local MAX_TRIES = 5
+--- Delay of the first retry in ms. With 0.25, 0.5, 1, 2 and 4 s, a bridge that cannot run is reported within eight
+--- seconds.
+local BACKOFF = 250
+--- Time in ms after which earlier crashes are forgotten.
+M.STABLE = 60000
+
+local wanted = false -- whether the bridge should run; `current.state` is what it does
+local request = {} ---@type mcp-tools.bridge.StartOpts of the last start; a restart repeats it
+local attempt = 0 -- counts attempts and their ends, so that the answer to an earlier one is ignored
+local alarm ---@type mcp-tools.Timer?
+local waits_for_earlier = false -- for the end of the bridge from an earlier load of the plugin
+
+local watchers = {} ---@type mcp-tools.bridge.Watcher[] of the current bridge, or of the next one if none runs
+local next_watchers = {} ---@type mcp-tools.bridge.Watcher[] of the bridge that follows the one that is ending
+local stop_callbacks = {} ---@type fun()[]
 
 --- Starts the bridge after the missing environment was installed.
 local function on_installed()
-  if supervisor.state == 'failed' and not install.is_running() then
+  if current.state == 'failed' and not install.is_running() then
     request.announce = true -- the last notification was that the bridge does not run
     M.start(request)
   end
@@ -83,10 +84,10 @@ local FIRST_STEPS = ' or welcome'
 --- Reports that the environment is still missing. An installation by this editor reports its own errors.
 ---@param fault mcp-tools.bridge.PythonFault
 local function on_still_missing(fault)
-  if supervisor.state ~= 'failed' or install.is_running() or install.last_error() then
+  if current.state ~= 'failed' or install.is_running() or install.last_error() then
     return
   end
-  current.fault, supervisor.last_error = fault, fault.message
+  current.fault, current.last_error = fault, fault.message
   if fault.under_way then
     notify.once('bridge', 'info', ('%s; the bridge starts automatically afterwards'):format(fault.message))
   else
@@ -94,21 +95,8 @@ local function on_still_missing(fault)
   end
 end
 
----@param err string
-local function give_up(err)
-  local fault, prepared = current.fault, current.launch
-  if fault and fault.needs_install then
-    install.await(on_installed, on_still_missing)
-  elseif fault then
-    notify.once('bridge', 'error', err, fault.advice)
-  else
-    fault = launch.fault(err, prepared and prepared.source)
-    current.fault = fault
-    notify.once('bridge', 'error', ('the bridge does not run: %s'):format(err), fault.advice)
-  end
-end
-
 local stop_watch = function() end
+local restart
 
 --- Restarts the bridge with a token that another editor of the project has made because a foreign process may know the
 --- old one. With a restart, all clients notice immediately and no connection keeps the old token.
@@ -116,11 +104,16 @@ local stop_watch = function() end
 local function adopt(token)
   log.info('another Neovim made a new token for this project; the bridge restarts with it')
   current.adopted = token
-  supervisor:restart()
+  restart()
 end
 
 ---@param state mcp-tools.bridge.State
-local function on_state(state)
+local function set(state)
+  if current.state == state then
+    return
+  end
+  log.debug('bridge: %s -> %s', current.state, state)
+  current.state = state
   stop_watch()
   if state == 'ready' then
     current.fault = nil
@@ -135,12 +128,163 @@ local function on_state(state)
   current.changed()
 end
 
-supervisor = Supervisor.new({
-  launch = prepare,
-  on_state = on_state,
-  on_give_up = give_up,
-})
-current.supervisor = supervisor
+---@param ms? integer nil: only stops the previous alarm
+---@param fn? fun()
+local function set_alarm(ms, fn)
+  if alarm then
+    alarm:stop()
+  end
+  alarm = ms and timer.after(ms, fn --[[@as fun()]])
+end
+
+--- Calls a foreign function; logs and shows its error.
+---@param what string
+---@param fn? function
+---@param ... any
+local function call_guarded(what, fn, ...)
+  local ok, err = true, nil
+  if fn then
+    ok, err = log.guard(what, fn, ...)
+  end
+  if not ok then
+    notify.error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
+  end
+end
+
+local function notify_ready()
+  for _, watcher in ipairs(vim.list_slice(watchers)) do
+    local on_ready = watcher.on_ready
+    watcher.on_ready = nil
+    call_guarded('on_ready', on_ready, current.port)
+  end
+end
+
+--- Returns a function that calls `on_stop` of the ended bridge's watchers; those of the next bridge stay.
+---@return fun() notify_stopped
+local function take_watchers()
+  local ended, callbacks = watchers, stop_callbacks
+  watchers, next_watchers, stop_callbacks = next_watchers, {}, {}
+  return function()
+    for _, watcher in ipairs(ended) do
+      call_guarded('on_stop', watcher.on_stop)
+    end
+    for _, callback in ipairs(callbacks) do
+      call_guarded('stop callback', callback)
+    end
+  end
+end
+
+---@param err string
+local function give_up(err)
+  local fault = current.fault or launch.fault(err, current.launch and current.launch.source)
+  wanted, current.fault, current.last_error = false, fault, err
+  set('failed')
+  if fault.needs_install then
+    install.await(on_installed, on_still_missing)
+  else
+    notify.once('bridge', 'error', ('the bridge does not run: %s'):format(err), fault.advice)
+  end
+  vim.schedule(take_watchers()) -- `start()` may still be running
+end
+
+local begin
+
+--- Handles that the process is ready.
+---@param process mcp-tools.bridge.Process
+---@param port integer
+local function on_ready(process, port)
+  if process ~= current.process or current.state ~= 'starting' then
+    return
+  end
+  current.port = port
+  set('ready')
+  set_alarm(M.STABLE, function()
+    current.tries = 0
+  end)
+  notify_ready()
+end
+
+--- Continues after the end of a process that was stopped.
+local function after_stop()
+  set('stopped')
+  take_watchers()()
+  if wanted and current.state == 'stopped' then
+    begin()
+  end
+end
+
+---@param process mcp-tools.bridge.Process
+---@param fault? string
+local function on_exit(process, fault)
+  if process ~= current.process then
+    return
+  end
+  current.process, current.port = nil, nil
+  set_alarm()
+  if current.state == 'stopping' then
+    return after_stop()
+  end
+  fault = fault or 'the process ended'
+  if current.tries >= MAX_TRIES then
+    return give_up(fault)
+  end
+  local delay = BACKOFF * 2 ^ current.tries
+  current.tries, current.last_error = current.tries + 1, fault
+  log.warn('bridge: %s; retry %d of %d in %g s', fault, current.tries, MAX_TRIES, delay / 1000)
+  set('waiting')
+  set_alarm(delay, begin)
+end
+
+--- Starts a process.
+function begin()
+  attempt = attempt + 1
+  local this = attempt
+  set('starting')
+  if waits_for_earlier then
+    return
+  end
+  launch.prepare(request, function(prepared, fault)
+    if this ~= attempt then
+      return -- stopped or restarted while the command was looked up
+    end
+    current.launch, current.fault = prepared, fault
+    if not prepared then
+      return give_up(fault.message)
+    end
+    project.fix(prepared.identity.root)
+    local err
+    current.process, err = Process.spawn(prepared.spec, { on_ready = on_ready, on_exit = on_exit })
+    if err then
+      give_up(err)
+    end
+  end)
+end
+
+--- Ends the current process; another one follows if it is wanted.
+local function finish()
+  if current.state == 'stopping' then
+    return
+  end
+  attempt = attempt + 1
+  set_alarm()
+  current.port = nil
+  if current.process then
+    set('stopping')
+    return current.process:stop()
+  end
+  set('stopped')
+  vim.schedule(take_watchers())
+  if wanted then
+    begin()
+  end
+end
+
+--- Ends the current process and starts the next one; watchers do not get `on_stop`.
+function restart()
+  next_watchers, watchers = vim.list_extend(watchers, next_watchers), {}
+  current.tries, current.last_error = 0, nil
+  finish()
+end
 
 local watches_exit = false
 
@@ -154,23 +298,33 @@ local function watch_exit()
     callback = function()
       install.stop_waiting()
       instances.remove()
-      supervisor:abandon() -- no need to wait: the bridge also ends when the editor closes its socket
+      attempt, wanted, current.state = attempt + 1, false, 'stopped' -- no callback follows
+      set_alarm()
+      if current.process then
+        current.process:signal('sigterm') -- no need to wait: it also ends when the editor closes its socket
+        current.process = nil
+      end
     end,
   })
 end
 
---- Returns callbacks that look up the user's own when they are due, so that a later `setup()` applies.
-local function user_callbacks()
-  return {
-    on_ready = function(port)
-      local fn = config.get('on_ready')
-      return fn and fn(port)
-    end,
-    on_stop = function()
-      local fn = config.get('on_stop')
-      return fn and fn()
-    end,
-  }
+--- Callbacks that look up the user's own when they are due, so that a later `setup()` applies.
+---@type mcp-tools.bridge.Watcher
+local USER = {
+  on_ready = function(port)
+    local fn = config.get('on_ready')
+    return fn and fn(port)
+  end,
+  on_stop = function()
+    local fn = config.get('on_stop')
+    return fn and fn()
+  end,
+}
+
+---@param watcher mcp-tools.bridge.Watcher
+local function watch(watcher)
+  local list = current.state == 'stopping' and next_watchers or watchers
+  table.insert(list, { on_ready = watcher.on_ready, on_stop = watcher.on_stop })
 end
 
 --- Sets the project. It stays when the working directory changes: clients are configured for its port and token.
@@ -181,25 +335,41 @@ local function set_project(root)
   end
 end
 
---- Starts the bridge, or joins a start in progress; `on_ready` is called in either case.
+--- Starts the bridge, or joins a start in progress; `on_ready` is called once in either case, and `on_stop` once when
+--- the bridge has ended or could not start.
 ---@param opts? mcp-tools.bridge.StartOpts
 function M.start(opts)
   opts = opts or {}
   watch_exit()
-  if not supervisor:is_wanted() then
-    request = { nvim_socket = opts.nvim_socket, port = opts.port, announce = opts.announce }
-    set_project(opts.root)
-    notify.forget('bridge')
-    supervisor:start(user_callbacks(), opts)
-  else
-    supervisor:start(opts)
+  if wanted then
+    watch(opts)
+    if current.state == 'ready' then
+      vim.schedule(function()
+        if current.state == 'ready' then
+          notify_ready()
+        end
+      end)
+    end
+    return
+  end
+  wanted, current.tries, current.last_error = true, 0, nil
+  request = { nvim_socket = opts.nvim_socket, port = opts.port, announce = opts.announce }
+  set_project(opts.root)
+  notify.forget('bridge')
+  watch(USER)
+  watch(opts)
+  if current.state ~= 'stopping' then
+    begin()
   end
 end
 
 --- Stops the bridge without blocking.
 ---@param cb? fun() called when it has ended
 function M.stop(cb)
-  supervisor:stop(cb)
+  wanted = false
+  watchers, next_watchers = vim.list_extend(watchers, next_watchers), {}
+  table.insert(stop_callbacks, cb)
+  finish()
 end
 
 --- Restarts the bridge on the same port and token, or for another project. Starts it if none runs.
@@ -207,9 +377,9 @@ end
 function M.restart(opts)
   opts = opts or {}
   request.announce = opts.announce
-  if supervisor:is_wanted() then
+  if wanted then
     set_project(opts.root)
-    supervisor:restart()
+    restart()
   else
     M.start(vim.tbl_extend('force', request, opts))
   end
@@ -220,39 +390,33 @@ end
 function M.install(opts)
   install.run(opts, function(err)
     local prepared = current.launch
-    if not err and prepared and prepared.source == 'environment' and supervisor:is_wanted() then
-      supervisor:restart() -- the old process would load further modules from the new environment
+    if not err and prepared and prepared.source == 'environment' and wanted then
+      restart() -- the old process would load further modules from the new environment
     elseif not err then
       on_installed()
     end
   end)
 end
 
---- Returns whether the bridge runs or will run.
+--- Returns whether the bridge runs or will run: false after `stop()` or when it gave up.
 ---@return boolean
 function M.is_wanted()
-  return supervisor:is_wanted()
+  return wanted
 end
 
---- Replaces the bridge of an earlier load of the plugin.
----@param earlier { is_wanted: (fun(): boolean), stop: fun(cb: fun()) }
-local function replace(earlier)
-  local wanted = earlier.is_wanted()
-  after_earlier = {}
+local earlier = global_state.bridge -- of an earlier load of the plugin
+if earlier then
+  waits_for_earlier = true
+  local was_wanted = earlier.is_wanted()
   earlier.stop(function()
-    local waiting = after_earlier or {}
-    after_earlier = nil
-    for _, start in ipairs(waiting) do
-      start()
+    waits_for_earlier = false
+    if current.state == 'starting' then
+      begin()
     end
   end)
-  if wanted then
+  if was_wanted then
     M.start()
   end
-end
-
-if global_state.bridge then
-  replace(global_state.bridge)
 end
 global_state.bridge = { is_wanted = M.is_wanted, stop = M.stop }
 

@@ -7,16 +7,25 @@ local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.instances.project')
 
+---@alias mcp-tools.bridge.State
+---| 'stopped' nothing runs
+---| 'starting' a process runs, or its command is being looked up
+---| 'ready' the process listens
+---| 'waiting' the process crashed; the next attempt follows
+---| 'stopping' the process is ending
+---| 'failed' no further attempts; `last_error` says why
+
 ---@class mcp-tools.bridge.Current
----@field supervisor mcp-tools.bridge.Supervisor|{ state: 'stopped', tries: 0 } the table before the first start
+---@field state mcp-tools.bridge.State
+---@field process? mcp-tools.bridge.Process
+---@field port? integer nil until the process is ready
+---@field tries integer restarts since a process last ran stably
+---@field last_error? string
 ---@field launch? mcp-tools.bridge.Launch of the last start
 ---@field fault? mcp-tools.bridge.PythonFault
 ---@field reported mcp-tools.bridge.Reported
 ---@field adopted? string token made by another editor, for which the bridge restarts
-local M = {
-  supervisor = { state = 'stopped', tries = 0 },
-  reported = { hello = {} },
-}
+local M = { state = 'stopped', tries = 0, reported = { hello = {} } }
 
 ---@class mcp-tools.bridge.Reported what the bridge has reported
 ---@field channel? integer
@@ -54,16 +63,25 @@ function M.changed(what)
   end
 end
 
+--- Sends a notification to the attached bridge.
+---@param event string
+---@param ... any
+---@return boolean sent false without a bridge, or if its channel has just been closed
+function M.send(event, ...)
+  local channel = M.reported.channel
+  return channel ~= nil and (pcall(vim.rpcnotify, channel, event, ...))
+end
+
 --- Returns whether a process is starting or ready.
 ---@return boolean
 function M.is_running()
-  return M.supervisor.process ~= nil and M.supervisor.state ~= 'stopping'
+  return M.process ~= nil and M.state ~= 'stopping'
 end
 
 --- Returns the port for clients; nil until the bridge is ready.
 ---@return integer?
 function M.get_port()
-  return M.supervisor.state == 'ready' and (M.reported.port or M.supervisor.port) or nil
+  return M.state == 'ready' and (M.reported.port or M.port) or nil
 end
 
 --- Returns the token of the current bridge.
@@ -151,16 +169,14 @@ end
 ---@field to_do? string how to make it run
 
 --- Returns what the user can do to make the bridge run.
----@param state mcp-tools.bridge.State
 ---@return string?
-local function to_do(state)
-  if state == 'failed' then
-    return M.fault and M.fault.advice or 'See :McpTools log; :McpTools start tries again'
-  end
-  if state == 'stopped' and config.refusal() then
+local function to_do()
+  if M.state == 'failed' then
+    return M.fault.advice
+  elseif M.state == 'stopped' and config.refusal() then
     return 'Correct these options, then restart Neovim; :checkhealth mcp-tools lists each of them'
   end
-  return state == 'stopped' and ':McpTools start' or nil
+  return M.state == 'stopped' and ':McpTools start' or nil
 end
 
 --- Returns why `setup()` was refused, as one line.
@@ -173,11 +189,11 @@ end
 --- Returns everything about the bridge for health and `:McpTools status`; never the token.
 ---@return mcp-tools.bridge.Status
 function M.status()
-  local supervisor, reported, launch = M.supervisor, M.reported, M.launch
+  local reported, launch = M.reported, M.launch
   local endpoint, own_identity = M.endpoint() or {}, launch and launch.identity or {}
   local versions = reported.hello.versions or {}
   return {
-    state = supervisor.state,
+    state = M.state,
     running = M.is_running(),
     attached = reported.channel ~= nil,
     url = endpoint.url,
@@ -185,20 +201,20 @@ function M.status()
     wanted_port = reported.hello.wanted_port or own_identity.port,
     port_holder = reported.hello.port_holder,
     root = own_identity.root,
-    pid = supervisor.process and supervisor.process.pid,
+    pid = M.process and M.process.pid,
     source = launch and launch.source,
     command = launch and launch.spec.command,
     python_version = versions.python or (launch and launch.version),
     fault = M.fault,
-    tries = supervisor.tries,
-    last_error = supervisor.last_error,
+    tries = M.tries,
+    last_error = M.last_error,
     refusal = refusal(),
     versions = versions,
     sessions = reported.sessions,
     blocked = reported.blocked,
     note = reported.note,
     identity_file = own_identity.path,
-    to_do = to_do(supervisor.state),
+    to_do = to_do(),
   }
 end
 
@@ -254,7 +270,7 @@ end
 ---@param info mcp-tools.bridge.Hello
 ---@return string? token a new one for the bridge
 function M.attached(channel, info)
-  local process = M.supervisor.process
+  local process = M.process
   local ours = process and info.launch == M.launch.key
   if process and info.launch == nil then
     -- A bridge from `bridge.command` may not report the key; the command may be a wrapper with another pid.

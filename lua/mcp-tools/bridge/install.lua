@@ -19,7 +19,7 @@ local CANDIDATES = { 'python3', 'python3.13', 'python3.12', 'python3.11', 'pytho
 
 local waiting = nil ---@type (fun(err: string?))[]? callbacks of the current installation
 local last_error ---@type string?
-local listeners = {} ---@type fun()[]
+local on_done = function() end
 
 --- Returns whether an installation is running.
 ---@return boolean
@@ -112,14 +112,7 @@ end
 --- Calls `fn` after each installation.
 ---@param fn fun()
 function M.on_done(fn)
-  table.insert(listeners, fn)
-end
-
---- Calls all listeners; an error in one does not affect the others.
-function M.notify_done()
-  for _, fn in ipairs(vim.list_slice(listeners)) do
-    log.guard('a listener of the installation', fn)
-  end
+  on_done = fn
 end
 
 --- Builds or renews the private environment.
@@ -139,7 +132,7 @@ function M.run(opts, cb)
       notify.error('install: ' .. fault)
     else
       notify.info('the Python environment of the bridge is ready')
-      M.notify_done()
+      log.guard('a listener of the installation', on_done)
     end
     for _, callback in ipairs(callbacks) do
       log.guard('a callback of the installation', callback, fault)

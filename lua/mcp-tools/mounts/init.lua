@@ -2,7 +2,6 @@
 
 local current = require('mcp-tools.bridge.current')
 local json = require('mcp-tools.util.json')
-local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local spec = require('mcp-tools.mounts.spec')
@@ -64,10 +63,7 @@ local function send(specs)
   for _, each in ipairs(specs) do
     sent.names[each.name] = true
   end
-  local ok, err = pcall(vim.rpcnotify, channel, 'mounts', text)
-  if not ok then
-    log.debug('channel %d: the mounts could not be sent: %s', channel, err)
-  end
+  current.send('mounts', text)
 end
 
 --- Reports the fault of a mount once.

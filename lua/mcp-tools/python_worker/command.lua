@@ -1,6 +1,5 @@
 --- Finds the Python interpreter that runs tools, and its commands.
 
-local config = require('mcp-tools.config')
 local interpreter = require('mcp-tools.bridge.interpreter')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
@@ -20,14 +19,9 @@ local DIRECTORIES = { 'python3', 'pythonx' }
 --- Finds the interpreter. May call `cb` before it returns.
 ---@param cb fun(python: string?, fault: mcp-tools.bridge.PythonFault?)
 function M.resolve(cb)
-  local function found(runtime, fault)
+  interpreter.resolve_python(function(runtime, fault)
     cb(runtime and runtime.python, fault)
-  end
-  if config.get('bridge.command') ~= nil then
-    interpreter.resolve_python(found) -- the command of the bridge need not be Python
-  else
-    interpreter.resolve(found)
-  end
+  end)
 end
 
 --- Returns the project's root, resolved.

@@ -9,6 +9,7 @@ local global_state = require('mcp-tools.util.global_state')
 local log = require('mcp-tools.log')
 local process = require('mcp-tools.editor.process')
 local remote = require('mcp-tools.calls.remote')
+local strings = require('mcp-tools.util.strings')
 
 local uv = vim.uv
 
@@ -32,8 +33,6 @@ local watching = false
 M.GRACE = 5000
 --- Maximum time in ms until a process is ready: with a cold disk the start takes seconds.
 local START_TIMEOUT = 20000
---- Number of stderr lines that are stored for the error message.
-local LAST_LINES = 20
 --- Maximum bytes of a logged line, and lines per second: endless output of a tool must not block the main thread.
 local MAX_LINE, MAX_LINES = 8192, 200
 
@@ -46,14 +45,14 @@ local MAX_LINE, MAX_LINES = 8192, 200
 ---@field info table? what the process reports about itself
 ---@field started_at integer ns
 ---@field ready_at integer? ns
----@field last_lines string[] last lines of stderr
+---@field last_line string? the last line of stderr with text
 local Process = {}
 Process.__index = Process
 
 --- Makes a process that is not started yet; events for it are queued.
 ---@return mcp-tools.python_worker.Process
 local function new_process()
-  local self = remote.target({ state = 'finding', queue = {}, last_lines = { '' }, started_at = uv.hrtime() })
+  local self = remote.target({ state = 'finding', queue = {}, started_at = uv.hrtime() })
   return setmetatable(self, Process) --[[@as mcp-tools.python_worker.Process]]
 end
 
@@ -144,8 +143,9 @@ end
 
 --- Logs a line of stderr, unless there are too many.
 ---@param line string
-function Process:log_line(line)
-  if not line:find('%S') or self.state == 'gone' then
+function Process:on_stderr(line)
+  self.last_line = line
+  if self.state == 'gone' then
     return
   end
   local second = math.floor(uv.hrtime() / 1e9)
@@ -161,38 +161,14 @@ function Process:log_line(line)
   end
 end
 
---- Handles output on stderr.
----@param lines string[] as for `on_stderr`
-function Process:on_stderr(lines)
-  local last_lines = self.last_lines
-  last_lines[#last_lines] = (last_lines[#last_lines] .. lines[1]):sub(1, MAX_LINE)
-  for i = 2, #lines do
-    self:log_line(last_lines[#last_lines])
-    table.insert(last_lines, lines[i])
-    if #last_lines > LAST_LINES then
-      table.remove(last_lines, 1)
-    end
-  end
-end
-
---- Returns the last line of stderr with text, for the error message.
----@return string?
-function Process:last_line()
-  for i = #self.last_lines, 1, -1 do
-    if self.last_lines[i]:find('%S') then
-      return self.last_lines[i]
-    end
-  end
-end
-
 ---@param code integer
-function Process:exited(code)
+function Process:exited(_, code)
   self:signal('sigkill') -- its children must not outlive it
   if self.state ~= 'starting' and self.state ~= 'ready' then
     return self:fail('the Python worker was stopped')
   end
   local how = code > 128 and ('signal %d'):format(code - 128) or ('code %d'):format(code)
-  local line = self.state == 'starting' and self:last_line() -- later lines are output of tools
+  local line = self.state == 'starting' and self.last_line -- later lines are output of tools
   local why = ('the process ended with %s%s'):format(how, line and (': ' .. line) or '')
   self:failed(why, true)
   self:fail('the Python worker ended while the tool was running: ' .. why)
@@ -211,15 +187,15 @@ function Process:spawn(python)
   local env = process.environment() -- the processes that tools start inherit it, too
   env.MCP_TOOLS_EDITOR = vim.v.servername -- for call_tool; the worker removes it from the environment of children
   local function guarded(method)
-    return function(_, arg)
-      log.guard('the Python worker: ' .. method, self[method], self, arg)
+    return function(...)
+      log.guard('the Python worker: ' .. method, self[method], self, ...)
     end
   end
   local ok, job = pcall(vim.fn.jobstart, command.worker_command(python), {
     rpc = true,
     clear_env = true,
     env = env,
-    on_stderr = guarded('on_stderr'),
+    on_stderr = strings.job_lines(MAX_LINE, guarded('on_stderr')),
     on_exit = guarded('exited'),
   })
   if not ok or job <= 0 then
@@ -234,7 +210,7 @@ function Process:spawn(python)
   end
   vim.defer_fn(function()
     if self.state == 'starting' then
-      table.insert(self.last_lines, ('the process was not ready within %g s'):format(START_TIMEOUT / 1000))
+      self.last_line = ('the process was not ready within %g s'):format(START_TIMEOUT / 1000)
       self:stop()
     end
   end, START_TIMEOUT)

@@ -37,6 +37,29 @@ function M.each_ended(text, ending)
   end
 end
 
+--- Returns a callback for the output of a job that calls `emit` for each line with text.
+---@param max integer a longer line is truncated, so that the process cannot fill the memory
+---@param emit fun(line: string)
+---@return fun(job: integer, chunks: string[])
+function M.job_lines(max, emit)
+  local rest = ''
+  return function(_, chunks)
+    if #chunks == 1 and chunks[1] == '' then
+      chunks = { '', '' } -- the end of the stream also ends its last line
+    end
+    for i, chunk in ipairs(chunks) do
+      if i > 1 then
+        local line = rest:gsub('\r$', '')
+        rest = ''
+        if line:find('%S') then
+          emit(line)
+        end
+      end
+      rest = (rest .. chunk):sub(1, max)
+    end
+  end
+end
+
 --- Number of bytes searched between two pauses.
 local CHUNK = 32 * 1024
 

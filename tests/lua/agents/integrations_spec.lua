@@ -14,7 +14,7 @@ describe('registration with OpenCode', function()
 
   --- A bridge is ready, on a channel of its own.
   local function bridge(channel, port)
-    current.supervisor = { state = 'ready', tries = 0, port = port or 4711, process = {} }
+    current.state, current.port, current.process = 'ready', port or 4711, {}
     current.launch = { host = '127.0.0.1', identity = { token = 'the token of the bridge' } }
     current.reported = { hello = {}, channel = channel }
     current.changed()
@@ -53,7 +53,7 @@ describe('registration with OpenCode', function()
     return text
   end
 
-  local before = { current.supervisor, current.launch, current.reported }
+  local before = { current.state, current.launch, current.reported }
   local rpcnotify = vim.rpcnotify
 
   before_each(function()
@@ -66,7 +66,8 @@ describe('registration with OpenCode', function()
   after_each(function()
     config.reset()
     integrations.follow()
-    current.supervisor, current.launch, current.reported = unpack(before, 1, 3)
+    current.state, current.launch, current.reported = unpack(before, 1, 3)
+    current.port, current.process = nil, nil
     current.changed()
     rawset(vim, 'rpcnotify', rpcnotify)
     for _, name in ipairs({ 'opencode.server', 'opencode.config', 'sidekick.cli.session' }) do

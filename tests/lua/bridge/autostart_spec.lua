@@ -169,7 +169,7 @@ describe('autostart', function()
   it('reads nothing of the bridge in the start-up', function()
     local channel = editor({ no_ui = true, args = { '--headless' } })
     local loaded = lua(channel, 'return vim.tbl_keys(package.loaded)')
-    for _, part in ipairs({ 'control', 'process', 'supervisor', 'identity', 'instances', 'python' }) do
+    for _, part in ipairs({ 'control', 'process', 'current', 'launch', 'interpreter' }) do
       t.ok(not vim.list_contains(loaded, 'mcp-tools.bridge.' .. part), part)
     end
   end)

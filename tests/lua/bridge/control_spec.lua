@@ -81,7 +81,7 @@ describe('bridge', function()
     t.eq('1', start.env.MCP_TOOLS_PORT_FALLBACK)
     t.eq(instances.dir(), start.env.MCP_TOOLS_INSTANCE_DIR)
     t.eq('127.0.0.1', start.env.MCP_TOOLS_HOST)
-    t.eq(nil, start.env.NVIM)
+    t.eq('', start.env.NVIM)
     local root = project.plugin_dir()
     t.eq(root .. '/bridge', start.env.PYTHONPATH:match('^[^:]*'))
     t.eq(root, start.cwd)
@@ -142,6 +142,89 @@ describe('bridge', function()
     end, 5000)
     local port = bridge.get_port()
     t.eq({ port, 'stopped', port }, told)
+  end)
+
+  it('calls every callback once, although one throws; a restart and a crash are no stop', function()
+    use('slow')
+    local told = {}
+    local function watcher(name)
+      return {
+        on_ready = function(port)
+          table.insert(told, ('ready %s %s'):format(name, port == bridge.get_port()))
+          error('mine is broken')
+        end,
+        on_stop = function()
+          table.insert(told, 'stop ' .. name)
+        end,
+      }
+    end
+    local function hears(...)
+      local expected = { ... }
+      t.wait(function()
+        return #told >= #expected
+      end, 5000, 'a callback')
+      t.eq(expected, told)
+      told = {}
+    end
+    local function next_process(act)
+      local count = #starts()
+      act()
+      t.wait(function()
+        return #starts() == count + 1 and bridge.status().state == 'ready'
+      end, 5000, 'the next process')
+    end
+    bridge.start(watcher('a'))
+    bridge.start(watcher('b'))
+    hears('ready a true', 'ready b true')
+    bridge.start(watcher('c'))
+    hears('ready c true')
+    notifications.wait('mine is broken')
+    t.eq(1, #starts())
+    next_process(bridge.restart)
+    next_process(function()
+      vim.uv.kill(bridge.status().pid, 'sigkill')
+    end)
+    t.eq(1, bridge.status().tries)
+    t.matches('signal 9', bridge.status().last_error)
+    bridge.stop(watcher('stopped').on_stop)
+    bridge.start(watcher('d'))
+    bridge.stop(watcher('stopped again').on_stop)
+    hears('stop a', 'stop b', 'stop c', 'stop d', 'stop stopped', 'stop stopped again')
+    t.eq({ false, 'stopped' }, { bridge.is_wanted(), bridge.status().state })
+    bridge.stop(watcher('at rest').on_stop)
+    hears('stop at rest')
+  end)
+
+  it('starts again after an orderly end, and forgets that after a stable time', function()
+    local control = require('mcp-tools.bridge.control')
+    local stable = control.STABLE
+    control.STABLE = 400
+    use('ends-once')
+    bridge.start()
+    t.wait(function()
+      return #starts() == 2 and bridge.status().state == 'ready'
+    end, 5000)
+    t.eq('the process ended with code 0', bridge.status().last_error)
+    t.wait(function()
+      return bridge.status().tries == 0
+    end)
+    control.STABLE = stable
+  end)
+
+  it('does not start when the command was found only after stop()', function()
+    local python = vim.fn.tempname()
+    vim.fn.writefile({ '#!/bin/sh', 'sleep 0.2', 'echo 3.12.0', 'touch ' .. python .. '.asked' }, python)
+    vim.uv.fs_chmod(python, tonumber('700', 8))
+    config.reset()
+    config.setup({ bridge = { python = python } })
+    bridge.start()
+    t.eq('starting', bridge.status().state)
+    bridge.stop()
+    t.wait(function()
+      return vim.uv.fs_stat(python .. '.asked')
+    end)
+    vim.wait(100)
+    t.eq({ 'stopped', false }, { bridge.status().state, bridge.is_running() })
   end)
 
   it('takes another port for one start', function()

@@ -14,8 +14,6 @@ local M = {}
 local ALL_WRITE, STICKY, DIR_MODE = tonumber('002', 8), tonumber('1000', 8), tonumber('700', 8)
 --- Maximum size of our files in bytes; a longer file was not written by us.
 local MAX_BYTES = 64 * 1024
---- Maximum number of files in a directory that are checked for dead editors.
-local MAX_SWEPT = 200
 
 ---@type table<string, string> path → text of files that this editor has written
 local written = {}
@@ -71,33 +69,26 @@ local function make_directory(directory)
   return ok and real or nil, why
 end
 
+--- Returns the name of the editor in a file.
 ---@param text string?
----@return table? body
----@return any label the editor's name
-local function body_of(text)
-  local ok, body = pcall(vim.json.decode, text or '')
-  if ok and type(body) == 'table' then
-    return body, body.ideName or type(body.ideInfo) == 'table' and body.ideInfo.name or nil
-  end
+---@return string?
+local function editor_of(text)
+  local info = text and text:match('"ideInfo":(%b{})')
+  return info and info:match('"name":"([^"]*)"')
 end
 
---- Removes files of killed editors of the same name.
----@param path string the file of this editor
+--- Removes files of killed editors of the same name whose names contain the process id. Other files are replaced by the
+--- next editor of the project, and may be of another host that shares the home directory.
+---@param path string the file of this editor, in a directory for temporary files
 ---@param text string
 local function sweep(path, text)
-  local directory, count, _, label = vim.fs.dirname(path), 0, body_of(text)
-  for name in label and vim.fs.dir(directory) or function() end do
+  local directory, prefix = vim.fs.dirname(path), vim.fs.basename(path):match('^(.*%-)%d+%-%d+%.json$')
+  for name in prefix and vim.fs.dir(directory) or function() end do
+    local pid = vim.startswith(name, prefix) and tonumber(name:sub(#prefix + 1):match('^(%d+)%-%d+%.json$'))
     local other = vim.fs.joinpath(directory, name)
-    count = count + 1
-    if count > MAX_SWEPT then
-      return
-    elseif not written[other] and name:match('%.%w+$') == path:match('%.%w+$') then
-      local body, other_label = body_of((read_sync(other, MAX_BYTES)))
-      local pid = body and (body.pid or body.ppid or tonumber(name:match('%-(%d+)%-%d+%.json$')))
-      if other_label == label and type(pid) == 'number' and select(3, uv.kill(pid, 0)) == 'ESRCH' then
-        uv.fs_unlink(other)
-        log.info('removed a file of an editor that has ended: %s', other)
-      end
+    if pid and select(3, uv.kill(pid, 0)) == 'ESRCH' and editor_of(read_sync(other, MAX_BYTES)) == editor_of(text) then
+      uv.fs_unlink(other)
+      log.info('removed a file of an editor that has ended: %s', other)
     end
   end
 end

@@ -614,24 +614,30 @@ describe('a discovery file', function()
     end
   end)
 
-  it('of an editor that was killed goes, and what other programs have left stays', function()
-    local folder = vim.env.MADE_UP_FOLDER .. '/ide'
-    local dead = vim.system({ 'true' })
+  it('of an editor that was killed goes, if no later one replaces it; what others have left stays', function()
+    local discovery_files = require('mcp-tools.agents.discovery_files')
+    local folder, ours = vim.env.MADE_UP_FOLDER, '{"ideInfo":{"name":"neovim"},"pid":%d}'
+    local dead, mine = vim.system({ 'true' }), vim.uv.os_getpid()
     dead:wait()
-    vim.fn.mkdir(folder, 'p')
-    local function write(name, body)
-      vim.fn.writefile({ vim.json.encode(body) }, ('%s/%s.lock'):format(folder, name))
+    local function path(name, pid)
+      return folder .. '/' .. name:format(pid)
     end
-    write('left', { ideName = 'made up', pid = dead.pid })
-    write('lives', { ideName = 'made up', pid = vim.uv.os_getpid() })
-    write('other', { ideName = 'another', pid = dead.pid })
-    write('nameless', { pid = dead.pid })
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
-    local names = vim.fn.readdir(folder)
-    t.eq({ ('%d.lock'):format(bridge.get_port()), 'lives.lock', 'nameless.lock', 'other.lock' }, names)
+    local own, left = path('server-%d-1.json', mine), path('server-%d-2.json', dead.pid)
+    local others = {
+      [path('server-%d-3.json', mine)] = ours:format(mine),
+      [path('server-%d-4.json', dead.pid)] = '{"ideInfo":{"name":"another"}}',
+      [path('nameless-%d-1.json', dead.pid)] = ours:format(dead.pid),
+      [path('4711.lock')] = ours:format(dead.pid), -- perhaps of another host with the same home directory
+    }
+    for name, text in pairs(vim.tbl_extend('error', others, { [left] = ours:format(dead.pid) })) do
+      vim.fn.writefile({ text }, name)
+    end
+    discovery_files.set({ [own] = ours:format(mine) }, {})
+    t.eq({ true, false }, { vim.uv.fs_stat(own) ~= nil, vim.uv.fs_stat(left) ~= nil })
+    for name in pairs(others) do
+      t.ok(vim.uv.fs_stat(name), name)
+    end
+    discovery_files.set({}, {})
   end)
 
   it('goes with the editor', function()

@@ -79,7 +79,6 @@ local M = {}
 
 local DIRECTORY = 'lua/mcp-tools/agents/known/'
 local TRANSPORTS = { 'http', 'websocket', 'unix' }
-local FUNCTIONS = { 'context', 'opened', 'notified', 'left', 'mention', 'discovery', 'environment', 'skip' }
 
 --- An agent with its tools.
 ---@class mcp-tools.agents.Loaded
@@ -107,39 +106,19 @@ function M.names()
   return names
 end
 
----@param endpoint any
----@return string? fault
-local function endpoint_fault(endpoint)
-  if endpoint == nil then
-    return nil
-  elseif type(endpoint) ~= 'table' or not vim.list_contains(TRANSPORTS, endpoint.transport) then
-    return 'endpoint.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
-  elseif endpoint.header ~= nil and (type(endpoint.header) ~= 'string' or not endpoint.header:find('^[%w-]+$')) then
-    return 'endpoint.header: must be the name of a header'
-  elseif endpoint.scheme ~= nil and endpoint.scheme ~= 'bearer' and endpoint.scheme ~= 'nonce' then
-    return 'endpoint.scheme: must be "bearer", "nonce" or nil'
-  elseif endpoint.transport == 'unix' and vim.fn.has('win32') == 1 then
-    return 'endpoint.transport: unix sockets are not available on Windows'
-  end
-end
-
 ---@param agent any
 ---@param name string
 ---@return string? fault
 local function fault_of(agent, name)
-  if type(agent) ~= 'table' then
-    return 'the file must return a table'
-  elseif agent.name ~= name then
-    return ("name: must be '%s', the name of the file, not '%s'"):format(name, tostring(agent.name))
-  elseif type(agent.label) ~= 'string' then
-    return 'label: must be a string'
+  if type(agent) ~= 'table' or agent.name ~= name then
+    return ("the file must return a table with the name '%s'"):format(name)
   end
-  for _, field in ipairs(FUNCTIONS) do
-    if agent[field] ~= nil and not vim.is_callable(agent[field]) then
-      return field .. ': must be a function'
-    end
+  local transport = agent.endpoint and agent.endpoint.transport
+  if transport == 'unix' and vim.fn.has('win32') == 1 then
+    return 'unix sockets are not available on Windows'
+  elseif transport and not vim.list_contains(TRANSPORTS, transport) then
+    return 'endpoint.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
   end
-  return endpoint_fault(agent.endpoint)
 end
 
 --- Returns the agent's tools in the form that a call needs.
@@ -224,16 +203,25 @@ function M.skipped(agent)
   return reason and tostring(reason) or nil
 end
 
+--- Returns an agent by its name, whatever the option says.
+---@param name string
+---@param files? table<string, string> all definition files
+---@return mcp-tools.agents.Loaded?
+---@return string? fault
+function M.named(name, files)
+  files = files or agent_files()
+  if not files[name] then
+    local near = suggest(name, vim.tbl_keys(files))
+    return nil, 'unknown agent' .. (near and (', did you mean %s?'):format(near) or '')
+  end
+  return load(name, files[name])
+end
+
 ---@param name string
 ---@param files table<string, string>
 ---@return mcp-tools.agents.Verdict
 local function judge(name, files)
-  local path = files[name]
-  if not path then
-    local near = suggest(name, vim.tbl_keys(files))
-    return { name = name, fault = 'unknown agent' .. (near and (', did you mean %s?'):format(near) or '') }
-  end
-  local loaded, fault = load(name, path)
+  local loaded, fault = M.named(name, files)
   if loaded and not loaded.agent.endpoint then
     return { name = name, skipped = 'it has no endpoint; start it with :McpTools terminal' }
   end
@@ -242,18 +230,6 @@ local function judge(name, files)
     skipped, fault = M.skipped(loaded.agent)
   end
   return { name = name, loaded = not fault and loaded or nil, skipped = skipped, fault = fault }
-end
-
---- Returns an agent by its name, whatever the option says.
----@param name string
----@return mcp-tools.agents.Loaded?
----@return string? fault
-function M.named(name)
-  local path = agent_files()[name]
-  if not path then
-    return nil, 'unknown agent'
-  end
-  return load(name, path)
 end
 
 --- Returns a verdict for every agent that the option names, in its order.

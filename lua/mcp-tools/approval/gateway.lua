@@ -220,33 +220,6 @@ function Gateway:answered(asked, decision, choice, who, reason)
   return yes(by)
 end
 
---- Asks the user and applies the answer.
----@param call mcp-tools.Call
----@param decision mcp-tools.Decision
----@param answer fun(allowed: boolean, err: mcp-tools.Error?)
-function Gateway:question(call, decision, answer)
-  local asked = {
-    call = call,
-    args = vim.deepcopy(call.args),
-    reason = decision.reason,
-    targets = decision.targets,
-    choices = answers.choices(call, decision, self.grants:can_silence(call)),
-    root = call.project,
-  }
-  self.ask(asked, function(choice, err, by, reason)
-    conclude(call, answer, function()
-      if choice and (call.decision or call:ended()) then
-        return nil -- a second or late answer is ignored
-      elseif choice then
-        return self:answered(asked, decision, choice, by --[[@as 'user'|'client'?]] or 'user', reason)
-      elseif by == 'timeout' or by == 'nobody to ask' then
-        self.grants:missed(call, decision, asked.choices, files_of(decision))
-      end
-      return no(by or 'nobody', err)
-    end)
-  end)
-end
-
 --- Returns the error with which the call is certain to fail, if its preview knows it; then the user is not asked. The
 --- error may reveal the content of files, so it is not returned before a question about files outside the project.
 ---@param call mcp-tools.Call
@@ -299,21 +272,40 @@ function Gateway:decide_or_ask(call, answer)
   return self:ask_user(call, decision, answer, err)
 end
 
---- Asks the user, unless the call is certain to fail or late.
+--- Asks the user and applies the answer, unless the call is certain to fail or late.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
----@param err mcp-tools.Error? from the preview
+---@param fault mcp-tools.Error? from the preview
 ---@return mcp-tools.Ruling?
-function Gateway:ask_user(call, decision, answer, err)
-  if err then
-    return no('preview', err)
+function Gateway:ask_user(call, decision, answer, fault)
+  if fault then
+    return no('preview', fault)
   end
   local late = call:late()
   if late then -- the client may have been told that nothing ran
     return no('too late', late)
   end
-  self:question(call, decision, answer)
+  local asked = {
+    call = call,
+    args = vim.deepcopy(call.args),
+    reason = decision.reason,
+    targets = decision.targets,
+    choices = answers.choices(call, decision, self.grants:can_silence(call)),
+    root = call.project,
+  }
+  self.ask(asked, function(choice, err, by, reason)
+    conclude(call, answer, function()
+      if choice and (call.decision or call:ended()) then
+        return nil -- a second or late answer is ignored
+      elseif choice then
+        return self:answered(asked, decision, choice, by --[[@as 'user'|'client'?]] or 'user', reason)
+      elseif by == 'timeout' or by == 'nobody to ask' then
+        self.grants:missed(call, decision, asked.choices, files_of(decision))
+      end
+      return no(by or 'nobody', err)
+    end)
+  end)
 end
 
 --- Decides on a call; asks the user if necessary.

@@ -18,8 +18,8 @@ M.MAX_DENIED = 256
 
 ---@class mcp-tools.Unanswered a question that the user did not answer in time
 ---@field tool string
----@field source string
----@field hash string
+---@field project string
+---@field identity string of the tool's definition
 ---@field args table a snapshot, see util/canonical_json.lua
 ---@field targets string
 ---@field client table
@@ -29,7 +29,6 @@ M.MAX_DENIED = 256
 ---@field files string[]? files that a permission would be limited to; nil: for the tool
 ---@field key string? from `rules.call_key`, if "always" applies to this call
 ---@field definition mcp-tools.Definition
----@field project string
 ---@field remedy string? the line of configuration that allows the tool
 
 ---@class mcp-tools.Grants
@@ -51,6 +50,13 @@ end
 ---@return string
 local function session_key(call)
   return call.session or ('without a session, by %s %s'):format(call.host, call.client.name or '')
+end
+
+--- Identifies a definition by its source and content.
+---@param definition mcp-tools.Definition
+---@return string
+local function identity_of(definition)
+  return source.key(definition) .. ' ' .. canonical_json.fingerprint(definition)
 end
 
 --- Joins the resolved files of a call. If a symlink changes, the same arguments are a different call.
@@ -78,7 +84,7 @@ function Grants:allow_session(call, paths)
       self.sessions[table.remove(self.order, 1)] = nil
     end
   end
-  local name, hash = definition.name, source.key(definition) .. ' ' .. canonical_json.fingerprint(definition)
+  local name, hash = definition.name, identity_of(definition)
   local grant = self.sessions[session][name]
   if not grant or grant.hash ~= hash then
     grant = { hash = hash, paths = {}, all = false }
@@ -101,8 +107,7 @@ function Grants:of_session(call)
   if not grant then
     return nil
   end
-  local definition = call.definition
-  return grant.hash == source.key(definition) .. ' ' .. canonical_json.fingerprint(definition) and grant or CHANGED
+  return grant.hash == identity_of(call.definition) and grant or CHANGED
 end
 
 --- Returns the number of sessions with a permission for a tool.
@@ -118,24 +123,23 @@ end
 
 -- The next try -----------------------------------------------------------------------------------------------------
 
+--- Returns whether a question was about this tool with these arguments.
 ---@param item mcp-tools.Unanswered
 ---@param call mcp-tools.Call
 ---@return boolean
 local function has_args(item, call)
-  return call.snapshot ~= nil and canonical_json.same(item.args, call.snapshot)
+  return item.project == call.project
+    and item.tool == call.definition.name
+    and call.snapshot ~= nil
+    and canonical_json.same(item.args, call.snapshot)
 end
 
+--- Returns whether a question was about exactly this call.
 ---@param item mcp-tools.Unanswered
 ---@param call mcp-tools.Call
 ---@param targets mcp-tools.CallTarget[]
 local function is_same(item, call, targets)
-  local definition = call.definition
-  return item.project == call.project
-    and item.tool == definition.name
-    and has_args(item, call)
-    and item.hash == canonical_json.fingerprint(definition)
-    and item.source == source.key(definition)
-    and item.targets == text_of(targets)
+  return has_args(item, call) and item.identity == identity_of(call.definition) and item.targets == text_of(targets)
 end
 
 --- Stores a question that was not answered in time.
@@ -156,8 +160,7 @@ function Grants:missed(call, decision, choices, files)
   end
   table.insert(self.unanswered, {
     tool = definition.name,
-    source = source.key(definition),
-    hash = canonical_json.fingerprint(definition),
+    identity = identity_of(definition),
     args = call.snapshot,
     targets = text_of(targets),
     client = call.client,
@@ -192,7 +195,7 @@ end
 ---@param call mcp-tools.Call
 function Grants:forget_unanswered(call)
   self.unanswered = vim.tbl_filter(function(item)
-    return item.project ~= call.project or item.tool ~= call.definition.name or not has_args(item, call)
+    return not has_args(item, call)
   end, self.unanswered)
 end
 

@@ -174,6 +174,22 @@ local function piece_at(line, at)
   end
 end
 
+--- Replaces ranges of a text by the mark.
+---@param text string
+---@param ranges integer[] the first byte and the byte after it, of each
+---@return string
+local function masked(text, ranges)
+  if #ranges == 0 then
+    return text
+  end
+  local out, done = {}, 1
+  for i = 1, #ranges, 2 do
+    vim.list_extend(out, { text:sub(done, ranges[i] - 1), MARK })
+    done = ranges[i + 1]
+  end
+  return table.concat(out) .. text:sub(done)
+end
+
 --- Redacts the sensitive pieces in a line.
 ---@param line string
 ---@param pause? fun() called between pieces of work
@@ -182,7 +198,7 @@ local function strip(line, pause)
   if next(starts) == nil then
     return line
   end
-  local out, done, at, next_pause = nil, 1, 1, STRETCH
+  local ranges, at, next_pause = {}, 1, STRETCH
   while at <= #line - MIN + 1 do
     if at > next_pause then
       next_pause = at + STRETCH
@@ -192,20 +208,14 @@ local function strip(line, pause)
     end
     local length = heads[head(line, at)] and piece_at(line, at)
     if length then
-      out = out or {}
-      out[#out + 1] = line:sub(done, at - 1)
-      out[#out + 1] = MARK
+      ranges[#ranges + 1] = at
       at = length == MAX and #line + 1 or at + length
-      done = at
+      ranges[#ranges + 1] = at
     else
       at = at + 1
     end
   end
-  if not out then
-    return line
-  end
-  out[#out + 1] = line:sub(done)
-  return table.concat(out)
+  return masked(line, ranges)
 end
 
 -- Texts ---------------------------------------------------------------------------------------------------------------
@@ -247,28 +257,22 @@ local VALUES = { '^"()[^"]*()"', "^'()[^']*()'", '^["\']()%S*()', '^()[^%s,;"\']
 ---@param line string
 ---@return string
 local function assignments(line)
-  local out, done = nil, 1
+  local ranges = {}
   local _, _, name, at = line:find(NAMED) ---@type any, any, string, integer?
   while at do
     for _, value in ipairs(M.is_secret_name(name) and VALUES or {}) do
       local from, to = line:match(value, at)
       if from then
         if to > from then
-          out = out or {}
-          out[#out + 1] = line:sub(done, from - 1)
-          out[#out + 1] = MARK
-          done, at = to, to
+          vim.list_extend(ranges, { from, to })
+          at = to
         end
         break
       end
     end
     _, _, name, at = line:find(NAMED, at)
   end
-  if not out then
-    return line
-  end
-  out[#out + 1] = line:sub(done)
-  return table.concat(out)
+  return masked(line, ranges)
 end
 
 --- Redacts a line. Lines of sensitive buffers are known as of the last `refresh`.

@@ -184,7 +184,7 @@ local function masked(text, ranges)
   end
   local out, done = {}, 1
   for i = 1, #ranges, 2 do
-    vim.list_extend(out, { text:sub(done, ranges[i] - 1), MARK })
+    out[i], out[i + 1] = text:sub(done, ranges[i] - 1), MARK
     done = ranges[i + 1]
   end
   return table.concat(out) .. text:sub(done)
@@ -264,7 +264,7 @@ local function assignments(line)
       local from, to = line:match(value, at)
       if from then
         if to > from then
-          vim.list_extend(ranges, { from, to })
+          ranges[#ranges + 1], ranges[#ranges + 2] = from, to
           at = to
         end
         break

@@ -71,10 +71,11 @@ end
 
 --- Returns the name of the editor in a file.
 ---@param text string?
----@return string?
+---@return any
 local function editor_of(text)
-  local info = text and text:match('"ideInfo":(%b{})')
-  return info and info:match('"name":"([^"]*)"')
+  local ok, body = pcall(vim.json.decode, text or '')
+  local info = ok and type(body) == 'table' and body.ideInfo
+  return type(info) == 'table' and info.name or nil
 end
 
 --- Removes files of killed editors of the same name whose names contain the process id. Other files are replaced by the

@@ -106,13 +106,9 @@ async def test_session_ids_after_a_restart(bridge: Bridge, raw: Raw) -> None:
     assert (await raw.send(raw.message("ping")))[0] == 404
     await kill(bridge)
 
-    head, _, seal = kept.partition(".")
     forged = {
-        "seal": f"{head}.{'A' if seal[0] != 'A' else 'B'}{seal[1:]}",
-        "content": f"{head[:-2]}{'A' if head[-2] != 'A' else 'B'}{head[-1]}.{seal}",
-        "no seal": head,
-        "empty seal": f"{head}.",
-        "another's seal": f"{head}.{deleted.partition('.')[2]}",
+        "changed": ("1" if kept[0] != "1" else "2") + kept[1:],
+        "path": f"../{kept}",
         "plain": "0123456789abcdef",
         "bytes": "\xff\xfe.\xff",
         "long": kept + "A" * 4000,
@@ -122,18 +118,18 @@ async def test_session_ids_after_a_restart(bridge: Bridge, raw: Raw) -> None:
         assert (await raw.send(None, method="DELETE", Mcp_Session_Id=id_))[0] == 404, what
     assert (await raw.send(raw.message("ping"), Mcp_Session_Id=deleted))[0] == 404
     assert (await raw.send(raw.message("ping"), Mcp_Session_Id=kept))[0] == 200
+    await written_for_us_only(bridge)
     assert (await raw.send(None, method="DELETE", Mcp_Session_Id=kept))[0] == 200
     for _ in range(2):
         assert (await raw.send(raw.message("ping"), Mcp_Session_Id=kept))[0] == 404
         assert (await raw.send(None, method="DELETE", Mcp_Session_Id=kept))[0] == 404
-    await written_for_us_only(bridge)
 
 
 async def written_for_us_only(bridge: Bridge) -> None:
-    """What is written about deleted sessions is for nobody else to read."""
+    """What is written about sessions is for nobody else to read."""
     state = Path(await bridge.nvim.lua("return vim.fn.stdpath('state') .. '/mcp-tools'"))
     files = [path for path in state.rglob("*") if path.is_file()]
-    assert "deleted-sessions" in {path.name for path in files}
+    assert "sessions" in {path.parent.name for path in files}
     assert [path for path in files if path.stat().st_mode & 0o077] == []
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -209,7 +211,9 @@ async def served(
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""
-    settings = settings or Settings()
+    settings, state = settings or Settings(), tempfile.TemporaryDirectory()
+    if not settings.state_dir:
+        settings = replace(settings, state_dir=state.name)
     editor = MemoryEditor(settings)
     calls = Calls(editor, settings, boot)
     parts = Parts(
@@ -244,3 +248,4 @@ async def served(
         await runner.cleanup()
         await agents.close()
         editor.close()
+        state.cleanup()

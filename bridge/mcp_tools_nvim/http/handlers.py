@@ -13,8 +13,8 @@ from multidict import istr
 
 from .. import jsonrpc, sdk
 from ..instances.proof import prove
-from ..sessions.ids import DeletedSessions, SessionIds
 from ..sessions.registry import Sessions
+from ..sessions.store import SessionStore
 from ..sessions.streams import EventIds
 from ..values import Hello, ServerInfo, Settings, Versions
 from .guards import BearerToken, refusal, unauthorized
@@ -181,9 +181,9 @@ class Handlers:
         self.token = BearerToken(parts.token)
         self.events = EventIds(parts.boot)
         state = parts.settings.state_dir
-        ids = SessionIds(parts.token, DeletedSessions(Path(state) if state else None))
+        store = SessionStore(parts.token, Path(state) / "sessions" if state else None)
         self.sessions = Sessions(
-            parts.calls, ids, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
+            parts.calls, store, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
         )
         self.loader = Loader(self._build)
         self.responses = Responses()

@@ -14,7 +14,7 @@ TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY = "tools", "readonly", "catalogue"
 TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER = "X-MCP-Toolsets", "X-MCP-Tools", "X-MCP-Readonly"
 
 MAX_NAMES_CHARS = 1024
-"""Maximum characters of all names: the session id contains them, and is sent as a header."""
+"""Maximum characters of all names: Neovim gets them with every call."""
 
 _HEADERS = "x-mcp-"
 _PARAMETER_WORDS = frozenset(

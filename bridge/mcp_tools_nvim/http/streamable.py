@@ -10,9 +10,9 @@ from aiohttp import web
 from multidict import istr
 
 from .. import jsonrpc
-from ..sessions.ids import TooMuchError
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
+from ..sessions.store import TooMuchError
 from ..sessions.streams import EventIds
 from ..values import Scope
 from .guards import refusal
@@ -120,12 +120,12 @@ class StreamableHttp:
         except ScopeError as failure:
             return refuse_scope(failure, request.id)
         session = self._sessions.create(kernel, "http", scope)
-        sealed = False
+        saved = False
         try:
             answer = await session.answer(partial(is_connected, http), request)
             if session.peer.identity[0]:
-                id_ = self._sessions.seal(session)
-                sealed = True
+                id_ = self._sessions.save(session)
+                saved = True
                 response = json_response(answer)
                 response.headers[SESSION_HEADER] = id_
                 return response
@@ -135,7 +135,7 @@ class StreamableHttp:
                 jsonrpc.Fault(jsonrpc.INVALID_PARAMS, f"Invalid params: {failure}", request.id)
             )
         finally:
-            if not sealed:
+            if not saved:
                 self._sessions.drop(session)
 
     async def _respond(

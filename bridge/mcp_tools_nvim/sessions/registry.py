@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..values import Scope, View
-from .ids import MAX_AGE_SECONDS, Sealed, SessionIds, new_key
 from .session import ENDS_WITH_STREAM, Session, SessionInfo, Transport, Watcher
+from .store import MAX_AGE_SECONDS, SavedSession, SessionStore, new_key
 from .streams import EventIds
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Sessions:
 
     Args:
         calls: runs the calls of the sessions.
-        ids: creates and reads session ids.
+        store: saves sessions.
         events: makes event ids.
         limits: how many sessions, and how long a client may be disconnected.
         report: called with the whole list after every change.
@@ -62,7 +62,7 @@ class Sessions:
     def __init__(
         self,
         calls: Calls,
-        ids: SessionIds,
+        store: SessionStore,
         events: EventIds,
         limits: Limits,
         report: Callable[[list[SessionInfo]], None],
@@ -70,7 +70,7 @@ class Sessions:
         watcher: Watcher | None = None,
     ) -> None:
         self._calls = calls
-        self._ids = ids
+        self._store = store
         self._events = events
         self._limit = limits.sessions
         self._grace = limits.orphan_grace / 1000
@@ -93,7 +93,7 @@ class Sessions:
         return [session.info for session in sessions if session.info is not None and session.is_present(now)]
 
     def create(self, kernel: Kernel, transport: Transport, scope: Scope | None = None) -> Session:
-        """Creates a session that is not initialized yet. `seal` gives it the id for the client.
+        """Creates a session that is not initialized yet. `save` gives it the id for the client.
 
         Raises:
             FullError: there is no room.
@@ -104,16 +104,16 @@ class Sessions:
         self._add(session)
         return session
 
-    def seal(self, session: Session) -> str:
-        """Gives an initialized session its id and returns it.
+    def save(self, session: Session) -> str:
+        """Saves an initialized session, and returns its id for the client.
 
         Raises:
-            TooMuchError: the client declares more than an id can hold.
+            TooMuchError: the client declares too much.
         """
         client, capabilities = session.peer.identity
-        id_ = self._ids.seal(session.key, session.peer.version, client, capabilities, session.scope)
+        id_ = self._store.save(session.key, session.peer.version, client, capabilities, session.scope)
         del self._by_id[session.id]
-        session.id, session.sealed_at = id_, int(self._ids.now())
+        session.id, session.created = id_, self._store.now()
         self._by_id[id_] = session
         self.identify(session)
         return id_
@@ -140,15 +140,15 @@ class Sessions:
             FullError: it can be revived, but there is no room.
         """
         session = self._by_id.get(id_)
-        if session is not None and session.sealed_at is not None:
-            if self._ids.now() - session.sealed_at > MAX_AGE_SECONDS:
+        if session is not None and session.created is not None:
+            if self._store.now() - session.created > MAX_AGE_SECONDS:
                 self.drop(session)
                 return None
             return session if session.agent == agent else None
-        sealed = self._ids.open(id_)
-        if sealed is None or _agent_of(sealed) != agent:
+        saved = self._store.read(id_)
+        if saved is None or saved.agent != agent:
             return None
-        return self._revive(kernel, id_, sealed)
+        return self._revive(kernel, id_, saved)
 
     def find_asked(self, id_: str) -> Session | None:
         """Returns the session with this id, if its client has an unanswered question."""
@@ -172,17 +172,17 @@ class Sessions:
 
     def delete(self, id_: str, agent: str | None = None) -> bool:
         """Permanently ends a session, in memory or not; False when the id is not valid."""
-        sealed = self._ids.open(id_)
-        if sealed is None or _agent_of(sealed) != agent:
-            return False
-        self._ids.delete(sealed)
         session = self._by_id.get(id_)
+        known = session if session is not None and session.created is not None else self._store.read(id_)
+        if known is None or known.agent != agent:
+            return False
+        self._store.delete(id_)
         if session is not None:
             self.drop(session)
         return True
 
     def drop(self, session: Session, reason: str = "session_closed") -> None:
-        """Removes a session from memory; one with an id can be revived."""
+        """Removes a session from memory; a saved one can be revived."""
         if self._by_id.get(session.id) is session:
             del self._by_id[session.id]
             closing = asyncio.get_running_loop().create_task(session.close(reason))
@@ -212,14 +212,14 @@ class Sessions:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _revive(self, kernel: Kernel, id_: str, sealed: Sealed) -> Session | None:
-        self._make_room(_agent_of(sealed))
-        session = Session(kernel, self._calls, sealed.key, "http", self._events, sealed.scope, self._watcher)
+    def _revive(self, kernel: Kernel, id_: str, saved: SavedSession) -> Session | None:
+        self._make_room(saved.agent)
+        session = Session(kernel, self._calls, saved.key, "http", self._events, saved.scope, self._watcher)
         try:
-            session.peer.revive(sealed.version, sealed.client, sealed.capabilities)
+            session.peer.revive(saved.version, saved.client, saved.capabilities)
         except ValueError:
             return None  # made by another release of the bridge, for a client that this one cannot serve
-        session.id, session.sealed_at = id_, sealed.sealed_at
+        session.id, session.created = id_, saved.created
         for method in () if session.agent is not None else MISSED_NOTIFICATIONS:
             session.notify(method)
         self._add(session)
@@ -292,7 +292,3 @@ class Sessions:
             session.cancel_all("client_gone")
         elif session.disposable and now - session.last_heard > self._idle:
             self.drop(session)
-
-
-def _agent_of(sealed: Sealed) -> str | None:
-    return None if sealed.scope is None else sealed.scope.agent

@@ -214,8 +214,8 @@ class Session:
         self._watcher = watcher
         self._announced = False
         self.transport: Transport = transport
-        self.id = key  # until it is sealed
-        self.sealed_at: int | None = None
+        self.id = key  # until it is saved
+        self.created: float | None = None  # set when it is saved
         self.info: SessionInfo | None = None
         self.closed = False
         self.last_heard = time.monotonic()

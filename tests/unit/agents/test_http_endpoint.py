@@ -237,7 +237,7 @@ async def test_it_comes_back_after_a_restart(bridge: Served, agent: Agent) -> No
     """With the id of before, as the same session; the editor is told of it anew."""
     await agent.initialize()
     key = (await agent.ask(call("place")))["result"]["content"][0]["text"]
-    async with served(endpoints=(HTTP,), boot="again") as later:
+    async with served(bridge.parts.settings, endpoints=(HTTP,), boot="again") as later:
         add_tools(later, HTTP.name)
         agent.url = later.url
         async with await agent.get():

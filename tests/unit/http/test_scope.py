@@ -179,7 +179,7 @@ async def test_over_sse(bridge: Served) -> None:
 
 
 async def test_a_session_keeps_its_scope(tmp_path: Path) -> None:
-    """It is sealed: no later request widens it, and after a restart of the bridge it is what it was."""
+    """No later request widens it, and after a restart of the bridge it is what it was."""
     settings = Settings(state_dir=str(tmp_path))
     async with served(settings, boot="first") as bridge:
         prepare(bridge)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim.mcp.kernel import well_formed
-from mcp_tools_nvim.sessions.ids import ESSENTIAL_EXTENSION
 from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import ToolContext
 from tests.support.served import Served, events, next_event, served
 
+EXTENSION = "ai.nimblebrain/host-resources"
 READ = {"method": "ai.nimblebrain/resources/read", "params": {"uri": "files://a"}}
 ROOTS = {"method": "roots/list"}
 ELICIT = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object"}}}
@@ -183,8 +183,8 @@ async def test_a_malformed_declaration_is_none(bridge: Served) -> None:
         ({"experimental": declared}, {"experimental": {"org.example/other": {"x": 1}}}),
         ({"extensions": True, "experimental": None, "roots": {}}, {"roots": {}}),
         (
-            {"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}},
-            {"extensions": {ESSENTIAL_EXTENSION: {"read": 5}}},
+            {"extensions": {EXTENSION: {"read": 5}}},
+            {"extensions": {EXTENSION: {"read": 5}}},
         ),
     ):
         session = await bridge.initialize(capabilities=capabilities)

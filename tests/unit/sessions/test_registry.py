@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim import jsonrpc
-from mcp_tools_nvim.sessions.ids import ESSENTIAL_EXTENSION, MAX_AGE_SECONDS, DeletedSessions, SessionIds
 from mcp_tools_nvim.sessions.registry import MAX_ENDED_BYTES, FullError, Sessions
 from mcp_tools_nvim.sessions.session import Session
+from mcp_tools_nvim.sessions.store import MAX_AGE_SECONDS, SessionStore
 from mcp_tools_nvim.sessions.streams import EventIds
 from mcp_tools_nvim.values import MAX_CLIENT_NAME, Limits, Settings
 from tests.support.memory import ToolContext
@@ -30,11 +30,10 @@ class Table:
     def __init__(self, bridge: Served, kernel: Any, limits: Limits, idle: float) -> None:
         self.kernel = kernel
         self.now = time.time()
-        ids = SessionIds("token", DeletedSessions(None, self.clock), self.clock)
         self.reports: list[list[str]] = []
         self.sessions = Sessions(
             bridge.calls,
-            ids,
+            SessionStore("token", Path(bridge.parts.settings.state_dir), self.clock),
             EventIds("boot"),
             limits,
             lambda infos: self.reports.append([info.name for info in infos]),
@@ -50,7 +49,7 @@ class Table:
         params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info}
         dispatch = self.kernel.dispatch(1, params)
         await session.peer.request(dispatch, jsonrpc.Request(1, "initialize", params))
-        return self.sessions.seal(session)
+        return self.sessions.save(session)
 
 
 @asynccontextmanager
@@ -108,7 +107,7 @@ async def test_delete_of_a_session_that_is_not_in_memory(tmp_path: Path) -> None
                 assert response.status == expected
 
 
-async def test_the_session_a_tool_sees_is_the_same_after_revival() -> None:
+async def test_the_session_a_tool_sees_is_the_same_after_revival(tmp_path: Path) -> None:
     """What tools keep per session survives; it is not the id that the client sends."""
     seen: list[str | None] = []
     ids: list[str] = []
@@ -263,10 +262,10 @@ async def test_no_room_for_a_revival() -> None:
 async def test_declarations_that_are_too_long() -> None:
     """They are refused at `initialize`, and leave no session."""
     async with served() as bridge:
-        noise = {f"x{n}": secrets.token_hex(32) for n in range(100)}
+        noise = {f"x{n}": secrets.token_hex(32) for n in range(1000)}
         params = {
             "protocolVersion": LEGACY,
-            "capabilities": {"extensions": {ESSENTIAL_EXTENSION: noise}},
+            "capabilities": {"extensions": {"ai.nimblebrain/host-resources": noise}},
             "clientInfo": {"name": "x", "version": "1"},
         }
         async with await bridge.post(bridge.message("initialize", params)) as response:

@@ -1,0 +1,159 @@
+"""Saves sessions in private files, one each, so that they outlive a restart of the bridge.
+
+All projects share the directory, so that the number of files is bounded for a user. The first part of a name
+depends on the project's token: a session is valid with this token only.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..values import MAX_CLIENT_NAME, Scope
+
+MAX_AGE_SECONDS = 7 * 24 * 3600
+"""Limits how long an id found in a client's memory or log is usable."""
+
+MAX_RECORD = 64 * 1024
+"""Maximum bytes of a file."""
+
+MAX_SAVED = 1024
+"""Maximum number of files; the oldest are deleted."""
+
+_KEY_LABEL = b"mcp-tools.nvim saved sessions 1"
+_ID = re.compile(r"[0-9a-f]{32}")
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a named pipe in place of the file must not block the bridge
+
+logger = logging.getLogger(__name__)
+
+
+class TooMuchError(ValueError):
+    """The client declares more than can be saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSession:
+    """What is needed to continue a session.
+
+    Attributes:
+        key: names the session to tools.
+        created: unix seconds.
+        version: negotiated protocol version.
+        client: name and version.
+        capabilities: declared capabilities.
+        scope: scope of the client.
+    """
+
+    key: str
+    created: float
+    version: str
+    client: dict[str, str]
+    capabilities: dict[str, Any]
+    scope: Scope | None = None
+
+    @property
+    def agent(self) -> str | None:
+        """Name of the terminal agent whose endpoint the client uses."""
+        return None if self.scope is None else self.scope.agent
+
+
+class SessionStore:
+    """The saved sessions of one project.
+
+    Args:
+        token: the project's token.
+        directory: of the files; None saves nothing.
+        now: unix seconds.
+    """
+
+    def __init__(self, token: str, directory: Path | None, now: Callable[[], float] = time.time) -> None:
+        # The token is the message here and the key in the proof of /health, so no proof can be used as a key.
+        self._project = hmac.digest(_KEY_LABEL, token.encode(), "sha256").hex()[:32]
+        self._directory = directory
+        self.now = now
+
+    def save(
+        self,
+        key: str,
+        version: str,
+        client: dict[str, Any],
+        capabilities: dict[str, Any],
+        scope: Scope | None = None,
+    ) -> str:
+        """Saves a new session and returns its id. If it cannot be written, it ends with the bridge.
+
+        Raises:
+            TooMuchError: it is too large.
+        """
+        name = {part: str(client.get(part, ""))[:MAX_CLIENT_NAME] for part in ("name", "version")}
+        data = json.dumps(asdict(SavedSession(key, self.now(), version, name, capabilities, scope))).encode()
+        if len(data) > MAX_RECORD:
+            raise TooMuchError("the declared capabilities are too large")
+        id_ = new_key()
+        if self._directory is not None:
+            try:
+                self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                file = os.open(self._path(id_), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with open(file, "wb") as writing:
+                    writing.write(data)
+                self._tidy(self._directory)
+            except OSError as failure:
+                logger.warning("cannot save a session: %s", failure)
+        return id_
+
+    def read(self, id_: str) -> SavedSession | None:
+        """Returns a session; None when it is unknown, expired, or deleted."""
+        if self._directory is None or not _ID.fullmatch(id_):
+            return None
+        try:
+            with open(os.open(self._path(id_), os.O_RDONLY | _NO_WAIT), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return None
+                fields = json.loads(file.read(MAX_RECORD))
+            scope = fields["scope"]
+            if scope is not None:
+                tools = scope["tools"]
+                fields["scope"] = Scope(**{**scope, "tools": None if tools is None else tuple(tools)})
+            saved = SavedSession(**fields)
+            return saved if self.now() - saved.created <= MAX_AGE_SECONDS else None
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError) as failure:
+            logger.warning("cannot read a saved session: %r", failure)
+            return None
+
+    def delete(self, id_: str) -> None:
+        """Deletes a session, if it is saved."""
+        if self._directory is not None and _ID.fullmatch(id_):
+            try:
+                self._path(id_).unlink(missing_ok=True)
+            except OSError as failure:
+                logger.warning("cannot delete a saved session: %s", failure)
+
+    def _path(self, id_: str) -> Path:
+        assert self._directory is not None  # noqa: S101 - its callers have checked it
+        return self._directory / f"{self._project}-{id_}"
+
+    def _tidy(self, directory: Path) -> None:
+        """Deletes the oldest and the expired files."""
+        files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(directory))
+        expired = self.now() - MAX_AGE_SECONDS
+        for at, (changed, path) in enumerate(files):
+            if changed >= expired and at >= len(files) - MAX_SAVED:
+                return
+            Path(path).unlink(missing_ok=True)
+
+
+def new_key() -> str:
+    """Returns an unguessable name for a session."""
+    return secrets.token_hex(16)

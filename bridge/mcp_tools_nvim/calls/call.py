@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ..errors import Code
-from ..values import CallRequest, CallState, Inputs, Outcome, Progress, Reply, ToolError
-
-if TYPE_CHECKING:
-    from .parking import ParkedState
-    from .waiting import Following
+from ..values import CallRequest, CallState, Inputs, Outcome, Parked, Progress, Reply, ToolError
 
 HEARTBEAT = 10.0
 """Maximum seconds between progress notifications; clients have timeouts of 60 s and less."""
@@ -80,32 +76,41 @@ class Call:
         next_beat: when the next heartbeat is due.
         inputs: an open question that was not asked yet.
         size: bytes of a large result that must be fetched: the tool has ended, the call has not.
-        following: state of waiting.py; None for calls that are answered at once.
-        parked_state: state of parking.py, once the client was asked to send the request again.
         task: the task in which the client waits, or has waited.
+        is_followed: a task waits for its end, in waiting.py.
+        poll: the poll in flight.
+        polls: number of polls.
+        next_poll: when the next poll is due; set by the first wait, or a wake before it.
+        taking: fetches a large result as soon as there is room.
+        asking: asks the client.
+        was_parked: the client was asked to send the request again.
+        absence: runs while the client of a parked call is away.
+        attempt: task that all retries of the client wait for.
+        retries: number of retries that wait for `attempt`.
     """
 
-    __slots__ = (
-        "_asked",
-        "_time",
-        "_withdrawn",
-        "answered",
-        "ask",
-        "deadline",
-        "following",
-        "id",
-        "inputs",
-        "next_beat",
-        "observer",
-        "outcome",
-        "parked_state",
-        "progress",
-        "request",
-        "size",
-        "state",
-        "task",
-        "wait",
-    )
+    state: Literal["received", "sent"] | CallState = "received"
+    outcome: Outcome | None = None
+    answered = False
+    deadline = math.inf
+    progress = _NOTHING_YET
+    next_beat = 0.0
+    wait: asyncio.Future[Any] | None = None
+    inputs: Inputs | None = None
+    size: int | None = None
+    task: asyncio.Task[Any] | None = None
+    is_followed = False
+    poll: asyncio.Future[Reply] | None = None
+    polls = 0
+    next_poll = math.inf
+    taking: asyncio.Task[None] | None = None
+    asking: asyncio.Task[None] | None = None
+    was_parked = False
+    absence: asyncio.TimerHandle | None = None
+    attempt: asyncio.Task[Outcome | Parked] | None = None
+    retries = 0
+    _asked = 0  # number of the last question that was asked
+    _withdrawn = 0  # number of the last question that was withdrawn
 
     def __init__(
         self,
@@ -117,22 +122,8 @@ class Call:
     ) -> None:
         self.id = call_id
         self.request = request
-        self.observer: Observer = observer
+        self.observer = observer
         self.ask = ask
-        self.outcome: Outcome | None = None
-        self.state: Literal["received", "sent"] | CallState = "received"
-        self.answered = False
-        self.deadline = math.inf
-        self.progress = _NOTHING_YET
-        self.next_beat = 0.0
-        self.wait: asyncio.Future[Any] | None = None
-        self.inputs: Inputs | None = None
-        self.size: int | None = None
-        self.following: Following | None = None
-        self.parked_state: ParkedState | None = None
-        self.task: asyncio.Task[Any] | None = None
-        self._asked = 0  # number of the last question that was asked
-        self._withdrawn = 0  # number of the last question that was withdrawn
         self._time = time
 
     @property
@@ -153,15 +144,14 @@ class Call:
     @property
     def is_parked(self) -> bool:
         """Whether its client is away, to send the request again with answers."""
-        return self.parked_state is not None and self.parked_state.timer is not None
+        return self.absence is not None
 
     def start(self, deadline: float | None) -> None:
         """Marks the tool as running; `deadline` None = no limit."""
         if self.outcome is None:
             self.state = "running"
             self.deadline = math.inf if deadline is None else deadline + DEADLINE_SLACK
-            if self.following is not None:
-                self._notify_follower()
+            self._notify_follower()
 
     def end(self, outcome: Outcome) -> Outcome:
         """Ends the call with the first outcome, and returns that one; later outcomes are ignored."""
@@ -200,8 +190,7 @@ class Call:
         if self.size is None:
             self.size, self.inputs = size, None
             self.deadline = self._time() + FETCH_TIMEOUT
-            if self.following is not None:
-                self.following.stop_asking()
+            self.stop_asking()
             self._notify_follower()
 
     def _take_inputs(self, inputs: Inputs | None, withdrawn: int) -> None:
@@ -209,8 +198,8 @@ class Call:
         self._withdrawn = max(self._withdrawn, withdrawn)
         if self.inputs is not None and self.inputs.seq <= self._withdrawn:
             self.inputs = None
-        if self.following is not None and self._asked <= self._withdrawn:
-            self.following.stop_asking()
+        if self._asked <= self._withdrawn:
+            self.stop_asking()
         if inputs is not None and inputs.seq > max(self._asked, self._withdrawn):
             self.inputs = inputs
 
@@ -228,8 +217,20 @@ class Call:
 
     def _notify_follower(self) -> None:
         """Wakes the follower, if one is waiting."""
-        if self.following is not None and self.following.active:
+        if self.is_followed:
             self.end_wait()
+
+    def stop_asking(self) -> None:
+        """Stops asking the client."""
+        if self.asking is not None:
+            self.asking.cancel()
+
+    def stop(self) -> None:
+        """Stops everything that was started for the call, after its end."""
+        for work in (self.asking, self.poll, self.taking, self.absence):
+            if work is not None:
+                work.cancel()
+        self.absence = None
 
     def advance(self, new: Progress) -> None:
         """Passes new progress to the observer, always rising."""

@@ -17,31 +17,8 @@ from .call import Call, NullObserver
 
 OUTCOME_SECONDS = 60.0
 """How long an outcome is kept for a client that lost the answer and retries."""
-MAX_KEPT_CHARACTERS = 64 * 1024 * 1024
-"""Maximum characters of all kept outcomes; above it the oldest are dropped."""
-
-
-class ParkedState:
-    """State of a call whose client must send the request again.
-
-    Attributes:
-        timer: runs while the client is away.
-        attempt: task that all retries of the client wait for.
-        waiting: number of waiting retries.
-    """
-
-    __slots__ = ("attempt", "timer", "waiting")
-
-    def __init__(self) -> None:
-        self.timer: asyncio.TimerHandle | None = None
-        self.attempt: asyncio.Task[Outcome | Parked] | None = None
-        self.waiting = 0
-
-    def stop_timer(self) -> None:
-        """Stops the timeout of an absent client."""
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
+MAX_KEPT = 256
+"""Maximum number of kept outcomes. Large ones are dropped earlier, when their memory is needed."""
 
 
 class Parking:
@@ -62,13 +39,12 @@ class Parking:
         self._unclaimed = unclaimed
         self._remove = remove
         self._kept: dict[str, Outcome] = {}
-        self._size = 0
 
     def park(self, call: Call, inputs: Inputs) -> Parked:
         """Parks a call with a question, and starts the timeout."""
-        parked_state = _state_of(call)
-        parked_state.stop_timer()
-        parked_state.timer = asyncio.get_running_loop().call_later(self._seconds, self._expire, call)
+        _stop_timer(call)
+        call.was_parked = True
+        call.absence = asyncio.get_running_loop().call_later(self._seconds, self._expire, call)
         call.observer = NullObserver()
         return Parked(call.id, inputs)
 
@@ -85,40 +61,33 @@ class Parking:
             attempt: runs the call until its end or next question.
             reasons: reasons of cancelled tasks.
         """
-        parked_state = _state_of(call)
-        parked_state.stop_timer()
-        if parked_state.attempt is None or parked_state.attempt.done():
-            parked_state.attempt = asyncio.get_running_loop().create_task(attempt())
-        shared = parked_state.attempt
-        parked_state.waiting += 1
+        _stop_timer(call)
+        if call.attempt is None or call.attempt.done():
+            call.attempt = asyncio.get_running_loop().create_task(attempt())
+        shared = call.attempt
+        call.retries += 1
         try:
             return await asyncio.shield(shared)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if shared.cancelled() and call.outcome is not None and not (task and task.cancelling()):
                 return call.outcome  # it joined just after the last other retry was cancelled
-            if parked_state.waiting == 1 and not shared.done():
+            if call.retries == 1 and not shared.done():
                 reasons[shared] = "disconnected" if task is None else reasons.pop(task, "disconnected")
                 shared.cancel()
             raise
         finally:
-            parked_state.waiting -= 1
-
-    def ended(self, call: Call) -> None:
-        """Removes a call that ended while its client was away."""
-        self._remove(call)
-        _state_of(call).stop_timer()
+            call.retries -= 1
 
     def keep(self, call: Call) -> None:
         """Keeps the outcome of a call whose client may come back."""
-        if call.parked_state is None or call.outcome is None:
+        if not call.was_parked or call.outcome is None:
             return
         self._kept[call.id] = call.outcome
-        self._size += len(call.outcome.text)
-        while self._size > MAX_KEPT_CHARACTERS and len(self._kept) > 1:
-            self._forget(next(iter(self._kept)))
+        if len(self._kept) > MAX_KEPT:
+            self._drop_oldest()
         seconds = self._unclaimed if call.is_parked else OUTCOME_SECONDS
-        asyncio.get_running_loop().call_later(seconds, self._forget, call.id)
+        asyncio.get_running_loop().call_later(seconds, self._kept.pop, call.id, None)
 
     def kept(self, task_id: str) -> Outcome | None:
         """Returns the outcome of a recently ended call."""
@@ -128,22 +97,19 @@ class Parking:
         self._editor.cancel(call.id, "timeout")
         text = f"the client did not send its answers within {self._seconds:.0f} s"
         call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
-        self.ended(call)
+        self._remove(call)
 
     def ease(self, size: int) -> None:
         """Drops the oldest outcomes, to free `size` characters."""
         while size > 0 and self._kept:
-            before = self._size
-            self._forget(next(iter(self._kept)))
-            size -= before - self._size
+            size -= self._drop_oldest()
 
-    def _forget(self, task_id: str) -> None:
-        outcome = self._kept.pop(task_id, None)
-        if outcome is not None:
-            self._size -= len(outcome.text)
+    def _drop_oldest(self) -> int:
+        """Drops the oldest outcome and returns its number of characters."""
+        return len(self._kept.pop(next(iter(self._kept))).text)
 
 
-def _state_of(call: Call) -> ParkedState:
-    if call.parked_state is None:
-        call.parked_state = ParkedState()
-    return call.parked_state
+def _stop_timer(call: Call) -> None:
+    if call.absence is not None:
+        call.absence.cancel()
+        call.absence = None

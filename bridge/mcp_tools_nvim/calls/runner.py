@@ -178,24 +178,20 @@ class Calls:
             call, lambda: self._attempt(call.request, observer, call.ask, call), self._reasons
         )
 
-    def _enter(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Call | Outcome:
-        """Creates a call, or returns why it is refused."""
-        if self._stopped is not None:
-            return self._stopped
-        if len(self._calls) >= self._limit:
-            return failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
-        self._count += 1
-        call = Call(f"{self._boot}-{self._count}", request, observer, self._time, ask)
-        self._calls[call.id] = call
-        return call
-
     async def _attempt(
         self, request: CallRequest, observer: Observer, ask: Ask | None, parked: Call | None = None
     ) -> Outcome | Parked:
         """Runs a new call, or continues a parked one, until its end or its next question."""
-        call = self._enter(request, observer, ask) if parked is None else parked
-        if not isinstance(call, Call):
-            return call
+        if parked is not None:
+            call = parked
+        elif self._stopped is not None:
+            return self._stopped
+        elif len(self._calls) >= self._limit:
+            return failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
+        else:
+            self._count += 1
+            call = Call(f"{self._boot}-{self._count}", request, observer, self._time, ask)
+            self._calls[call.id] = call
         call.task = asyncio.current_task(self.loop)
         try:
             outcome = await (self._run(call) if parked is None else self._follower.follow(call))
@@ -229,7 +225,7 @@ class Calls:
             self._editor.cancel(call.id, "unreadable")
             return call.end(failed(Code.EXECUTION_ERROR, str(fault)))
         finally:
-            if call.parked_state is None or not call.is_parked:
+            if not call.is_parked:
                 self._remove(call)
 
     def _ended_parked(self, call: Call) -> None:
@@ -237,14 +233,13 @@ class Calls:
             # Unlike `_explain`, does not name the field: Neovim may have dropped the value.
             call.correct(failed(Code.NOT_SERIALIZABLE, "result: bytes that are not UTF-8"))
         self._acks.add(call.id)
-        self._parking.ended(call)
+        self._remove(call)
 
     def _remove(self, call: Call) -> None:
         del self._calls[call.id]
-        if call.parked_state is not None:
+        if call.is_followed or call.was_parked:  # else it was answered at once, and started nothing
             self._parking.keep(call)
-        if call.following is not None:
-            call.following.stop()
+            call.stop()
 
     def stop(self, reason: str) -> None:
         """Ends all calls now, and later ones immediately.
@@ -268,7 +263,7 @@ class Calls:
                 self._editor.cancel(call.id, reason)
             call.end(self._stopped)
             if call.is_parked:
-                self._parking.ended(call)
+                self._remove(call)
         self._acks.flush()
 
     def started(self, task_id: str, deadline: float | None) -> None:

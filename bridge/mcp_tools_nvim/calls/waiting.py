@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import Code, EditorGoneError, NoAnswerError
@@ -27,44 +27,6 @@ _TOO_MANY_VALUES = {
 }
 
 logger = logging.getLogger(__name__)
-
-
-class Following:
-    """State of waiting for one call.
-
-    Attributes:
-        active: a task is waiting.
-        poll: the poll in flight.
-        next_poll: when the next poll is due; set by the first wait, or a wake before it.
-        taking: fetches a large result as soon as there is room.
-    """
-
-    __slots__ = ("_asking", "active", "next_poll", "poll", "polls", "taking")
-
-    def __init__(self) -> None:
-        self.active = False
-        self.poll: asyncio.Future[Reply] | None = None
-        self.polls = 0
-        self.next_poll = math.inf
-        self.taking: asyncio.Task[None] | None = None
-        self._asking: asyncio.Task[None] | None = None
-
-    def start_asking(self, asking: Coroutine[Any, Any, None]) -> None:
-        """Starts to ask the client."""
-        self._asking = asyncio.get_running_loop().create_task(asking)
-
-    def stop_asking(self) -> None:
-        """Stops asking the client."""
-        if self._asking is not None:
-            self._asking.cancel()
-
-    def stop(self) -> None:
-        """Stops everything, after the end of the call."""
-        self.stop_asking()
-        if self.poll is not None:
-            self.poll.cancel()
-        if self.taking is not None:
-            self.taking.cancel()
 
 
 class Follower:
@@ -93,29 +55,28 @@ class Follower:
         """Waits for the end of a started call; None = the client must send the request again with answers."""
         loop = asyncio.get_running_loop()
         now = self._time()
-        following = _following_of(call)
-        following.active = True
-        if following.next_poll == math.inf:
-            following.next_poll = now + POLLS[0]
+        call.is_followed = True
+        if call.next_poll == math.inf:
+            call.next_poll = now + POLLS[0]
         call.next_beat = max(call.next_beat, now + HEARTBEAT)
         while call.outcome is None:
             if call.inputs is not None:
                 if call.ask is None:
-                    following.active = False
+                    call.is_followed = False
                     return None
-                self._ask(call, following, call.ask)
+                self._ask(call, call.ask)
             now = self._time()
             if now >= call.deadline:
                 return self._give_up(call)
             if now >= call.next_beat:
                 call.beat()
             if call.size is not None:
-                self._take_large(call, following, call.size)
-            elif now >= following.next_poll and following.poll is None:
-                self._poll(call, following)
+                self._take_large(call, call.size)
+            elif now >= call.next_poll and call.poll is None:
+                self._poll(call)
             due = min(call.next_beat, call.deadline)
-            if following.poll is None and following.taking is None:
-                due = min(due, following.next_poll)
+            if call.poll is None and call.taking is None:
+                due = min(due, call.next_poll)
             call.wait = loop.create_future()
             timer = loop.call_at(due, call.end_wait)
             try:
@@ -126,32 +87,31 @@ class Follower:
 
     def on_wake(self, call: Call, reply: Reply | None) -> None:
         """Handles Neovim's event that a call has changed; without `reply` requests the state."""
-        following = _following_of(call)
         if reply is not None:
             # Wakes arrive, so the next poll is due after the longest interval.
-            following.next_poll = self._time() + POLL_EVERY
+            call.next_poll = self._time() + POLL_EVERY
             self._apply(call, reply)
             return
-        following.next_poll = 0.0
+        call.next_poll = 0.0
         if call.size is not None:
             return
-        if following.active:
+        if call.is_followed:
             call.end_wait()
-        elif call.is_parked and following.poll is None:
-            self._poll(call, following)
+        elif call.is_parked and call.poll is None:
+            self._poll(call)
 
-    def _poll(self, call: Call, following: Following) -> None:
+    def _poll(self, call: Call) -> None:
         """Requests the state of a call."""
 
         def polled(reply: asyncio.Future[Reply]) -> None:
-            following.poll = None
-            step = POLLS[following.polls] if following.polls < len(POLLS) else POLL_EVERY
-            following.next_poll = self._time() + step
-            following.polls += 1
+            call.poll = None
+            step = POLLS[call.polls] if call.polls < len(POLLS) else POLL_EVERY
+            call.next_poll = self._time() + step
+            call.polls += 1
             self._on_reply(call, reply)
 
-        following.poll = self._editor.get_result(call.id, call.progress.seq)
-        following.poll.add_done_callback(polled)
+        call.poll = self._editor.get_result(call.id, call.progress.seq)
+        call.poll.add_done_callback(polled)
 
     def _on_reply(self, call: Call, reply: asyncio.Future[Reply]) -> None:
         if reply.cancelled() or call.ended:
@@ -167,7 +127,7 @@ class Follower:
             call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log"))
         call.end_wait()
 
-    def _take_large(self, call: Call, following: Following, size: int) -> None:
+    def _take_large(self, call: Call, size: int) -> None:
         """Fetches a large result when there is room for it; retries if Neovim does not answer."""
 
         async def take() -> None:
@@ -177,10 +137,10 @@ class Follower:
             if call.outcome is not None:
                 self._backpressure.note(call.outcome, size)
 
-        if following.taking is None or following.taking.done():
-            following.taking = asyncio.get_running_loop().create_task(self._backpressure.turn(size, take))
+        if call.taking is None or call.taking.done():
+            call.taking = asyncio.get_running_loop().create_task(self._backpressure.turn(size, take))
 
-    def _ask(self, call: Call, following: Following, ask: Ask) -> None:
+    def _ask(self, call: Call, ask: Ask) -> None:
         inputs = call.next_question()
         if inputs is None:
             return
@@ -193,7 +153,7 @@ class Follower:
                 error = {"error": {"code": INTERNAL_ERROR, "message": "the client could not be asked"}}
                 self.answer(call, inputs.seq, dict.fromkeys(inputs.requests, error))
 
-        following.start_asking(asking())
+        call.asking = asyncio.get_running_loop().create_task(asking())
 
     def answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
         """Passes the client's answers to Neovim."""
@@ -221,9 +181,3 @@ class Follower:
         self._editor.cancel(call.id, "timeout")
         text = "the tool's timeout has passed and Neovim does not answer; the tool is being cancelled"
         return call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
-
-
-def _following_of(call: Call) -> Following:
-    if call.following is None:
-        call.following = Following()
-    return call.following

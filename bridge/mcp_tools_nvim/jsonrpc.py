@@ -25,9 +25,6 @@ MAX_DEPTH = 100
 MAX_BATCH = 256
 """Maximum messages in one body."""
 
-MAX_COUNT_BYTES = 4096
-"""Maximum bytes for which counting all brackets is faster than finding them one by one."""
-
 RequestId = int | str
 
 _CONTAINERS = frozenset({dict, list})
@@ -100,7 +97,7 @@ def parse(body: bytes) -> Message | Batch | Fault:
         return Fault(PARSE_ERROR, "Parse error: not UTF-8")
     except (ValueError, RecursionError):
         return Fault(PARSE_ERROR, "Parse error: not JSON", _id_of(body))
-    if _has_more(body, MAX_DEPTH) and is_deep(value, MAX_DEPTH):
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_deep(value, MAX_DEPTH):
         return Fault(PARSE_ERROR, f"Parse error: nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, list):
         if not value:
@@ -183,7 +180,7 @@ def _message(value: Any) -> Message | Fault:
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         return Fault(INVALID_REQUEST, "Invalid request: not a JSON-RPC 2.0 message")
     id_ = value.get("id")
-    if "id" in value and type(id_) not in _IDS:
+    if type(id_) not in _IDS and "id" in value:
         return Fault(INVALID_REQUEST, "Invalid request: id must be a string or an integer")
     method = value.get("method")
     if type(method) is str:
@@ -199,20 +196,6 @@ def _message(value: Any) -> Message | Fault:
             return Fault(INVALID_REQUEST, "Invalid request: error must be an object", id_)
         return Answer(id_, value.get("result"), failure)
     return Fault(INVALID_REQUEST, "Invalid request: neither a request nor an answer", id_)
-
-
-def _has_more(body: bytes, brackets: int) -> bool:
-    """Whether a body has more than `brackets` opening brackets, and so may be nested deeper than that."""
-    if len(body) <= MAX_COUNT_BYTES:
-        return body.count(b"{") + body.count(b"[") > brackets
-    for bracket in (b"{", b"["):
-        at = body.find(bracket)
-        while at >= 0:
-            brackets -= 1
-            if brackets < 0:
-                return True
-            at = body.find(bracket, at + 1)
-    return False
 
 
 def is_deep(value: Any, limit: int) -> bool:

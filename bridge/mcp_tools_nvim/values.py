@@ -203,17 +203,26 @@ class View:
 
 
 @dataclass(slots=True)
+class Sender:
+    """The client of calls; one object for all calls of a session."""
+
+    client: ClientInfo
+    session: str | None = None
+    capabilities: dict[str, Any] | None = None
+    scope: Scope | None = None
+    host: str = "mcp"
+    encoded: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+    """The sender as Neovim gets it; set by `neovim/`."""
+
+
+@dataclass(slots=True)
 class CallRequest:
     """A `tools/call`, or another request that runs a handler in Neovim."""
 
     name: str
     arguments: dict[str, Any]
-    client: ClientInfo
-    session: str | None = None
-    capabilities: dict[str, Any] | None = None
+    sender: Sender
     kind: CallKind = "tool"
-    host: str = "mcp"
-    scope: Scope | None = None
     timeout: int | None = None
     """ms: default and maximum for all tools; 0 = no limit for tools without one."""
 

@@ -68,7 +68,7 @@ class Offers:
             return self._completion(request.arguments)
         tools = self.of["tools"]
         tool = tools.get(request.name) or tools.get(request.name.removeprefix(prefix))
-        if tool is None or not is_shown(tool, request.scope):
+        if tool is None or not is_shown(tool, request.sender.scope):
             return ToolError(Code.UNKNOWN_TOOL, f"Unknown tool: {request.name}")
         return tool
 

@@ -20,7 +20,7 @@ from ..instances.choose import Place, shown
 from ..neovim.codec import fault_text
 from ..neovim.modes import blocked_text
 from ..neovim.nvim import NvimEditor
-from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, ToolError, Versions
+from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, Sender, ToolError, Versions
 from .client import CallOptions
 from .values import answer_of
 
@@ -55,10 +55,12 @@ class EditorConnection:
         request = CallRequest(
             name,
             arguments,
-            ClientInfo(_program(), __version__),
-            session=SESSION,
-            capabilities=None if options.get("on_elicit") is None else {"elicitation": {}},
-            host="python",
+            Sender(
+                ClientInfo(_program(), __version__),
+                SESSION,
+                None if options.get("on_elicit") is None else {"elicitation": {}},
+                host="python",
+            ),
             timeout=options.get("timeout"),
         )
         watch = _Watch(options)

@@ -300,8 +300,8 @@ class Handlers:
 
 def _is_stateless(kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.Batch) -> bool:
     # A client that initializes with an unknown version is about to negotiate one.
-    unknown = kernel.unserved_version(version) is not None
-    return not (unknown and isinstance(body, jsonrpc.Request) and body.method == "initialize")
+    initializes = isinstance(body, jsonrpc.Request) and body.method == "initialize"
+    return not (initializes and kernel.unserved_version(version) is not None)
 
 
 def _only_post(http: web.Request, kernel: Kernel) -> web.Response | None:

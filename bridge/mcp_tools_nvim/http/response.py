@@ -174,6 +174,12 @@ class DeferredResponse:
         when_gone: called repeatedly once the client has disconnected.
     """
 
+    outbox: Outbox | None = None
+    when_gone: Callable[[], None] | None = None
+    _writer: asyncio.Task[web.StreamResponse] | None = None
+    _finished = False
+    _silent_since: float | None = None
+
     def __init__(
         self,
         request: web.Request,
@@ -188,11 +194,6 @@ class DeferredResponse:
         self._responses = responses
         self._ids = ids
         self._peer = peer
-        self._writer: asyncio.Task[web.StreamResponse] | None = None
-        self._finished = False
-        self._silent_since: float | None = None
-        self.outbox: Outbox | None = None
-        self.when_gone: Callable[[], None] | None = None
         responses.add(self)
 
     def connected(self) -> bool:

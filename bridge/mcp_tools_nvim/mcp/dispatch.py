@@ -18,7 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from .. import jsonrpc
 from ..calls.arguments import fits
-from ..values import MAX_CLIENT_NAME, ClientInfo, Scope, View
+from ..values import MAX_CLIENT_NAME, ClientInfo, Scope, Sender, View
 
 MAX_TOKEN = 1024
 """Maximum characters (or bits) of a progress token, which every progress repeats; longer ones are ignored."""
@@ -60,6 +60,10 @@ class Dispatch:
         scope: scope of the client.
     """
 
+    encoded: tuple[bytes, ...] | None = None
+    early: Any = None
+    _cancel_requested: anyio.Event | None = None
+
     def __init__(
         self,
         request_id: jsonrpc.RequestId | None,
@@ -74,13 +78,10 @@ class Dispatch:
         self.store = store
         self.scope = scope
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
-        self.encoded: tuple[bytes, ...] | None = None
-        self.early: Any = None
         self._params = params
         self._push = push
         self._ask = ask
         self._hang_up = hang_up
-        self._cancel_requested: anyio.Event | None = None
 
     @property
     def message_metadata(self) -> ServerMessageMetadata:
@@ -240,6 +241,16 @@ def declared_client(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]
         if len(capabilities) < len(dumped):
             logger.info("ignored capabilities of %.80r that are too large", client.name)
         known = connection.state["client"] = (client, capabilities)
+    return known
+
+
+def sender_of(caller: Caller) -> Sender:
+    """Returns the sender of a client's calls."""
+    connection, scope = caller.connection, caller.dispatch.scope
+    known: Sender | None = connection.state.get("sender")
+    if known is None or known.scope != scope:
+        client, capabilities = declared_client(connection)
+        known = connection.state["sender"] = Sender(client, connection.session_id, capabilities, scope)
     return known
 
 

@@ -28,7 +28,7 @@ from ..calls.call import Observer
 from ..calls.runner import Calls
 from ..errors import Code
 from ..values import CallKind, CallRequest, Outcome, Parked, Progress
-from .dispatch import Caller, Dispatch, RequestContext, declared_client, is_stateless, sdk_connection
+from .dispatch import Caller, Dispatch, RequestContext, is_stateless, sdk_connection, sender_of
 
 SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
 """Methods without a timeout: a user or a model answers them."""
@@ -205,11 +205,7 @@ def run_call(
     calls: Calls, caller: Caller, name: str, arguments: dict[str, Any], kind: CallKind = "tool"
 ) -> Awaitable[Outcome]:
     """Runs a handler in Neovim. Not a coroutine itself, to save time on every call."""
-    connection = caller.connection
-    client, capabilities = declared_client(connection)
-    request = CallRequest(
-        name, arguments, client, connection.session_id, capabilities, kind, scope=caller.dispatch.scope
-    )
+    request = CallRequest(name, arguments, sender_of(caller), kind)
     observer = ClientObserver(caller, name)
     if kind == "completion":
         return calls.run(request, observer)  # asks nothing

@@ -17,10 +17,12 @@ from mcp.server.lowlevel import Server
 from mcp.server.runner import ServerRunner, aclose_shielded, modern_error_data
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
     InboundLadderRejection,
     InboundModernRoute,
     classify_inbound_request,
-    find_duplicated_routing_header,
     unsupported_protocol_version_rejection,
     validate_mcp_param_headers,
 )
@@ -36,7 +38,7 @@ from mcp_types import (
 )
 from mcp_types.methods import validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, is_version_at_least
-from multidict import MultiMapping
+from multidict import MultiMapping, istr
 from pydantic import ValidationError
 
 from .. import jsonrpc
@@ -57,6 +59,8 @@ MAX_FIELD = 200
 
 _BATCH_VERSION = "2025-03-26"
 _PRIMING_VERSION = "2025-11-25"
+
+_ROUTING_HEADERS = tuple(map(istr, (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)))
 
 _LIFESPAN: dict[str, Any] = {}
 
@@ -188,14 +192,17 @@ class Kernel:
         self, request: jsonrpc.Request, headers: MultiMapping[str], scope: Scope | None = None
     ) -> InboundModernRoute | Rejection:
         """Validates envelope and headers of a stateless request."""
-        if repeated := find_duplicated_routing_header(headers.items()):
-            return Rejection(400, HEADER_MISMATCH, f"{repeated} header appears more than once")
+        for name in _ROUTING_HEADERS:  # the SDK's function for this walks all headers
+            if len(headers.getall(name, ())) > 1:
+                return Rejection(400, HEADER_MISMATCH, f"{name} header appears more than once")
         body = {"method": request.method, "params": request.params}
         verdict = classify_inbound_request(body, headers=headers)  # `headers` is case-insensitive
         if isinstance(verdict, InboundLadderRejection):
             return _rejection(verdict)
-        mismatch = await self._parameter_mismatch(request, headers, scope)
-        return verdict if mismatch is None else mismatch
+        if request.method == fast_path.METHOD:
+            mismatch = await self._parameter_mismatch(request.params or {}, headers, scope)
+            return verdict if mismatch is None else mismatch
+        return verdict
 
     def unserved_version(self, version: str) -> Rejection | None:
         """Returns the rejection of an unsupported stateless protocol version; else None."""
@@ -249,13 +256,10 @@ class Kernel:
         return client
 
     async def _parameter_mismatch(
-        self, request: jsonrpc.Request, headers: MultiMapping[str], scope: Scope | None
+        self, params: dict[str, Any], headers: MultiMapping[str], scope: Scope | None
     ) -> Rejection | None:
-        params = request.params or {}
         name, arguments = params.get("name"), params.get("arguments") or {}
-        if request.method != "tools/call" or not isinstance(name, str):
-            return None
-        if not isinstance(arguments, dict):
+        if not isinstance(name, str) or not isinstance(arguments, dict):
             return None  # the handler reports it better
         schema = await self._assembly.tools.schema(name, scope)
         if schema is None:

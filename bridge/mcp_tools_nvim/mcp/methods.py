@@ -62,7 +62,8 @@ class Tools:
         """Returns the current `input_schema` of a tool in a scope."""
         views = self.pages.views
         if scope is None or views is None:
-            await self.pages.listing.ensure()
+            if self.pages.listing.stale:
+                await self.pages.listing.ensure()
             return self.input_schema(name)
         listing = views.of(View("", scope))
         await listing.ensure()

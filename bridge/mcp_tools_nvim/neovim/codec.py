@@ -14,7 +14,6 @@ from ..errors import Code
 from ..values import (
     LARGE,
     AgentEndpoint,
-    CallRequest,
     FieldError,
     Hello,
     Inputs,
@@ -25,6 +24,7 @@ from ..values import (
     Progress,
     Reply,
     Scope,
+    Sender,
     ServerInfo,
     Settings,
     ToolError,
@@ -200,20 +200,17 @@ def refused_definitions(raw: Any) -> list[str]:
     return [line for fault in raw["refused"] for line in str(fault).splitlines()]
 
 
-def encode_client(request: CallRequest, timeout_ms: int) -> dict[str, Any]:
-    """Returns what is the same in all calls of a client."""
-    fields: dict[str, Any] = {
-        "client": {"name": request.client.name, "version": request.client.version},
-        "host": request.host,
-        "timeout": timeout_ms,
-        "most": LARGE,
-    }
-    if request.session is not None:
-        fields["session"] = request.session
-    if request.scope is not None:
-        fields["scope"] = encode_scope(request.scope)
-    if request.capabilities is not None:
-        fields["capabilities"] = packable(request.capabilities)
+def encode_sender(sender: Sender) -> dict[str, Any]:
+    """Returns the options of `execute` that are the same in all calls of a sender."""
+    fields: dict[str, Any] = {"client": sender.client._asdict(), "most": LARGE}
+    if sender.host != "mcp":
+        fields["host"] = sender.host
+    if sender.session is not None:
+        fields["session"] = sender.session
+    if sender.scope is not None:
+        fields["scope"] = encode_scope(sender.scope)
+    if sender.capabilities is not None:
+        fields["capabilities"] = packable(sender.capabilities)
     return fields
 
 

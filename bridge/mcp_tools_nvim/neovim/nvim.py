@@ -171,12 +171,15 @@ class NvimEditor:
             ack: ids of results that Neovim may drop.
             give_up: time at which the future fails with `NoAnswerError`.
         """
-        timeout = timeout_ms if request.timeout is None else request.timeout
+        sender = request.sender
+        if sender.encoded is None:
+            sender.encoded = codec.encode_sender(sender)
         options: dict[str, Any] = {
+            **sender.encoded,
             "channel": self._channel_id,
             "call_id": call_id,
             "start_by": self._clock.to_editor(start_by),
-            **codec.encode_client(request, timeout),
+            "timeout": timeout_ms if request.timeout is None else request.timeout,
         }
         if request.timeout:
             options["limit"] = request.timeout

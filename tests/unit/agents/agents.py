@@ -115,5 +115,5 @@ async def agent_at_socket(endpoint: AgentEndpoint) -> AsyncIterator[Agent]:
 def add_tools(bridge: Served, agent: str) -> None:
     """A tool of the agent, and one that is everybody's."""
     bridge.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
-    bridge.editor.add_tool("place", lambda ctx, arguments: ctx.request.session, agent=agent)
+    bridge.editor.add_tool("place", lambda ctx, arguments: ctx.request.sender.session, agent=agent)
     bridge.editor.add_resource("nvim://thing", lambda ctx, arguments: "thing")

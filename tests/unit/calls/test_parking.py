@@ -10,7 +10,7 @@ import pytest
 
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.values import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Settings
+from mcp_tools_nvim.values import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Sender, Settings
 from tests.support import virtual_time
 from tests.support.memory import MemoryEditor, Seen, ToolContext
 from tests.support.virtual_time import virtual
@@ -50,7 +50,7 @@ class Bench:
         return [first, sorted(second)]
 
     def request(self, name: str, **arguments: Any) -> CallRequest:
-        return CallRequest(name, arguments, ClientInfo("test", "1"))
+        return CallRequest(name, arguments, Sender(ClientInfo("test", "1")))
 
     async def park(self, name: str, **arguments: Any) -> Parked:
         parked = await self.calls.run_attempt(self.request(name, **arguments), self.seen)

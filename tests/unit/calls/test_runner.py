@@ -19,6 +19,7 @@ from mcp_tools_nvim.values import (
     Limits,
     Outcome,
     Reply,
+    Sender,
     Settings,
     ToolError,
 )
@@ -26,7 +27,7 @@ from tests.support import virtual_time
 from tests.support.memory import FailError, MemoryEditor, Seen, ToolContext
 from tests.support.virtual_time import virtual
 
-CLIENT = ClientInfo("test", "1")
+SENDER = Sender(ClientInfo("test", "1"))
 
 
 class Bench:
@@ -39,7 +40,7 @@ class Bench:
         self.loop = asyncio.get_running_loop()
 
     async def run(self, name: str, **arguments: Any) -> Outcome:
-        return await self.calls.run(CallRequest(name, arguments, CLIENT), self.seen)
+        return await self.calls.run(CallRequest(name, arguments, SENDER), self.seen)
 
     def start(self, name: str, **arguments: Any) -> asyncio.Task[Outcome]:
         return asyncio.ensure_future(self.run(name, **arguments))
@@ -227,7 +228,7 @@ async def test_started_without_a_reply_waits_for_the_tool() -> None:
     bench.editor.silent = False
     # The execute is refused as late by the twin; what counts is what get_result says.
     bench.editor.calls["boot-1"] = context = ToolContext(
-        "boot-1", CallRequest("echo", {}, CLIENT), bench.editor.offers.of["tools"]["echo"], bench.editor
+        "boot-1", CallRequest("echo", {}, SENDER), bench.editor.offers.of["tools"]["echo"], bench.editor
     )
     context.outcome = Outcome("done", "text", "done at last")
     bench.editor.recover()
@@ -365,7 +366,7 @@ async def test_waiting_for_approval_is_not_tool_time() -> None:
 @pytest.mark.parametrize("now", ["running", "waiting_input"])
 def test_a_call_that_has_started_is_past_its_approval(now: CallState) -> None:
     """A reply that says otherwise was overtaken by the start."""
-    call = Call("1", CallRequest("tool", {}, ClientInfo("client", "1")), NullObserver(), lambda: 0.0)
+    call = Call("1", CallRequest("tool", {}, SENDER), NullObserver(), lambda: 0.0)
     call.state = "sent"
     call.take(Reply(False, state="waiting_approval"))
     assert call.state == "waiting_approval"
@@ -556,7 +557,7 @@ def test_stop_ends_a_call_in_every_state(state: Callable[[Bench], tuple[float, l
         before = 0.06 if state is held_back else 0.0
         await asyncio.sleep(before)
         pause, told = state(bench)
-        call = asyncio.ensure_future(bench.calls.run(CallRequest("tool", {}, CLIENT), bench.seen, ask))
+        call = asyncio.ensure_future(bench.calls.run(CallRequest("tool", {}, SENDER), bench.seen, ask))
         await asyncio.sleep(pause)
         assert not call.done()
         bench.calls.stop("shutdown")

@@ -107,8 +107,8 @@ async def test_clients_that_share_a_connection(bridge: Served) -> None:
     seen: list[tuple[str, str, Any]] = []
 
     async def note(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        client = ctx.request.client
-        seen.append((client.name, client.version, ctx.request.capabilities))
+        client = ctx.request.sender.client
+        seen.append((client.name, client.version, ctx.request.sender.capabilities))
         return "noted"
 
     bridge.editor.add_tool("note", note)

@@ -431,7 +431,7 @@ async def test_what_a_tool_learns_of_its_client() -> None:
     """Name, version and capabilities, as declared, in both eras; a session only where there is one."""
     seen: list[Any] = []
     async with served() as bridge:
-        bridge.editor.add_tool("who", lambda ctx, arguments: seen.append(ctx.request))
+        bridge.editor.add_tool("who", lambda ctx, arguments: seen.append(ctx.request.sender))
         session = await bridge.initialize(capabilities={"elicitation": {}}, client="Me")
         await bridge.call(session, "who")
         async with await bridge.post_stateless("tools/call", {"name": "nvim_who"}) as response:

@@ -23,6 +23,7 @@ from mcp_tools_nvim.values import (
     HelloInfo,
     Limits,
     Progress,
+    Sender,
     ServerInfo,
     Settings,
     Versions,
@@ -32,7 +33,7 @@ from tests.support.nvim import Nvim
 
 WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
 INFO = HelloInfo(1, 2, 3, "none", Versions("b", "p", "s", "a", "m"))
-CLIENT = ClientInfo("test", "1")
+SENDER = Sender(ClientInfo("test", "1"), "session", {"x": 1})
 LAST = "return vim.iter(probe.wire.seen):filter(function(e) return e[1] == 'execute' end):last()"
 
 
@@ -43,7 +44,7 @@ class Setup:
         self.seen = Seen()
 
     async def run(self, name: str, **arguments: Any) -> Any:
-        return await self.calls.run(CallRequest(name, arguments, CLIENT, "session", {"x": 1}), self.seen)
+        return await self.calls.run(CallRequest(name, arguments, SENDER), self.seen)
 
     async def noted(self, verb: str) -> list[Any]:
         code = "return vim.tbl_filter(function(e) return e[1] == ... end, probe.wire.seen)"
@@ -114,7 +115,7 @@ async def test_calls_go_all_the_way(setup: Setup) -> None:
     assert name == "value"
     assert options["ack"] == ["boot-1"]
     assert options["client"] == {"name": "test", "version": "1"}
-    assert (options["session"], options["capabilities"], options["host"]) == ("session", {"x": 1}, "mcp")
+    assert (options["session"], options["capabilities"]) == ("session", {"x": 1})
     assert options["timeout"] == 5000
 
 

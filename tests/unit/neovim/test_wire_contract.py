@@ -13,7 +13,7 @@ import pytest
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
 from mcp_tools_nvim.neovim.nvim import NvimEditor
-from mcp_tools_nvim.values import CallRequest, ClientInfo, HelloInfo, Outcome, Parked, Versions
+from mcp_tools_nvim.values import CallRequest, ClientInfo, HelloInfo, Outcome, Parked, Sender, Versions
 from tests.support.memory import Seen
 from tests.support.nvim import Nvim
 
@@ -60,7 +60,7 @@ class Setup:
         self.nvim, self.editor, self.calls, self.seen = nvim, editor, calls, Seen()
 
     async def run(self, name: str, **arguments: Any) -> Outcome:
-        return await self.calls.run(CallRequest(name, arguments, ClientInfo("t", "1")), self.seen)
+        return await self.calls.run(CallRequest(name, arguments, Sender(ClientInfo("t", "1"))), self.seen)
 
     async def held(self) -> Any:
         return await self.nvim.lua("return vim.tbl_count(probe.calls())")
@@ -185,9 +185,9 @@ async def test_other_kinds_of_calls(setup: Setup) -> None:
     """)
     asked = {"ref": {"type": "prompt", "name": "p"}, "argument": {"name": "x", "value": "a"}}
     requests = [
-        CallRequest("test://r", {}, ClientInfo("t", "1"), kind="resource"),
-        CallRequest("p", {}, ClientInfo("t", "1"), kind="prompt"),
-        CallRequest("p", asked, ClientInfo("t", "1"), kind="completion"),
+        CallRequest("test://r", {}, Sender(ClientInfo("t", "1")), kind="resource"),
+        CallRequest("p", {}, Sender(ClientInfo("t", "1")), kind="prompt"),
+        CallRequest("p", asked, Sender(ClientInfo("t", "1")), kind="completion"),
     ]
     outcomes = [await setup.calls.run(request, setup.seen) for request in requests]
     contents, prompt, completion = (json.loads(outcome.text) for outcome in outcomes)
@@ -207,7 +207,7 @@ async def test_a_tool_asks_its_client(setup: Setup, lost: bool) -> None:
         asked.append(requests)
         return {"answer": {"result": {"action": "accept", "content": {"name": "Ädä"}}}}
 
-    request = CallRequest("asks", {}, ClientInfo("t", "1"), capabilities={"elicitation": {}})
+    request = CallRequest("asks", {}, Sender(ClientInfo("t", "1"), capabilities={"elicitation": {}}))
     outcome = await setup.calls.run(request, setup.seen, ask)
     assert json.loads(outcome.text) == ["Ädä", 1]
     params = {"message": "Who?", "requestedSchema": {"type": "object"}}
@@ -220,7 +220,7 @@ async def test_answers_to_nothing(setup: Setup) -> None:
     assert reply.outcome is not None
     assert reply.outcome.error is not None
     assert reply.outcome.error.code is Code.NOT_FOUND
-    request = CallRequest("asks", {}, ClientInfo("t", "1"), capabilities={"elicitation": {}})
+    request = CallRequest("asks", {}, Sender(ClientInfo("t", "1"), capabilities={"elicitation": {}}))
     parked = await setup.calls.run_attempt(request, setup.seen)
     assert isinstance(parked, Parked)
     answers = {"answer": {"result": {"action": "accept", "content": {"name": "x"}}}}

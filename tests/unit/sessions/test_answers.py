@@ -176,8 +176,8 @@ async def test_programs_answer_in_time() -> None:
 async def test_a_malformed_declaration_is_none(bridge: Served) -> None:
     """The client is served, and what else it declares counts."""
     seen: asyncio.Queue[Any] = asyncio.Queue()
-    bridge.editor.add_tool("look", lambda ctx, arguments: seen.put_nowait(ctx.request.capabilities))
-    declared: dict[str, Any] = {ESSENTIAL_EXTENSION: "yes", "org.example/other": {"x": 1}}
+    bridge.editor.add_tool("look", lambda ctx, arguments: seen.put_nowait(ctx.request.sender.capabilities))
+    declared: dict[str, Any] = {EXTENSION: "yes", "org.example/other": {"x": 1}}
     for capabilities, expected in (
         ({"extensions": declared, "roots": {}}, {"extensions": {"org.example/other": {"x": 1}}, "roots": {}}),
         ({"experimental": declared}, {"experimental": {"org.example/other": {"x": 1}}}),

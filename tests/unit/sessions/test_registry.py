@@ -72,7 +72,7 @@ async def test_revival_after_a_restart(tmp_path: Path) -> None:
         async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": deleted}) as response:
             assert response.status == 200
     async with served(settings, boot="second") as bridge:
-        bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.client.name)
+        bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.sender.client.name)
         async with await bridge.post(bridge.call_message("echo"), deleted) as response:
             assert response.status == 404
         async with await bridge.get(session, Last_Event_ID="first-1") as response:
@@ -88,7 +88,7 @@ async def test_revival_after_a_restart(tmp_path: Path) -> None:
 async def test_the_name_of_a_client_has_a_bound() -> None:
     """The editor keeps it, whatever a client sends."""
     async with served() as bridge:
-        bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.client.name)
+        bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.sender.client.name)
         session = await bridge.initialize(client="n" * 1_000_000)
         name = (await bridge.call(session, "echo"))["content"][0]["text"]
     assert name == "n" * MAX_CLIENT_NAME
@@ -112,8 +112,8 @@ async def test_the_session_a_tool_sees_is_the_same_after_revival(tmp_path: Path)
     seen: list[str | None] = []
     ids: list[str] = []
     for _ in range(2):
-        async with served() as bridge:
-            bridge.editor.add_tool("echo", lambda ctx, arguments: seen.append(ctx.request.session))
+        async with served(Settings(state_dir=str(tmp_path))) as bridge:
+            bridge.editor.add_tool("echo", lambda ctx, arguments: seen.append(ctx.request.sender.session))
             if not ids:
                 ids.append(await bridge.initialize())
             await bridge.call(ids[0], "echo")

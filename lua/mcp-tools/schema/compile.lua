@@ -7,119 +7,531 @@
 --- Recursive schemas and patterns can require too much work. So a run counts its steps, and `give_up` ends it by an
 --- error, which only `run` catches.
 
-local checks = require('mcp-tools.schema.checks')
-local combine = require('mcp-tools.schema.logic')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local keywords = require('mcp-tools.schema.keywords')
 local regex = require('mcp-tools.util.regex')
-local utf8 = require('mcp-tools.util.utf8')
+local reports = require('mcp-tools.schema.report')
+local suggest = require('mcp-tools.util.suggest')
 local value = require('mcp-tools.schema.value')
 
-local fail = checks.fail
+local fail, GaveUp = reports.fail, reports.GaveUp
+local floor, abs, huge = math.floor, math.abs, math.huge
 
 local M = {}
 
 ---@alias mcp-tools.schema.Check fun(value: any, report?: mcp-tools.schema.Report): boolean
 
--- Faults of a value -------------------------------------------------------------------------------------------------
-
---- Maximum number of listed faults. Further faults are only counted, and after as many again the check stops.
-local MAX_ERRORS = 100
---- Maximum bytes of a name in a path, of a path, and of a message.
-local MAX_NAME, MAX_PATH, MAX_MESSAGE = 80, 250, 4096
-
----@class mcp-tools.schema.Report
----@field keys (string|integer)[] path of the current value
----@field depth integer
----@field errors mcp-tools.Fault[]
----@field seen table<string, true>
----@field left_out integer
----@field full boolean the check can stop
-local Report = {}
-Report.__index = Report
-
----@return mcp-tools.schema.Report
-function M.report()
-  return setmetatable({ keys = {}, depth = 0, errors = {}, seen = {}, left_out = 0, full = false }, Report)
+--- Combines checks. Runs all of them if there is a report, otherwise stops at the first failure.
+---@param checks mcp-tools.schema.Check[]
+---@param applies? fun(v: any): boolean other values are valid
+---@return mcp-tools.schema.Check
+local function every(checks, applies)
+  local n = #checks
+  return function(v, report)
+    if applies and not applies(v) then
+      return true
+    end
+    local ok = true
+    for i = 1, n do
+      if not checks[i](v, report) then
+        if not report then
+          return false
+        end
+        ok = false
+      end
+    end
+    return ok
+  end
 end
 
---- Returns the message of the first fault of another value.
+--- Checks a part of a value.
 ---@param check mcp-tools.schema.Check
----@param v any
----@return string?
-function Report:first_of(check, v)
-  local inner = M.report()
-  check(v, inner)
-  return inner.errors[1] and inner.errors[1].message
+---@param key string|integer
+---@param item any
+---@param report mcp-tools.schema.Report?
+---@return boolean ok
+local function check_part(check, key, item, report)
+  if not report then
+    return check(item)
+  end
+  report:enter(key)
+  local ok = check(item, report)
+  report:leave()
+  return ok
 end
 
---- Enters a property or item.
----@param key string|integer Lua index for items
-function Report:enter(key)
-  self.depth = self.depth + 1
-  self.keys[self.depth] = key
+--- Returns a check of a number of parts; nil without limits.
+---@param min integer?
+---@param max integer?
+---@param what string
+---@param plural? string
+---@return (fun(count: integer, report: mcp-tools.schema.Report?): boolean)?
+local function amount(min, max, what, plural)
+  local function words(limit)
+    return ('%d %s'):format(limit, limit == 1 and what or plural or what .. 's')
+  end
+  return (min or max)
+      and function(n, report)
+        if min and n < min then
+          return fail(report, nil, 'must have at least %s', report and words(min))
+        elseif max and n > max then
+          return fail(report, nil, 'must have at most %s', report and words(max))
+        end
+        return true
+      end
+    or nil
 end
 
-function Report:leave()
-  self.keys[self.depth] = nil
-  self.depth = self.depth - 1
+-- Strings and numbers ----------------------------------------------------------------------------------------------
+
+--- Relative rounding error of one division and its two operands.
+local EPSILON = 4 * 2 ^ -52
+
+local function is_multiple(v, divisor)
+  local quotient = v / divisor
+  if quotient == floor(quotient) and abs(quotient) ~= huge then
+    return true
+  elseif abs(quotient) == huge then
+    return math.fmod(v, divisor) == 0
+  elseif v == floor(v) and divisor == floor(divisor) then
+    return false -- whole numbers are exact
+  end
+  return abs(quotient - floor(quotient + 0.5)) <= EPSILON * abs(quotient)
 end
 
---- Appends a key to a path. Long names are cut.
-local function step(path, key)
-  return keywords.join(path, type(key) == 'number' and key or utf8.cut(tostring(key), MAX_NAME))
+--- Keyword, whether the limit is a minimum, whether it is excluded, and message, in the order of reported faults.
+local BOUNDS = {
+  { 'minimum', true, false, 'must be at least %s' },
+  { 'maximum', false, false, 'must be at most %s' },
+  { 'exclusiveMinimum', true, true, 'must be more than %s' },
+  { 'exclusiveMaximum', false, true, 'must be less than %s' },
+}
+
+---@return mcp-tools.schema.Check?
+local function numbers(schema)
+  local used, divisor = {}, schema.multipleOf
+  for _, bound in ipairs(BOUNDS) do
+    used[#used + 1] = schema[bound[1]] ~= nil and bound or nil
+  end
+  return (#used > 0 or divisor)
+      and function(v, report)
+        if type(v) ~= 'number' then
+          return true
+        end
+        local ok = true
+        for i = 1, #used do
+          local bound = used[i]
+          local limit, low, high = schema[bound[1]], v, schema[bound[1]]
+          if bound[2] then
+            low, high = high, low
+          end
+          if not (low < high or low == high and not bound[3]) then
+            ok = fail(report, nil, bound[4], report and value.show(limit))
+          end
+        end
+        if divisor and not is_multiple(v, divisor) then
+          ok = fail(report, nil, 'must be a multiple of %s', report and value.show(divisor))
+        end
+        return ok
+      end
+    or nil
 end
 
---- Returns the path of the current value, or of one of its properties.
----@param key? string
+--- A pattern that cannot be translated accepts every string; the validator lists it in `unchecked`.
+---@return mcp-tools.schema.Check?
+local function strings(compiler, schema)
+  local min, max = schema.minLength or 0, schema.maxLength or huge
+  local length = amount(schema.minLength, schema.maxLength, 'character')
+  local matches = schema.pattern and compiler:matcher(schema.pattern)
+  return (length or matches)
+      and function(v, report)
+        if type(v) ~= 'string' then
+          return true
+        end
+        local n = #v
+        -- A character has at most 4 bytes, so most strings need not be counted.
+        if n <= 4 * max and (n < 4 * min or n > max) then
+          n = value.length(v)
+        end
+        local ok = not length or length(n, report)
+        if matches and (ok or report) and not matches(v) then
+          ok = fail(report, nil, 'must match the pattern %s', schema.pattern)
+        end
+        return ok
+      end
+    or nil
+end
+
+-- Arrays -----------------------------------------------------------------------------------------------------------
+
+--- Steps for each byte of an item that is compared with others.
+local STEPS_OF_BYTE = 4
+
+--- Compiles `prefixItems` and `items`.
+local function items(compiler, schema)
+  local prefix = {}
+  for i, item in ipairs(schema.prefixItems or {}) do
+    prefix[i] = compiler:check(item)
+  end
+  local rest = schema.items ~= nil and schema.items ~= true and compiler:check(schema.items) or nil
+  if #prefix == 0 and not rest then
+    return nil
+  end
+  return function(v, report)
+    local ok, n = true, rest and #v or math.min(#v, #prefix)
+    compiler:spend(n)
+    for i = 1, n do
+      if not check_part(prefix[i] or rest, i, v[i], report) then
+        if not report then
+          return false
+        end
+        ok = false
+      end
+    end
+    return ok
+  end
+end
+
+local function contains(compiler, schema)
+  if schema.contains == nil then
+    return nil
+  end
+  local check = compiler:check(schema.contains)
+  local min, max = schema.minContains or 1, schema.maxContains or huge
+  return function(v, report)
+    local n = 0
+    compiler:spend(#v)
+    for i = 1, #v do
+      n = n + (check(v[i]) and 1 or 0)
+    end
+    if n >= min and n <= max then
+      return true
+    end
+    local text = 'must contain %s %d item(s) of the kind that `contains` describes, has %d'
+    return fail(report, nil, text, n < min and 'at least' or 'at most', n < min and min or max, n)
+  end
+end
+
+local function unique(compiler, schema)
+  if not schema.uniqueItems then
+    return nil
+  end
+  return function(v, report)
+    local plain, tables = {}, {}
+    compiler:spend(#v)
+    for i = 1, #v do
+      local item, seen = v[i], plain
+      if type(item) == 'table' then
+        local made
+        made, item = pcall(canonical_json.text, item)
+        if not made then
+          compiler:give_up('is nested too deep to be compared')
+        end
+        compiler:spend(#item * STEPS_OF_BYTE)
+        seen = tables
+      end
+      if seen[item] then
+        return fail(report, nil, 'items must differ: [%d] repeats [%d]', i - 1, seen[item] - 1)
+      elseif item == item then -- NaN differs from everything and cannot be a key
+        seen[item] = i
+      end
+    end
+    return true
+  end
+end
+
+local function item_count(schema)
+  local check = amount(schema.minItems, schema.maxItems, 'item')
+  return check and function(v, report)
+    return check(#v, report)
+  end
+end
+
+-- Objects ----------------------------------------------------------------------------------------------------------
+
+--- Maximum number of known names that a message about an unknown property lists.
+local MAX_NAMES = 12
+--- Maximum number of unknown properties that are compared with known names, and of those names.
+local MAX_SUGGESTIONS, MAX_COMPARED = 10, 100
+--- Properties of a larger object are not sorted before faults are reported.
+local MAX_SORTED = 1000
+
+--- Returns the number of properties; stops counting above `max`.
+---@return integer
+local function size_of(object, max)
+  local n = 0
+  for _ in pairs(object) do
+    n = n + 1
+    if n > max then
+      break
+    end
+  end
+  return n
+end
+
+--- Iterates over properties; sorted if there is a report, so that the order of faults is stable.
+local function each(object, report)
+  if not report or size_of(object, MAX_SORTED) > MAX_SORTED then
+    return pairs(object)
+  end
+  local names, i = value.names(object), 0
+  return function()
+    i = i + 1
+    return names[i], object[names[i]]
+  end
+end
+
+local function required(schema)
+  local names = schema.required
+  if not names or #names == 0 then
+    return nil
+  end
+  return function(v, report)
+    local ok = true
+    for i = 1, #names do
+      ok = (v[names[i]] ~= nil or fail(report, names[i], 'is required')) and ok
+    end
+    return ok
+  end
+end
+
+local function properties(compiler, schema)
+  local names, checks = {}, {}
+  for i, name in ipairs(value.names(schema.properties or {})) do
+    names[i], checks[i] = name, compiler:check(schema.properties[name])
+  end
+  local n = #names
+  if n == 0 then
+    return nil
+  end
+  return function(v, report)
+    local ok = true
+    compiler:spend(n)
+    for i = 1, n do
+      local item = v[names[i]]
+      if item ~= nil and not check_part(checks[i], names[i], item, report) then
+        if not report then
+          return false
+        end
+        ok = false
+      end
+    end
+    return ok
+  end
+end
+
+--- Returns the message for an unknown property.
+---@param known string[]
+---@param compare boolean
 ---@return string
-function Report:path(key)
-  local path = ''
-  for i = 1, self.depth do
-    path = step(path, self.keys[i])
+local function surplus(name, known, compare)
+  local near = compare and #known <= MAX_COMPARED and suggest(name, known)
+  if near then
+    return ('is not allowed, did you mean %s?'):format(near)
+  elseif #known == 0 or #known > MAX_NAMES then
+    return 'is not allowed'
   end
-  path = key and step(path, key) or path
-  if #path > MAX_PATH then
-    -- The middle is the least useful part.
-    path = utf8.cut(path, MAX_PATH / 2) .. path:sub(-MAX_PATH / 2):gsub('^[\128-\191]+', '')
-  end
-  return path == '' and '(root)' or path
+  return ('is not allowed (allowed: %s)'):format(table.concat(known, ', '))
 end
 
---- Adds a fault of the current value, or of one of its properties.
----@param message string
----@param key? string
-function Report:add(message, key)
-  if not self.full then
-    self:put(self:path(key), message)
+--- Compiles `patternProperties` and `additionalProperties`.
+local function by_name(compiler, schema)
+  local groups = {}
+  for _, source in ipairs(value.names(schema.patternProperties or {})) do
+    local check = compiler:check(schema.patternProperties[source])
+    -- A pattern that cannot be translated may match, so the name is accepted.
+    groups[#groups + 1] = { matches = compiler:matcher(source), check = check }
+  end
+  local others = schema.additionalProperties
+  local other = others ~= nil and others ~= true and compiler:check(others) or nil
+  if #groups == 0 and not other then
+    return nil
+  end
+  local known = schema.properties or {}
+  local known_names = value.names(known)
+  return function(v, report)
+    local ok, surplus_count = true, 0
+    for name, item in each(v, report) do
+      compiler:spend(1 + #groups)
+      local claimed, fits = known[name] ~= nil, true
+      for i = 1, #groups do
+        local group = groups[i]
+        if not group.matches then
+          claimed = true
+        elseif type(name) == 'string' and group.matches(name) then
+          claimed = true
+          fits = check_part(group.check, name, item, report) and fits
+        end
+      end
+      if not claimed and others == false then
+        surplus_count = surplus_count + 1
+        fits =
+          fail(report, name, '%s', report and surplus(tostring(name), known_names, surplus_count <= MAX_SUGGESTIONS))
+      elseif not claimed and other then
+        fits = check_part(other, name, item, report) and fits
+      end
+      if not (fits or report) then
+        return false
+      end
+      ok = fits and ok
+    end
+    return ok
   end
 end
 
---- Adds a fault with its full path.
----@param field string
----@param message string
-function Report:put(field, message)
-  local id = field .. '\0' .. message
-  if self.seen[id] then
-    return
+local function property_names(compiler, schema)
+  if schema.propertyNames == nil or schema.propertyNames == true then
+    return nil
   end
-  self.seen[id] = true
-  if #self.errors < MAX_ERRORS then
-    self.errors[#self.errors + 1] = { field = field, message = utf8.cut(message, MAX_MESSAGE) }
-  else
-    self.left_out = self.left_out + 1
-    self.full = self.left_out >= MAX_ERRORS
+  local check = compiler:check(schema.propertyNames)
+  return function(v, report)
+    local ok = true
+    for name in each(v, report) do
+      compiler:spend(1)
+      if not check(name) then
+        if not report then
+          return false
+        end
+        local why = report:first_of(check, name)
+        ok = fail(report, name, 'is not allowed as a name%s', why and ': ' .. why or '')
+      end
+    end
+    return ok
   end
 end
 
---- Returns all faults in the order in which they were found.
----@return mcp-tools.Fault[]
-function Report:list()
-  local list = vim.list_slice(self.errors)
-  if self.left_out > 0 then
-    local count = (self.full and 'at least %d more faults' or '%d more faults'):format(self.left_out)
-    list[#list + 1] = { field = '(root)', message = count }
+local function property_count(schema)
+  local check = amount(schema.minProperties, schema.maxProperties, 'property', 'properties')
+  return check and function(v, report)
+    return check(size_of(v, huge), report)
   end
-  return list
+end
+
+local function dependent(compiler, schema)
+  local schemas, lists = {}, schema.dependentRequired or {}
+  for name, sub in pairs(schema.dependentSchemas or {}) do
+    schemas[name] = compiler:check(sub)
+  end
+  if next(schemas) == nil and next(lists) == nil then
+    return nil
+  end
+  return function(v, report)
+    local ok = true
+    for name, names in each(lists, report) do
+      for i = 1, v[name] ~= nil and #names or 0 do
+        ok = (v[names[i]] ~= nil or fail(report, names[i], 'is required when %s is given', name)) and ok
+      end
+    end
+    for name, check in each(schemas, report) do
+      ok = (v[name] == nil or check(v, report)) and ok
+    end
+    return ok
+  end
+end
+
+-- Combined schemas -------------------------------------------------------------------------------------------------
+
+local function all_of(compiler, schema)
+  local checks = {}
+  for i, part in ipairs(schema.allOf) do
+    checks[i] = compiler:check(part)
+  end
+  local all = every(checks)
+  return function(v, report)
+    compiler:spend(#checks)
+    return all(v, report)
+  end
+end
+
+--- Compiles `anyOf` or `oneOf`.
+---@param compiler mcp-tools.schema.Compiler
+---@param list (table|boolean)[]
+---@param is_one boolean
+local function union(compiler, list, is_one)
+  local checks, branches = {}, {}
+  for i, schema in ipairs(list) do
+    checks[i], branches[i] = compiler:check(schema), compiler:resolved(schema)
+  end
+  return function(v, report)
+    compiler:spend(#checks)
+    local first
+    for i = 1, #checks do
+      if checks[i](v) then
+        if not is_one then
+          return true
+        elseif first then
+          local text = 'must match exactly one of %d alternatives, matches %d and %d'
+          return fail(report, nil, text, #checks, first, i)
+        end
+        first = i
+      end
+    end
+    if not first and report then
+      report:add_union(branches, checks, v)
+    end
+    return first ~= nil
+  end
+end
+
+local function none_of(compiler, schema)
+  local check = compiler:check(schema['not'])
+  return function(v, report)
+    return not check(v) or fail(report, nil, 'is not allowed (`not`)')
+  end
+end
+
+local function condition(compiler, schema)
+  local test = compiler:check(schema['if'])
+  local yes = schema['then'] ~= nil and compiler:check(schema['then']) or nil
+  local no = schema['else'] ~= nil and compiler:check(schema['else']) or nil
+  return (yes or no)
+      and function(v, report)
+        local branch = no
+        if test(v) then
+          branch = yes
+        end
+        return not branch or branch(v, report)
+      end
+    or nil
+end
+
+--- Compiles the keywords that combine schemas.
+---@param compiler mcp-tools.schema.Compiler
+---@param schema table
+---@param rest mcp-tools.schema.Check[] the checks are appended to it
+local function add_combined(compiler, schema, rest)
+  rest[#rest + 1] = schema.allOf and all_of(compiler, schema) or nil
+  rest[#rest + 1] = schema.anyOf and union(compiler, schema.anyOf, false) or nil
+  rest[#rest + 1] = schema.oneOf and union(compiler, schema.oneOf, true) or nil
+  rest[#rest + 1] = schema['not'] ~= nil and none_of(compiler, schema) or nil
+  rest[#rest + 1] = schema['if'] ~= nil and condition(compiler, schema) or nil
+end
+
+--- Compiles all groups, in the order in which faults are reported.
+---@param compiler mcp-tools.schema.Compiler
+---@param schema table
+---@param rest mcp-tools.schema.Check[] the checks are appended to it
+local function add_all(compiler, schema, rest)
+  local function add(applies, ...)
+    local checks = {}
+    for i = 1, select('#', ...) do
+      checks[#checks + 1] = (select(i, ...))
+    end
+    if #checks > 0 then
+      rest[#rest + 1] = not applies and #checks == 1 and checks[1] or every(checks, applies)
+    end
+  end
+  add(nil, numbers(schema), strings(compiler, schema))
+  add(value.is_array, item_count(schema), unique(compiler, schema), contains(compiler, schema), items(compiler, schema))
+  add(
+    value.is_object,
+    required(schema),
+    properties(compiler, schema),
+    by_name(compiler, schema),
+    property_names(compiler, schema),
+    property_count(schema),
+    dependent(compiler, schema)
+  )
 end
 
 -- The compiler ------------------------------------------------------------------------------------------------------
@@ -134,10 +546,6 @@ end
 ---@field report mcp-tools.schema.Report? of the run
 local Compiler = {}
 Compiler.__index = Compiler
-
---- The error that `give_up` throws.
----@class mcp-tools.schema.GaveUp: mcp-tools.Fault
-local GaveUp = {}
 
 --- Maximum depth of references. A deeper value is a cycle of Lua tables.
 local MAX_DEPTH = 200
@@ -177,7 +585,7 @@ local function named(allowed)
         end
       end
     end
-    if report and not report.full then
+    if report then
       local words = #allowed == 1 and 'must be ' or 'must be one of '
       report:add(#allowed == 0 and 'has no allowed value' or words .. value.show_list(allowed))
     end
@@ -185,39 +593,11 @@ local function named(allowed)
   end
 end
 
----@type table<string, fun(v: any): boolean>
-local is_of_type = {
-  string = function(v)
-    return type(v) == 'string'
-  end,
-  number = function(v)
-    return type(v) == 'number'
-  end,
-  boolean = function(v)
-    return type(v) == 'boolean'
-  end,
-  null = function(v)
-    return v == vim.NIL
-  end,
-  integer = value.is_integer,
-  array = value.is_array,
-  object = value.is_object,
-}
-
 local function typed(types)
-  local test, names = is_of_type[types[1]], table.concat(types, ' or ')
+  local test, names = value.is_of_type[types[1]], table.concat(types, ' or ')
   if #types > 1 then
-    local tests = {}
-    for i, name in ipairs(types) do
-      tests[i] = is_of_type[name]
-    end
     test = function(v)
-      for i = 1, #tests do
-        if tests[i](v) then
-          return true
-        end
-      end
-      return false
+      return value.is_one_of(types, v)
     end
   end
   return function(v, report)
@@ -250,7 +630,7 @@ local function joined(first, rest)
   if #first + #rest == 1 then
     return first[1] or rest[1]
   end
-  local n_first, others = #first, checks.every(rest)
+  local n_first, others = #first, every(rest)
   return function(v, report)
     for i = 1, n_first do
       if not first[i](v, report) then
@@ -264,8 +644,7 @@ end
 --- Ends the run: whether the value is valid cannot be decided in reasonable time.
 ---@param message string
 function Compiler:give_up(message)
-  local field = self.report and self.report:path() or '(root)'
-  error(setmetatable({ field = field, message = message }, GaveUp), 0)
+  reports.give_up(self.report and self.report:path() or '(root)', message)
 end
 
 --- Counts steps before they are done.
@@ -343,8 +722,8 @@ function Compiler:check(schema)
   if target ~= nil then
     rest[1] = self:reference(target)
   end
-  checks.add_all(self, schema, rest)
-  combine(self, schema, rest)
+  add_all(self, schema, rest)
+  add_combined(self, schema, rest)
   local first = gates(schema)
   local check = #first + #rest == 0 and always or joined(first, rest)
   self.done[schema] = check

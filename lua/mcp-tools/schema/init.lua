@@ -52,14 +52,13 @@ end
 ---@param gave_up mcp-tools.Fault? why the first run gave up
 ---@return mcp-tools.Fault[]
 local function faults_of(compiler, check, v, gave_up)
-  local report = require('mcp-tools.schema.compile').report()
+  local report = require('mcp-tools.schema.report').new()
   local finished, fault = compiler:run(report, check, v, report)
-  if not finished then
+  fault = not finished and fault or gave_up
+  if fault then
     report:put(fault.field, fault.message)
-  elseif gave_up then
-    report:put(gave_up.field, gave_up.message)
   end
-  return report:list()
+  return report.errors
 end
 
 --- Checks a value.
@@ -271,14 +270,13 @@ end
 
 --- Marks empty tables in a value from Lua as objects where the schema requires it.
 ---@param v any not changed
----@param part? table subschema for the value (default: the whole schema)
 ---@return any value the value itself if nothing changes, otherwise a copy with `vim.empty_dict()` for empty objects
-function Validator:shape(v, part)
+function Validator:shape(v)
   if not value.is_ambiguous(v) then
     return v
   end
   local copy = value.copy(v)
-  self:begin():run(nil, self.walk, self, part or self.schema, copy, 0, false)
+  self:begin():run(nil, self.walk, self, self.schema, copy, 0, false)
   return copy
 end
 

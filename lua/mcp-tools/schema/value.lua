@@ -63,6 +63,37 @@ function M.is_integer(value)
   return type(value) == 'number' and floor(value) == value and value ~= huge and value ~= -huge
 end
 
+---@type table<string, fun(v: any): boolean>
+M.is_of_type = {
+  string = function(v)
+    return type(v) == 'string'
+  end,
+  number = function(v)
+    return type(v) == 'number'
+  end,
+  boolean = function(v)
+    return type(v) == 'boolean'
+  end,
+  null = function(v)
+    return v == NIL
+  end,
+  integer = M.is_integer,
+  array = M.is_array,
+  object = M.is_object,
+}
+
+---@param types string[]
+---@param v any
+---@return boolean
+function M.is_one_of(types, v)
+  for i = 1, #types do
+    if M.is_of_type[types[i]](v) then
+      return true
+    end
+  end
+  return false
+end
+
 --- Returns the JSON type of a value.
 ---@param value any
 ---@return string

@@ -88,18 +88,14 @@ describe('errors', function()
     end
     local lines = errors_of({ items = { type = 'string' } }, many)
     t.eq(101, #lines)
-    t.eq('(root): 50 more faults', lines[101])
+    t.matches('more faults', lines[101])
   end)
 
   it('name keys that are no strings, and numbers that are none', function()
     t.eq({ 'true: is not allowed' }, errors_of({ additionalProperties = false }, { [true] = 1 }))
     t.eq({ 'true: must be string, got 1' }, errors_of({ additionalProperties = { type = 'string' } }, { [true] = 1 }))
-    t.eq({ '(root): must be empty' }, errors_of({ items = false }, { 1 }))
     t.eq({}, errors_of({ items = false }, {}))
-    t.eq(
-      { '(root): must have at most 1 item' },
-      errors_of({ prefixItems = { { type = 'integer' } }, items = false }, { 1, 2 })
-    )
+    t.eq({ '[1]: is not allowed' }, errors_of({ prefixItems = { { type = 'integer' } }, items = false }, { 1, 2 }))
     t.eq({}, errors_of({ uniqueItems = true }, { 0 / 0, 0 / 0, '1', 1, '[]', {} }))
     t.eq(
       { '(root): items must differ: [2] repeats [0]' },
@@ -117,62 +113,33 @@ describe('errors', function()
 end)
 
 describe('unions', function()
-  local circle = {
-    type = 'object',
-    properties = { kind = { const = 'circle' }, r = { type = 'number' } },
-    required = { 'kind', 'r' },
+  local s = {
+    anyOf = {
+      { ['$ref'] = '#/$defs/circle' },
+      { type = 'array', items = { type = 'number' } },
+      { type = { 'string', 'null' }, maxLength = 1 },
+    },
+    ['$defs'] = { circle = { type = 'object', properties = { r = { type = 'number' } }, required = { 'r' } } },
   }
-  local square = {
-    type = 'object',
-    properties = { kind = { enum = { 'square', 'box' } }, side = { type = 'number' } },
-    required = { 'kind', 'side' },
-    additionalProperties = false,
-  }
-  for _, keyword in ipairs({ 'anyOf', 'oneOf' }) do
-    local s = {
-      [keyword] = { { ['$ref'] = '#/$defs/circle' }, square, { type = 'null' } },
-      ['$defs'] = { circle = circle },
-    }
-
-    it(keyword .. ' with a discriminator reports the branch that was meant', function()
-      t.eq({ 'r: is required' }, errors_of(s, { kind = 'circle', side = 1 }))
-      t.eq(
-        { 'side: must be number, got string', 'colour: is not allowed (allowed: kind, side)' },
-        errors_of(s, { kind = 'box', side = 'x', colour = 'red' })
-      )
-    end)
-
-    it(keyword .. ' names the allowed values of a discriminator', function()
-      t.eq({ 'kind: must be one of "circle", "square", "box"' }, errors_of(s, { kind = 'line' }))
-      t.eq({ 'kind: is required, one of "circle", "square", "box"' }, errors_of(s, { r = 1 }))
-    end)
-
-    it(keyword .. ' reports the only branch of that type, else the types', function()
-      t.eq(
-        { '[0]: must be number, got string' },
-        errors_of({
-          [keyword] = { { type = 'string' }, { type = 'array', items = { type = 'number' } } },
-        }, { 'x' })
-      )
-      t.eq({ '(root): must be object or null, got 5' }, errors_of(s, 5))
-    end)
-
-    it(keyword .. ' of names is one list of names', function()
-      t.eq({ '(root): must be one of "a", "b"' }, errors_of({ [keyword] = { { const = 'a' }, { const = 'b' } } }, 'c'))
-    end)
-
-    it(keyword .. ' without any sign says how many alternatives there are', function()
-      local lines = errors_of({ [keyword] = { { required = { 'a' } }, { required = { 'b' } } } }, { c = 1 })
-      t.eq({ '(root): fits none of 2 alternatives' }, lines)
+  for what, case in pairs({
+    ['report the only branch of that type'] = { s, { 'x' }, '[0]: must be number, got string' },
+    ['report it through a reference'] = { s, { side = 1 }, 'r: is required' },
+    ['name the types, if none fits'] = { s, 5, '(root): must be object or array or string or null, got 5' },
+    ['say how many alternatives there are'] = {
+      { oneOf = { { required = { 'a' } }, { required = { 'b' } } } },
+      { c = 1 },
+      '(root): fits none of 2 alternatives',
+    },
+    ['say which two match, if only one may'] = {
+      { oneOf = { { type = 'number' }, { minimum = 1 } } },
+      5,
+      '(root): must match exactly one of 2 alternatives, matches 1 and 2',
+    },
+  }) do
+    it(what, function()
+      t.eq({ case[3] }, errors_of(case[1], case[2]))
     end)
   end
-
-  it('oneOf says which two match', function()
-    t.eq(
-      { '(root): must match exactly one of 2 alternatives, matches 1 and 2' },
-      errors_of({ oneOf = { { type = 'number' }, { minimum = 1 } } }, 5)
-    )
-  end)
 end)
 
 describe('empty tables', function()

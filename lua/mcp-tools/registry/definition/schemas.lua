@@ -2,7 +2,6 @@
 --- servers.
 
 local common = require('mcp-tools.registry.definition.common')
-local json_schema = require('mcp-tools.schema')
 local keywords = require('mcp-tools.schema.keywords')
 local schema_faults = require('mcp-tools.schema.faults')
 local value = require('mcp-tools.schema.value')
@@ -100,6 +99,36 @@ function M.of_args(args, closed)
   return schema
 end
 
+-- Values from Lua ---------------------------------------------------------------------------------------------------
+
+---@param schema table
+---@return boolean
+local function is_object(schema)
+  local types = keywords.types_of(schema)
+  if types then
+    return vim.list_contains(types, 'object') and not vim.list_contains(types, 'array')
+  end
+  return schema.properties ~= nil
+end
+
+--- Marks empty tables of a value from Lua as objects where the schema describes only objects.
+---@param v any not changed
+---@param schema any
+---@return any
+function M.shaped(v, schema)
+  if type(v) ~= 'table' or type(schema) ~= 'table' then
+    return v
+  elseif next(v) == nil then
+    return is_object(schema) and vim.empty_dict() or v
+  end
+  local out, properties = {}, type(schema.properties) == 'table' and schema.properties or {}
+  local items = value.is_array(v) and (schema.items or {})
+  for key, item in pairs(v) do
+    out[key] = M.shaped(item, items or properties[key])
+  end
+  return out
+end
+
 -- Publishing in `inputSchema` and `outputSchema` --------------------------------------------------------------------
 
 local prepare
@@ -107,19 +136,10 @@ local prepare
 --- State of the conversion.
 ---@class mcp-tools.Publishing
 ---@field repairs mcp-tools.Fault[]
----@field ambiguous { holder: table, key: any, schema: table }[] with an empty table, array or object
 
 --- Returns whether a value is an empty table that would be encoded as `[]`.
 local function written_as_list(v)
   return type(v) == 'table' and next(v) == nil and getmetatable(v) ~= EMPTY_DICT
-end
-
---- Copies a value that the schema describes: a default, an enum value, an example.
-local function put_value(notes, holder, key, v, schema)
-  holder[key] = value.copy(v)
-  if value.is_ambiguous(v) then
-    table.insert(notes.ambiguous, { holder = holder, key = key, schema = schema })
-  end
 end
 
 ---@type table<mcp-tools.schema.Shape, fun(v: any, path: string, notes: mcp-tools.Publishing, schema: table): any>
@@ -151,10 +171,10 @@ local by_shape = {
     end
     return next(copy) and copy or vim.empty_dict()
   end,
-  list = function(v, _, notes, schema)
+  list = function(v, _, _, schema)
     local copy = {}
     for i, item in ipairs(v) do
-      put_value(notes, copy, i, item, schema)
+      copy[i] = M.shaped(item, schema)
     end
     return copy
   end,
@@ -172,9 +192,9 @@ prepare = function(schema, path, notes)
   for keyword, v in pairs(schema) do
     local at, by = join(path, keyword), by_shape[keywords.shapes[keyword]]
     if by then
-      copy[keyword] = by(v, at, notes, copy)
+      copy[keyword] = by(v, at, notes, schema)
     elseif keyword == 'default' or keyword == 'const' then
-      put_value(notes, copy, keyword, v, copy)
+      copy[keyword] = M.shaped(v, schema)
     elseif keyword == 'required' and next(v) == nil then
       table.insert(notes.repairs, { field = at, message = 'empty, dropped' })
     else
@@ -193,15 +213,9 @@ end
 ---@return table copy
 ---@return mcp-tools.Fault[] repairs paths are relative to the schema
 function M.publish(schema)
-  local notes = { repairs = {}, ambiguous = {} }
-  local copy = prepare(schema, '', notes) --[[@as table]]
-  -- Marks empty tables in values as arrays or objects, as the finished schema requires. This validator is not reused,
-  -- because the schema changes after it was compiled.
-  local validator = #notes.ambiguous > 0 and json_schema.compile_sound(copy)
-  for _, place in ipairs(validator and notes.ambiguous or {}) do
-    place.holder[place.key] = validator:shape(place.holder[place.key], place.schema)
-  end
-  return copy, notes.repairs
+  local notes = { repairs = {} }
+  return prepare(schema, '', notes), --[[@as table]]
+    notes.repairs
 end
 
 -- Mounted servers: published unchanged, because the server validates the arguments ----------------------------------
@@ -250,36 +264,6 @@ function M.take_foreign(given)
     published.properties = vim.empty_dict() -- some servers encode an empty map as an array
   end
   return published, nil, schema.type and not is_list and text or nil
-end
-
----@param list table
----@param schema any
----@return table
-local function shaped_list(list, schema)
-  local out = {}
-  for i, item in ipairs(list) do
-    out[i] = M.shaped(item, schema)
-  end
-  return out
-end
-
---- Marks empty tables of a value from Lua as objects where the schema has `type: object`.
----@param v any not changed
----@param schema any
----@return any
-function M.shaped(v, schema)
-  if type(v) ~= 'table' or type(schema) ~= 'table' then
-    return v
-  elseif next(v) == nil then
-    return schema.type == 'object' and vim.empty_dict() or v
-  elseif value.is_array(v) then
-    return shaped_list(v, schema.items)
-  end
-  local out, properties = {}, type(schema.properties) == 'table' and schema.properties or {}
-  for name, item in pairs(v) do
-    out[name] = M.shaped(item, properties[name])
-  end
-  return out
 end
 
 return M

@@ -34,25 +34,15 @@ local M = {}
 ---@field retry_after_ms? number with `rate_limited`: how long to wait before the next request
 
 ---@type table<mcp-tools.ErrorCode, mcp-tools.ErrorCode>
-M.codes = {
-  validation_error = 'validation_error',
-  unknown_tool = 'unknown_tool',
-  not_found = 'not_found',
-  tool_error = 'tool_error',
-  execution_error = 'execution_error',
-  invalid_output = 'invalid_output',
-  not_serializable = 'not_serializable',
-  timeout = 'timeout',
-  cancelled = 'cancelled',
-  access_denied = 'access_denied',
-  capability_missing = 'capability_missing',
-  stale = 'stale',
-  editor_blocked = 'editor_blocked',
-  editor_gone = 'editor_gone',
-  busy = 'busy',
-  too_large = 'too_large',
-  rate_limited = 'rate_limited',
-}
+M.codes = {}
+for code in
+  ([[
+    validation_error unknown_tool not_found tool_error execution_error invalid_output not_serializable timeout cancelled
+    access_denied capability_missing stale editor_blocked editor_gone busy too_large rate_limited
+  ]]):gmatch('%S+')
+do
+  M.codes[code] = code
+end
 
 --- Creates an error value. Throws if the code is unknown.
 ---@param code mcp-tools.ErrorCode

@@ -58,18 +58,14 @@ return {
     if not complete then
       return NO_COMPLETIONS -- has a fixed name, so that the history keeps no name that a client made up
     end
-    return {
+    return setmetatable({
       name = definition.key,
       label = ('%s of %s'):format(argument.name, definition.key),
-      title = definition.title,
-      description = definition.description,
-      annotations = definition.annotations,
-      source = definition.source,
       style = 'execute',
       handler = function(ctx, given)
         return complete(ctx, given.value, given.arguments)
       end,
-    }
+    }, { __index = definition })
   end,
   arguments = function(_, args)
     local context = type(args.context) == 'table' and args.context or {}

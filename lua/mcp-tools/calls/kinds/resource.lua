@@ -17,22 +17,13 @@ local utf8 = require('mcp-tools.util.utf8')
 --- Maximum length in bytes. No file system allows longer paths, percent-encoded or not.
 local MAX_URI = 8192
 
---- A resource found by its URI.
----@class mcp-tools.Located
+--- A resource found by its URI: its definition, and these fields.
+---@class mcp-tools.Located: mcp-tools.ResourceDefinition
 ---@field name string key of the definition; approval rules apply to it
 ---@field label string the URI, used as the name of the call
 ---@field uri string
 ---@field params table<string, string> values of the template's variables; file names are resolved paths
 ---@field resource mcp-tools.ResourceDefinition
----@field title string?
----@field description string?
----@field annotations table?
----@field source mcp-tools.Source?
----@field style 'execute'|'run'
----@field handler function
----@field timeout number?
----@field mime_type string?
----@field repair boolean invalid UTF-8 in its text is replaced
 
 --- Makes text from a client safe for the log.
 ---@param text any
@@ -136,22 +127,8 @@ local function find(registry, uri)
       return nil, miss(uri, cause)
     end
   end
-  return {
-    name = definition.key,
-    label = uri,
-    uri = uri,
-    params = params,
-    resource = definition,
-    title = definition.title,
-    description = definition.description,
-    annotations = definition.annotations,
-    source = definition.source,
-    style = definition.style,
-    handler = definition.handler,
-    timeout = definition.timeout,
-    mime_type = definition.mime_type,
-    repair = definition.source ~= nil and definition.source.origin == 'bundled',
-  }
+  local located = { name = definition.key, label = uri, uri = uri, params = params, resource = definition }
+  return setmetatable(located, { __index = definition })
 end
 
 ---@param value any
@@ -204,7 +181,7 @@ local function contents_of(item, located)
   end
   out.mimeType = out.mimeType or 'text/plain'
   out.text = item.text
-  if located.repair then
+  if located.source and located.source.origin == 'bundled' then
     local text, lossy = utf8.repair(item.text)
     out.text, out._meta = text, lossy and { lossy = true } or out._meta
   end

@@ -2,7 +2,6 @@
 
 local results = require('mcp-tools.calls.result')
 local errors = require('mcp-tools.errors')
-local log = require('mcp-tools.log')
 local schemas = require('mcp-tools.registry.definition.schemas')
 local tool = require('mcp-tools.registry.definition.tool')
 local suggest = require('mcp-tools.util.suggest')
@@ -11,7 +10,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 -- Arguments -----------------------------------------------------------------------------------------------------------
 
---- Maximum number of unknown arguments that are logged for one tool or named in one error, and bytes of a name.
+--- Maximum number of unknown arguments that one error names, and bytes of a name.
 local MAX_UNKNOWN, MAX_ARGUMENT = 10, 80
 
 --- Limits the time that a client's arguments can block the main thread to about 15 ms.
@@ -51,19 +50,6 @@ local function unknown_names(definition, args)
   return names
 end
 
---- Logs each unknown argument of a tool once.
----@param definition mcp-tools.Definition
----@param names string[]
-local function log_unknown(definition, names)
-  for _, name in ipairs(names) do
-    definition.logged = definition.logged or {}
-    if not definition.logged[name] and vim.tbl_count(definition.logged) < MAX_UNKNOWN then
-      definition.logged[name] = true
-      log.info("tool '%s': a client sent the unknown argument '%s'", definition.name, name)
-    end
-  end
-end
-
 --- Checks the arguments of a tool and fills in defaults.
 ---@param definition mcp-tools.Definition
 ---@param args any changed in place; nil and null mean no arguments
@@ -92,13 +78,12 @@ local function check(definition, args, exact)
     return nil, invalid_arguments(definition.name, { too_large })
   end
   local ok, faults = definition.check:check(args, opts)
-  local unknown = unknown_names(definition, args)
   if not ok then
     -- A missing argument was often sent under another name.
+    local unknown = unknown_names(definition, args)
     local hint = #unknown > 0 and (' (it has no argument %s)'):format(table.concat(unknown, ', ')) or nil
     return nil, invalid_arguments(definition.name, faults, hint)
   end
-  log_unknown(definition, unknown)
   return args
 end
 

@@ -39,7 +39,6 @@ local M = {}
 ---@field repairs string[] what was changed before publishing
 ---@field agent string? name of the only agent that may call it
 ---@field source mcp-tools.Source? set by the registry
----@field logged table<string, true>? unknown arguments that were logged (calls/kinds/tool.lua)
 ---@field fingerprint string? set on first use (util/canonical_json.lua)
 
 -- Fields -----------------------------------------------------------------------------------------------------------

@@ -70,6 +70,9 @@ function M.registry()
   return registry
 end
 
+--- `is_complete`: all definitions that the options request are loaded.
+local is_loading, is_complete = false, false
+
 local clients, catalogue, published_prefix
 
 --- Reports a change of the tools if changed options affect which tools clients see, or their names.
@@ -117,6 +120,7 @@ local function build()
     local options = config.get()
     if options ~= applied then
       if bundled.sync() then
+        is_complete = false
         registry:apply_options()
       end
       report_scope_changes()
@@ -126,8 +130,6 @@ local function build()
   end
   return { registry = registry, executor = executor, gateway = gateway, history = history }
 end
-
-local is_loading = false
 
 local function load_next_piece()
   is_loading = require('mcp-tools.loading.bundled').load(registry, nil, PIECE)
@@ -156,8 +158,9 @@ end
 ---@return mcp-tools.Core parts
 ---@return fun(kind: mcp-tools.Kind): boolean is_pending whether definitions of a kind are not yet loaded
 function M.begin()
-  local now, bundled = M.parts(), require('mcp-tools.loading.bundled')
-  if not is_loading and bundled.is_pending() then
+  local now = M.parts()
+  is_complete = is_complete or not require('mcp-tools.loading.bundled').is_pending()
+  if not (is_loading or is_complete) then
     is_loading = true
     vim.defer_fn(load_next_piece, 0)
   end
@@ -170,7 +173,9 @@ end
 ---@return mcp-tools.Core
 function M.for_call(kind, name)
   local now, bundled = M.begin(), require('mcp-tools.loading.bundled')
-  if kind and kind ~= 'tool' then
+  if is_complete then
+    return now
+  elseif kind and kind ~= 'tool' then
     bundled.load(now.registry, 'resources')
     bundled.load(now.registry, 'prompts')
   elseif bundled.is_pending('tools') then

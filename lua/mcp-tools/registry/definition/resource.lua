@@ -24,6 +24,7 @@ local M = {}
 ---@field callers table<string, table>?
 ---@field style 'execute'|'run'
 ---@field handler function
+---@field source mcp-tools.Source? set by the registry
 ---@field lint string[]
 ---@field repairs string[]
 

@@ -214,8 +214,8 @@ end
 ---@return mcp-tools.Fault[] repairs paths are relative to the schema
 function M.publish(schema)
   local notes = { repairs = {} }
-  return prepare(schema, '', notes), --[[@as table]]
-    notes.repairs
+  local copy = prepare(schema, '', notes) --[[@as table]]
+  return copy, notes.repairs
 end
 
 -- Mounted servers: published unchanged, because the server validates the arguments ----------------------------------

@@ -264,7 +264,7 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
             "the text", *question, "call poem: done in", "\nroses are red", "\nviolets are blue"
         )
         await screen.command("McpTools status")
-        await screen.shows(*question, "bridge: ready", "calls       1 running")
+        await screen.shows(*question, "● ready", "Calls in flight  1")
         await screen.command("q")
         await screen.command("McpTools call test_ecko")
         await screen.shows("the text", *question, "Error (unknown_tool)")
@@ -278,7 +278,7 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("Allow this call? … 23 more lines")
         await screen.command("McpTools status")
         lower = await screen.shows(
-            "Allow this call? … ", "tool    risky", "<F5> yes", "bridge: ready", "1 running"
+            "Allow this call? … ", "tool    risky", "<F5> yes", "● ready", "Calls in flight  1"
         )
         assert "… 23 more lines" not in lower
         await screen.command("q")

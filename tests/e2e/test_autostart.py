@@ -45,7 +45,7 @@ async def test_without_setup(spawn_nvim: Spawn) -> None:
 
     await nvim.request("nvim_command", "McpTools status")
     lines = await nvim.request("nvim_buf_get_lines", 0, 0, -1, False)
-    assert lines[0] == "bridge: stopped"
+    assert "● stopped" in lines[1]
     await nvim.request("nvim_command", "McpTools tools")
     lines = await nvim.request("nvim_buf_get_lines", 0, 0, -1, False)
     assert lines[0].startswith("No tools are on.")

@@ -28,11 +28,11 @@ async def test_status_and_the_life_of_the_bridge(served: Terminal) -> None:
     pid = await served.nvim.lua("return mcp_tools.status().pid")
 
     await served.command("McpTools status")
-    screen = await served.shows("bridge: ready", endpoint["url"], "clients     none")
+    screen = await served.shows("● ready", endpoint["url"], "Clients  none")
     assert endpoint["token"] not in screen
     assert "ready: http" not in screen, "a start that nobody asked for is not announced"
     await served.type("q")
-    await served.hides("bridge: ready")
+    await served.hides("● ready")
 
     await served.command("McpTools start")
     await served.shows(f"the bridge is already running on port {endpoint['port']}")
@@ -43,7 +43,7 @@ async def test_status_and_the_life_of_the_bridge(served: Terminal) -> None:
     await served.command("McpTools stop")
     await served.shows("[mcp-tools] the bridge has stopped")
     await served.command("McpTools status")
-    await served.shows("bridge: stopped")
+    await served.shows("● stopped")
     await served.command("McpTools start")
     await served.shows(f"[mcp-tools] ready: {endpoint['url']}")
 

@@ -118,15 +118,15 @@ async def test_lists_wrap(idle: Terminal) -> None:
 async def test_the_status_stays_true(served: Terminal) -> None:
     """It shows what has changed without being asked again."""
     await served.command("McpTools status")
-    await served.shows("bridge: ready", "none running")
+    await served.shows("● ready", "Calls in flight  none")
     await served.nvim.lua("mcp_tools.call('test_progress', { delay_ms = 60000 }, {}, function() end)")
-    await served.shows("1 running", "test_progress  running")
+    await served.shows("Calls in flight  1", "test_progress  running")
     await served.nvim.lua("probe.bridge.stop()")
-    await served.shows("bridge: stopped")
+    await served.shows("● stopped")
     await served.command("McpTools cancel all")
-    await served.shows("none running")
+    await served.shows("Calls in flight  none")
     await served.type("q")
-    await served.hides("bridge: stopped")
+    await served.hides("● stopped")
 
 
 async def test_the_endpoint(served: Terminal) -> None:

@@ -225,13 +225,6 @@ function M.is_pending(kind)
   return false
 end
 
---- Returns the number of requested definitions that are not yet loaded.
----@param kind mcp-tools.KindOption
----@return integer
-function M.count_pending(kind)
-  return states[kind].pass and #states[kind].pass.todo or 0
-end
-
 --- Continues loading.
 ---@param registry mcp-tools.Registry
 ---@param kind? mcp-tools.KindOption (default: all)

@@ -14,35 +14,49 @@ local function port_note(status)
   return ('port %d is taken by %s'):format(status.wanted_port, holder)
 end
 
----@param parts mcp-tools.DashboardParts
----@return boolean
-local function is_running(parts)
-  return parts.bridge().url ~= nil
+--- Describes the worker of Python tools, if one runs.
+---@return string?
+local function worker_text()
+  local worker = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: unless it is loaded, none runs
+  local status = worker and worker.status()
+  if status and status.state ~= 'none' then
+    return ('%s%s, calls: %d'):format(status.state, status.pid and ', process ' .. status.pid or '', status.calls)
+  end
+end
+
+--- Adds a table of labels and values, without the empty values.
+---@param rows mcp-tools.Rows
+---@param list { [1]: string, [2]: string?, [3]: string? }[] label, value, highlight group
+local function add_values(rows, list)
+  local filled = {}
+  for _, each in ipairs(list) do
+    if each[2] and each[2] ~= '' then
+      table.insert(filled, { cells = { { each[1], 'Dim' }, { each[2], each[3] } } })
+    end
+  end
+  rows:table(filled)
 end
 
 ---@type mcp-tools.DashboardSection
 local endpoint = {
   title = 'Bridge',
   order = 10,
+  in_status = true,
   rows = function(rows, parts)
     local status = parts.bridge()
-    local list = {}
-    local function add(label, text, colour)
-      if text and text ~= '' then
-        table.insert(list, { cells = { { label, 'Dim' }, { text, colour } } })
-      end
-    end
     local restarts = status.tries > 0 and (', restarted %d×'):format(status.tries) or ''
-    add('state', '● ' .. status.state .. restarts, STATE_GROUPS[status.state] or 'Busy')
-    add('endpoint', status.url, 'Title')
-    add('port', port_note(status), 'Warn')
-    add('project', status.root and vim.fn.fnamemodify(status.root, ':~'))
-    add('options', status.refusal, 'Bad')
-    add('last error', status.last_error, 'Bad')
-    add('to do', status.to_do, 'Warn')
-    add('note', status.note, 'Warn')
-    add('log', vim.fn.fnamemodify(log.path(), ':~'), 'Dim')
-    rows:table(list)
+    add_values(rows, {
+      { 'state', '● ' .. status.state .. restarts, STATE_GROUPS[status.state] or 'Busy' },
+      { 'endpoint', status.url, 'Title' },
+      { 'port', port_note(status), 'Warn' },
+      { 'project', status.root and vim.fn.fnamemodify(status.root, ':~') },
+      { 'python', worker_text() },
+      { 'options', status.refusal, 'Bad' },
+      { 'last error', status.last_error, 'Bad' },
+      { 'to do', status.to_do, 'Warn' },
+      { 'note', status.note, 'Warn' },
+      { 'log', vim.fn.fnamemodify(log.path(), ':~'), 'Dim' },
+    })
   end,
   keys = {
     {
@@ -68,7 +82,7 @@ local endpoint = {
       lhs = 'S',
       description = 'start or stop the bridge',
       run = function(parts)
-        parts.run(is_running(parts) and 'stop' or 'start')
+        parts.run(parts.bridge().url and 'stop' or 'start')
       end,
     },
   },
@@ -84,25 +98,15 @@ local environment = {
     return status.python_version and 'Python ' .. status.python_version or 'unknown until the bridge starts'
   end,
   rows = function(rows, parts)
-    local status, list = parts.bridge(), {}
-    local function add(label, text)
-      if text then
-        table.insert(list, { cells = { { label, 'Dim' }, text } })
-      end
-    end
-    add('bridge', status.pid and ('process %d, from %s'):format(status.pid, status.source or '?'))
-    add('command', status.command and table.concat(status.command, ' '))
+    local status = parts.bridge()
+    local list = {
+      { 'bridge', status.pid and ('process %d, from %s'):format(status.pid, status.source or '?') },
+      { 'command', status.command and table.concat(status.command, ' ') },
+    }
     for name, version in vim.spairs(status.versions) do
-      add(name, version)
+      table.insert(list, { name, version })
     end
-    local worker = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost
-    local python = worker and worker.status()
-    if python and python.state ~= 'none' then
-      local pid = python.pid and ', process ' .. python.pid or ''
-      add('tools', ('%s%s, calls: %d'):format(python.state, pid, python.calls))
-    end
-    add('', 'I installs or updates it')
-    rows:table(list)
+    add_values(rows, list)
   end,
   keys = {
     {

@@ -119,6 +119,7 @@ end
 local in_flight = {
   title = 'Calls in flight',
   order = 30,
+  in_status = true,
   note = function(parts)
     local count = #parts.executor:pending()
     return count == 0 and 'none' or tostring(count)
@@ -321,7 +322,8 @@ local function terminal_agents(parts)
       })
     end
     if #agent.sessions == 0 then
-      local why = agent.reason or agent.state == 'on' and agent.connect
+      local edits = agent.proposes and '; proposes edits ' .. agent.proposes or ''
+      local why = agent.reason or agent.state == 'on' and agent.connect and agent.connect .. edits
       local reason = why and ': ' .. why or ''
       table.insert(list, {
         cells = { { '○', 'Dim' }, { label, 'Dim' }, '', 'agent', { agent.state .. reason, 'Dim' } },
@@ -336,10 +338,11 @@ end
 local clients_section = {
   title = 'Clients',
   order = 50,
+  in_status = true,
   note = function(parts)
     local sessions = parts.bridge().sessions
     local count = sessions and #sessions.clients or 0
-    return count == 0 and 'none connected; C connects one' or ('%d connected'):format(count)
+    return count == 0 and 'none connected (:McpTools connect)' or ('%d connected'):format(count)
   end,
   rows = function(rows, parts)
     rows:table(vim.list_extend(connected(parts), terminal_agents(parts)))
@@ -369,6 +372,7 @@ end
 local mounts_section = {
   title = 'Mounted servers',
   order = 60,
+  in_status = true,
   hidden = function()
     return #all_mounts() == 0
   end,

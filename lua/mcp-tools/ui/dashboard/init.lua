@@ -3,6 +3,7 @@
 --- While it is visible it is redrawn after events, at most ten times a second, and once a second for values that fire
 --- no event.
 
+local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local log = require('mcp-tools.log')
 local report = require('mcp-tools.loading.report')
@@ -17,13 +18,11 @@ local M = {}
 local AFTER_EVENT, INTERVAL = 100, 1000
 
 ---@class mcp-tools.DashboardParts
----@field style 'float'|'split'
 ---@field registry mcp-tools.Registry
 ---@field executor mcp-tools.Executor
 ---@field gateway mcp-tools.Gateway
 ---@field history mcp-tools.History
 ---@field bridge fun(): mcp-tools.bridge.Status
----@field items fun(): mcp-tools.Item[]
 ---@field run fun(text: string) runs a subcommand of `:McpTools`
 ---@field open? table<string, boolean> unfolded rows, by id
 ---@field close? fun() closes the dashboard
@@ -39,6 +38,7 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 ---@field title string
 ---@field order integer
 ---@field folded? boolean folded by default
+---@field in_status? boolean `:McpTools status` shows it
 ---@field note? fun(parts: mcp-tools.DashboardParts): string? text after the title
 ---@field hidden? fun(parts: mcp-tools.DashboardParts): boolean whether to omit the section
 ---@field rows fun(rows: mcp-tools.Rows, parts: mcp-tools.DashboardParts)
@@ -47,12 +47,13 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 --- kind of row
 
 --- Modules beside this one that return sections.
-local FILES = { 'bridge', 'calls', 'tools' }
+local FILES, STATUS_FILES = { 'bridge', 'calls', 'tools' }, { 'bridge', 'calls' }
 
+---@param files string[]
 ---@return mcp-tools.DashboardSection[]
-local function load()
+local function load(files)
   local list = {}
-  for _, name in ipairs(FILES) do
+  for _, name in ipairs(files) do
     vim.list_extend(list, require('mcp-tools.ui.dashboard.' .. name)) -- by name
   end
   table.sort(list, function(a, b)
@@ -240,7 +241,7 @@ function M.open(parts)
   elseif shown then
     scratch.close(shown) -- on another tab page
   end
-  local sections, stop = load(), nil
+  local sections, stop = load(FILES), nil
   parts.open = open
   parts.close = function()
     if shown then
@@ -250,7 +251,7 @@ function M.open(parts)
   shown = scratch.show('dashboard', renderer(sections, parts), {
     title = 'MCP tools',
     filetype = 'mcp-tools',
-    float = parts.style == 'float',
+    float = config.get('ui.dashboard') == 'float',
     rows = true,
     keys = keys_of(sections, parts),
     on_close = function()
@@ -261,6 +262,22 @@ function M.open(parts)
     end,
   })
   stop = follow(shown, parts)
+end
+
+--- Shows the state of the bridge, its clients and the running calls, in the window at the bottom.
+---@param parts mcp-tools.DashboardParts
+function M.show_status(parts)
+  local sections = vim.tbl_filter(function(section)
+    return section.in_status
+  end, load(STATUS_FILES))
+  scratch.show('status', function(rows)
+    for _, section in ipairs(sections) do
+      if not (section.hidden and section.hidden(parts)) then
+        rows:add({ { section.title, 'Heading' }, '  ', { section.note and section.note(parts) or '', 'Dim' } })
+        section.rows(rows, parts)
+      end
+    end
+  end, { every = INTERVAL })
 end
 
 return M

@@ -3,6 +3,7 @@
 local Rows = require('mcp-tools.ui.window.rows')
 local config = require('mcp-tools.config')
 local form = require('mcp-tools.ui.form')
+local groups = require('mcp-tools.groups')
 local json = require('mcp-tools.util.json')
 local json_schema = require('mcp-tools.schema')
 local kinds = require('mcp-tools.registry.kinds')
@@ -116,11 +117,10 @@ end
 ---@field on integer number of enabled tools
 ---@field items mcp-tools.Item[]
 
----@param parts mcp-tools.DashboardParts
 ---@return mcp-tools.DashboardGroup[]
-local function grouped(parts)
+local function grouped()
   local by_name, list = {}, {}
-  for _, item in ipairs(parts.items()) do
+  for _, item in ipairs(groups.items()) do
     if item.kind == 'tools' then
       local group = by_name[item.group]
       if not group then
@@ -224,7 +224,7 @@ local tools = {
     return ('%d enabled, %s tokens'):format(count, tokens_of(bytes))
   end,
   rows = function(rows, parts)
-    for _, group in ipairs(grouped(parts)) do
+    for _, group in ipairs(grouped()) do
       local id, count = 'group ' .. group.name, ('%d of %d'):format(group.on, #group.items)
       rows:add({
         '  ',

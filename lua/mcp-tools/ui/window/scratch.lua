@@ -90,15 +90,17 @@ end
 ---@param window integer
 ---@return mcp-tools.Row[]
 local function rows_of(buffer, window)
-  local state, rows = states[buffer], Rows.new(api.nvim_win_get_width(window))
-  local content, lines = state.content, {}
+  local state = states[buffer]
+  local opts, content = state.opts, state.content
+  local rows = Rows.new(opts.rows and api.nvim_win_get_width(window) or math.huge) -- the window wraps a list
+  local lines = {}
   if type(content) == 'function' then
-    content = content(rows)
+    content = content(rows) or {}
   end
-  for _, line in ipairs(state.opts.rows and {} or content) do
+  for _, line in ipairs(content) do
     vim.list_extend(lines, vim.split(line, '\n', { plain = true }))
   end
-  local spans = state.opts.spans and state.opts.spans(lines) or {}
+  local spans = opts.spans and opts.spans(lines) or {}
   for i, line in ipairs(lines) do
     rows:line(line, spans[i])
   end

@@ -7,8 +7,6 @@ local M = {}
 
 --- Maximum for all arguments together; layout takes time.
 M.MAX_BYTES = 64 * 1024
---- Heading if no argument was cut.
-M.HEADING = 'arguments'
 --- Last line of an argument that was cut.
 M.CUT = '    … CUT'
 --- Minimum of bytes for each argument, so that a long one cannot hide others.
@@ -173,38 +171,27 @@ local function add_value(out, label, value, margin, depth)
 end
 
 ---@class mcp-tools.ApprovalArgument
----@field key any
----@field place integer position among the keys
 ---@field lines string[]
 ---@field label_bytes integer label in the first line, including margin and colon
----@field bytes integer
----@field is_row boolean it fits into one row
+---@field rank integer
 
----@param known table<string, any> arguments that the tool declares
----@return fun(a: mcp-tools.ApprovalArgument, b: mcp-tools.ApprovalArgument): boolean
-local function by_length(known)
-  return function(a, b)
-    if a.is_row ~= b.is_row then
-      return a.is_row
-    elseif (known[a.key] ~= nil) ~= (known[b.key] ~= nil) then
-      return known[a.key] ~= nil
-    elseif not a.is_row and a.bytes ~= b.bytes then
-      return a.bytes < b.bytes
-    end
-    return a.place < b.place
-  end
-end
-
---- Formats arguments: first those that fit into one row, then by length; declared ones before others.
+--- Formats arguments, the shortest first. Those that the tool declares are read before others, which then cannot push
+--- them out.
 ---@param args table
 ---@param known table<string, any> arguments that the tool declares
----@param width integer of a row
+---@param max? integer maximum bytes of all arguments together
+---@param min_share? integer bytes that each argument gets in any case
 ---@return mcp-tools.ApprovalArgument[] list
 ---@return string heading says how many were cut
 ---@return integer left number of arguments that are not in the list
-function M.read(args, known, width)
-  local keys = sorted_keys(args)
-  local share = math.max(MIN_SHARE, math.floor(M.MAX_BYTES / math.max(1, #keys)))
+function M.read(args, known, max, min_share)
+  max = max or M.MAX_BYTES
+  local keys, others = {}, {}
+  for _, key in ipairs(sorted_keys(args)) do
+    table.insert(known[key] ~= nil and keys or others, key)
+  end
+  vim.list_extend(keys, others)
+  local share = math.max(min_share or MIN_SHARE, math.floor(max / math.max(1, #keys)))
   local list, bytes, cut, left = {}, 0, 0, 0
   for i, key in ipairs(keys) do
     local out = { lines = {}, bytes = 0, max = share }
@@ -215,24 +202,18 @@ function M.read(args, known, width)
       cut = cut + 1
       table.insert(out.lines, M.CUT)
     end
-    local is_row = #out.lines == 1 and vim.api.nvim_strwidth(out.lines[1]) <= width
-    local label_bytes = math.min(#label + 2, #out.lines[1])
-    table.insert(
-      list,
-      { key = key, place = i, lines = out.lines, label_bytes = label_bytes, bytes = out.bytes, is_row = is_row }
-    )
-    if bytes > 2 * M.MAX_BYTES and i < #keys then
+    list[i] = { lines = out.lines, label_bytes = math.min(#label + 2, #out.lines[1]), rank = out.bytes * #keys + i }
+    if bytes > 2 * max and i < #keys then
       left = #keys - i
       cut = cut + left
       break
     end
   end
-  table.sort(list, by_length(known))
-  local heading = M.HEADING
-  if cut > 0 then
-    heading = ('arguments, CUT: %d of %d are too long to show completely'):format(cut, #keys)
-  end
-  return list, heading, left
+  table.sort(list, function(a, b)
+    return a.rank < b.rank
+  end)
+  local heading = cut > 0 and (', CUT: %d of %d are too long to show completely'):format(cut, #keys) or ''
+  return list, 'arguments' .. heading, left
 end
 
 return M

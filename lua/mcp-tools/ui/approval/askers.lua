@@ -1,10 +1,11 @@
 --- Approval without a window of this plugin: by `vim.ui.select`, or by elicitation, where the client asks its user.
 
+local arguments = require('mcp-tools.ui.approval.arguments')
 local inputs = require('mcp-tools.calls.inputs')
 local is_from_client = require('mcp-tools.approval.answers').is_from_client
 local sanitize = require('mcp-tools.util.sanitize')
 local text = require('mcp-tools.ui.approval.text')
-local utf8 = require('mcp-tools.util.utf8')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -70,71 +71,22 @@ end
 --- Neovim's built-in picker blocks the editor until it is answered.
 M.select = { serial = true }
 
---- Characters for all arguments, minimum for each argument, and maximum number of arguments.
-local MAX_ARGS, MIN_ARG, MAX_NAMES = 400, 30, 100
---- Bytes that are read of one argument; at least `MAX_ARGS` characters.
-local MAX_READ = 4 * MAX_ARGS
+--- Bytes of all arguments together, and minimum for each.
+local MAX_ARGS, MIN_ARG = 400, 30
 
---- Formats a value in one line. Only the first bytes of strings are read, because a client may send millions.
----@param value any
----@return string
----@return integer hidden bytes that were not read
-local function inspected(value)
-  local left, hidden = MAX_READ, 0
-  local function process(item, path)
-    if path[#path] == vim.inspect.METATABLE then
-      return nil
-    elseif type(item) ~= 'string' then
-      return item
-    end
-    local kept = #item > left and utf8.cut(item, left):sub(1, -#'…' - 1) or item
-    left, hidden = left - #kept, hidden + #item - #kept
-    return kept
-  end
-  return sanitize.line(vim.inspect(value, { newline = ' ', indent = '', process = process })), hidden
-end
-
---- Formats an argument in one line, with the number of characters that are not shown.
----@param name string
----@param value any
----@param share integer maximum number of characters
----@return string
-local function argument(name, value, share)
-  local whole, hidden = inspected(value)
-  local length = vim.fn.strcharlen(whole)
-  if length > share then
-    whole = ('%s… (%d of %d characters not shown)'):format(
-      vim.fn.strcharpart(whole, 0, share),
-      length + hidden - share,
-      length + hidden
-    )
-  end
-  return ('%s = %s'):format(sanitize.line(name), whole)
-end
-
---- Formats all arguments. Those that the tool declares come first, so that others cannot push them out.
+--- Formats arguments in one line.
 ---@param args table
 ---@param schema table input schema of the tool
 ---@return string
 local function summary(args, schema)
-  local names = vim.tbl_map(tostring, vim.tbl_keys(args))
-  local declared = type(schema.properties) == 'table' and schema.properties or {}
-  table.sort(names, function(a, b)
-    local first, second = declared[a] ~= nil, declared[b] ~= nil
-    if first ~= second then
-      return first
-    end
-    return a < b
-  end)
-  local share = math.max(MIN_ARG, math.floor(MAX_ARGS / math.max(1, #names)))
+  local known = type(schema.properties) == 'table' and schema.properties or {}
+  local list, heading, left = arguments.read(args, known, MAX_ARGS, MIN_ARG)
   local parts = {}
-  for _, name in ipairs(vim.list_slice(names, 1, MAX_NAMES)) do
-    table.insert(parts, argument(name, args[name], share))
+  for _, argument in ipairs(list) do
+    table.insert(parts, table.concat(vim.tbl_map(trim, argument.lines), ' '))
   end
-  if #names > MAX_NAMES then
-    table.insert(parts, ('… and %d more arguments'):format(#names - MAX_NAMES))
-  end
-  return ('{ %s }'):format(table.concat(parts, ', '))
+  table.insert(parts, left > 0 and ('… and %d more arguments'):format(left) or nil)
+  return ('%s { %s }'):format(heading, table.concat(parts, ', '))
 end
 
 ---@param question mcp-tools.Question
@@ -142,7 +94,7 @@ function M.select.show(question)
   local call = question.call
   local who = call.client.name and 'A client that ' .. text.client(call, true)
     or 'The caller ' .. sanitize.line(call.host)
-  local prompt = ('%s wants to run %s %s (%s)'):format(
+  local prompt = ('%s wants to run %s, %s (%s)'):format(
     who,
     sanitize.line(call.name),
     summary(question.args, (call.definition or {}).input_schema or {}),

@@ -1,7 +1,6 @@
 --- Text of a question for approval: tool, client, reason, files, arguments, and the change the call would make.
 
 local Rows = require('mcp-tools.ui.window.rows')
-local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local diff = require('mcp-tools.ui.window.diff')
 local paths = require('mcp-tools.files.paths')
@@ -19,8 +18,6 @@ local MAX_NAME, MAX_CLIENT, MAX_VERSION = 40, 40, 16
 local REASON_ROWS = 2
 --- Maximum number of files at the beginning and at the end of the text.
 local HEAD_FILES, END_FILES = 2, 200
---- Maximum number of rows of arguments before the change.
-local FIRST_ROWS = 2
 --- Maximum bytes of a part that is repeated at the end because it was cut.
 local MAX_PART = 4096
 
@@ -132,12 +129,11 @@ end
 
 ---@param page mcp-tools.Rows
 ---@param list mcp-tools.ApprovalArgument[]
----@param from integer index in the list
-local function add_arguments(page, list, from)
-  for i = from, #list do
-    for n, line in ipairs(list[i].lines) do
+local function add_arguments(page, list)
+  for _, argument in ipairs(list) do
+    for n, line in ipairs(argument.lines) do
       local cut = line == arguments.CUT and { { 1, #line, 'Warn' } }
-      page:line(line, n == 1 and { { 1, list[i].label_bytes, 'Label' } } or cut or nil)
+      page:line(line, n == 1 and { { 1, argument.label_bytes, 'Label' } } or cut or nil)
     end
   end
 end
@@ -145,42 +141,12 @@ end
 --- Adds a heading, in which "CUT" and the text after it are highlighted as a warning.
 ---@param page mcp-tools.Rows
 ---@param text string
----@param hunk string? header of a hunk in the text
-local function add_heading(page, text, hunk)
-  local cut = text:find('CUT', 1, true)
-  local at = hunk and text:find(hunk, 1, true)
-  page:line(text, {
-    { 1, (at or cut or #text + 1) - 1, 'Heading' },
-    { at or 1, at and at + #hunk - 1 or 0, 'Changed' },
-    { cut or 1, cut and #text or 0, 'Warn' },
-  })
+local function add_heading(page, text)
+  local cut = text:find('CUT', 1, true) or #text + 1
+  page:line(text, { { 1, cut - 1, 'Heading' }, { cut, #text, 'Warn' } })
 end
 
 local BAR = #'  │ '
-
-local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
-
---- Splits a change into heading and text. In a diff with one hunk in the file that the head shows, the file names are
---- omitted and the hunk's header moves into the heading.
----@param text string
----@param file string? as a diff names it
----@return string heading, string text, string? hunk header in the heading
-local function headed(text, file)
-  if not file then
-    return text:find('%f[^\n%z]%$ ') and not text:find('^%-%-%- ') and 'command' or 'changes', text
-  end
-  for before, heading in pairs({ ['a/' .. file] = 'changes', ['/dev/null'] = 'changes, a new file' }) do
-    local lead = ('--- %s\n+++ b/%s\n'):format(before, file)
-    local hunk, rest = nil, nil
-    if vim.startswith(text, lead) then
-      hunk, rest = text:sub(#lead + 1):match(HUNK)
-    end
-    if hunk then
-      return heading .. '  ' .. hunk, rest, hunk
-    end
-  end
-  return 'changes', text
-end
 
 --- Returns whether a text is a diff and nothing else, and is shown completely.
 ---@param text string?
@@ -196,77 +162,21 @@ end
 ---@param page mcp-tools.Rows
 ---@param text string? the change
 ---@param fault string? why it is unknown
----@param file string? the only file, as a diff names it
-local function add_diff(page, text, fault, file)
+local function add_diff(page, text, fault)
   if fault then
     return page:line(fault, { { 1, #fault, 'Warn' } })
   end
-  local heading, body, hunk = headed(text or '', file)
-  local lines, cut = arguments.block(body, arguments.MAX_BYTES)
-  add_heading(page, cut and heading .. ', CUT' or heading, hunk)
+  text = text or ''
+  local lines, cut = arguments.block(text, arguments.MAX_BYTES)
+  local is_command = text:find('%f[^\n%z]%$ ') and not text:find('^%-%-%- ')
+  add_heading(page, (is_command and 'command' or 'changes') .. (cut and ', CUT' or ''))
   local texts = vim.tbl_map(function(line)
     return line:sub(BAR + 1)
   end, lines)
-  local spans = diff.spans(texts, { offset = BAR, hunk = hunk, path = hunk and file })
+  local spans = diff.spans(texts, BAR)
   for i, line in ipairs(lines) do
     page:line(line, spans[i])
   end
-end
-
-local BELOW = ' … (below)'
-
---- Adds the first arguments, several in a row. Longer ones are only named here and follow after the change.
----@param page mcp-tools.Rows
----@param list mcp-tools.ApprovalArgument[]
----@return integer first index of the first argument that was not shown completely
-local function add_first(page, list)
-  local first, row, spans ---@type integer?, string, mcp-tools.Span[]
-  local rows = 0
-  local function flush()
-    page:line(row, spans)
-    rows = rows + 1
-  end
-  for i, argument in ipairs(list) do
-    local text, label = argument.lines[1]:sub(3), argument.label_bytes - 2
-    if not argument.is_row then
-      first = first or i
-      text = Rows.clip(text:sub(1, label):gsub(' $', ''), page.width - MARGIN - #BELOW) .. BELOW
-    end
-    local lead = row and row .. ', ' or nil
-    if not lead or vim.api.nvim_strwidth(lead .. text) > page.width then
-      if row then
-        flush()
-      end
-      if rows == FIRST_ROWS then
-        return math.min(first or i, i)
-      end
-      lead, spans = ('%-' .. MARGIN .. 's'):format(rows == 0 and 'args' or ''), {}
-      if rows == 0 then
-        table.insert(spans, { 1, 4, 'Label' })
-      end
-    end
-    table.insert(spans, { #lead + 1, #lead + math.min(label, #text), 'Label' })
-    row = lead .. text
-  end
-  if row then
-    flush()
-  end
-  return first or #list + 1
-end
-
---- Returns the only file of a question, as a diff names it, if the head shows its whole path.
----@param question mcp-tools.Question
----@param files mcp-tools.ApprovalFile[]
----@param cuts mcp-tools.ApprovalCuts
----@return string?
-local function only_file(question, files, cuts)
-  if #files ~= 1 or cuts.files then
-    return nil
-  end
-  local target = vim.iter(question.targets):find(function(each)
-    return each.path ~= nil
-  end)
-  return access.shown(target.path, question.root)
 end
 
 ---@param page mcp-tools.Rows
@@ -355,22 +265,15 @@ local function page_of(question, width, with_changes)
     text, fault = preview_of(question)
   end
   local known = known_of(question)
-  local list, heading, left = arguments.read(beside_changes(question, known, text), known, width)
-  local changed = text ~= nil or fault ~= nil
+  local list, heading, left = arguments.read(beside_changes(question, known, text), known)
+  if text or fault then
+    add_diff(page, text, fault)
+  end
   if #list == 0 then
     page:line(next(question.args) == nil and 'without arguments' or 'with the default arguments')
-  elseif not changed or heading ~= arguments.HEADING then
-    add_heading(page, heading)
-  end
-  if changed then
-    local first = add_first(page, list)
-    add_diff(page, text, fault, only_file(question, files, cuts))
-    if first <= #list then
-      add_heading(page, 'arguments, continued')
-      add_arguments(page, list, first)
-    end
   else
-    add_arguments(page, list, 1)
+    add_heading(page, heading)
+    add_arguments(page, list)
   end
   if left > 0 then
     page:line(('  … CUT: %d more'):format(left))

@@ -180,17 +180,16 @@ local NAMES = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
 --- Maximum number of files that get syntax colors.
 local MAX_FILES = 20
 
-local HUNK = '^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@'
-
---- Returns the number of old and new lines in a hunk, from its header.
+--- Returns the number of old and new lines in a hunk, if a line is its header.
 ---@param line string
----@return integer? old
----@return integer? new
+---@return integer old
+---@return integer new
 local function counts(line)
-  local old, new = line:match(HUNK)
-  if old then
-    return tonumber(old) or 1, tonumber(new) or 1
+  local old, new = line:match('^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@')
+  if not old then
+    return 0, 0
   end
+  return tonumber(old) or 1, tonumber(new) or 1
 end
 
 ---@class mcp-tools.DiffRow
@@ -199,14 +198,10 @@ end
 
 --- Classifies each line of a diff.
 ---@param lines string[]
----@param hunk string? header of the first hunk, if it is not in `lines`
----@param path string? path of the first file, if it is not in `lines`
 ---@return mcp-tools.DiffRow[] rows
 ---@return string[] paths
-local function read(lines, hunk, path)
-  local rows, paths = {}, { path or '' }
-  local old, new = counts(hunk or '')
-  old, new = old or 0, new or 0
+local function read(lines)
+  local rows, paths, old, new = {}, {}, 0, 0
   for i, line in ipairs(lines) do
     local sign = line:sub(1, 1)
     local row = { name = NAMES[sign] }
@@ -222,7 +217,6 @@ local function read(lines, hunk, path)
       table.insert(paths, (line:sub(5):gsub('^b/', '')))
     else
       old, new = counts(line)
-      old, new = old or 0, new or 0
     end
     rows[i] = row
   end
@@ -258,13 +252,12 @@ end
 
 --- Returns the colors of a diff.
 ---@param lines string[]
----@param opts? { offset: integer?, hunk: string?, path: string? } `offset`: bytes before each line in its row; `hunk`,
----  `path`: header of the first hunk and its file, if they are not in `lines`
+---@param offset? integer bytes before each line in its row
 ---@return mcp-tools.Span[][] spans by line
-function M.spans(lines, opts)
-  opts = opts or {}
-  local offset, spans = opts.offset or 0, {}
-  local rows, paths = read(lines, opts.hunk, opts.path)
+function M.spans(lines, offset)
+  offset = offset or 0
+  local spans = {}
+  local rows, paths = read(lines)
   local texts = {} ---@type table<integer, integer[]>
   for i, row in ipairs(rows) do
     spans[i] = row.name and { { offset + 1, offset + #lines[i], row.name } } or {}
@@ -278,7 +271,7 @@ function M.spans(lines, opts)
     for _, row in ipairs(texts[file] or {}) do
       lines_left, bytes_left = lines_left - 1, bytes_left - #lines[row]
     end
-    if paths[file] ~= '' and texts[file] and lines_left >= 0 and bytes_left >= 0 then
+    if texts[file] and lines_left >= 0 and bytes_left >= 0 then
       add_syntax(spans, lines, texts[file], paths[file], offset)
     end
   end

@@ -15,6 +15,15 @@ local function page_of(args, more, width)
   return page
 end
 
+--- The page of a call whose preview is a text.
+local function previewed(change, args, definition, more)
+  definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, definition or {})
+  definition.preview = function()
+    return change
+  end
+  return page_of(args or {}, vim.tbl_extend('force', { call = { name = 'x', definition = definition } }, more or {}))
+end
+
 local function lines_of(args)
   return page_of(args).rows
 end
@@ -89,18 +98,10 @@ describe('arguments in a question', function()
   end)
 
   it('are left out where they are what they would be anyhow, but for those of strangers', function()
-    local definition = {
-      input_schema = {
-        properties = {
-          path = {},
-          dry_run = { default = true },
-          list = { default = { 1 } },
-          regex = { default = false },
-        },
-      },
-    }
+    local properties =
+      { path = {}, dry_run = { default = true }, list = { default = { 1 } }, regex = { default = false } }
     local function rows(args, origin)
-      definition.source = { origin = origin, name = 'x' }
+      local definition = { input_schema = { properties = properties }, source = { origin = origin, name = 'x' } }
       return table.concat(page_of(args, { call = { definition = definition } }).rows, '\n')
     end
     local all = rows({ path = 'a', dry_run = false, list = { 1 }, regex = false }, 'bundled')
@@ -177,93 +178,30 @@ describe('on the first screen', function()
     end
   end)
 
-  it('changes come before arguments that are long, which are named before', function()
-    local definition = {
-      preview = function()
-        return '-old\n+new\n' .. ('same\n'):rep(300)
-      end,
-    }
-    local args = { path = 'x', body = long, a = 1, b = 2, c = 3 }
-    local page = page_of(args, { call = { definition = definition } })
-    for _, part in ipairs({ 'args    a: 1, b: 2, c: 3, ', 'body: … (below)', '│ -old', '│ +new' }) do
-      t.ok(row_of(page, part) <= FIRST_SCREEN, part)
-    end
-    t.ok(row_of(page, 'body: "a b') > row_of(page, '+new'))
-    t.ok(#vim.tbl_filter(function(row)
-      return row:find('a: 1', 1, true) ~= nil
-    end, page.rows) == 1)
-    page = page_of({ body = long }, { call = { definition = definition } })
-    t.eq('args    body: … (below)', page.rows[row_of(page, 'body: ')])
-    t.ok(row_of(page, 'body: ') < row_of(page, '-old'))
-  end)
-
-  it('eight rows of a diff stand, whose file is not named again', function()
-    local function edit_of(head)
-      local definition = {
-        name = 'buffer_edit',
-        description = ('Edits. '):rep(30),
-        source = { origin = 'bundled' },
-        preview = function()
-          return head .. '@@ -1,2 +1,8 @@\n same\n-old\n+1\n+2\n+3\n+4\n+5\n'
-        end,
-      }
-      local args = { path = 'lua/x.lua', write = false, edits = { { search = 'old', replace = 'new\n2' } } }
-      return page_of(args, {
-        targets = { { path = '/p/lua/x.lua' } },
-        call = { name = 'buffer_edit', definition = definition },
-      })
-    end
-    local page = edit_of('--- a/lua/x.lua\n+++ b/lua/x.lua\n')
-    t.matches('^tool    buffer_edit %(bundled%)  Edits%.', page.rows[1])
-    t.eq({
-      'file    /p/lua/x.lua',
-      'args    path: "lua/x.lua", write: false, edits: … (below)',
-      'changes  @@ -1,2 +1,8 @@',
-      '  │  same',
-      '  │ -old',
-    }, vim.list_slice(page.rows, 4, 8))
-    t.ok(row_of(page, '│ +5') <= FIRST_SCREEN)
-    t.matches('^changes, a new file  @@ ', edit_of('--- /dev/null\n+++ b/lua/x.lua\n').rows[6])
-    for _, other in ipairs({ '--- a/lua/y.lua\n+++ b/lua/x.lua\n', '--- a/lua/x.lua\n+++ b/lua/y.lua\n', '' }) do
-      t.eq('changes', edit_of(other).rows[6])
-      t.eq('  │ ' .. vim.split(other .. '@@ -1,2 +1,8 @@', '\n')[1], edit_of(other).rows[7])
-    end
+  it('changes come before the arguments', function()
+    local page = previewed('-old\n+new\n', { a = 1, body = long })
+    t.ok(row_of(page, '+new') <= FIRST_SCREEN)
+    t.ok(row_of(page, 'a: 1') > row_of(page, '+new') and row_of(page, 'body: "a b') > row_of(page, 'a: 1'))
   end)
 
   it('what a whole difference says is not said again', function()
     local args = { path = 'lua/x.lua', changedtick = 7, edits = { { search = 'old', replace = 'new' } } }
     local function question_of(preview, origin)
-      return page_of(args, {
-        call = {
-          name = 'buffer_edit',
-          definition = {
-            name = 'buffer_edit',
-            description = 'Edits.',
-            source = { origin = origin or 'bundled' },
-            previewed = { 'edits' },
-            preview = function()
-              return preview
-            end,
-          },
-        },
-      })
+      return previewed(preview, args, { source = { origin = origin or 'bundled' }, previewed = { 'edits' } })
     end
     local HEAD = '--- a/lua/x.lua\n+++ b/lua/x.lua\n@@ -1 +1 @@\n-old\n'
     local rows = table.concat(question_of(HEAD .. '+new\n').rows, '\n')
-    t.ok(rows:find('path: "lua/x.lua", changedtick: 7', 1, true) or rows:find('changedtick: 7, path', 1, true), rows)
-    t.eq(nil, rows:find('edits', 1, true))
-    t.eq(nil, rows:find('search', 1, true))
-    for _, preview in ipairs({
-      'The diff cannot be shown',
-      HEAD .. ('+new\n'):rep(20000),
-      HEAD .. '+new\nFound by text.\n',
-    }) do
+    t.ok(rows:find('path: "lua/x.lua"', 1, true) and rows:find('changedtick: 7', 1, true), rows)
+    t.eq(nil, rows:find('edits', 1, true) or rows:find('search', 1, true))
+    local other = { 'The diff cannot be shown', HEAD .. ('+new\n'):rep(20000), HEAD .. '+new\nFound by text.\n' }
+    for _, preview in ipairs(other) do
       t.ok(row_of(question_of(preview), 'search: "old"'))
     end
     t.ok(row_of(question_of(HEAD .. '+new\n', 'lua'), 'search: "old"'))
   end)
 
   it('only what is bundled says so', function()
+    t.matches('^tool    x %(bundled%)  x$', previewed('', {}, { source = { origin = 'bundled' } }).rows[1])
     t.matches('^tool    "x %(bundled%)"  x$', page_of({}, { call = { name = 'x (bundled)' } }).rows[1])
     t.matches('^source  registered', page_of({}).rows[2])
   end)
@@ -292,34 +230,18 @@ describe('colours', function()
   end
 
   it('are those of labels, of a diff and of what lies outside', function()
-    local page = page_of({ path = '/etc/hosts' }, {
-      targets = { { path = '/etc/hosts' } },
-      call = {
-        definition = {
-          preview = function()
-            return '@@ -1 +1 @@\n-old\n+new\n same'
-          end,
-        },
-      },
-    })
+    local targets = { { path = '/etc/hosts' } }
+    local page = previewed('@@ -1 +1 @@\n-old\n+new\n same', { path = '/etc/hosts' }, nil, { targets = targets })
     t.eq({ '-old' }, coloured(page, 'Removed'))
     t.eq({ '+new' }, coloured(page, 'Added'))
     t.eq({ '@@ -1 +1 @@' }, coloured(page, 'Changed'))
     t.eq({ '  OUTSIDE the project' }, coloured(page, 'Warn'))
-    t.eq({ 'tool', 'source', 'client', 'reason', 'file', 'args', 'path: ' }, coloured(page, 'Label'))
+    t.eq({ 'tool', 'source', 'client', 'reason', 'file', '  path: ' }, coloured(page, 'Label'))
   end)
 
   it('go on in the next row', function()
     local long = ('+x'):rep(100)
-    local page = page_of({}, {
-      call = {
-        definition = {
-          preview = function()
-            return long
-          end,
-        },
-      },
-    })
+    local page = previewed(long)
     t.eq(long, table.concat(coloured(page, 'Added')))
   end)
 end)

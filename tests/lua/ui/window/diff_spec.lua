@@ -42,18 +42,18 @@ describe('a difference', function()
     local list = parts(lines, diff.spans(lines))
     has(list, '4:local:@keyword.lua', '6:local:@keyword.lua', '10:return:@keyword.return.c', '5:-local b:Removed')
     t.eq(nil, vim.iter(list):find('5:local:@keyword.lua'))
-    local spans = diff.spans({ '+local c' }, { offset = 4, hunk = '@@ -0,0 +1 @@', path = 'x.lua' })
-    t.eq({ { 5, 12, 'Added' }, { 6, 10, '@keyword.lua' } }, vim.list_slice(spans[1], 1, 2))
+    local spans = diff.spans({ '+++ b/x.lua', '@@ -0,0 +1 @@', '+local c' }, 4)
+    t.eq({ { 5, 12, 'Added' }, { 6, 10, '@keyword.lua' } }, vim.list_slice(spans[3], 1, 2))
   end)
 
   it('says no more of a text that is none, and of much that is to be parsed', function()
     t.eq({ '1:+x:Added', '3:-y:Removed' }, parts({ '+x', 'z', '-y' }, diff.spans({ '+x', 'z', '-y' })))
-    local many = {}
-    for i = 1, 500 do
+    local many = { '+++ b/x.lua', '@@ -0,0 +1,500 @@' }
+    for i = 3, 502 do
       many[i] = '+local x = 1'
     end
-    local spans = diff.spans(many, { hunk = '@@ -0,0 +1,500 @@', path = 'x.lua' })
-    t.eq({ 500, 1 }, { #spans, #spans[500] })
+    local spans = diff.spans(many)
+    t.eq({ 502, 1 }, { #spans, #spans[502] })
     local files = {}
     for i = 1, 4 do
       local name = ('+++ b/%d.lua'):format(i)

@@ -51,17 +51,28 @@ local function neighbour(step, from)
   end
 end
 
+--- Returns the index of a hunk in its file, if it is still under review.
+---@param file mcp-tools.Proposal
+---@param hunk mcp-tools.Hunk
+---@return integer?
+local function index_of(file, hunk)
+  for i, each in ipairs(file.gone and {} or file.hunks) do
+    if each == hunk then
+      return i
+    end
+  end
+end
+
 --- Returns the hunk of the latest decision.
 ---@return integer? file
 ---@return integer? hunk
 local function latest()
   while #view.decided > 0 do
     local wanted = table.remove(view.decided)
-    for i, file in ipairs(view.review.files) do
-      for j, hunk in ipairs(file.gone and {} or file.hunks) do
-        if hunk == wanted and hunk.verdict then
-          return i, j
-        end
+    for i, file in ipairs(wanted.verdict and view.review.files or {}) do
+      local hunk = index_of(file, wanted)
+      if hunk then
+        return i, hunk
       end
     end
   end
@@ -108,11 +119,6 @@ local function say(text)
   end
 end
 
----@return table layout as the option `review.layout` says
-local function layout()
-  return config.get().review.layout == 'split' and split or inline
-end
-
 local function leave()
   local was = inside
   inside = nil
@@ -125,7 +131,7 @@ end
 --- Updates the proposal with text that the user has typed.
 local function take_typed()
   for i, file in ipairs(view and view.review.files or {}) do
-    local lines = layout().typed(file)
+    local lines = split.typed(file)
     if lines then
       view.review:rewrite(i, lines)
     end
@@ -155,7 +161,7 @@ end
 ---@param review mcp-tools.Review
 function M.update(review)
   if view and view.review == review then
-    layout().update(review.files)
+    split.update(review.files)
     local file = review.files[view.file]
     if file.gone or not file.hunks[view.hunk] then
       local next_file, next_hunk = neighbour(1, { 1, 0 })
@@ -220,13 +226,14 @@ end
 ---@param hunk integer
 function go(file, hunk)
   local proposal = view.review.files[file]
-  local closed = layout() == split and proposal.bufnr and not split.has(proposal)
+  local layout = config.get().review.layout == 'split' and split or inline
+  local closed = layout == split and proposal.bufnr and not split.has(proposal)
   if not inside or not inside:here() or shown_file ~= proposal or closed then
     leave()
-    inside, shown_file = keys.set(layout().open(proposal, take_typed), actions(), draw, leave), proposal
+    inside, shown_file = keys.set(layout.open(proposal, take_typed), actions(), draw, leave), proposal
   end
   view.file, view.hunk = file, hunk
-  layout().jump(proposal, hunk)
+  split.jump(proposal, hunk)
   say(nil)
 end
 
@@ -266,49 +273,50 @@ local function go_on(review)
   end
 end
 
---- Returns whether the review has just replaced another one.
----@return boolean
-local function is_new()
-  return shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS
+--- Returns the review if it can be answered, otherwise notifies the user.
+---@return mcp-tools.Review?
+local function answerable()
+  if not view then
+    notify.info('no review is open')
+  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+    say('The review has just changed. Look at it, then answer again.')
+  else
+    take_typed()
+    return view.review
+  end
 end
 
 --- Calls a function with the hunk at the cursor, or with the current hunk if the cursor is outside the review.
 ---@param fn fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string? ok, or why not
 ---@param stay boolean? do not move to the next hunk
 local function with_hunk(fn, stay)
-  local one = view
-  if not one then
-    return notify.info('no review is open')
-  elseif is_new() then
-    return say('The review has just changed. Look at it, then answer again.')
+  local review, one = answerable(), view
+  if not review or not one then
+    return
   end
-  take_typed()
-  local file, hunk = layout().at_cursor(one.review.files)
+  local file, hunk = split.at_cursor(review.files)
   if hunk then
     one.file, one.hunk = file, hunk
   elseif inside and file then
     return say('no hunk at the cursor: ]c moves to the next one')
   end
-  local ok, why = fn(one.review, one.file, one.hunk)
+  local ok, why = fn(review, one.file, one.hunk)
   if ok == false and view == one then
     return say(why)
   elseif stay then
     return say(nil)
   end
-  go_on(one.review)
+  go_on(review)
 end
 
 ---@param wanted boolean
 ---@param reason string?
 local function rest(wanted, reason)
-  local one = view
-  if not one then
-    return notify.info('no review is open')
-  elseif is_new() then
-    return say('The review has just changed. Look at it, then answer again.')
+  local review = answerable()
+  if not review then
+    return
   end
-  take_typed()
-  local ok, why = one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected', reason)
+  local ok, why = review:decide_rest(wanted ~= review.applied and 'accepted' or 'rejected', reason)
   if not ok then
     say(why)
   end
@@ -324,7 +332,7 @@ end
 local function is_whole_seen()
   for _, file in ipairs(view.review.files) do
     for h in ipairs(file.hunks) do
-      if not layout().is_seen(file, h) then
+      if not inline.is_seen(file, h) then
         return false
       end
     end
@@ -337,7 +345,7 @@ end
 ---@return fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string?
 local function verdict(wanted, reason)
   return function(review, file, hunk)
-    if wanted and not layout().is_seen(review.files[file], hunk) then
+    if wanted and not inline.is_seen(review.files[file], hunk) then
       return false, 'the hunk is not on the screen: :McpTools review shows it'
     end
     if view and view.review == review then
@@ -389,14 +397,10 @@ function M.no_because()
     local one = review.files[file].hunks[hunk]
     vim.ui.input({ prompt = 'Why not? ' }, function(reason)
       api.nvim_echo({ { '' } }, false, {}) -- clears the prompt
-      if not reason or review.ended then
-        return
-      end
-      for i, other in ipairs(review.files[file].hunks) do
-        if other == one then
-          verdict(false, reason ~= '' and reason or nil)(review, file, i)
-          go_on(review)
-        end
+      local i = reason and not review.ended and index_of(review.files[file], one)
+      if i then
+        verdict(false, reason ~= '' and reason or nil)(review, file, i)
+        go_on(review)
       end
     end)
   end, true)
@@ -414,11 +418,7 @@ function M.edit()
     end
     local was_inside, edited = inside ~= nil, false
     local function place()
-      for i, other in ipairs(review.ended and {} or proposal.hunks) do
-        if other == one then
-          return i
-        end
-      end
+      return not review.ended and index_of(proposal, one) or nil
     end
     hunk_editor.open(one.new, vim.bo[proposal.bufnr].filetype, function(lines)
       local i = place()
@@ -429,10 +429,13 @@ function M.edit()
       edited = true
     end, function()
       local i = place()
-      if was_inside and i and view and view.review == review then
+      if not i or not view or view.review ~= review then
+        return
+      end
+      if was_inside then
         go(file, i)
       end
-      if edited and i and view and view.review == review then
+      if edited then
         say('edited: y accepts it')
       end
     end)
@@ -447,7 +450,7 @@ function M.undo()
     return say('this change is decided as a whole: y or n')
   end
   take_typed()
-  local file, hunk = layout().at_cursor(view.review.files)
+  local file, hunk = split.at_cursor(view.review.files)
   local one = hunk and view.review.files[file].hunks[hunk] --[[@as table?]]
   if one and one.changed and not one.verdict then -- so that it can be accepted again
     local proposal = view.review.files[file]
@@ -473,20 +476,17 @@ end
 --- Accepts every hunk that is on the screen; where some are not, shows the next one instead of accepting it. A
 --- review that is decided as a whole is accepted only if all of it is on the screen.
 function M.accept_seen()
-  local one = view
-  if not one then
-    return notify.info('no review is open')
-  elseif is_new() then
-    return say('The review has just changed. Look at it, then answer again.')
-  elseif is_whole() then
+  local review = answerable()
+  if not review then
+    return
+  elseif review.whole then
     if is_whole_seen() then
       return rest(true)
     end
     M.enter()
     return say('not all of it is on the screen: read on, then y accepts all')
   end
-  take_typed()
-  local accept, review = verdict(true), one.review
+  local accept = verdict(true)
   for f, file in ipairs(review.files) do
     for h, hunk in ipairs(file.hunks) do
       if not review.ended and not hunk.verdict then
@@ -529,7 +529,7 @@ local function move(step)
   if not view then
     return notify.info('no review is open')
   end
-  local file, hunk, before = layout().at_cursor(view.review.files)
+  local file, hunk, before = split.at_cursor(view.review.files)
   local from = file and { file, hunk or (step > 0 and before or before + 1) } or nil
   local next_file, next_hunk = neighbour(step, from)
   if next_file then

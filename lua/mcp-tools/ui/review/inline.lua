@@ -407,7 +407,4 @@ function M.typed(file)
   return lines and not vim.deep_equal(lines, file:proposed()) and lines or nil
 end
 
---- Nothing to do: init.lua calls `show_marks`.
-function M.update() end
-
 return M

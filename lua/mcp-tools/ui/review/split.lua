@@ -28,11 +28,6 @@ local function is_open()
   return pair ~= nil and api.nvim_tabpage_is_valid(pair.tab) and api.nvim_buf_is_valid(pair.proposed)
 end
 
----@return boolean
-local function is_shown()
-  return is_open() and api.nvim_win_is_valid(pair.right)
-end
-
 ---@return string[]
 local function right_lines()
   return api.nvim_buf_get_lines(pair.proposed, 0, -1, false)
@@ -178,14 +173,6 @@ function M.at_cursor(files)
   end
 end
 
---- Returns whether a hunk is on the screen.
----@param file mcp-tools.Proposal
----@param i integer
----@return boolean
-function M.is_seen(file, i)
-  return inline.is_seen(file, i)
-end
-
 --- Returns the text on the right if the user has edited it since the last call.
 ---@param file mcp-tools.Proposal
 ---@return string[]?
@@ -217,7 +204,7 @@ function M.update(files)
   local changed = vim.list_slice(lines, first + 1, #lines - last)
   api.nvim_buf_set_lines(pair.proposed, first, #now - last, false, changed)
   vim.bo[pair.proposed].modifiable = pair.file.editable
-  if is_shown() then
+  if M.has(pair.file) then
     api.nvim_win_call(pair.right, function()
       vim.cmd('diffupdate')
     end)
@@ -228,7 +215,7 @@ end
 ---@param file mcp-tools.Proposal
 ---@return boolean
 function M.has(file)
-  return is_shown() and pair.file == file
+  return is_open() and api.nvim_win_is_valid(pair.right) and pair.file == file
 end
 
 return M

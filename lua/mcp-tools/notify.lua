@@ -64,7 +64,8 @@ end
 --- prompt, which blocks the bridge.
 ---@param level 'info'|'warn'|'error'
 ---@param text string
-local function echo(level, text)
+---@param remedy string?
+local function echo(level, text, remedy)
   local lines = vim.split(trim(text), '\n', { plain = true })
   vim.cmd.redraw()
   if M.has_room() or (#lines == 1 and vim.fn.strdisplaywidth(text) <= vim.v.echospace) then
@@ -72,17 +73,24 @@ local function echo(level, text)
     return
   end
   keep(level, lines)
-  local line = M.fitting(lines[1], vim.v.echospace - vim.fn.strdisplaywidth(MORE))
-  vim.api.nvim_echo({ { line .. MORE, HIGHLIGHT[level] } }, false, {})
+  local tail = MORE
+  if remedy then -- it stays readable: the problem is cut first
+    local room = math.floor(vim.v.echospace * 2 / 3)
+    local is_short = vim.fn.strdisplaywidth(remedy) <= room
+    tail = '… ' .. (is_short and remedy or M.fitting(remedy, room - vim.fn.strdisplaywidth(MORE)) .. MORE)
+  end
+  local line = M.fitting(lines[1], vim.v.echospace - vim.fn.strdisplaywidth(tail))
+  vim.api.nvim_echo({ { line .. tail, HIGHLIGHT[level] } }, false, {})
 end
 
 ---@param level 'info'|'warn'|'error'
 ---@param who string
 ---@param message string
-local function show(level, who, message)
+---@param remedy string? the last part of the message
+local function show(level, who, message, remedy)
   local text = ('[%s] %s'):format(who, message)
   if M.is_builtin() then
-    echo(level, text)
+    echo(level, text, remedy)
   else
     vim.notify(text, vim.log.levels[level:upper()], { title = who })
   end
@@ -98,25 +106,22 @@ end
 
 ---@param level 'info'|'warn'|'error'
 ---@param message string
+---@param remedy? string what the user can do
 ---@param who? string name of another plugin, for its messages
-local function send(level, message, who)
+local function send(level, message, remedy, who)
+  if remedy then
+    remedy = remedy:gsub('^%l', string.upper)
+    message = ('%s. %s'):format(message, remedy)
+  end
   log[level]('%s%s', who and who .. ': ' or '', message)
   has_warned = has_warned or level ~= 'info'
   -- Later, because a notification plugin may open a window, which fails in fast callbacks and while text is locked.
   vim.schedule(function()
-    local ok, err = xpcall(show, debug.traceback, level, who or 'mcp-tools', message)
+    local ok, err = xpcall(show, debug.traceback, level, who or 'mcp-tools', message, remedy)
     if not ok then
       log.warn('vim.notify failed: %s', err)
     end
   end)
-end
-
---- Puts the solution before the problem, because a narrow screen cuts the end.
----@param message string
----@param remedy? string what the user can do
----@return string
-local function ordered(message, remedy)
-  return remedy and ('%s: %s'):format(remedy, message) or message
 end
 
 ---@param message string
@@ -127,13 +132,13 @@ end
 ---@param message string
 ---@param remedy? string what the user can do
 function M.warn(message, remedy)
-  send('warn', ordered(message, remedy))
+  send('warn', message, remedy)
 end
 
 ---@param message string
 ---@param remedy? string what the user can do
 function M.error(message, remedy)
-  send('error', ordered(message, remedy))
+  send('error', message, remedy)
 end
 
 --- Shows a message of another plugin about one of our calls, without a hit-enter prompt.
@@ -142,7 +147,7 @@ end
 ---@param message string
 function M.relay(who, level, message)
   local is_bad, is_odd = level >= vim.log.levels.ERROR, level >= vim.log.levels.WARN
-  send(is_bad and 'error' or is_odd and 'warn' or 'info', message, who)
+  send(is_bad and 'error' or is_odd and 'warn' or 'info', message, nil, who)
 end
 
 --- Shows a message only if it differs from the last one with this key. `forget(key)` allows it again.
@@ -151,10 +156,10 @@ end
 ---@param message string
 ---@param remedy? string what the user can do
 function M.once(key, level, message, remedy)
-  message = ordered(message, remedy)
-  if sent_once[key] ~= message then
-    sent_once[key] = message
-    send(level, message)
+  local text = message .. (remedy or '')
+  if sent_once[key] ~= text then
+    sent_once[key] = text
+    send(level, message, remedy)
   end
 end
 

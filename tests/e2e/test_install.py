@@ -89,7 +89,7 @@ async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -
     init = "_G.mcp_tools = require('mcp-tools')\nmcp_tools.setup({ tools = { 'test' } })\n"
     async with terminal.opened(nvim_program, home, init_lua=init, env=env) as screen:
         nvim = screen.nvim
-        await screen.shows("[mcp-tools] Run :McpTools install or welcome: ")
+        await screen.shows("[mcp-tools] ", "Run :McpTools install or welcome")
         assert not environment.folder(home.make("data")).exists()
 
         await screen.command("McpTools install")
@@ -163,7 +163,7 @@ async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> No
     assert "belongs to another version of the plugin" in status["last_error"]
     told = await nvim.wait_for("return #told > 0 and told")
     assert len(told) == 1
-    assert told[0].startswith("[mcp-tools] Run :McpTools install or welcome: ")
+    assert told[0].startswith("[mcp-tools] ", "Run :McpTools install or welcome")
     assert "ERROR the Python environment of the bridge belongs to another version" in report
     assert "Run :McpTools install" in report
     assert not log.exists()

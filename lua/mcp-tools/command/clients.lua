@@ -174,7 +174,7 @@ M.terminal = {
     local words = vim.split(rest, '%s+', { trimempty = true })
     local name = table.remove(words, 1)
     if not name then
-      return notify.error(('which agent? :McpTools terminal %s'):format(table.concat(agents.names(), ' | ')))
+      return notify.error('which agent? :McpTools terminal AGENT (<Tab> lists them)')
     end
     terminal.start(name, words, function(fault)
       if fault then
@@ -182,9 +182,7 @@ M.terminal = {
       end
     end)
   end,
-  complete = function()
-    return agents.names()
-  end,
+  complete = agents.names,
 }
 
 --- Delay in ms before the prompt is typed into the terminal. The mention takes the longer way over the bridge, and must

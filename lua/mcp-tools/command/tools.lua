@@ -101,7 +101,7 @@ local function concerns(failure, name)
   return group == name or file == name or ('%s_%s'):format(group or '', file or '') == name
 end
 
----@param done string message without failures
+---@param done string message without failures, with %d for the number of tools
 ---@param name? string the group or tool (default: everything)
 ---@return fun(failures: mcp-tools.Failure[])
 local function reporter(done, name)
@@ -120,7 +120,7 @@ local function reporter(done, name)
     end, failures)
     local first = failures[1]
     if not first then
-      return notify.info(done)
+      return notify.info(done:format(#registry():list('tools')))
     end
     local file = vim.fn.fnamemodify(first.source, ':t') -- a whole path could fill the line
     local text = ('could not be loaded: %s: %s'):format(file, first.error:match('[^\n]*'))
@@ -168,7 +168,7 @@ local ACTIONS = {
   reload = {
     optional = true,
     run = function(name)
-      return groups.reload(name, reporter('reloaded', name))
+      return groups.reload(name, reporter('reloaded; %d tools are on', name))
     end,
     names = function()
       return groups.names(function(item)
@@ -179,7 +179,7 @@ local ACTIONS = {
   refresh = {
     optional = true,
     run = function(name)
-      return groups.refresh(name, reporter('searched again'))
+      return groups.refresh(name, reporter('searched again; %d tools are on'))
     end,
     names = function()
       return loading.SOURCES

@@ -10,33 +10,18 @@ local api = vim.api
 
 local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))))
 
----How a source names a group.
-local NAMED = {
-  "group%('(%u%a+)'%)",
-  "chunk%([^\n]-, '(%u%a+)'%)",
-  "%d, [^\n]-, '(%u%a+)' }",
-  "and '(%u%l+)' or '%u%l+'",
-  "and '%u%l+' or '(%u%l+)'",
-}
-
----The sources: path under lua/mcp-tools → text.
-local function sources()
-  local out = {}
-  for _, path in ipairs(vim.fn.globpath(ROOT .. '/lua/mcp-tools', '**/*.lua', false, true)) do
-    out[path:sub(#ROOT + #'/lua/mcp-tools/' + 1)] = table.concat(vim.fn.readfile(path), '\n')
-  end
-  t.ok(out['ui/window/render.lua'])
-  return out
-end
-
+--- The sources that contain a text, below lua/mcp-tools.
 local function files_with(text)
-  local list = {}
-  for file, source in vim.spairs(sources()) do
-    if source:find(text, 1, true) then
-      table.insert(list, file)
-    end
-  end
-  return list
+  local folder = ROOT .. '/lua/mcp-tools/'
+  return vim
+    .iter(vim.fn.globpath(folder, '**/*.lua', false, true))
+    :filter(function(path)
+      return table.concat(vim.fn.readfile(path), '\n'):find(text, 1, true) ~= nil
+    end)
+    :map(function(path)
+      return path:sub(#folder + 1)
+    end)
+    :totable()
 end
 
 ---The window that shows a buffer of ours.
@@ -79,7 +64,7 @@ local function has_help(window)
 end
 
 describe('one look', function()
-  it('has one place that opens windows, but for the texts that belong to the person', function()
+  it('has one place that opens windows, but for the texts that belong to the person, and one for colors', function()
     t.eq({
       'editor/user/show.lua', -- a text of the project, in a window of the person's
       'ui/review/hunk_editor.lua', -- text that is written
@@ -88,36 +73,10 @@ describe('one look', function()
       'ui/window/help.lua',
       'ui/window/scratch.lua',
     }, files_with('nvim_open_win('))
-  end)
-
-  it('has one set of highlight groups', function()
     t.eq({ 'ui/window/render.lua' }, files_with('nvim_set_hl('))
-    local names, others = {}, {}
-    for _, group in ipairs(render.groups) do
-      names[group.name] = true
-      others[group.link] = true
-    end
-    for _, name in ipairs({ 'Directory', 'NonText', 'WarningMsg', 'Question', 'DiffChange', 'MoreMsg', 'String' }) do
-      others[name] = true
-    end
-    local found = 0
-    for file, source in pairs(sources()) do
-      if vim.startswith(file, 'ui/') and file ~= 'ui/window/render.lua' then
-        for name in source:gmatch("[^%w]'(%u%a+)'") do
-          t.eq({ file, name, nil }, { file, name, not names[name] and others[name] or nil })
-        end
-        for _, pattern in ipairs(NAMED) do
-          for name in source:gmatch(pattern) do
-            found = found + 1
-            t.eq({ file, name, true }, { file, name, names[name] })
-          end
-        end
-      end
-    end
-    t.ok(found > 20)
   end)
 
-  it('links its groups, and keeps what a person has defined, also in another colour scheme', function()
+  it('links its groups, keeps what a person has defined, and has frames in the colours of another scheme', function()
     render.define()
     t.eq('Title', api.nvim_get_hl(0, { name = render.group('Title') }).link)
     api.nvim_set_hl(0, 'McpToolsTitle', { bold = true })
@@ -125,10 +84,6 @@ describe('one look', function()
     t.eq(true, api.nvim_get_hl(0, { name = 'McpToolsTitle' }).bold)
     vim.cmd('hi clear')
     t.eq('Title', api.nvim_get_hl(0, { name = 'McpToolsTitle' }).link)
-  end)
-
-  it('has frames in the colours of another scheme at once', function()
-    render.define()
     vim.cmd.colorscheme('blue')
     local frame = api.nvim_get_hl(0, { name = 'FloatBorder', link = false })
     t.ok(frame.fg)
@@ -170,30 +125,23 @@ describe('help', function()
 
     local interview = { answers = Answers.new({ { question = 'a', choices = { 'b', 'c' } } }), waiting = 0 }
     local float = require('mcp-tools.ui.interview.float')
-    float.show(interview)
+    float:show(interview)
     has_help(window_of('mcp_tools_interview'))
-    float.hide(interview)
+    float:hide(interview)
 
     local left = 0
     window = api.nvim_get_current_win()
-    local review = require('mcp-tools.ui.review.keys').set(
-      { { window = window, bufnr = api.nvim_win_get_buf(window) } },
-      {
-        q = {
-          function()
-            left = left + 1
-          end,
-          'later',
-        },
-      },
-      function() end,
-      function() end
-    )
+    local function leave()
+      left = left + 1
+    end
+    local function nothing() end
+    local windows = { { window = window, bufnr = api.nvim_win_get_buf(window) } }
+    local review = require('mcp-tools.ui.review.keys').set(windows, { q = { leave, 'later' } }, nothing, nothing)
     has_help(window)
     t.eq(0, left)
     review:remove()
 
-    require('mcp-tools.ui.review.hunk_editor').open({ 'x' }, '', function() end, function() end)
+    require('mcp-tools.ui.review.hunk_editor').open({ 'x' }, '', nothing, nothing)
     has_help(api.nvim_get_current_win())
   end)
 

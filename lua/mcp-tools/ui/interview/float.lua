@@ -9,8 +9,6 @@ local sanitize = require('mcp-tools.util.sanitize')
 
 local api = vim.api
 
-local M = {}
-
 local MAX_NAME = 40
 
 ---@param interview mcp-tools.Interview
@@ -313,9 +311,6 @@ end
 ---@return mcp-tools.InterviewKeys
 local function keys()
   local both = { 'n', 'i' }
-  local function key(...)
-    return keeper:key(...)
-  end
   local function later()
     keeper:leave()
   end
@@ -323,27 +318,27 @@ local function keys()
     cancel(shown.interview)
   end
   local question = {
-    ['<CR>'] = { 'n', key(confirm), 'answer' },
-    ['<Space>'] = { 'n', key(choose), 'choose' },
-    ['<Tab>'] = { 'n', key(tab, 1), 'next choice' },
-    ['<S-Tab>'] = { 'n', key(tab, -1), 'previous choice' },
-    ['<C-P>'] = { 'n', key(back), 'previous question' },
-    ['<Esc>'] = { 'n', key(escape), 'cancel the interview' },
-    q = { 'n', key(later), 'answer later: the interview stays open' },
+    ['<CR>'] = { 'n', keeper:key(confirm), 'answer' },
+    ['<Space>'] = { 'n', keeper:key(choose), 'choose' },
+    ['<Tab>'] = { 'n', keeper:key(tab, 1), 'next choice' },
+    ['<S-Tab>'] = { 'n', keeper:key(tab, -1), 'previous choice' },
+    ['<C-P>'] = { 'n', keeper:key(back), 'previous question' },
+    ['<Esc>'] = { 'n', keeper:key(escape), 'cancel the interview' },
+    q = { 'n', keeper:key(later), 'answer later: the interview stays open' },
   }
   for i = 1, 9 do
-    question[tostring(i)] = { 'n', key(choose, i), 'choose by number' }
+    question[tostring(i)] = { 'n', keeper:key(choose, i), 'choose by number' }
   end
   for _, name in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
-    question[name] = { 'n', key(to_field), 'type an answer' }
+    question[name] = { 'n', keeper:key(to_field), 'type an answer' }
   end
   local field = {
-    ['<CR>'] = { both, key(advance), 'answer' },
-    ['<Tab>'] = { both, key(tab, 1), 'to the choices' },
-    ['<S-Tab>'] = { both, key(tab, -1), 'to the choices' },
-    ['<C-P>'] = { both, key(back), 'previous question' },
-    ['<Esc>'] = { 'n', key(escape), 'cancel the interview' },
-    q = { 'n', key(later), 'answer later: the interview stays open' },
+    ['<CR>'] = { both, keeper:key(advance), 'answer' },
+    ['<Tab>'] = { both, keeper:key(tab, 1), 'to the choices' },
+    ['<S-Tab>'] = { both, keeper:key(tab, -1), 'to the choices' },
+    ['<C-P>'] = { both, keeper:key(back), 'previous question' },
+    ['<Esc>'] = { 'n', keeper:key(escape), 'cancel the interview' },
+    q = { 'n', keeper:key(later), 'answer later: the interview stays open' },
   }
   return { question = question, field = field }
 end
@@ -359,21 +354,4 @@ keeper = keepers.new({
   closed = cancel,
 })
 
---- Shows an interview instead of the current one, or none.
----@param interview mcp-tools.Interview?
-function M.show(interview)
-  keeper:show(interview)
-end
-
---- Hides an interview. If it has the focus, the focus returns at once.
----@param interview mcp-tools.Interview
-function M.hide(interview)
-  keeper:hide(interview)
-end
-
---- Enters the window if there is one, else notifies the user.
-function M.focus()
-  keeper:focus()
-end
-
-return M
+return keeper

@@ -28,7 +28,7 @@ local function advance()
   if open[1] then
     open[1].waiting = #open - 1
   end
-  float.show(open[1])
+  float:show(open[1])
   vim.schedule(function() -- after the current request was answered
     local opts = { pattern = 'McpToolsInterview', modeline = false, data = { open = #open } }
     log.guard('an autocommand for User McpToolsInterview', vim.api.nvim_exec_autocmds, 'User', opts)
@@ -45,7 +45,7 @@ function Interview:close()
   open = vim.tbl_filter(function(other)
     return other ~= self
   end, open)
-  float.hide(self)
+  float:hide(self)
   advance()
   return true
 end
@@ -107,6 +107,8 @@ function M.count()
 end
 
 --- Moves the cursor to the interview on the screen.
-M.focus = float.focus
+function M.focus()
+  float:focus()
+end
 
 return M

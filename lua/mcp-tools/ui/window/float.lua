@@ -36,26 +36,6 @@ local function rows_of(window)
   return info.winrow - 1, info.winrow - 1 + info.winbar + info.height
 end
 
---- Returns possible heights: `wanted`, and the gaps above and below the window at `top`.
----@param wanted integer
----@param screen integer rows of the screen
----@param top integer?
----@param below integer?
----@return integer[] descending
-local function heights(wanted, screen, top, below)
-  local list = { wanted }
-  for _, gap in ipairs(top and { top - 1, screen - 1 - below } or {}) do
-    local height = gap - FRAME
-    if height >= MIN_HEIGHT and height < wanted then
-      table.insert(list, height)
-    end
-  end
-  table.sort(list, function(a, b)
-    return a > b
-  end)
-  return list
-end
-
 --- Finds a position that covers as little as possible. Keeps the current row and the full height unless another
 --- position covers less.
 ---@param rows integer rows of the text
@@ -66,25 +46,26 @@ function M.place(rows, opened, now)
   local screen = vim.o.lines - vim.o.cmdheight
   local wanted = math.max(1, math.min(rows, math.floor(screen * SHARE)))
   local cursor = api.nvim_win_get_position(0)[1] + vim.fn.winline() - 1
-  local low = cursor + 1 > screen / 2
   local top, below = rows_of(opened)
-
   local best = { row = 0, height = wanted, cost = math.huge }
-  for _, height in ipairs(heights(wanted, screen, top, below)) do
+  local function try(row, height)
     local box = height + FRAME
-    local lowest = math.max(0, screen - 1 - box)
-    -- The half of the screen without the cursor comes first.
-    local candidates = { now or -1, low and 0 or lowest, low and lowest or 0 }
-    if top then
-      vim.list_extend(candidates, { top - 1 - box, below + 1 })
+    local covers_cursor = cursor >= row and cursor < row + box
+    local covered = top and math.max(0, math.min(row + box, below) - math.max(row, top)) or 0
+    local cost = (covers_cursor and CURSOR_COST or 0) + covered
+    if row >= 0 and row <= math.max(0, screen - 1 - box) and cost < best.cost then
+      best = { row = row, height = height, cost = cost }
     end
-    for _, row in ipairs(candidates) do
-      local covers_cursor = cursor >= row and cursor < row + box
-      local covered = top and math.max(0, math.min(row + box, below) - math.max(row, top)) or 0
-      local cost = (covers_cursor and CURSOR_COST or 0) + covered
-      if row >= 0 and row <= lowest and cost < best.cost then
-        best = { row = row, height = height, cost = cost }
-      end
+  end
+
+  local lowest, low = math.max(0, screen - 1 - wanted - FRAME), cursor + 1 > screen / 2
+  try(now or -1, wanted)
+  try(low and 0 or lowest, wanted) -- the half of the screen without the cursor
+  try(low and lowest or 0, wanted)
+  for row, gap in pairs(top and { [0] = top - 1, [below] = screen - 1 - below } or {}) do
+    local height = math.min(wanted, gap - FRAME)
+    if height >= math.min(wanted, MIN_HEIGHT) then
+      try(row > 0 and row or gap - FRAME - height, height)
     end
   end
   return { row = best.row, height = best.height }

@@ -17,12 +17,6 @@ local MANY = 10
 -- Keys that are typed just before the window is entered automatically are meant for the text.
 local GUARD_NS = 500e6
 
----@class mcp-tools.FocusReturn
----@field outside integer? window that the user came from
----@field before { mode: string, cursor: integer[] }? mode and cursor when the user asked for the float
-local FocusReturn = {}
-FocusReturn.__index = FocusReturn
-
 --- Restores the mode that the user was in, without passing through normal mode, where typed keys would be commands.
 ---@param was { mode: string, cursor: integer[] }?
 local function resume(was)
@@ -44,22 +38,6 @@ local function resume(was)
   end
 end
 
---- The user left a window outside the float.
-function FocusReturn:left()
-  self.outside = api.nvim_get_current_win()
-end
-
---- The user entered a window outside the float, so there is no mode to restore.
-function FocusReturn:returned()
-  self.before = nil
-end
-
---- The user asked for the float.
-function FocusReturn:remember()
-  self.outside = api.nvim_get_current_win()
-  self.before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
-end
-
 --- Returns the previous window, or any normal window of this tab page.
 ---@return integer window
 local function elsewhere()
@@ -68,19 +46,6 @@ local function elsewhere()
     return api.nvim_win_get_config(window).relative == ''
   end, api.nvim_tabpage_list_wins(0))
   return vim.list_contains(texts, last) and last or texts[1]
-end
-
---- Returns the focus to where the user came from.
-function FocusReturn:go()
-  local was = self.before
-  self.before = nil
-  if self.outside and api.nvim_win_is_valid(self.outside) then
-    float.enter_window(self.outside)
-  else
-    was = nil
-    float.enter_window(elsewhere())
-  end
-  resume(was)
 end
 
 --- What a float shows. Its field `entered` is true once it was decided whether to enter the float automatically.
@@ -97,7 +62,8 @@ end
 ---@field wanted mcp-tools.FloatSubject?
 ---@field shown mcp-tools.Float?
 ---@field subject mcp-tools.FloatSubject? what `shown` shows
----@field back mcp-tools.FocusReturn
+---@field outside integer? window that the user came from
+---@field before { mode: string, cursor: integer[] }? mode and cursor when the user asked for the float
 ---@field opened integer? window that was opened since
 ---@field group integer? autocommand group
 ---@field stale boolean? the float must be recreated
@@ -111,7 +77,7 @@ Keeper.__index = Keeper
 ---@param use mcp-tools.FloatUse
 ---@return mcp-tools.FloatKeeper
 function M.new(use)
-  return setmetatable({ use = use, back = setmetatable({}, FocusReturn), ignore_keys_until = 0, failures = 0 }, Keeper)
+  return setmetatable({ use = use, ignore_keys_until = 0, failures = 0 }, Keeper)
 end
 
 --- Enters the float if the user has enabled that and is in normal mode.
@@ -143,7 +109,7 @@ function Keeper:shut(again)
   local ok, err = pcall(function()
     old:save()
     if inside and not again then
-      self.back:go()
+      self:leave()
     end
     old:close()
   end)
@@ -199,12 +165,12 @@ function Keeper:watch()
   end)
   on('WinLeave', function()
     if is_outside() then
-      self.back:left()
+      self.outside = api.nvim_get_current_win()
     end
   end)
   on('WinEnter', function()
     if is_outside() then
-      self.back:returned()
+      self.before = nil -- the mode was left
     end
   end)
   on({ 'BufWinEnter', 'WinEnter', 'WinResized', 'TabEnter', 'VimResized', 'WinScrolled', 'ModeChanged' }, function()
@@ -287,7 +253,7 @@ function Keeper:hide(subject)
   end
   self:sync_later() -- a next subject may be known by then
   if self.shown and self.subject == subject and self.shown:cursor() then
-    local ok, err = pcall(self.back.go, self.back) -- `sync` shows the next subject in any case
+    local ok, err = pcall(self.leave, self) -- `sync` shows the next subject in any case
     if not ok then
       log.debug('the focus could not leave the %s window: %s', self.use.name, err)
     end
@@ -309,7 +275,8 @@ function Keeper:focus()
     return notify.info('there is no open question')
   end
   if not shown:cursor() then
-    self.back:remember()
+    self.outside = api.nvim_get_current_win()
+    self.before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
   end
   shown:enter()
 end
@@ -330,7 +297,15 @@ end
 
 --- Returns the focus to where the user came from; the float stays open.
 function Keeper:leave()
-  self.back:go()
+  local was = self.before
+  self.before = nil
+  if self.outside and api.nvim_win_is_valid(self.outside) then
+    float.enter_window(self.outside)
+  else
+    was = nil
+    float.enter_window(elsewhere())
+  end
+  resume(was)
 end
 
 return M

@@ -76,11 +76,11 @@ local LINES, OVER_LINES = { Added = true, Removed = true }, 5000
 
 local NAMESPACE = api.nvim_create_namespace('mcp-tools-rows')
 
----@param one mcp-tools.Row?
----@param other mcp-tools.Row?
+---@param one mcp-tools.Row
+---@param other mcp-tools.Row
 ---@return boolean
 local function same(one, other)
-  return one ~= nil and other ~= nil and one.text == other.text and vim.deep_equal(one.marks, other.marks)
+  return one.text == other.text and vim.deep_equal(one.marks, other.marks)
 end
 
 ---@param buffer integer
@@ -117,39 +117,28 @@ local function replace(buffer, first, last, rows)
   end
 end
 
---- Replaces `before` with `rows` in a buffer that is not modifiable. Equal rows are not touched, to avoid flicker.
+--- Replaces `before` with `rows` in a buffer that is not modifiable. Equal rows at the beginning and the end are not
+--- touched, to avoid flicker.
 ---@param buffer integer
 ---@param rows mcp-tools.Row[]
 ---@param before? mcp-tools.Row[] current rows of the buffer
----@return integer changed number of written lines
+---@return boolean changed
 function M.update(buffer, rows, before)
   before = before or {}
-  local head, changed, tail = 0, 0, 0
-  while head < #before and head < #rows and same(before[head + 1], rows[head + 1]) do
+  local head, tail, most = 0, 0, math.min(#before, #rows)
+  while head < most and same(before[head + 1], rows[head + 1]) do
     head = head + 1
   end
   if head == #before and head == #rows and head > 0 then
-    return 0
+    return false
   end
-  local most = math.min(#before, #rows) - head
-  while tail < most and same(before[#before - tail], rows[#rows - tail]) do
+  while tail < most - head and same(before[#before - tail], rows[#rows - tail]) do
     tail = tail + 1
   end
   vim.bo[buffer].modifiable = true
-  if #before == #rows then
-    for i = head + 1, #rows - tail do
-      if not same(before[i], rows[i]) then
-        replace(buffer, i - 1, i, { rows[i] })
-        changed = changed + 1
-      end
-    end
-  else
-    local new = vim.list_slice(rows, head + 1, #rows - tail)
-    replace(buffer, head, #before == 0 and -1 or #before - tail, new)
-    changed = #new
-  end
+  replace(buffer, head, #before == 0 and -1 or #before - tail, vim.list_slice(rows, head + 1, #rows - tail))
   vim.bo[buffer].modifiable = false
-  return changed
+  return true
 end
 
 --- Returns a piece of a window's title or footer.

@@ -112,7 +112,7 @@ end
 ---@param rows mcp-tools.Row[]
 ---@param item mcp-tools.RowItem?
 ---@param view table from `winsaveview`
-local function follow(window, rows, item, view)
+local function follow_item(window, rows, item, view)
   local lnum = math.min(view.lnum, math.max(1, #rows))
   for i, row in ipairs(item and rows or {}) do
     if row.item and row.item.id == item.id then
@@ -136,15 +136,15 @@ local function fit(window)
 end
 
 ---@param buffer integer
----@return integer changed number of written lines
+---@return boolean changed
 local function draw(buffer)
   local state, window = states[buffer], vim.fn.win_findbuf(buffer)[1]
   local rows = rows_of(buffer, window)
   local item, view = item_at_cursor(buffer, window), api.nvim_win_call(window, vim.fn.winsaveview)
   local changed = render.update(buffer, rows, state.rows)
   state.rows = rows
-  if changed > 0 then
-    follow(window, rows, item, view)
+  if changed then
+    follow_item(window, rows, item, view)
     if not state.opts.rows then
       fit(window)
     end
@@ -173,10 +173,25 @@ local function float_config(opts)
   return config
 end
 
+--- Follows the size of the screen. A float closes when another window is entered, which it would cover.
 ---@param buffer integer
-local function follow_size(buffer)
+local function follow(buffer)
+  local group = api.nvim_create_augroup(GROUP .. buffer, {})
+  api.nvim_create_autocmd('WinEnter', {
+    group = group,
+    callback = vim.schedule_wrap(function()
+      if
+        states[buffer]
+        and states[buffer].float
+        and M.is_seen(buffer)
+        and api.nvim_win_get_config(0).relative == ''
+      then
+        M.close(buffer)
+      end
+    end),
+  })
   api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
-    group = api.nvim_create_augroup(GROUP .. buffer, {}),
+    group = group,
     callback = function()
       local state = states[buffer]
       if state.float and M.is_seen(buffer) then
@@ -331,7 +346,7 @@ function M.update(buffer, content, opts)
     return false
   end
   states[buffer].content = content or states[buffer].content
-  if draw(buffer) > 0 and opts and opts.at_end then
+  if draw(buffer) and opts and opts.at_end then
     for _, window in ipairs(windows) do
       api.nvim_win_set_cursor(window, { #M.rows(buffer), 0 })
     end
@@ -374,7 +389,7 @@ function M.show(name, content, opts)
   end
   draw(buffer)
   if opts.rows then
-    follow_size(buffer)
+    follow(buffer)
   end
   local state = states[buffer]
   if opts.every then

@@ -95,6 +95,13 @@ describe('a floating window', function()
     return keeper.shown
   end
 
+  local function show()
+    local one = { text = 'one' }
+    keeper:show(one)
+    is_shown(one)
+    return one
+  end
+
   before_each(function()
     closed, may_enter, fault = {}, false, nil
     text = api.nvim_get_current_win()
@@ -138,9 +145,7 @@ describe('a floating window', function()
   end)
 
   it('comes again when something else closes it, on whichever tab page the person is', function()
-    local one = { text = 'one' }
-    keeper:show(one)
-    is_shown(one)
+    local one = show()
     for _, command in ipairs({ 'only', 'tabnew', 'tabonly', 'tabnew', 'tabclose' }) do
       vim.cmd(command)
       t.wait(function()
@@ -152,9 +157,7 @@ describe('a floating window', function()
   end)
 
   it('that is closed from inside says so, once', function()
-    local one = { text = 'one' }
-    keeper:show(one)
-    is_shown(one)
+    show()
     keeper:focus()
     vim.cmd.close()
     t.wait(function()
@@ -166,9 +169,7 @@ describe('a floating window', function()
   end)
 
   it('keeps the cursor when the screen gets another size', function()
-    local one = { text = 'one' }
-    keeper:show(one)
-    local before = is_shown(one)
+    local before = is_shown(show())
     keeper:focus()
     for _, index in ipairs({ 1, 2 }) do
       keeper.shown:enter(index)
@@ -184,9 +185,7 @@ describe('a floating window', function()
 
   it('is entered by itself for who wants that, once, and is deaf for a moment', function()
     may_enter = true
-    local one = { text = 'one' }
-    keeper:show(one)
-    is_shown(one)
+    local one = show()
     t.eq(1, keeper.shown:cursor())
     vim.cmd.normal('x')
     t.eq(nil, one.pressed)
@@ -228,9 +227,7 @@ describe('a floating window', function()
   end)
 
   it('is left for the window that the person came from, or for another one when that is gone', function()
-    local one = { text = 'one' }
-    keeper:show(one)
-    is_shown(one)
+    local one = show()
     vim.cmd.new()
     local upper = api.nvim_get_current_win()
     keeper:focus()
@@ -248,9 +245,7 @@ describe('a floating window', function()
 
   for _, event in ipairs({ 'WinEnter', 'WinLeave' }) do
     it(('is entered and left though an autocommand for %s throws'):format(event), function()
-      local one = { text = 'one' }
-      keeper:show(one)
-      is_shown(one)
+      show()
       local id = api.nvim_create_autocmd(event, {
         callback = function()
           error('of the person')
@@ -319,14 +314,8 @@ end)
 
 local LINES = { 'a call', '  content: "{{{', '  rm -rf ~', '  }}}"', 'the end' }
 
-local PlainWindow = float.kind({ zindex = 50, max_width = 40 })
-
-function PlainWindow:layout()
-  return { { row = 0, height = #LINES } }
-end
-
-local function open_float()
-  local self, rows = setmetatable({}, PlainWindow), Rows.new(40, true)
+function Window.open_lines()
+  local self, rows = setmetatable({ subject = { text = '' } }, Window), Rows.new(40, true)
   vim.iter(LINES):each(function(line)
     rows:line(line)
   end)
@@ -336,34 +325,18 @@ local function open_float()
   return self.windows[1]
 end
 
-local function open_layout(kind)
+local function shown(opts)
   return function()
-    local function fill(rows)
-      vim.iter(LINES):each(function(line)
-        rows:add({ line })
-      end)
-    end
-    scratch.show('spec', fill, { rows = true, float = kind == 'float' })
+    scratch.show('one', LINES)
+    scratch.show('two', LINES, opts)
     return api.nvim_get_current_win()
   end
 end
 
-local function open_scratch(name)
-  scratch.show(name, LINES)
-  return api.nvim_get_current_win()
-end
-
 local OPEN = {
-  ['a question'] = open_float,
-  ['the dashboard'] = open_layout('float'),
-  ['the dashboard as a split'] = open_layout('split'),
-  ['the window at the bottom'] = function()
-    return open_scratch('one')
-  end,
-  ['the window at the bottom, used again'] = function()
-    open_scratch('one')
-    return open_scratch('two')
-  end,
+  ['a question'] = Window.open_lines,
+  ['the window at the bottom, used again'] = shown({}),
+  ['the dashboard'] = shown({ float = true }),
 }
 
 describe('what a person has for their own texts', function()

@@ -201,50 +201,29 @@ async def test_ones_own_call(screen: Terminal, bridge: Bridge) -> None:
 
 @pytest.mark.slow
 async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> None:
-    """A yes to what was not on the screen shows more of it first; the frame says how much there is."""
+    """A yes to what was not on the screen shows more of it first; the frame says how much, and why not."""
     async with connect(bridge, "sessions") as client:
         lines = "\n".join(f"line {n}" for n in range(30))
         for act in (screen.type, None):
             await screen.hides("Allow this call?")
             call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines, "path": "a.txt"}))
             await screen.shows('path: "a.txt"', "line 3", "… 25 more lines")
+            other = asyncio.create_task(client.call_tool("nvim_risky", {"n": 2}))
+            await screen.shows("1 of 2")
             await looked_at(screen)
             before = await ran(screen)
-            if act:
-                await screen.command("McpTools approve look")
-            for shown, left in (("line 16", "… 12 more lines"), ("line 29", "y once" if act else "<F5>")):
+            await (screen.command("McpTools approve look") if act else screen.type("ityped "))
+            for shown, left in (("line 16", "continue 1 of 2 … 12 more lines"), ("line 29", "continue")):
                 await (act("y") if act else screen.press("F5"))
                 await screen.shows(shown, left)
                 assert await ran(screen) == before
             await (act("y") if act else screen.press("F5"))
             assert text_of(await ended(call)) == "it ran"
-
-
-@pytest.mark.slow
-async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> None:
-    """Said in the frame, where it is seen while one types as well, and gone with its question."""
-    lines = "\n".join(f"line {n}" for n in range(30))
-    async with connect(bridge, "sessions") as client:
-        await screen.type("i")
-        call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines}))
-        await screen.shows("<F5> yes", "… 23 more lines")
-        other = asyncio.create_task(client.call_tool("nvim_risky", {"n": 2}))
-        await screen.shows("1 of 2")
-        await looked_at(screen)
-        await screen.type("typed ")
-        await screen.press("F5")
-        await screen.shows("press again to continue 1 of 2 … 10 more lines", "line 16")
-        await screen.press("F5")
-        await screen.shows("line 29")
-        await screen.press("F5")
-        assert text_of(await ended(call)) == "it ran"
-        await screen.shows("n: 2", "Allow this call?")
-        assert "more to read" not in await screen.screen()
-        await looked_at(screen)
-        await screen.press("F5")
-        assert text_of(await ended(other)) == "it ran"
+            await screen.shows("n: 2", "Allow this call?")
+            await looked_at(screen)
+            await screen.press("F5")
+            assert text_of(await ended(other)) == "it ran"
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["typed "]
-        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
 
 
 @pytest.mark.slow
@@ -323,24 +302,6 @@ async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
         assert text_of(await ended(call)) == "it ran"
         await screen.hides("n: 2")
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "n"  # typing was over before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("event", ["WinEnter", "WinLeave"])
-async def test_autocommands_that_throw(screen: Terminal, bridge: Bridge, event: str) -> None:
-    """The window is entered, answered and left, whatever an autocommand of the person's throws."""
-    await screen.nvim.lua(
-        "vim.api.nvim_create_autocmd(..., { callback = function() error('of the person') end })", event
-    )
-    async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("Allow this call?")
-        await looked_at(screen)
-        await screen.command("McpTools approve look")
-        await screen.shows("y once", "n deny")
-        await screen.type("y")
-        assert text_of(await ended(call)) == "it ran"
-        await screen.nvim.wait_for("return #vim.api.nvim_list_wins() == 1")
 
 
 @pytest.mark.slow
@@ -475,27 +436,6 @@ async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
         await screen.command("McpTools approve look")
         await screen.type("G")
         await screen.shows("… CUT")
-        await screen.press("F5")
-        assert text_of(await ended(call)) == "done"
-
-
-@pytest.mark.slow
-async def test_what_would_change_by_now(screen: Terminal, bridge: Bridge) -> None:
-    """A yes to changes that are others by now shows those, and runs nothing."""
-    await screen.nvim.lua("""
-      _G.line = 'first'
-      mcp_tools.register({ name = 'edits', description = 'edits', needs_approval = true,
-        preview = function() return '-' .. line end, execute = function(ctx) ctx('done') end })
-    """)
-    async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_edits", {}))
-        await screen.shows("│ -first")
-        await looked_at(screen)
-        await screen.nvim.lua("_G.line = 'second'")
-        await screen.press("F5")
-        await screen.shows("│ -second", "answer again")
-        assert not call.done()
-        await looked_at(screen)
         await screen.press("F5")
         assert text_of(await ended(call)) == "done"
 

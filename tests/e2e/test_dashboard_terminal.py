@@ -243,7 +243,7 @@ async def test_keys_of_the_bridge(screen: Terminal) -> None:
     await screen.command("McpTools")
     await screen.shows("● stopped")
     await screen.type("y")
-    await screen.shows("[mcp-tools] :McpTools start")
+    await screen.shows("[mcp-tools] the bridge is not running. :McpTools start")
     await screen.type("S")
     await screen.shows("● ready", timeout=20_000)
     url = await screen.nvim.lua("return mcp_tools.status().url")

@@ -210,27 +210,6 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
 
 
 @pytest.mark.slow
-async def test_it_makes_way(screen: Terminal, bridge: Bridge) -> None:
-    """What is opened while it is there is seen beside it."""
-    await screen.nvim.lua("""
-      mcp_tools.register({ name = 'poem', description = 'x', annotations = { read_only = true },
-        execute = function(ctx) ctx('roses are red\\nviolets are blue') end })
-      vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'the text' })
-    """)
-    async with connect(bridge, "sessions") as client:
-        call = asked(client, COLOUR)
-        await screen.shows("Which colour?", "<F5> to answer")
-        await screen.command("McpTools call poem")
-        await screen.shows("the text", "Which colour?", "roses are red ", "violets are blue ", "done in")
-        await screen.command("only")
-        await screen.nvim.wait_for("return #vim.api.nvim_list_wins() == 3")
-        await screen.press("F5")
-        await screen.shows("<CR> done")
-        await screen.press("Enter")
-        assert len(await answers(call)) == 1
-
-
-@pytest.mark.slow
 async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
     """Who types in a terminal of the editor, where the agent may run, is there again when all is answered."""
     async with connect(bridge, "sessions") as client:
@@ -277,21 +256,3 @@ async def test_focus_by_option(screen: Terminal, bridge: Bridge) -> None:
         assert not call.done()
         await screen.press("Enter")
         assert len(await answers(call)) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("event", ["WinEnter", "WinLeave"])
-async def test_autocommands_that_throw(screen: Terminal, bridge: Bridge, event: str) -> None:
-    """The client has its answers, and the person their text, whatever an autocommand of theirs throws."""
-    await screen.nvim.lua(
-        "vim.api.nvim_create_autocmd(..., { callback = function() error('of the person') end })", event
-    )
-    async with connect(bridge, "sessions") as client:
-        call = asked(client, {"question": "Which?", "choices": ["one", "two"]})
-        await screen.shows("Which?")
-        await screen.command("McpTools answer")
-        await screen.shows("<CR> done")
-        await screen.type("2")
-        await screen.press("Enter")
-        assert await answers(call) == ["two"]
-        await screen.nvim.wait_for("return #vim.api.nvim_list_wins() == 1")

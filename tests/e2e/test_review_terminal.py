@@ -196,24 +196,6 @@ async def test_typing_goes_on_while_two_agents_wait(screen: Terminal, bridge: Br
         assert await screen.nvim.lua("return mcp_tools.statusline()") == ""
 
 
-@pytest.mark.slow
-async def test_an_agent_that_goes_takes_its_review_along(
-    screen: Terminal, bridge: Bridge, path: Path
-) -> None:
-    """A review whose call is cancelled goes from the screen, and nothing was changed."""
-    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
-    async with connect(bridge, "sessions") as client:
-        call = edit(client, path, EDITS)
-        await screen.shows("3 of 3 hunks left")
-        await screen.command("McpTools review")
-        await screen.shows("y accept")
-        await screen.nvim.lua("probe.command.run({ args = 'cancel all' })")
-        await screen.hides("hunks left")
-        assert error_of(await ended(call))["code"] == "cancelled"
-    assert await lines(screen) == TEXT.splitlines()
-    assert await screen.nvim.request("nvim_buf_get_keymap", 0, "n") == []
-
-
 async def review(screen: Terminal, client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[Any]:
     """A call that wants to change the file, whose review the person has gone to."""
     call = edit(client, path, edits)
@@ -299,23 +281,3 @@ async def test_an_agent_that_is_gone(screen: Terminal, bridge: Bridge, path: Pat
         await screen.type("y")
         assert "rejected" not in json.loads(text_of(await ended(waits)))
     assert await lines(screen) == [*TEXT.splitlines()[:5], "the last"]
-
-
-@pytest.mark.slow
-async def test_two_hundred_hunks(screen: Terminal, bridge: Bridge, path: Path) -> None:
-    """In 5000 lines: it is shown, walked through and accepted, and no step holds the editor for long."""
-    old = [f"line {i}" for i in range(5000)]
-    path.write_text("\n".join(old) + "\n")
-    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } }) vim.cmd.edit()")
-    changes = [{"search": f"line {i}\n", "replace": f"LINE {i}\n"} for i in range(0, 5000, 25)]
-    async with connect(bridge, "sessions") as client:
-        call = edit(client, path, changes)
-        await screen.shows("200 of 200 hunks left")
-        await screen.command("McpTools review")
-        await screen.shows("y accept")
-        await screen.type("yn]c]cy")
-        await screen.shows("197 of 200 hunks left")
-        await screen.type("uA")
-        answer = json.loads(text_of(await ended(call)))
-    assert [each["line"] for each in answer["rejected"]] == [26]
-    assert sum(line.startswith("LINE") for line in await lines(screen)) == 199

@@ -1,4 +1,4 @@
-"""What people read at a terminal of 80 columns: messages and lists are whole, and what to do comes first."""
+"""What people read at a terminal of 80 columns: messages and lists are whole, or keep what to do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.support.nvim import ROOT
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+ENDPOINT = "return mcp_tools.endpoint().url"
 
 LONG = "words that do not fit into one line, " * 3 + "and their end"
 
@@ -85,15 +87,15 @@ async def test_messages_of_a_start(open_terminal: Open) -> None:
             assert f"[mcp-tools] {number} {LONG}" in await messages(screen)
 
 
-async def test_what_to_do_comes_first(open_terminal: Open) -> None:
-    """Of a message that has to be cut the remedy can be read."""
+async def test_what_to_do_stays(open_terminal: Open) -> None:
+    """Of a message that has to be cut, the problem is cut; a short remedy can be read."""
     async with open_terminal() as screen:
         await screen.nvim.lua("mcp_tools.setup({ bridge = { python = '/nonexistent/python/of/mine' } })")
         await screen.command("McpTools start")
-        await screen.shows("[mcp-tools] Set bridge.python to Python 3.11 or newer")
+        await screen.shows("[mcp-tools] ", "… Set bridge.python to Python 3.11")
         assert "/nonexistent/python/of/mine" in await messages(screen)
         await screen.nvim.lua("mcp_tools.setup({ integrations = { claude = true, opencode = true } })")
-        await screen.shows("[mcp-tools] Use `:McpTools connect`: integrations (")
+        await screen.shows("[mcp-tools] integrations (", "Use `:McpTools connect`")
 
 
 async def test_lists_wrap(idle: Terminal) -> None:
@@ -118,7 +120,8 @@ async def test_lists_wrap(idle: Terminal) -> None:
 async def test_the_status_stays_true(served: Terminal) -> None:
     """It shows what has changed without being asked again."""
     await served.command("McpTools status")
-    await served.shows("● ready", "Calls in flight  none")
+    shown = await served.shows("● ready", "Calls in flight  none", await served.nvim.lua(ENDPOINT))
+    assert "ready: http" not in shown, "a start that nobody asked for is not announced"
     await served.nvim.lua("mcp_tools.call('test_progress', { delay_ms = 60000 }, {}, function() end)")
     await served.shows("Calls in flight  1", "test_progress  running")
     await served.nvim.lua("probe.bridge.stop()")

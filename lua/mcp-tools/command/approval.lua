@@ -95,9 +95,7 @@ M.approve = {
       notify.warn(why)
     end
   end,
-  complete = function()
-    return { 'once', 'review', 'session', 'always', 'look' }
-  end,
+  complete = { 'once', 'review', 'session', 'always', 'look' },
 }
 
 local DENY_CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
@@ -117,9 +115,7 @@ M.deny = {
       notify.warn(why)
     end
   end,
-  complete = function()
-    return { 'always', 'session' }
-  end,
+  complete = { 'always', 'session' },
 }
 
 local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }

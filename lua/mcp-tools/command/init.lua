@@ -12,7 +12,7 @@ local M = {}
 --- first and last line of a range
 ---@field bang? boolean it accepts a `!`
 ---@field range? boolean it accepts a range
----@field complete? fun(lead: string, rest: string): string[] candidates for the argument after `rest`
+---@field complete? string[]|fun(lead: string, rest: string): string[] candidates for the argument after `rest`
 ---@field arguments? integer number of arguments that are completed (default 1)
 
 local DEFAULT = 'dashboard'
@@ -101,9 +101,8 @@ function M.complete(lead, line, position)
   else
     local subcommand = M.find(name)
     local _, before = rest:gsub('%S+', '')
-    if subcommand and subcommand.complete and before < (subcommand.arguments or 1) then
-      candidates = subcommand.complete(lead, rest)
-    end
+    local complete = subcommand and before < (subcommand.arguments or 1) and subcommand.complete or {}
+    candidates = type(complete) == 'table' and complete or complete(lead, rest)
   end
   return vim.tbl_filter(function(candidate)
     return vim.startswith(candidate, lead)

@@ -49,8 +49,6 @@ local ACTIONS = {
   list = choose,
 }
 
-local NAMES = { 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'next', 'previous', 'later', 'list' }
-
 ---@type mcp-tools.Subcommand
 M.review = {
   usage = '[WORD]',
@@ -77,9 +75,7 @@ M.review = {
       notify.info(('%d more to review (:McpTools review list)'):format(queue.count() - 1))
     end
   end,
-  complete = function()
-    return NAMES
-  end,
+  complete = { 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'next', 'previous', 'later', 'list' },
 }
 
 local api = vim.api

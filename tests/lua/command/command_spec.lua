@@ -86,41 +86,35 @@ describe(':McpTools', function()
     vim.cmd('McpTools install!')
     notifications.wait('venv --force')
     vim.env.PATH = path
-    vim.cmd('McpTools status!')
-    notifications.wait(':McpTools status does not accept !')
+  end)
+
+  it('says what is wrong with a line, with the nearest subcommand', function()
+    for line, message in pairs({
+      ['status!'] = ':McpTools status does not accept !',
+      ['status foo'] = ":McpTools status has no argument: 'foo'",
+      stauts = "unknown subcommand 'stauts'; did you mean status?",
+      foo = "unknown subcommand 'foo'",
+      ['trust wait deny'] = "'deny' is not a valid level. One of trusted, verified, untrusted, denied",
+      ['jobs start'] = ':McpTools jobs [stop ID | stop all]',
+      call = 'which tool?',
+      cancel = 'no call is running',
+      ['cancel nope'] = 'no call is running',
+      ['tools enabel'] = "unknown action 'enabel'; did you mean enable?",
+      ['mounts nope'] = ":McpTools mounts accepts only retry, not 'nope'",
+    }) do
+      vim.cmd('McpTools ' .. line)
+      notifications.wait(message)
+    end
+    t.eq(-1, vim.fn.bufnr('^mcp-tools://status$'))
   end)
 
   it('completes subcommands and their arguments', function()
-    t.eq(
-      { 'call', 'cancel', 'install', 'log', 'restart', 'start', 'status', 'stop', 'tools' },
-      vim.tbl_filter(function(name)
-        return vim.list_contains(
-          { 'call', 'cancel', 'install', 'log', 'restart', 'start', 'status', 'stop', 'tools' },
-          name
-        )
-      end, completions('McpTools '))
-    )
     t.eq({ 'start', 'status', 'stop' }, completions('McpTools st'))
     t.eq({ 'echo', 'wait' }, completions('McpTools call '))
     t.eq({ 'wait' }, completions('McpTools call w'))
     t.eq({ 'all' }, completions('McpTools cancel '))
     t.eq({}, completions('McpTools call echo '))
     t.eq({}, completions('McpTools stop '))
-  end)
-
-  it('names the nearest subcommand for one that is not there', function()
-    vim.cmd('McpTools stauts')
-    notifications.wait("unknown subcommand 'stauts'; did you mean status?")
-    vim.cmd('McpTools foo')
-    notifications.wait("unknown subcommand 'foo'")
-    vim.cmd('McpTools trust wait deny')
-    notifications.wait("One of trusted, verified, untrusted, denied: 'deny' is not a valid level")
-  end)
-
-  it('refuses words that a subcommand does nothing with', function()
-    vim.cmd('McpTools status foo')
-    notifications.wait(":McpTools status has no argument: 'foo'")
-    t.eq(-1, vim.fn.bufnr('^mcp-tools://status$'))
   end)
 
   it('starts, shows, restarts and stops the bridge', function()
@@ -259,8 +253,6 @@ describe(':McpTools', function()
   it('shows what is wrong with a call', function()
     vim.cmd('McpTools call echo')
     t.matches('Error %(validation_error%).*\n  text: ', window_text('call echo'))
-    vim.cmd('McpTools call')
-    notifications.wait('which tool?')
     vim.cmd('McpTools call echo [1]')
     t.matches('^The arguments must be a JSON object: .*\n  %[1%]$', window_text('call echo'))
     vim.cmd('McpTools call echo {nope')
@@ -285,16 +277,7 @@ describe(':McpTools', function()
     t.eq(windows + 1, #vim.api.nvim_list_wins())
   end)
 
-  it('lets the last window go', function()
-    vim.cmd('McpTools tools')
-    vim.cmd('only')
-    vim.cmd('normal q')
-    t.eq('', vim.api.nvim_buf_get_name(0))
-  end)
-
   it('cancels one call by its id', function()
-    vim.cmd('McpTools cancel')
-    notifications.wait('no call is running')
     vim.cmd('McpTools call wait')
     local id = core.get().executor:pending()[1].id
     t.eq({ id, 'all' }, completions('McpTools cancel '))
@@ -311,6 +294,9 @@ describe(':McpTools', function()
     t.matches('\nresources\n  nvim://buffers +Open buffers\n', window_text('tools'))
     t.matches('\nresource templates\n  file:///{%+path}', window_text('tools'))
     t.matches('\nprompts\n  analyze_module', window_text('tools'))
+    vim.cmd('only')
+    vim.cmd('normal q') -- the last window
+    t.eq('', vim.api.nvim_buf_get_name(0))
   end)
 
   it('loads one thing again, and tells of what has failed in it alone', function()
@@ -411,31 +397,24 @@ describe(':McpTools changes', function()
   end)
   after_each(project.close)
 
-  it('lists who changed what, newest first', function()
+  it('lists who changed what, newest first, and jumps there, also when lines came before it', function()
     run('')
     t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, buffer_edit$', lines()[1])
     local told = api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true, maxwidth = 80 }).str
     t.matches('changes by agents.*<CR> go  d difference  u revert  q close  %? keys', told)
-  end)
-
-  it('jumps to one, also when lines came before it', function()
+    vim.cmd.close()
     api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
     run('')
     press('<CR>')
     t.eq({ path, 4 }, { api.nvim_buf_get_name(0), api.nvim_win_get_cursor(0)[1] })
   end)
 
-  it('shows one as a diff', function()
-    run('diff ' .. changes.list()[1].id)
-    t.eq('diff', vim.bo.filetype)
-    t.ok(vim.list_contains(lines(), '-c') and vim.list_contains(lines(), '+C'))
-  end)
-
-  it('shows in a diff what else could not be seen', function()
+  it('shows one as a diff, with what else could not be seen', function()
     local args = { path = path, edits = { { search = 'a', replace = 'x\226\128\174y\tz' } } }
     t.eq(nil, project.run('tool', 'buffer_edit', args).error)
     run('diff ' .. changes.list()[1].id)
-    t.ok(vim.list_contains(lines(), '+x<U+202E>y    z'))
+    t.eq('diff', vim.bo.filetype)
+    t.ok(vim.list_contains(lines(), '-a') and vim.list_contains(lines(), '+x<U+202E>y    z'))
   end)
 
   it('asks before it deletes a file that was made', function()
@@ -495,17 +474,5 @@ describe(':McpTools changes', function()
     notifications.wait('already been reverted')
     press('q')
     t.eq(-1, vim.fn.bufnr('^mcp-tools://change'))
-  end)
-
-  it('takes one back', function()
-    local bufnr = api.nvim_get_current_buf()
-    run('')
-    press('u')
-    t.wait(function()
-      return vim.deep_equal({ 'a', 'b', 'c' }, lines(bufnr))
-    end)
-    t.wait(function()
-      return lines()[1]:find('reverted', 1, true)
-    end)
   end)
 end)

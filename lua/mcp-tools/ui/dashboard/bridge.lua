@@ -147,10 +147,7 @@ local log_section = {
     {
       lhs = 'L',
       description = 'show the log',
-      run = function(parts)
-        parts.close()
-        parts.run('log')
-      end,
+      run = 'log',
     },
   },
 }

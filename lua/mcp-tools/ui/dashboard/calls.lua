@@ -59,13 +59,13 @@ local function bar(share, cells)
   return ('█'):rep(full) .. ('░'):rep(cells - full)
 end
 
----@return { kind: string, count: integer, text: string, command: string }[]
+---@return { count: integer, text: string, command: string }[]
 local function questions()
   local interview = package.loaded['mcp-tools.ui.interview'] -- start-up cost
   local list = {
-    { kind = 'approval', count = approvals.count(), text = 'question%s for approval', command = 'approve look' },
-    { kind = 'interview', count = interview and interview.count() or 0, text = 'interview%s', command = 'answer' },
-    { kind = 'review', count = reviews.count(), text = 'review%s', command = 'review' },
+    { count = approvals.count(), text = 'question%s for approval', command = 'approve look' },
+    { count = interview and interview.count() or 0, text = 'interview%s', command = 'answer' },
+    { count = reviews.count(), text = 'review%s', command = 'review' },
   }
   return vim.tbl_filter(function(each)
     return each.count > 0
@@ -85,7 +85,7 @@ local waiting = {
       local text = ('%d %s'):format(each.count, each.text:format(each.count == 1 and '' or 's'))
       table.insert(list, {
         cells = { { '!', 'Warn' }, { text, 'Warn' }, { '<CR> to answer', 'Dim' } },
-        item = { kind = 'waiting', id = 'waiting ' .. each.kind, value = each.command },
+        item = { kind = 'waiting', id = 'waiting ' .. each.command, value = each.command },
       })
     end
     rows:table(list)
@@ -227,12 +227,7 @@ local last_calls = {
     end
     rows:table(list, { right = { [3] = true, [5] = true }, min_widths = { [3] = 6, [5] = 8 }, shrinks = 6 })
   end,
-  details = {
-    past = function(parts)
-      parts.close()
-      parts.run('audit')
-    end,
-  },
+  details = { past = 'audit' },
 }
 
 ---@return mcp-tools.Change[] newest first, without reverted ones
@@ -263,12 +258,7 @@ local changes_section = {
       },
     })
   end,
-  details = {
-    changes = function(parts)
-      parts.close()
-      parts.run('changes')
-    end,
-  },
+  details = { changes = 'changes' },
 }
 
 --- Maximum width of a client's name.
@@ -351,10 +341,7 @@ local clients_section = {
     {
       lhs = 'C',
       description = 'connect a client (shows the change first)',
-      run = function(parts)
-        parts.close()
-        parts.run('connect')
-      end,
+      run = 'connect',
     },
   },
 }
@@ -408,12 +395,7 @@ local mounts_section = {
       end,
     },
   },
-  details = {
-    mount = function(parts)
-      parts.close()
-      parts.run('mounts')
-    end,
-  },
+  details = { mount = 'mounts' },
 }
 
 ---@type mcp-tools.DashboardSection[]

@@ -32,7 +32,10 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 ---@field description string
 ---@field word? string label of the key in the frame
 ---@field item? string[] kinds of row that it applies to; default: it needs no row
----@field run fun(parts: mcp-tools.DashboardParts, item: mcp-tools.RowItem?)
+---@field run mcp-tools.DashboardAction
+
+--- A function, or a subcommand of `:McpTools` that runs after the dashboard was closed.
+---@alias mcp-tools.DashboardAction string|fun(parts: mcp-tools.DashboardParts, item: mcp-tools.RowItem?)
 
 ---@class mcp-tools.DashboardSection
 ---@field title string
@@ -43,8 +46,7 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 ---@field hidden? fun(parts: mcp-tools.DashboardParts): boolean whether to omit the section
 ---@field rows fun(rows: mcp-tools.Rows, parts: mcp-tools.DashboardParts)
 ---@field keys? mcp-tools.DashboardKey[]
----@field details? table<string, fun(parts: mcp-tools.DashboardParts, item: mcp-tools.RowItem)> actions of `<CR>`, by
---- kind of row
+---@field details? table<string, mcp-tools.DashboardAction> actions of `<CR>`, by kind of row
 
 --- Modules beside this one that return sections.
 local FILES, STATUS_FILES = { 'bridge', 'calls', 'tools' }, { 'bridge', 'calls' }
@@ -131,8 +133,12 @@ end
 ---@return mcp-tools.ScratchKey[]
 local function keys_of(sections, parts)
   local details, keys = {}, {}
-  local function unfold(item)
-    open[item.id] = not item.value
+  local function run(action, item)
+    if type(action) == 'string' then
+      parts.close()
+      return parts.run(action)
+    end
+    action(parts, item)
   end
   for _, section in ipairs(sections) do
     details = vim.tbl_extend('error', details, section.details or {})
@@ -147,7 +153,7 @@ local function keys_of(sections, parts)
             local text = ('%s is for a %s: move the cursor onto one'):format(key.lhs, table.concat(wanted, ' or a '))
             return api.nvim_echo({ { text } }, false, {})
           end
-          key.run(parts, item)
+          run(key.run, item)
           refresh()
         end,
       })
@@ -159,9 +165,9 @@ local function keys_of(sections, parts)
     word = 'details',
     run = function(item)
       if item and item.kind == 'section' then
-        unfold(item)
+        open[item.id] = not item.value
       elseif item and details[item.kind] then
-        details[item.kind](parts, item)
+        run(details[item.kind], item)
       else
         api.nvim_echo({ { 'this row has no details' } }, false, {})
       end

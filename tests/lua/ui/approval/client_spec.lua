@@ -101,48 +101,11 @@ describe('the client', function()
     t.ok(next(others[1]) ~= key)
   end)
 
-  it('answers for the call, or for the session', function()
-    local call, sent, gateway = ask()
-    t.eq(true, choose(call, sent, 'once'))
-    t.eq({ 'ran', { allowed = true, by = 'client: once' } }, { call.outcome.value, call.decision })
-    t.eq(0, gateway.grants:count('x'))
-    call, sent, gateway = ask()
-    choose(call, sent, 'session')
-    t.eq({ 'ran', 1 }, { call.outcome.value, gateway.grants:count('x') })
-    t.eq({}, gateway.ledger:list(base))
-  end)
-
-  it('denies by whatever is no yes that it was offered', function()
-    for _, result in ipairs({
-      { action = 'decline' },
-      { action = 'cancel' },
-      { action = 'accept' },
-      { action = 'accept', content = { answer = 'always' } },
-      { action = 'accept', content = { answer = 'never' } },
-      { action = 'perhaps' },
-      {},
-    }) do
-      local call, sent, gateway = ask()
-      t.eq(true, say(call, sent, result))
-      t.eq('access_denied', call.outcome.error.code)
-      t.eq({}, gateway.ledger:list(base))
-      t.eq(0, #approval.list())
-    end
-  end)
-
   it('cannot say through another door what it may not say', function()
     local call, _, gateway = ask()
     t.eq(true, approval.answer(call.id, 'always', 'client'))
     t.eq('access_denied', call.outcome.error.code)
     t.eq({}, gateway.ledger:list(base))
-  end)
-
-  it('may be asked by the tool itself after that', function()
-    local call, sent = ask({ args = { again = true } })
-    choose(call, sent, 'once')
-    t.eq({ 'waiting_input', 2 }, { call.state, #sent })
-    say(call, sent, { action = 'cancel' })
-    t.eq('cancel', call.outcome.value)
   end)
 
   it('that offers no forms is not asked', function()

@@ -143,6 +143,26 @@ local function executor()
   return core.get().executor
 end
 
+---@generic T: { id: string }
+---@param list T[]
+---@param id string or 'all'
+---@return T[]
+local function matching(list, id)
+  return vim.tbl_filter(function(each)
+    return id == 'all' or each.id == id
+  end, list)
+end
+
+---@param list { id: string }[]
+---@return string[] candidates
+local function ids_of(list)
+  local ids = vim.tbl_map(function(each)
+    return each.id
+  end, list)
+  table.insert(ids, 'all')
+  return ids
+end
+
 ---@param calls mcp-tools.Call[]
 local function cancel_calls(calls)
   for _, call in ipairs(calls) do
@@ -159,11 +179,14 @@ M.cancel = {
   description = 'cancel a running call, or all of them',
   run = function(rest)
     local calls = executor():pending()
+    local found = matching(calls, #calls == 1 and rest == '' and 'all' or rest)
     if #calls == 0 then
       notify.info('no call is running')
-    elseif rest == 'all' or (rest == '' and #calls == 1) then
-      cancel_calls(calls)
-    elseif rest == '' then
+    elseif #found > 0 then
+      cancel_calls(found)
+    elseif rest ~= '' then
+      notify.error(("no running call has the id '%s'"):format(rest))
+    else
       vim.ui.select(calls, {
         prompt = 'Cancel which call?',
         format_item = function(call)
@@ -174,23 +197,10 @@ M.cancel = {
           cancel_calls({ call })
         end
       end)
-    else
-      local found = vim.tbl_filter(function(call)
-        return call.id == rest
-      end, calls)
-      if #found == 0 then
-        notify.error(("no running call has the id '%s'"):format(rest))
-      else
-        cancel_calls(found)
-      end
     end
   end,
   complete = function()
-    local ids = vim.tbl_map(function(call)
-      return call.id
-    end, executor():pending())
-    table.insert(ids, 'all')
-    return ids
+    return ids_of(executor():pending())
   end,
 }
 
@@ -266,9 +276,7 @@ M.jobs = {
       return show_jobs()
     end
     local id = rest:match('^stop%s+(%S+)$')
-    local found = vim.tbl_filter(function(job)
-      return id == 'all' or job.id == id
-    end, running())
+    local found = matching(running(), id)
     if not id then
       notify.error(':McpTools jobs [stop ID | stop all]')
     elseif #found == 0 then
@@ -282,11 +290,7 @@ M.jobs = {
     if not rest:find('%S') then
       return { 'stop' }
     end
-    local ids = vim.tbl_map(function(job)
-      return job.id
-    end, running())
-    table.insert(ids, 'all')
-    return ids
+    return ids_of(running())
   end,
 }
 

@@ -77,25 +77,18 @@ local function claudecode()
   health.info('claudecode.nvim is installed but not running: Claude Code finds this editor if the agent `claude` is on')
 end
 
-local function opencode()
-  health.info('opencode.nvim: its server gets these tools with `integrations = { opencode = true }`')
-end
-
-local function sidekick()
-  health.info(
-    'sidekick.nvim: its agents find this editor as from any terminal (option `agents`); its opencode server gets'
-      .. ' these tools with `integrations = { opencode = true }`'
-  )
-end
-
----@type { [1]: string, [2]: fun() }[] module and check
+---@type { [1]: string, [2]: string|fun() }[] module, and its check or what to know of it
 local PLUGINS = {
   { 'codecompanion', assistant('codecompanion', 'CodeCompanion') },
   { 'avante', assistant('avante', 'Avante') },
   { 'mcphub', assistant('mcphub', 'MCP Hub') },
   { 'claudecode', claudecode },
-  { 'opencode', opencode },
-  { 'sidekick', sidekick },
+  { 'opencode', 'opencode.nvim: its server gets these tools with `integrations = { opencode = true }`' },
+  {
+    'sidekick',
+    'sidekick.nvim: its agents find this editor as from any terminal (option `agents`); its opencode server gets'
+      .. ' these tools with `integrations = { opencode = true }`',
+  },
 }
 
 ---@param server mcp-tools.integration.Status
@@ -121,7 +114,12 @@ function M.assistants()
   for _, plugin in ipairs(PLUGINS) do
     if is_installed(plugin[1]) then
       has_any = true
-      plugin[2]()
+      local check = plugin[2]
+      if type(check) == 'string' then
+        health.info(check)
+      else
+        check()
+      end
     end
   end
   local integrations = package.loaded['mcp-tools.agents.integrations']

@@ -4,7 +4,6 @@
 local json = require('mcp-tools.util.json')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
-local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
@@ -12,7 +11,7 @@ local M = {}
 local MAX_SHOWN = 1024 * 1024
 --- Maximum number of event lines; older ones are dropped.
 local MAX_EVENTS = 500
---- Minimum time between two redraws, ms.
+--- Time between two redraws, ms.
 local REDRAW = 50
 
 local CLOSE = '; CTRL-W w enters'
@@ -173,60 +172,28 @@ end
 ---@param hints string[] notes about the typed arguments
 ---@return mcp-tools.ShownCallView
 function M.new(name, hints)
-  local events = {} ---@type string[]
-  local buffer ---@type integer?
-  local logged = {} ---@type string[]
-  local resting ---@type mcp-tools.Timer? no redraw while it runs
-  local behind = false
+  local events, logged = { '…' }, {} ---@type string[], string[]
   local title = 'call ' .. sanitize.line(name) .. ': '
   local view = {}
 
-  ---@param lines string[]
+  ---@param content mcp-tools.ScratchContent
   ---@param state string
   ---@param opts? mcp-tools.ScratchOpts
-  local function show(lines, state, opts)
+  local function show(content, state, opts)
     opts = vim.tbl_extend('error', { stay = true, title = title .. state }, opts or {})
-    buffer = scratch.show('call ' .. name, lines, opts)
+    return scratch.show('call ' .. name, content, opts)
   end
 
-  local function draw()
-    behind = false
-    if buffer then -- another view may have replaced it; only the result replaces that one
-      scratch.update(buffer, events, { at_end = true })
-    else
-      show(events, 'running; :McpTools cancel stops it', { at_end = true })
-    end
-    resting = timer.after(REDRAW, function()
-      resting = nil
-      if behind then
-        draw()
-      end
-    end)
+  --- Shows that the call is running, and its events. Only the result replaces another view.
+  function view.waits()
+    show(function()
+      return events
+    end, 'running; :McpTools cancel stops it', { at_end = true, every = REDRAW })
   end
 
   ---@param line string
   local function add(line)
     push(events, line)
-    behind = true
-    if not resting then
-      draw()
-    end
-  end
-
-  --- Shows the end of the call.
-  ---@param lines string[]
-  ---@param state string
-  ---@param opts? mcp-tools.ScratchOpts
-  local function finish(lines, state, opts)
-    if resting then
-      resting:stop()
-    end
-    show(lines, state .. CLOSE, opts)
-  end
-
-  --- Shows that the call is running.
-  function view.waits()
-    show({ '…' }, 'running; :McpTools cancel stops it')
   end
 
   function view.progress(progress)
@@ -256,13 +223,13 @@ function M.new(name, hints)
       filetype = #hints + #logged == 0 and kind or nil
     end
     vim.list_extend(lines, #logged > 0 and { '', unpack(logged) } or {})
-    finish(lines, end_text(call), { filetype = filetype })
+    show(lines, end_text(call) .. CLOSE, { filetype = filetype })
   end
 
   --- Shows why the tool was not called.
   ---@param lines string[]
   function view.refuse(lines)
-    finish(lines, 'not called')
+    show(lines, 'not called' .. CLOSE)
   end
 
   return view

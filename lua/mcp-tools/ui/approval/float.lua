@@ -60,7 +60,6 @@ end
 
 ---@class mcp-tools.ApprovalWindow: mcp-tools.Float
 ---@field question mcp-tools.Question
----@field rows integer number of rows of the text
 local Window = float.kind({ zindex = 60, max_width = 100 })
 
 ---@param question mcp-tools.Question
@@ -69,26 +68,14 @@ local Window = float.kind({ zindex = 60, max_width = 100 })
 ---@return mcp-tools.ApprovalWindow
 local function open_window(question, keys, opened)
   local self = setmetatable({ question = question }, Window)
-  local page = text.page(question, self:width())
-  self.rows = #page.list
-  self.buffers = { float.buffer('mcp_tools_approval', question.id, keys) }
-  render.update(self.buffers[1], page.list)
-  self:open({ { wrap = false, scrolloff = 0 } }, opened)
-  self:show_hidden(self.windows[1])
-  return self
-end
-
----@param opened integer? window to keep visible
----@param now integer? current row
----@return { row: integer, height: integer }[]
-function Window:layout(opened, now)
-  return { float.place(self.rows, opened, now) }
+  local buffer = float.buffer('mcp_tools_approval', question.id, keys)
+  return self:open_page(text.page(question, self:width()), buffer, opened) --[[@as mcp-tools.ApprovalWindow]]
 end
 
 --- Returns the number of rows that were not on the screen yet. Reaching the end counts as read.
 ---@return integer
 function Window:unread()
-  local below = self.question.read and 0 or self:below(1, self.rows)
+  local below = self.question.read and 0 or self:below()
   self.question.read = below == 0
   return below
 end

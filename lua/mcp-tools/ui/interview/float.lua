@@ -222,7 +222,7 @@ function Window:frames()
   local at = ({ [QUESTION] = 'question', [FIELD] = 'field' })[self:cursor()]
   local footer = footer_of(interview, at, self.windows[QUESTION], self:width())
   return {
-    { title = title_of(interview, self:below(QUESTION, self.rows)) },
+    { title = title_of(interview, self:below()) },
     { title = field_title_of(interview), footer = footer },
   }
 end

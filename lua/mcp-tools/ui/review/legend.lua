@@ -27,7 +27,6 @@ local MAX_FILES = 5
 
 ---@class mcp-tools.ReviewLegend: mcp-tools.Float
 ---@field view mcp-tools.ReviewView
----@field rows integer
 local Window = float.kind({ zindex = 45, max_width = 100 })
 
 ---@param file mcp-tools.Proposal
@@ -47,33 +46,22 @@ end
 ---@return { [1]: string, [2]: string }[] row
 ---@return { [1]: string, [2]: string }[] frame
 local function keys(view)
-  local applied, typing = view.review.applied, view.typing
-  if view.review.whole then
-    return { { ']c', 'next' }, { '[c', 'previous' } }, {
-      { 'y', 'accept all' },
-      { 'n', 'reject all' },
-      { 'q', 'later' },
-      { '?', 'keys' },
-    }
+  local review, row = view.review, { { ']c', 'next' }, { '[c', 'previous' } }
+  local applied, typing, last = review.applied, view.typing, { { 'q', 'later' }, { '?', 'keys' } }
+  if review.whole then
+    return row, { { 'y', 'accept all' }, { 'n', 'reject all' }, unpack(last) }
   end
-  local row, frame = { { ']c', 'next' }, { '[c', 'previous' } }, { { 'y', applied and 'keep' or 'accept' } }
-  table.insert(frame, { 'n', applied and 'revert' or 'reject' })
+  local frame = { { 'y', applied and 'keep' or 'accept' }, { 'n', applied and 'revert' or 'reject' } }
   if typing then
     table.insert(row, { '', 'edit the text here' })
   else
     table.insert(row, { 'A', applied and 'keep all' or 'accept all' })
     table.insert(row, { 'D', applied and 'revert all' or 'reject all' })
   end
-  if not applied and not view.review.no_reason then
-    table.insert(frame, { 'N', 'reject, why' })
-  end
-  if not applied and not typing then
-    table.insert(frame, { 'e', 'edit' })
-  end
+  table.insert(frame, not (applied or review.no_reason) and { 'N', 'reject, why' } or nil)
+  table.insert(frame, not (applied or typing) and { 'e', 'edit' } or nil)
   table.insert(frame, not typing and { 'u', 'undo' } or nil)
-  table.insert(frame, { 'q', 'later' })
-  table.insert(frame, { '?', 'keys' })
-  return row, frame
+  return row, vim.list_extend(frame, last)
 end
 
 ---@param list { [1]: string, [2]: string }[]
@@ -115,13 +103,8 @@ end
 ---@return mcp-tools.ReviewLegend
 local function open(view, opened)
   local self = setmetatable({ view = view }, Window)
-  local page = page_of(view, self:width())
-  self.rows = #page.list
-  self.buffers = { float.buffer('mcp_tools_review', view.review.id, {}) }
-  render.update(self.buffers[1], page.list)
-  self:open({ { wrap = false, scrolloff = 0 } }, opened)
-  self:show_hidden(self.windows[1])
-  return self
+  local buffer = float.buffer('mcp_tools_review', view.review.id, {})
+  return self:open_page(page_of(view, self:width()), buffer, opened) --[[@as mcp-tools.ReviewLegend]]
 end
 
 ---@param opened integer?

@@ -1,6 +1,6 @@
 --- Floating windows that open without a command of the user: one window, or several that open and close together.
 ---
---- A subclass defines `layout` and `frames`; one with a text field also overrides `first`, `is_field` and `save`.
+--- A subclass defines `frames`; one with several windows also `layout`, `first`, `is_field` and `save`.
 
 local help = require('mcp-tools.ui.window.help')
 local log = require('mcp-tools.log')
@@ -149,7 +149,7 @@ end
 ---@field tab integer
 ---@field placed? { row: integer, height: integer }[] position of each window
 ---@field drawn_frames? string the frames on the screen
----@field layout fun(self, opened: integer?, now: integer?): { row: integer, height: integer }[] position of each window
+---@field rows integer number of rows of the text
 ---@field frames fun(self): table[] `title` and `footer` of each window, for `nvim_win_set_config`
 local Float = {}
 Float.__index = Float
@@ -207,6 +207,27 @@ function Float:open(options, opened)
     self:close()
     error(err, 0)
   end
+end
+
+--- Opens one window with a text that may be untrusted.
+---@param page mcp-tools.Rows
+---@param buffer integer
+---@param opened integer? window to keep visible
+---@return mcp-tools.Float self
+function Float:open_page(page, buffer, opened)
+  self.rows, self.buffers = #page.list, { buffer }
+  render.update(buffer, page.list)
+  self:open({ { wrap = false, scrolloff = 0 } }, opened)
+  self:show_hidden(self.windows[1])
+  return self
+end
+
+--- Returns the position of each window.
+---@param opened integer? window to keep visible
+---@param now integer? current row
+---@return { row: integer, height: integer }[]
+function Float:layout(opened, now)
+  return { M.place(self.rows, opened, now) }
 end
 
 ---@param at { row: integer, height: integer }
@@ -299,12 +320,10 @@ function Float:make_way(opened)
   end
 end
 
---- Returns the number of rows below the visible part of a window.
----@param index integer
----@param rows integer
+--- Returns the number of rows of the text that are below the visible part of the first window.
 ---@return integer
-function Float:below(index, rows)
-  return math.max(0, rows - vim.fn.line('w$', self.windows[index]))
+function Float:below()
+  return math.max(0, self.rows - vim.fn.line('w$', self.windows[1]))
 end
 
 --- Updates titles and footers.

@@ -20,7 +20,7 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 
 ---@class mcp-tools.ScratchOpts
 ---@field filetype? string
----@field at_end? boolean put the cursor on the last line
+---@field at_end? boolean keep the cursor on the last line
 ---@field stay? boolean do not enter the window: the user may be typing
 ---@field title? string default: the name
 ---@field keys? mcp-tools.ScratchKey[] besides `q` and `?`
@@ -335,18 +335,14 @@ local function set_keys(buffer, opts)
   end
 end
 
---- Updates the content of a buffer, keeping cursor and view.
+--- Updates the content of a buffer, keeping cursor and view; with `at_end` the cursor moves to new last lines.
 ---@param buffer integer from `show`
----@param content? mcp-tools.ScratchContent default: the current content
----@param opts? { at_end: boolean? } `at_end`: go to the last line
 ---@return boolean seen false if the buffer is not shown in any window
-function M.update(buffer, content, opts)
+function M.update(buffer)
   local windows = states[buffer] and vim.fn.win_findbuf(buffer) or {}
   if #windows == 0 then
     return false
-  end
-  states[buffer].content = content or states[buffer].content
-  if draw(buffer) and opts and opts.at_end then
+  elseif draw(buffer) and states[buffer].opts.at_end then
     for _, window in ipairs(windows) do
       api.nvim_win_set_cursor(window, { #M.rows(buffer), 0 })
     end

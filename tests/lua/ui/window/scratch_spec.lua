@@ -47,7 +47,7 @@ describe('the window at the bottom', function()
     t.eq(buffer, scratch.show('test', { 'three' }))
     t.eq({ window, 2 }, { vim.api.nvim_get_current_win(), vim.api.nvim_win_get_height(window) })
     vim.cmd('normal q')
-    t.eq(false, scratch.update(buffer, { 'four' }))
+    t.eq(false, scratch.update(buffer))
     vim.cmd('%bwipeout!')
     vim.cmd('silent! only')
     vim.o.lines = lines
@@ -72,15 +72,19 @@ describe('the window at the bottom', function()
   end)
 
   it('shows other lines in place, for as long as it is seen', function()
-    local buffer = scratch.show('test', { 'one', 'two', 'three' })
+    local lines = { 'one', 'two', 'three' }
+    local buffer = scratch.show('test', function()
+      return lines
+    end)
     vim.api.nvim_win_set_cursor(0, { 2, 1 })
-    t.eq(true, scratch.update(buffer, { 'four', 'five', 'six', 'seven' }))
+    lines = { 'four', 'five', 'six', 'seven' }
+    t.eq(true, scratch.update(buffer))
     t.eq({ 2, 1 }, vim.api.nvim_win_get_cursor(0))
     t.eq(5, vim.api.nvim_win_get_height(0))
     t.eq('six', vim.api.nvim_buf_get_lines(buffer, 2, 3, false)[1])
     t.eq(false, vim.bo[buffer].modifiable)
     vim.cmd.close()
-    t.eq(false, scratch.update(buffer, { 'eight' }))
+    t.eq(false, scratch.update(buffer))
   end)
 
   it('shows what has not been on the screen, page by page, for a key that agrees to all of it', function()

@@ -95,10 +95,8 @@ end
 function M.complete(lead, line, position)
   local typed = line:sub(1, position - #lead)
   local _, name, rest = typed:match('^(.-McpT%w*!?)%s+(%S+)%s+(.*)$')
-  local candidates = {}
-  if not name then
-    candidates = M.names()
-  else
+  local candidates = M.names()
+  if name then
     local subcommand = M.find(name)
     local _, before = rest:gsub('%S+', '')
     local complete = subcommand and before < (subcommand.arguments or 1) and subcommand.complete or {}

@@ -3,11 +3,11 @@
 local Rows = require('mcp-tools.ui.window.rows')
 local config = require('mcp-tools.config')
 local form = require('mcp-tools.ui.form')
-local groups = require('mcp-tools.groups')
 local json = require('mcp-tools.util.json')
 local json_schema = require('mcp-tools.schema')
 local kinds = require('mcp-tools.registry.kinds')
 local listing = require('mcp-tools.scope.listing')
+local report = require('mcp-tools.loading.report')
 local sanitize = require('mcp-tools.util.sanitize')
 local trim = require('mcp-tools.util.trim')
 
@@ -117,10 +117,11 @@ end
 ---@field on integer number of enabled tools
 ---@field items mcp-tools.Item[]
 
+---@param parts mcp-tools.DashboardParts
 ---@return mcp-tools.DashboardGroup[]
-local function grouped()
+local function grouped(parts)
   local by_name, list = {}, {}
-  for _, item in ipairs(groups.items()) do
+  for _, item in ipairs(report.items(parts.registry)) do
     if item.kind == 'tools' then
       local group = by_name[item.group]
       if not group then
@@ -224,7 +225,7 @@ local tools = {
     return ('%d enabled, %s tokens'):format(count, tokens_of(bytes))
   end,
   rows = function(rows, parts)
-    for _, group in ipairs(grouped()) do
+    for _, group in ipairs(grouped(parts)) do
       local id, count = 'group ' .. group.name, ('%d of %d'):format(group.on, #group.items)
       rows:add({
         '  ',

@@ -54,6 +54,25 @@ function t.raises(pattern, fn)
   return err
 end
 
+---A handler that answers with these values.
+---@return fun(ctx: function)
+function t.answers(...)
+  local values = vim.F.pack_len(...)
+  return function(ctx)
+    ctx(vim.F.unpack_len(values))
+  end
+end
+
+---The values of a field.
+---@param field any
+---@param list table[]
+---@return any[]
+function t.field(field, list)
+  return vim.tbl_map(function(item)
+    return item[field]
+  end, list)
+end
+
 ---Let the event loop run until `fn` returns something truthy, and return that.
 ---@generic T
 ---@param fn fun(): T?

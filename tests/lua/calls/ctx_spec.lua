@@ -49,56 +49,53 @@ describe('what a `run` tool has used', function()
     t.ok(call:ended())
   end
 
-  local function collected()
-    collectgarbage()
-    collectgarbage()
-    return next(kept) == nil
+  local function wait(call)
+    t.wait(ended(call))
   end
 
-  it('is let go when it has returned at once', function()
-    use(function()
-      return ('x'):rep(1000)
-    end, function() end)
-    t.ok(collected())
-  end)
-
-  it('is let go when it has returned after waiting', function()
-    use(function(ctx)
-      ctx:await(vim.schedule)
-      coroutine.yield()
-      return 1
-    end, function(call)
-      t.wait(ended(call))
+  for what, case in pairs({
+    ['has returned at once'] = {
+      function()
+        return ('x'):rep(1000)
+      end,
+    },
+    ['has returned after waiting'] = {
+      function(ctx)
+        ctx:await(vim.schedule)
+        coroutine.yield()
+        return 1
+      end,
+      wait,
+    },
+    ['was cancelled while it waited'] = {
+      function(ctx)
+        ctx:await(function() end)
+      end,
+      function(call)
+        call:cancel('user')
+      end,
+    },
+    ['answers by itself and then waits for ever'] = {
+      function(ctx)
+        ctx('early')
+        ctx:await(function() end)
+      end,
+    },
+    ['has thrown'] = {
+      function(ctx)
+        ctx:await(vim.schedule)
+        error('boom')
+      end,
+      wait,
+    },
+  }) do
+    it('is let go when it ' .. what, function()
+      use(case[1], case[2] or function() end)
+      collectgarbage()
+      collectgarbage()
+      t.ok(next(kept) == nil)
     end)
-    t.ok(collected())
-  end)
-
-  it('is let go when it was cancelled while it waited', function()
-    use(function(ctx)
-      ctx:await(function() end)
-    end, function(call)
-      call:cancel('user')
-    end)
-    t.ok(collected())
-  end)
-
-  it('is let go when it answers by itself and then waits for ever', function()
-    use(function(ctx)
-      ctx('early')
-      ctx:await(function() end)
-    end, function() end)
-    t.ok(collected())
-  end)
-
-  it('is let go when it has thrown', function()
-    use(function(ctx)
-      ctx:await(vim.schedule)
-      error('boom')
-    end, function(call)
-      t.wait(ended(call))
-    end)
-    t.ok(collected())
-  end)
+  end
 end)
 
 describe('a tool that hears of something where the API may not be used', function()
@@ -113,25 +110,6 @@ describe('a tool that hears of something where the API may not be used', functio
     })
     t.wait(ended(call))
     t.eq({ code = 0, buffer = true, fast = false }, call.outcome.value)
-  end)
-
-  it('may answer there: who waits for the call goes on where it may', function()
-    local fast
-    local call = run({
-      execute = function(ctx)
-        vim.system({ vim.v.progpath, '--version' }, {}, function()
-          ctx('answer')
-        end)
-      end,
-    }, {}, {
-      listener = {
-        done = function()
-          fast = vim.in_fast_event()
-        end,
-      },
-    })
-    t.wait(ended(call))
-    t.eq({ 'answer', false }, { call.outcome.value, fast })
   end)
 
   it('reads there what it was called with', function()
@@ -152,24 +130,28 @@ describe('a tool that hears of something where the API may not be used', functio
     t.eq({ true, { require('mcp-tools.instances.project').root(), vim.uv.cwd(), 'test' } }, read)
   end)
 
-  it('may fail there', function()
-    local fast
-    local call = run({
-      execute = function(ctx)
+  for _, answer in ipairs({
+    t.answers('answer'),
+    function(ctx)
+      ctx:fail('stale', 'it changed')
+    end,
+  }) do
+    it('may answer or fail there: who waits for the call goes on where it may', function()
+      local fast
+      local function execute(ctx)
         vim.system({ vim.v.progpath, '--version' }, {}, function()
-          ctx:fail('stale', 'it changed')
+          answer(ctx)
         end)
-      end,
-    }, {}, {
-      listener = {
-        done = function()
-          fast = vim.in_fast_event()
-        end,
-      },
-    })
-    t.wait(ended(call))
-    t.eq({ 'stale', false }, { call.outcome.error.code, fast })
-  end)
+      end
+      local function done()
+        fast = vim.in_fast_event()
+      end
+      local call = run({ execute = execute }, {}, { listener = { done = done } })
+      t.wait(ended(call))
+      local outcome = call.outcome
+      t.eq({ 'answer', false }, { outcome.value or outcome.error.code == 'stale' and 'answer', fast })
+    end)
+  end
 end)
 
 describe('a result that cannot be made', function()
@@ -184,9 +166,7 @@ describe('a result that cannot be made', function()
   it('fails the call, at once and later, in both styles', function()
     local handlers = {
       {
-        execute = function(ctx)
-          ctx(hostile())
-        end,
+        execute = t.answers(hostile()),
       },
       {
         execute = function(ctx)
@@ -217,18 +197,7 @@ describe('a result that cannot be made', function()
   end)
 
   it('or an error that cannot be read, as well', function()
-    local call = run({
-      execute = function(ctx)
-        ctx(
-          nil,
-          setmetatable({}, {
-            __index = function()
-              error('no such thing here')
-            end,
-          })
-        )
-      end,
-    })
+    local call = run({ execute = t.answers(nil, hostile()) })
     t.eq('execution_error', call.outcome.error and call.outcome.error.code)
   end)
 end)

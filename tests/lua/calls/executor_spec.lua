@@ -1,37 +1,20 @@
 -- every Neovim
-local Executor = require('mcp-tools.calls.executor')
-local Registry = require('mcp-tools.registry.store')
+local executors = require('executors')
 local t = require('helpers')
 
 --- An executor over its own registry that lets everything run.
 local function bench(settings)
-  local registry = Registry.new({
-    prefix = function()
-      return 'nvim_'
-    end,
-  })
-  local gateway = {
-    decide = function(_, _, answer)
-      answer(true)
-    end,
-  }
-  local all = vim.tbl_extend('force', {
-    tool_timeout = 5000,
-    max_calls = 8,
-    max_result = 1000,
-    result_ttl = 300000,
-  }, settings or {})
-  local executor = Executor.new({
-    registry = registry,
-    gateway = gateway,
-    settings = function()
-      return all
-    end,
-  })
-  local function tool(def)
-    def.description = def.description or 'x'
-    local ok, fault = registry:add('tools', def)
-    assert(ok, fault)
+  local executor, registry = executors.new(settings)
+  registry.prefix = function()
+    return 'nvim_'
+  end
+  --- `tool(name, execute, other fields)`, or `tool(definition)`
+  local function tool(def, execute, more)
+    if type(def) == 'string' then
+      def = vim.tbl_extend('error', { name = def, execute = execute }, more or {})
+    end
+    def.description = 'x'
+    assert(registry:add('tools', def))
   end
   local function run(name, args, opts)
     return executor:execute(name, args, vim.tbl_extend('force', { host = 'test' }, opts or {}))
@@ -49,15 +32,17 @@ local function error_of(call)
   return call.outcome and call.outcome.error or {}
 end
 
+local b
+
+before_each(function()
+  b = bench()
+end)
+
 describe('a tool that answers', function()
   it('at once has ended when execute returns', function()
-    local b = bench()
-    b.tool({
-      name = 'now',
-      execute = function(ctx, args)
-        ctx({ got = args })
-      end,
-    })
+    b.tool('now', function(ctx, args)
+      ctx({ got = args })
+    end)
     local call = b.run('now', { a = 1 })
     t.eq('done', call.state)
     t.eq({ got = { a = 1 } }, call.outcome.value)
@@ -66,31 +51,23 @@ describe('a tool that answers', function()
   end)
 
   it("in guill's style execute(cb, args) works the same", function()
-    local b = bench()
-    b.tool({
-      name = 'old',
-      execute = function(cb, args)
-        if args.fail then
-          cb(nil, 'no luck')
-        else
-          cb('fine')
-        end
-      end,
-    })
+    b.tool('old', function(cb, args)
+      if args.fail then
+        cb(nil, 'no luck')
+      else
+        cb('fine')
+      end
+    end)
     t.eq('fine', b.run('old', {}).outcome.value)
     t.eq({ code = 'tool_error', message = 'no luck' }, error_of(b.run('old', { fail = true })))
   end)
 
   it('later ends later', function()
-    local b = bench()
-    b.tool({
-      name = 'later',
-      execute = function(ctx)
-        vim.defer_fn(function()
-          ctx('done')
-        end, 10)
-      end,
-    })
+    b.tool('later', function(ctx)
+      vim.defer_fn(function()
+        ctx('done')
+      end, 10)
+    end)
     local call = b.run('later')
     t.eq('running', call.state)
     t.eq(1, b.executor.active)
@@ -100,7 +77,6 @@ describe('a tool that answers', function()
   end)
 
   it('in steps hands on each state in order', function()
-    local b = bench()
     local states = {}
     b.tool({
       name = 'steps',
@@ -127,45 +103,13 @@ describe('a tool that answers', function()
   end)
 
   it('with nil gives an empty result, in both styles', function()
-    local b = bench()
-    b.tool({
-      name = 'one',
-      execute = function(ctx)
-        ctx()
-      end,
-    })
+    b.tool('one', t.answers())
     b.tool({ name = 'two', run = function() end })
     t.eq('empty', b.run('one').outcome.payload.kind)
     t.eq('empty', b.run('two').outcome.payload.kind)
   end)
 
-  it('twice is heard once', function()
-    local b = bench()
-    b.tool({
-      name = 'twice',
-      execute = function(ctx)
-        ctx('first')
-        ctx('second')
-        ctx(nil, 'third')
-      end,
-    })
-    t.eq('first', b.run('twice').outcome.value)
-  end)
-
-  it('and then throws keeps its answer', function()
-    local b = bench()
-    b.tool({
-      name = 'oops',
-      execute = function(ctx)
-        ctx('answer')
-        error('after')
-      end,
-    })
-    t.eq('answer', b.run('oops').outcome.value)
-  end)
-
   it('with await that is ready at once does not wait', function()
-    local b = bench()
     b.tool({
       name = 'ready',
       run = function(ctx)
@@ -182,23 +126,16 @@ end)
 
 describe('a tool that fails', function()
   it('says how: ctx(nil, err), ctx:fail, a table, a code', function()
-    local b = bench()
     local how = {
-      function(ctx)
-        ctx(nil, 'text')
-      end,
-      function(ctx)
-        ctx(nil, { code = 'not_found', message = 'gone' })
-      end,
+      t.answers(nil, 'text'),
+      t.answers(nil, { code = 'not_found', message = 'gone' }),
       function(ctx)
         ctx:fail('just text')
       end,
       function(ctx)
         ctx:fail('stale', 'it changed')
       end,
-      function(ctx)
-        ctx(nil, { code = 'no_such_code', message = 'odd' })
-      end,
+      t.answers(nil, { code = 'no_such_code', message = 'odd' }),
     }
     local expected = {
       { code = 'tool_error', message = 'text' },
@@ -214,13 +151,9 @@ describe('a tool that fails', function()
   end)
 
   it('by throwing gives the message without place or traceback', function()
-    local b = bench()
-    b.tool({
-      name = 'throws',
-      execute = function()
-        error('boom')
-      end,
-    })
+    b.tool('throws', function()
+      error('boom')
+    end)
     b.tool({
       name = 'throws_later',
       run = function(ctx)
@@ -235,44 +168,28 @@ describe('a tool that fails', function()
   end)
 
   it('says no more than a result may say', function()
-    local b = bench({ max_result = 100 })
+    b = bench({ max_result = 100 })
     local long = ('ä'):rep(100)
-    b.tool({
-      name = 'says',
-      execute = function(ctx)
-        ctx(nil, long)
-      end,
-    })
-    b.tool({
-      name = 'throws',
-      execute = function()
-        error(long, 0)
-      end,
-    })
+    b.tool('says', t.answers(nil, long))
+    b.tool('throws', function()
+      error(long, 0)
+    end)
     t.eq(('ä'):rep(50) .. '…', error_of(b.run('says')).message)
     t.eq('Tool execution error: ' .. ('ä'):rep(39) .. '…', error_of(b.run('throws')).message)
   end)
 
   it('by throwing an object keeps its code, or shows it', function()
-    local b = bench()
-    b.tool({
-      name = 'coded',
-      execute = function()
-        error({ code = 'busy', message = 'later please' })
-      end,
-    })
-    b.tool({
-      name = 'odd',
-      execute = function()
-        error({ some = 'table' })
-      end,
-    })
+    b.tool('coded', function()
+      error({ code = 'busy', message = 'later please' })
+    end)
+    b.tool('odd', function()
+      error({ some = 'table' })
+    end)
     t.eq({ code = 'busy', message = 'later please' }, error_of(b.run('coded')))
     t.eq('execution_error', error_of(b.run('odd')).code)
   end)
 
   it('with `return ctx:fail(…)` in a run tool fails once', function()
-    local b = bench()
     b.tool({
       name = 'failing',
       run = function(ctx)
@@ -285,17 +202,12 @@ end)
 
 describe('time', function()
   it('is up after the timeout of the definition, and the tool is told', function()
-    local b = bench()
     local told
-    b.tool({
-      name = 'slow',
-      timeout = 30,
-      execute = function(ctx)
-        ctx:on_cancel(function(reason)
-          told = { reason, ctx:cancelled() }
-        end)
-      end,
-    })
+    b.tool('slow', function(ctx)
+      ctx:on_cancel(function(reason)
+        told = { reason, ctx:cancelled() }
+      end)
+    end, { timeout = 30 })
     local call = b.run('slow', {}, { timeout = 60000 })
     t.wait(ended(call), 1000)
     t.eq('timed_out', call.state)
@@ -304,7 +216,7 @@ describe('time', function()
   end)
 
   it('comes from the call, else from the options, for a tool that sets none; 0 is none', function()
-    local b = bench({ tool_timeout = 30 })
+    b = bench({ tool_timeout = 30 })
     b.tool({ name = 'never', execute = function() end })
     b.tool({ name = 'forever', timeout = 0, execute = function() end })
     local by_option, by_call = b.run('never'), b.run('never', {}, { timeout = 10 })
@@ -317,15 +229,11 @@ describe('time', function()
   end)
 
   it('that has passed refuses the call, and nothing runs', function()
-    local b = bench()
     local ran = false
-    b.tool({
-      name = 'x',
-      execute = function(ctx)
-        ran = true
-        ctx()
-      end,
-    })
+    b.tool('x', function(ctx)
+      ran = true
+      ctx()
+    end)
     local call = b.run('x', {}, { start_by = vim.uv.hrtime() - 1 })
     t.eq('editor_blocked', error_of(call).code)
     t.eq(false, ran)
@@ -335,7 +243,6 @@ end)
 
 describe('cancel', function()
   it('reaches the tool, stops a run tool for good and drops what comes later', function()
-    local b = bench()
     local went_on, answer = 0, nil
     b.tool({
       name = 'loops',
@@ -348,12 +255,9 @@ describe('cancel', function()
         end
       end,
     })
-    b.tool({
-      name = 'holds',
-      execute = function(ctx)
-        answer = ctx
-      end,
-    })
+    b.tool('holds', function(ctx)
+      answer = ctx
+    end)
     local loop, hold = b.run('loops'), b.run('holds')
     t.wait(function()
       return went_on > 1
@@ -368,42 +272,10 @@ describe('cancel', function()
     t.eq(nil, hold.outcome.value)
     t.eq(0, b.executor.active)
   end)
-
-  it('that comes before its call refuses it', function()
-    local b = bench()
-    local ran = false
-    b.tool({
-      name = 'x',
-      execute = function(ctx)
-        ran = true
-        ctx()
-      end,
-    })
-    t.eq(false, b.executor:cancel('b-7', 'client'))
-    local call = b.run('x', {}, { id = 'b-7' })
-    t.eq('cancelled', error_of(call).code)
-    t.eq(false, ran)
-  end)
-
-  it('in the hook that throws still ends the call', function()
-    local b = bench()
-    b.tool({
-      name = 'x',
-      execute = function(ctx)
-        ctx:on_cancel(function()
-          error('bad hook')
-        end)
-      end,
-    })
-    local call = b.run('x')
-    b.executor:cancel(call.id, 'client')
-    t.eq('cancelled', call.state)
-  end)
 end)
 
 describe('a call', function()
   it('of a mistyped tool is refused with the names that are near', function()
-    local b = bench()
     for _, name in ipairs({ 'cursor', 'line_read', 'other' }) do
       b.tool({ name = name, execute = function() end })
     end
@@ -418,7 +290,6 @@ describe('a call', function()
   end)
 
   it('of a mistyped tool costs little, however many tools there are', function()
-    local b = bench()
     for i = 1, 500 do
       b.tool({
         name = ('%s_tool_with_a_long_name_%03d'):format(i % 2 == 0 and 'read' or 'write', i),
@@ -431,7 +302,7 @@ describe('a call', function()
   end)
 
   it('of an unknown tool, by the wrong type or beyond the room is refused', function()
-    local b = bench({ max_calls = 1 })
+    b = bench({ max_calls = 1 })
     b.tool({ name = 'x', args = { n = { type = 'integer', required = true } }, execute = function() end })
     t.eq({ code = 'unknown_tool', message = 'Unknown tool: nope' }, error_of(b.run('nope')))
     local bad = error_of(b.run('x', {}))
@@ -445,7 +316,6 @@ describe('a call', function()
   end)
 
   it('are told which of their names the tool does not have when one is missing', function()
-    local b = bench()
     b.tool({ name = 'x', args = { query = { type = 'string', required = true } }, execute = function() end })
     t.eq(
       'Invalid arguments for x: query: is required (it has no argument path, pattern)',
@@ -455,7 +325,6 @@ describe('a call', function()
   end)
 
   it('fails when the check of its arguments throws, and takes no room', function()
-    local b = bench()
     local schema = { properties = { child = { ['$ref'] = '#' } } }
     for _ = 1, 44 do
       schema = { allOf = { schema } }
@@ -472,11 +341,8 @@ describe('a call', function()
   end)
 
   it('finds a tool by its published name first, then by its own', function()
-    local b = bench()
     local function answering(word)
-      return function(ctx)
-        ctx(word)
-      end
+      return t.answers(word)
     end
     b.tool({ name = 'a', execute = answering('a') })
     b.tool({ name = 'nvim_a', execute = answering('nvim_a') })
@@ -486,7 +352,6 @@ describe('a call', function()
   end)
 
   it('goes on when its tool is unregistered or replaced in flight', function()
-    local b = bench()
     local ctx
     local def = {
       name = 'x',
@@ -503,7 +368,6 @@ describe('a call', function()
   end)
 
   it('treats null and empty arguments as the schema wants', function()
-    local b = bench()
     b.tool({
       name = 'x',
       args = { n = { type = 'integer', default = 4 }, m = { type = 'object' } },
@@ -518,13 +382,8 @@ describe('a call', function()
   end)
 
   it('is kept with its outcome until acknowledged, when asked to, or until it expires', function()
-    local b = bench({ result_ttl = 0 })
-    b.tool({
-      name = 'x',
-      execute = function(ctx)
-        ctx('kept')
-      end,
-    })
+    b = bench({ result_ttl = 0 })
+    b.tool('x', t.answers('kept'))
     local one, two = b.run('x', {}, { keep = true }), b.run('x', {}, { keep = true })
     t.eq('kept', b.executor:get(one.id).outcome.value)
     b.executor:acknowledge({ one.id, 'unknown' })
@@ -534,20 +393,12 @@ describe('a call', function()
   end)
 
   it('that has expired is gone when its time is up, not up to twice as late', function()
-    local b = bench({ result_ttl = 1000 })
-    b.tool({
-      name = 'x',
-      execute = function(ctx)
-        ctx('kept')
-      end,
-    })
+    b = bench({ result_ttl = 1000 })
+    b.tool('x', t.answers('kept'))
     local held = {}
-    b.tool({
-      name = 'held',
-      execute = function(ctx)
-        table.insert(held, ctx)
-      end,
-    })
+    b.tool('held', function(ctx)
+      table.insert(held, ctx)
+    end)
     local first, second = b.run('x', {}, { keep = true }), b.run('held', {}, { keep = true })
     vim.wait(700)
     held[1]('late')
@@ -563,32 +414,26 @@ describe('a call', function()
   end)
 
   it('is not made again under its id, acknowledged or not', function()
-    local b = bench()
     local runs = 0
-    b.tool({
-      name = 'x',
-      execute = function(ctx)
-        runs = runs + 1
-        ctx()
-      end,
-    })
+    b.tool('x', function(ctx)
+      runs = runs + 1
+      ctx()
+    end)
     b.run('x', {}, { id = 'b-1', keep = true })
-    t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-1', keep = true })).code)
+    t.matches('^the call b%-1 was already answered', error_of(b.run('x', {}, { id = 'b-1', keep = true })).message)
     b.executor:acknowledge({ 'b-1' })
     t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-1', keep = true })).code)
     b.run('x', {}, { id = 'b-2' })
     t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-2' })).code)
     t.eq(2, runs)
+    b.tool('long', function() end)
+    local first = b.run('long', {}, { id = 'same' })
+    t.matches('^the call same is already running', error_of(b.run('long', {}, { id = 'same' })).message)
+    first:cancel('user')
   end)
 
   it('that is cancelled before it comes is refused, however many others end meanwhile', function()
-    local b = bench()
-    b.tool({
-      name = 'x',
-      execute = function(ctx)
-        ctx()
-      end,
-    })
+    b.tool('x', t.answers())
     b.executor:cancel('b-1', 'client')
     for i = 1, 2000 do
       b.run('x', {}, { id = 'c-' .. i })
@@ -597,7 +442,7 @@ describe('a call', function()
   end)
 
   it('that runs is not lost to an acknowledge or to expiry', function()
-    local b = bench({ result_ttl = 0 })
+    b = bench({ result_ttl = 0 })
     b.tool({ name = 'x', execute = function() end })
     local call = b.run('x', {}, { keep = true })
     b.executor:acknowledge({ call.id })
@@ -607,7 +452,6 @@ describe('a call', function()
   end)
 
   it('has a state of its own per session', function()
-    local b = bench()
     b.tool({
       name = 'count',
       state = function()
@@ -632,7 +476,6 @@ describe('a call', function()
   end)
 
   it('shares its state with no other tool, and gets a new one when it is loaded again', function()
-    local b = bench()
     local function state()
       return { n = 0 }
     end
@@ -657,7 +500,6 @@ describe('a call', function()
   end)
 
   it('fails when its state cannot be made, and nothing runs', function()
-    local b = bench()
     local ran = false
     b.tool({
       name = 'x',
@@ -674,40 +516,21 @@ describe('a call', function()
   end)
 
   it('tells its tool who asks', function()
-    local b = bench()
-    b.tool({
-      name = 'who',
-      execute = function(ctx)
-        ctx({ ctx.host, ctx.client.name, ctx.session, ctx.id, ctx.deadline > vim.uv.hrtime() })
-      end,
-    })
+    b.tool('who', function(ctx)
+      ctx({ ctx.host, ctx.client.name, ctx.session, ctx.id, ctx.deadline > vim.uv.hrtime() })
+    end)
     local call = b.run('who', {}, { id = 'b-1', client = { name = 'c' }, session = 's' })
     t.eq({ 'test', 'c', 's', 'b-1', true }, call.outcome.value)
   end)
 end)
 
-describe('an id that is used again', function()
-  it('runs nothing, and says whether its call runs, or did', function()
-    local b = bench()
-    b.tool({ name = 'long', execute = function() end })
-    local first = b.run('long', {}, { id = 'same' })
-    t.matches('^the call same is already running', error_of(b.run('long', {}, { id = 'same' })).message)
-    first:cancel('user')
-    t.matches('^the call same was already answered or cancelled', error_of(b.run('long', {}, { id = 'same' })).message)
-  end)
-end)
-
 describe('code of others that throws around a call', function()
   it('changes neither the outcome nor the count of active calls', function()
-    local b = bench()
-    b.tool({
-      name = 'later',
-      execute = function(ctx)
-        vim.schedule(function()
-          ctx('answered')
-        end)
-      end,
-    })
+    b.tool('later', function(ctx)
+      vim.schedule(function()
+        ctx('answered')
+      end)
+    end)
     b.executor:watch(function()
       error('a watcher failed')
     end)
@@ -731,19 +554,16 @@ end)
 
 describe('progress and log from a libuv callback', function()
   it('reach listeners that use the API', function()
-    local b, seen = bench(), {}
-    b.tool({
-      name = 'fast',
-      execute = function(ctx)
-        local timer = assert(vim.uv.new_timer())
-        timer:start(1, 0, function()
-          timer:close()
-          ctx:progress(1, 2)
-          ctx:log('info', 'x')
-          ctx('done')
-        end)
-      end,
-    })
+    local seen = {}
+    b.tool('fast', function(ctx)
+      local timer = assert(vim.uv.new_timer())
+      timer:start(1, 0, function()
+        timer:close()
+        ctx:progress(1, 2)
+        ctx:log('info', 'x')
+        ctx('done')
+      end)
+    end)
     local call = b.run('fast', {}, {
       listener = {
         progress = function()

@@ -44,17 +44,13 @@ before_each(function()
 end)
 
 describe('reading a resource', function()
+  local function define(value, more)
+    local def = { uri = 'x://y', name = 'y', read = t.answers(value) }
+    assert(registry:add('resources', vim.tbl_extend('force', def, more or {})))
+  end
+
   local function gives(value, more)
-    assert(registry:add(
-      'resources',
-      vim.tbl_extend('force', {
-        uri = 'x://y',
-        name = 'y',
-        read = function(ctx)
-          ctx(value)
-        end,
-      }, more or {})
-    ))
+    define(value, more)
     return result('resource', 'x://y').contents
   end
 
@@ -110,13 +106,7 @@ describe('reading a resource', function()
       { blob = ('x'):rep(76) },
       { { text = ('x'):rep(60) }, { text = ('x'):rep(41) } },
     }) do
-      assert(registry:add('resources', {
-        uri = 'x://y',
-        name = 'y',
-        read = function(ctx)
-          ctx(value)
-        end,
-      }))
+      define(value)
       local err = failure('resource', 'x://y')
       t.eq('too_large', err.code)
       t.matches('10%d bytes, the limit is 100 %(option limits%.resource%)', err.message)
@@ -125,13 +115,7 @@ describe('reading a resource', function()
 
   it('refuses what is no contents', function()
     local function err_of(value)
-      assert(registry:add('resources', {
-        uri = 'x://y',
-        name = 'y',
-        read = function(ctx)
-          ctx(value)
-        end,
-      }))
+      define(value)
       return failure('resource', 'x://y')
     end
     t.eq('invalid_output', err_of({ { text = 'a' }, 5 }).code)
@@ -141,13 +125,7 @@ describe('reading a resource', function()
   end)
 
   it('repairs text of bundled ones only', function()
-    local def = {
-      uri = 'x://y',
-      name = 'y',
-      read = function(ctx)
-        ctx('a\255b')
-      end,
-    }
+    local def = { uri = 'x://y', name = 'y', read = t.answers('a\255b') }
     assert(registry:add('resources', def, { origin = 'bundled' }))
     local one = result('resource', 'x://y').contents[1]
     t.eq({ 'a\239\191\189b', { lossy = true } }, { one.text, one._meta })
@@ -157,25 +135,14 @@ describe('reading a resource', function()
   end)
 
   it('ends as every call: throws, times out, is cancelled, is refused when late', function()
-    assert(registry:add('resources', {
-      uri = 'x://y',
-      name = 'y',
-      timeout = 20,
-      read = function() end,
-    }))
+    define(nil, { timeout = 20, read = function() end })
     t.eq('timeout', failure('resource', 'x://y').code)
     local call = executor:execute('x://y', {}, { kind = 'resource', host = 'test' })
     t.eq('x://y', call.name)
     call:cancel('client')
     t.eq('cancelled', call.outcome.error.code)
     t.eq('editor_blocked', run('resource', 'x://y', {}, { start_by = 1 }).error.code)
-    assert(registry:add('resources', {
-      uri = 'x://y',
-      name = 'y',
-      read = function()
-        error('oh')
-      end,
-    }))
+    define(nil, { read = error })
     t.eq('execution_error', failure('resource', 'x://y').code)
     t.eq('not_found', failure('resource', 'x://z').code)
   end)
@@ -188,9 +155,7 @@ describe('getting a prompt', function()
 
   it('gives messages of every form', function()
     local function messages(value)
-      define(function(ctx)
-        ctx(value)
-      end)
+      define(t.answers(value))
       local got = result('prompt', 'p')
       t.eq('why', got.description)
       return got.messages
@@ -208,9 +173,7 @@ describe('getting a prompt', function()
       })
     )
     t.eq({ hello, hello }, messages({ { role = 'user', content = { content.text('hello'), 'hello' } } }))
-    define(function(ctx)
-      ctx({ description = 'other', messages = { { role = 'user', content = 'hello' } } })
-    end)
+    define(t.answers({ description = 'other', messages = { { role = 'user', content = 'hello' } } }))
     t.eq('other', result('prompt', 'p').description)
   end)
 
@@ -236,19 +199,20 @@ describe('getting a prompt', function()
   it('refuses what is no message', function()
     local bad = { { role = 'system', content = 'x' } }
     for _, value in ipairs({ {}, bad, { { role = 'user', content = 5 } }, { 5 }, 5 }) do
-      define(function(ctx)
-        ctx(value)
-      end)
+      define(t.answers(value))
       t.eq('invalid_output', failure('prompt', 'p').code)
     end
-    define(function(ctx)
-      ctx(('x'):rep(1001))
-    end)
+    define(t.answers(('x'):rep(1001)))
     t.eq('too_large', failure('prompt', 'p').code)
   end)
 end)
 
 describe('completing', function()
+  local function template(value)
+    local def = { uri_template = 'x://{id}', name = 'y', read = print, complete = { id = t.answers(value) } }
+    assert(registry:add('resources', def))
+  end
+
   local function values_for(ref, name, value, arguments)
     return result('completion', 'completion', {
       ref = ref,
@@ -275,16 +239,7 @@ describe('completing', function()
         b = {},
       },
     }))
-    assert(registry:add('resources', {
-      uri_template = 'x://{id}',
-      name = 'y',
-      read = function() end,
-      complete = {
-        id = function(ctx)
-          ctx({})
-        end,
-      },
-    }))
+    template({})
     local prompt = { type = 'prompt', name = 'p' }
     t.eq({ values = { 'x1', 'x2' }, total = 2 }, values_for(prompt, 'a', 'x', { b = 'y' }))
     t.eq({ 'x', { b = 'y' } }, seen)
@@ -295,16 +250,7 @@ describe('completing', function()
 
   it('gives a hundred at most, and says that there are more', function()
     local function completes(value)
-      assert(registry:add('resources', {
-        uri_template = 'x://{id}',
-        name = 'y',
-        read = function() end,
-        complete = {
-          id = function(ctx)
-            ctx(value)
-          end,
-        },
-      }))
+      template(value)
       return values_for({ type = 'resource', uri = 'x://{id}' }, 'id', '')
     end
     local list = {}
@@ -329,16 +275,7 @@ describe('completing', function()
     t.eq('not_found', code({ ref = 5, argument = { name = 'a', value = '' } }))
     t.eq('validation_error', code({ ref = { type = 'prompt', name = 'p' }, argument = { name = 'a', value = 5 } }))
     t.eq('validation_error', code({}))
-    assert(registry:add('resources', {
-      uri_template = 'x://{id}',
-      name = 'y',
-      read = function() end,
-      complete = {
-        id = function(ctx)
-          ctx({ 5 })
-        end,
-      },
-    }))
+    template({ 5 })
     t.eq(
       'invalid_output',
       code({ ref = { type = 'resource', uri = 'x://{id}' }, argument = { name = 'id', value = '' } })
@@ -374,11 +311,6 @@ describe('a completion that does not answer', function()
   end)
 
   it('tells its author what a list is', function()
-    t.matches(
-      'write `ctx%({ "a", "b" }%)`',
-      completes(function(ctx)
-        ctx('a')
-      end)
-    )
+    t.matches('write `ctx%({ "a", "b" }%)`', completes(t.answers('a')))
   end)
 end)

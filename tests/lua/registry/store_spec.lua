@@ -10,25 +10,6 @@ local function tool(name, more)
 end
 
 describe('a registry', function()
-  it('is one of many', function()
-    local a, b = Registry.new(), Registry.new()
-    assert(a:add('tools', tool('x')))
-    t.eq(nil, b:get('x'))
-    t.eq('x', a:get('x').name)
-  end)
-
-  it('counts revisions and tells who listens', function()
-    local registry, heard = Registry.new(), {}
-    registry:on_change(function(kind, revision)
-      table.insert(heard, { kind, revision })
-    end)
-    registry:add('tools', tool('x'))
-    registry:add('tools', tool('x'))
-    registry:remove('tools', 'x')
-    registry:remove('tools', 'x')
-    t.eq({ { 'tools', 1 }, { 'tools', 2 }, { 'tools', 3 } }, heard)
-  end)
-
   it('closes the arguments of what is bundled, and leaves those of others as they are', function()
     local registry = Registry.new()
     local given = { n = { type = 'object', properties = { x = { type = 'string' } } }, any = { type = 'object' } }
@@ -38,19 +19,6 @@ describe('a registry', function()
     t.eq({ false, false }, { ours.additionalProperties, ours.properties.n.additionalProperties })
     t.eq({}, { ours.properties.any.additionalProperties })
     t.eq({}, { theirs.additionalProperties, theirs.properties.n.additionalProperties })
-  end)
-
-  it('lists by name', function()
-    local registry = Registry.new()
-    for _, name in ipairs({ 'b', 'c', 'a' }) do
-      registry:add('tools', tool(name))
-    end
-    t.eq(
-      { 'a', 'b', 'c' },
-      vim.tbl_map(function(entry)
-        return entry.name
-      end, registry:list('tools'))
-    )
   end)
 
   it('refuses a bad definition with every fault at once, and keeps the old one', function()
@@ -123,14 +91,10 @@ describe("guill's functions", function()
   it('execute answers at once or with a task to ask for', function()
     local held
     registry.register(tool('now', {
-      execute = function(cb)
-        cb({ 1 })
-      end,
+      execute = t.answers({ 1 }),
     }))
     registry.register(tool('bad', {
-      execute = function(cb)
-        cb(nil, 'no')
-      end,
+      execute = t.answers(nil, 'no'),
     }))
     registry.register(tool('later', {
       timeout = 700,
@@ -196,36 +160,6 @@ describe('bundled tools', function()
     registry:clear('tools')
   end)
 
-  it('are named by their path, and each has all that it needs', function()
-    local files = require('mcp-tools.loading.bundled').files('tools')
-    config.setup({
-      tools = vim.list_extend(
-        { 'all' },
-        vim.tbl_map(function(file)
-          return file.name -- some exist by their own name alone
-        end, files)
-      ),
-    })
-    local registry = core.get().registry
-    t.ok(#files >= 6)
-    for _, file in ipairs(files) do
-      local entry = t.ok(registry:get(file.name), file.name)
-      t.eq('bundled', entry.source.origin)
-      t.eq(file.group, entry.source.group)
-      t.eq({ file.name, {} }, { file.name, entry.lint })
-    end
-    t.eq({}, require('mcp-tools').report().failures)
-    registry:clear('tools')
-  end)
-
-  it('in "recommended" are few and small when published', function()
-    config.setup({ tools = 'recommended' })
-    local registry = core.get().registry
-    t.ok(#registry:list('tools') <= 25)
-    t.ok(#require('mcp-tools.rpc').list('tools').json <= 16 * 1024)
-    registry:clear('tools')
-  end)
-
   it('that cannot be found are told in health', function()
     config.setup({ tools = { 'no_such' } })
     core.get()
@@ -243,20 +177,6 @@ describe('call()', function()
   after_each(function()
     core.get().registry:clear('tools')
     config.reset()
-  end)
-
-  it('gives value or error to a callback, after it has returned its handle', function()
-    mcp_tools.register(tool('x', {
-      execute = function(ctx, args)
-        ctx(args.fail and nil or { value = print }, args.fail)
-      end,
-    }))
-    local _, err = nil, nil
-    local got
-    mcp_tools.call('x', { fail = 'no' }, function(...)
-      got, err = ...
-    end)
-    t.eq({ nil, { code = 'tool_error', message = 'no' } }, { got, err })
   end)
 
   it('waits in a coroutine, also in that of a run tool', function()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import itertools
 import json
@@ -15,7 +14,7 @@ import pytest
 import pytest_asyncio
 from mcp import Client, MCPError
 
-from tests.support.bridge import Bridge, Transport, connect
+from tests.support.bridge import Bridge, Transport
 from tests.support.news import News, follow
 from tests.support.results import error_of, text_of
 
@@ -122,22 +121,6 @@ async def test_resources_and_prompts_are_switched(switched: Bridge, transport: T
         assert "verify_setup" in names
 
 
-async def test_a_call_in_flight_goes_on(switched: Bridge, transport: Transport) -> None:
-    """The tool is switched off, and its name taken by another, while a call runs; it answers all the same."""
-    async with connect(switched, transport) as client:
-        call = asyncio.create_task(client.call_tool("nvim_hold", {}))
-        await switched.nvim.wait_for("return Seen.running == 1")
-        await switched.nvim.lua("_G.Held = Seen.ctx mcp_tools.disable('hold')")
-        assert "hold" not in await tool_names(client)
-        await switched.nvim.lua(f"mcp_tools.register({tool('hold')})")
-        assert "hold" not in await tool_names(client)
-        await switched.nvim.lua("Held('the first')")
-        assert (await call).content[0].text == "the first"
-
-
-# Tools that plugins ship -----------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def plugin(tmp_path: Path) -> Plugin:
     """Writes or removes a file of a plugin that is nobody's project: `plugin(name, text)`."""
@@ -213,23 +196,6 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
 
 
 GET = " probe.core.get()"
-
-
-async def test_who_watches_what_was_found_hears_of_failures(
-    switched: Bridge, transport: Transport, plugin: Plugin
-) -> None:
-    """A file that fails changes no list; who has subscribed to `nvim://discovery` hears of it."""
-    uri = "nvim://discovery"
-    root = plugin("broken", "return {")
-    async with listening(switched, transport, [uri]) as (client, news):
-        try:
-            before = await switched.nvim.lua(REVISION)
-            await received(news, uri, switched, "vim.opt.runtimepath:append(...) " + REFRESH, str(root))
-            found = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
-            assert [Path(failure["source"]).stem for failure in found["failures"]] == ["broken"]
-            assert await switched.nvim.lua(REVISION) == before
-        finally:
-            await switched.nvim.lua("vim.opt.runtimepath:remove(...) " + REFRESH, str(root))
 
 
 async def test_a_client_has_it_looked_again(switched: Bridge, transport: Transport, plugin: Plugin) -> None:

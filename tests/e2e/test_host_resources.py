@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -121,27 +120,6 @@ async def test_errors_of_the_client(bridge: Bridge, transport: Transport) -> Non
 
 
 @in_sessions
-async def test_answers_that_are_none(bridge: Bridge, transport: Transport) -> None:
-    """What is not shaped as the protocol has it is an error that says where."""
-    answers: list[dict[str, Any]] = []
-
-    async def odd(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        return answers.pop()
-
-    async with hosted(bridge, transport, Host(answer=odd)) as client:
-        for tool, answer, where in (
-            ("read", {}, "contents: is required"),
-            ("read", {"contents": [{"uri": "files://a"}]}, "contents[0]: must have either text or blob"),
-            ("read", {"contents": [{"uri": "files://a", "blob": "§"}]}, "contents[0].blob: must be base64"),
-            ("list", {"resources": [{"uri": "files://a"}]}, "resources[0].name: is required"),
-        ):
-            answers.append(answer)
-            arguments = {"uri": "files://a"} if tool == "read" else {}
-            error = error_of(await client.call_tool(f"nvim_host_{tool}", arguments))
-            assert (error["code"], where in error["message"]) == ("validation_error", True), error
-
-
-@in_sessions
 @pytest.mark.slow
 async def test_large_files(bridge: Bridge, transport: Transport) -> None:
     """Files may be larger than any request, up to the limits; beyond them the tool hears so at once."""
@@ -159,30 +137,6 @@ async def test_large_files(bridge: Bridge, transport: Transport) -> None:
         assert value(await client.call_tool("nvim_host_size", {"uri": "files://a"})) == 1000
         error = error_of(await client.call_tool("nvim_host_size", {"uri": "files://b"}))
         assert (error["code"], "maxSize" in error["message"]) == ("too_large", True)
-
-
-@in_sessions
-async def test_what_is_not_offered_is_not_asked_for(bridge: Bridge, transport: Transport) -> None:
-    """Method by method, and scheme by scheme."""
-    for declared, looks, codes in (
-        ({"list": {"enabled": True}}, [False, True, False], ["capability_missing", None]),
-        (
-            {"read": {"enabled": True}, "schemes": ["other"]},
-            [True, False, False],
-            ["validation_error", "capability_missing"],
-        ),
-        ({"read": {"enabled": "yes"}}, [False, False, False], ["capability_missing"] * 2),
-        ({}, [False, False, False], ["capability_missing"] * 2),
-    ):
-        host = Host(files(), declared)
-        async with hosted(bridge, transport, host) as client:
-            assert value(await client.call_tool("nvim_host_look", {})) == looks
-            read = await client.call_tool("nvim_host_read", {"uri": "files://notes"})
-            listed = await client.call_tool("nvim_host_list", {})
-            for result, code in zip((read, listed), codes, strict=True):
-                assert (error_of(result)["code"] if result.is_error else None) == code
-        assert READ not in [method for method, _ in host.asked]
-        assert len(host.asked) == codes.count(None)
 
 
 async def test_malformed_declarations(bridge: Bridge) -> None:
@@ -226,25 +180,3 @@ async def test_servers_do_not_answer_the_extension(bridge: Bridge, transport: Tr
         for method in (READ, LIST):
             _, answer = await raw.send(raw.message(method, {"uri": "nvim://status"}))
             assert answer["error"]["code"] == -32601
-
-
-@in_sessions
-@pytest.mark.parametrize("how", ["cancel", "close"])
-async def test_a_client_that_goes_while_it_is_asked(bridge: Bridge, transport: Transport, how: str) -> None:
-    """Nothing of the call stays: the tool is cancelled, or hears the refusal that the client leaves."""
-    asked = asyncio.Event()
-
-    async def never(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        asked.set()
-        await asyncio.Event().wait()
-        return {}
-
-    async with hosted(bridge, transport, Host(answer=never)) as client:
-        call = asyncio.create_task(client.call_tool("nvim_host_read", {"uri": "files://a"}))
-        await asyncio.wait_for(asked.wait(), 5)
-        if how == "cancel":
-            call.cancel()
-            await bridge.nvim.wait_for("return #Seen.cancelled == 1")
-    await bridge.nvim.wait_for("return #Seen.cancelled + #Seen.errors == 1")
-    await asyncio.gather(call, return_exceptions=True)
-    await bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")

@@ -36,10 +36,4 @@ describe('errors', function()
     end
     t.ok(not errors.is_domain_failure(nil))
   end)
-
-  it('name each code by itself', function()
-    for key, code in pairs(errors.codes) do
-      t.eq(key, code)
-    end
-  end)
 end)

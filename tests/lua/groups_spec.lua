@@ -15,9 +15,7 @@ local function registry()
 end
 
 local function names(kind)
-  return vim.tbl_map(function(entry)
-    return entry.name
-  end, registry():list(kind or 'tools'))
+  return t.field('name', registry():list(kind or 'tools'))
 end
 
 local function register(name, more)

@@ -82,39 +82,6 @@ describe('the tool bridge_refresh', function()
   end)
 end)
 
-describe('what is bundled', function()
-  --- What another editor, in which nothing is in use yet, prints.
-  local function fresh(script)
-    local path = vim.fn.tempname()
-    vim.fn.writefile(vim.split(script, '\n'), path)
-    local command = { vim.v.progpath, '--headless', '-u', 'NONE', '-i', 'NONE', '-n' }
-    local root = vim.api.nvim_get_runtime_file('lua/mcp-tools/init.lua', false)[1]:match('^(.*)/lua/')
-    vim.list_extend(command, { '--cmd', 'set rtp^=' .. root, '-l', path })
-    local ended = vim.system(command, { text = true }):wait()
-    return vim.trim(ended.stdout .. ended.stderr)
-  end
-
-  it('can be taken out before the first use, of each kind', function()
-    for unregister, key in pairs({
-      unregister = 'buffer_list',
-      unregister_resource = 'nvim://cursor',
-      unregister_prompt = 'write_tests',
-    }) do
-      local script = [[
-        local tools = require('mcp-tools')
-        tools.setup({ tools = 'all', resources = true, prompts = true })
-        tools.%s('%s')
-        local left = {}
-        for _, entries in pairs(require('mcp-tools.core').get().registry.entries) do
-          vim.list_extend(left, vim.tbl_keys(entries))
-        end
-        print(vim.list_contains(left, '%s'), #left > 20)
-      ]]
-      t.eq({ unregister, 'false true' }, { unregister, fresh(script:format(unregister, key, key)) })
-    end
-  end)
-end)
-
 describe('bridge_status', function()
   before_each(function()
     project.open()

@@ -7,9 +7,7 @@ local t = require('helpers')
 local tools = require('mcp-tools')
 
 local function keys(kind)
-  return vim.tbl_map(function(entry)
-    return entry.key
-  end, core.get().registry:list(kind))
+  return t.field('key', core.get().registry:list(kind))
 end
 
 after_each(function()
@@ -46,6 +44,9 @@ describe('bundled resources and prompts', function()
         t.eq({}, entry.lint)
         t.ok(entry.title and entry.description, entry.key)
         t.eq('bundled', entry.source.origin)
+        for _, arg in ipairs(kind == 'prompts' and entry.args or {}) do
+          t.ok(arg.description, entry.name .. ' ' .. arg.name)
+        end
       end
     end
   end)
@@ -60,15 +61,6 @@ describe('bundled resources and prompts', function()
     t.raises('resources: expected a boolean, a list', function()
       tools.setup({ resources = 'all' })
     end)
-  end)
-
-  it('are named when there are none of that name', function()
-    tools.setup({ resources = { 'cursors' } })
-    core.get()
-    t.eq(
-      { source = 'setup{resources}', error = "did you mean 'cursor'? resources: unknown name 'cursors'" },
-      require('mcp-tools').report().failures[1]
-    )
   end)
 
   it('leave alone what others have registered', function()
@@ -103,20 +95,6 @@ describe('the public API', function()
     t.eq(nil, core.get().registry.entries.prompts.p)
   end)
 
-  it('counts revisions of each kind', function()
-    local revisions = vim.deepcopy(core.get().registry.revisions)
-    tools.register_resource({ uri_template = 'x://{y}', name = 'y', read = function() end })
-    tools.register_prompt({ name = 'p', description = 'x', get = function() end })
-    tools.unregister_resource('x://{y}')
-    tools.unregister_prompt('p')
-    t.eq({
-      tools = revisions.tools,
-      resources = revisions.resources,
-      templates = revisions.templates + 2,
-      prompts = revisions.prompts + 2,
-    }, core.get().registry.revisions)
-  end)
-
   it('may tell of changes before anyone can listen', function()
     tools.notify_resource('x://nobody')
     t.raises('uri: expected string', function()
@@ -142,17 +120,6 @@ describe('loading what is bundled', function()
     end
   end)
 
-  it('goes on by itself in pieces once a bridge asks, which is told to ask again', function()
-    tools.setup({ tools = 'all' })
-    local listed = wire.list('tools')
-    t.eq({ true, nil }, { listed.loading, listed.json })
-    t.eq({}, loaded())
-    t.wait(function()
-      return wire.list('tools').json
-    end)
-    t.ok(#vim.json.decode(wire.list('tools').json) > 5)
-  end)
-
   it('of a tool that is called comes before all others', function()
     tools.setup({ tools = 'all' })
     local result
@@ -160,17 +127,7 @@ describe('loading what is bundled', function()
       result = value
     end)
     t.eq('early', result)
-    t.eq(
-      { 'test_echo' },
-      vim.tbl_map(function(file)
-        return file.name
-      end, loaded())
-    )
-  end)
-
-  it('is done at once for who wants to know all that there is', function()
-    tools.setup({ tools = 'all' })
-    t.ok(#core.get().registry:list('tools') > 5)
+    t.eq({ 'test_echo' }, t.field('name', loaded()))
   end)
 
   it('begun with other options ends with the last ones', function()
@@ -181,12 +138,7 @@ describe('loading what is bundled', function()
     t.wait(function()
       return not wire.list('tools').loading
     end)
-    t.eq(
-      { 'test_echo' },
-      vim.tbl_map(function(entry)
-        return entry.name
-      end, core.get().registry:list('tools'))
-    )
+    t.eq({ 'test_echo' }, t.field('name', core.get().registry:list('tools')))
   end)
 end)
 

@@ -41,9 +41,7 @@ local function refresh()
 end
 
 local function names()
-  return vim.tbl_map(function(tool)
-    return tool.name
-  end, core.get().registry:list('tools'))
+  return t.field('name', core.get().registry:list('tools'))
 end
 
 local function failure_of(name)

@@ -100,17 +100,6 @@ describe('every bundled prompt', function()
     project.write('gr\252n.lua', '-- \252\nfunction run(x)\n')
     all('HEAD^')
   end)
-
-  it('has a description, and describes each argument', function()
-    local list = core.get().registry:list('prompts')
-    t.eq(10, #list)
-    for _, prompt in ipairs(list) do
-      t.eq({}, prompt.lint)
-      for _, arg in ipairs(prompt.args) do
-        t.ok(arg.description, prompt.name .. ' ' .. arg.name)
-      end
-    end
-  end)
 end)
 
 describe('explain_diagnostics and fix_diagnostics', function()

@@ -9,11 +9,6 @@ local remote = require('mcp-tools.calls.remote')
 local t = require('helpers')
 local wire = require('mcp-tools.rpc')
 
---- A process that hears events, as far as this editor knows: its channel is our own RPC to another Neovim.
-local function other()
-  return vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
-end
-
 --- The instructions that something takes, in thousands: as many on every machine.
 local function work(fn)
   local count = 0
@@ -30,24 +25,26 @@ end
 
 local ECHO = { name = 'far_echo', description = 'Echoes.', annotations = { read_only = true } }
 
+local channel
+
+before_each(function()
+  channel = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+  wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
+end)
+
+after_each(function()
+  wire.lost(channel)
+  vim.fn.jobstop(channel)
+  config.reset()
+end)
+
 describe('provided tools', function()
-  local channel
-
   before_each(function()
-    require('mcp-tools.config').setup({ approval = { tools = { far_echo = 'allow', far_two = 'allow' } } })
-    channel = other()
-    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
-  end)
-
-  after_each(function()
-    wire.lost(channel)
-    vim.fn.jobstop(channel)
+    config.setup({ approval = { tools = { far_echo = 'allow', far_two = 'allow' } } })
   end)
 
   local function names()
-    return vim.tbl_map(function(tool)
-      return tool.name
-    end, core.get().registry:list('tools'))
+    return t.field('name', core.get().registry:list('tools'))
   end
 
   local function call(name)
@@ -108,12 +105,15 @@ describe('provided tools', function()
 
   it('fail when what they give is no result', function()
     wire.provide(channel, 'far', { ECHO })
-    for _, outcome in ipairs({ 42, { kind = 'no such' }, { kind = 'json' } }) do
+    for _, outcome in ipairs({ 42, { kind = 'no such' }, { kind = 'json' }, { kind = 'data', text = '{' } }) do
       local got = call('far_echo')
       wire.remote_result(pending().id, outcome)
       t.eq('execution_error', (got.err or {}).code)
       t.matches('its result cannot be read', got.err.message)
     end
+    remote.receive('nonsense', 'id')
+    remote.receive('remote_result', 'nowhere', {})
+    remote.receive('remote_ask', 'nowhere', 1, '{}')
   end)
 
   it('are told when what they ask is no question', function()
@@ -244,16 +244,6 @@ describe('provided tools', function()
     t.ok(listed * 25 < taken and looked * 50 < taken and gone * 20 < taken, text)
   end)
 
-  it('what cannot be read is an error of the call, and nothing throws', function()
-    wire.provide(channel, 'far', { ECHO })
-    local outcome = call('far_echo')
-    wire.remote_result(pending().id, { kind = 'data', text = '{' })
-    t.eq('execution_error', outcome.err.code)
-    remote.receive('nonsense', 'id')
-    remote.receive('remote_result', 'nowhere', {})
-    remote.receive('remote_ask', 'nowhere', 1, '{}')
-  end)
-
   it('are not run for a call that has ended, and are stopped when one ends by itself', function()
     local sent, handler = {}, nil
     local target = remote.target({
@@ -287,17 +277,8 @@ describe('provided tools', function()
 end)
 
 describe('schemas of a mounted server', function()
-  local channel
-
   before_each(function()
-    require('mcp-tools.config').setup({ approval = { default = 'allow' } })
-    channel = other()
-    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
-  end)
-
-  after_each(function()
-    wire.lost(channel)
-    vim.fn.jobstop(channel)
+    config.setup({ approval = { default = 'allow' } })
   end)
 
   --- What is published of a tool with these schemas, given as JSON.
@@ -374,11 +355,7 @@ end)
 local TEMPLATE = 'fs+file:///{+path}'
 
 describe('resources, prompts and completions of a mounted server', function()
-  local channel
-
   before_each(function()
-    channel = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
-    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
     local function provide(kind, ...)
       t.eq({}, wire.provide(channel, 'fs', { ... }, kind).refused)
     end
@@ -393,12 +370,6 @@ describe('resources, prompts and completions of a mounted server', function()
       description = 'Explains a file.',
       args = { { name = 'path', complete = true } },
     })
-  end)
-
-  after_each(function()
-    wire.lost(channel)
-    vim.fn.jobstop(channel)
-    config.reset()
   end)
 
   --- The last lines of the audit log, oldest first.
@@ -524,9 +495,7 @@ describe('resources, prompts and completions of a mounted server', function()
     require('mcp-tools').register_resource({
       uri = 'own://x',
       name = 'x',
-      read = function(ctx)
-        ctx('text')
-      end,
+      read = t.answers('text'),
     })
     t.eq('done', execute('resource', 'own://x').state)
     require('mcp-tools').unregister_resource('own://x')
@@ -538,9 +507,7 @@ describe('a completion of an argument that does not exist', function()
     require('mcp-tools').register_prompt({
       name = 'own_prompt',
       description = 'x',
-      get = function(ctx)
-        ctx('x')
-      end,
+      get = t.answers('x'),
     })
     local name = ('x'):rep(100000)
     local ref = { type = 'prompt', name = 'own_prompt' }

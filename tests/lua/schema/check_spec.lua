@@ -226,12 +226,7 @@ describe('faults of a schema', function()
     local validator =
       compile({ properties = { a = { pattern = '\\bx' } }, patternProperties = { ['(x)\\1'] = { type = 'string' } } })
     t.ok(validator:check({ a = 'y', b = 1 }))
-    t.eq(
-      { 'patternProperties["(x)\\\\1"]', 'properties.a.pattern' },
-      vim.tbl_map(function(gap)
-        return gap.path
-      end, validator.unchecked)
-    )
+    t.eq({ 'patternProperties["(x)\\\\1"]', 'properties.a.pattern' }, t.field('path', validator.unchecked))
     -- What such a pattern may have claimed is not surplus.
     t.ok(compile({ patternProperties = { ['\\bx'] = true }, additionalProperties = false }):check({ y = 1 }))
   end)
@@ -350,12 +345,7 @@ describe('fill', function()
     local validator =
       compile({ properties = { a = { type = 'string', default = 5 }, b = { type = 'string', default = NIL } } })
     t.eq({ c = 1 }, validator:fill({ c = 1 }))
-    t.eq(
-      { 'properties.a.default' },
-      vim.tbl_map(function(f)
-        return f.field
-      end, validator:misfits())
-    )
+    t.eq({ 'properties.a.default' }, t.field('field', validator:misfits()))
     local both = { allOf = { { type = 'array' }, { properties = { x = true } } }, default = {} }
     t.eq(1, #compile({ properties = { a = both } }):misfits())
   end)

@@ -55,14 +55,6 @@ describe('asking the client', function()
     t.eq({ answer = { action = 'accept', content = { name = 'Ada' } } }, call.outcome.value)
   end)
 
-  it('tells of declined and cancelled ones', function()
-    for _, action in ipairs({ 'decline', 'cancel' }) do
-      local call = bench(elicits())
-      answer(call, { answer = { action = action } })
-      t.eq({ answer = { action = action } }, call.outcome.value)
-    end
-  end)
-
   it('by callback works for all four, one after the other', function()
     local seen = {}
     local call, asked = bench({

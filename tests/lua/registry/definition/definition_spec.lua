@@ -294,9 +294,7 @@ end)
 local function get() end
 
 local function names(def)
-  return vim.tbl_map(function(arg)
-    return arg.name
-  end, def.args)
+  return t.field('name', def.args)
 end
 
 describe('a prompt definition', function()

@@ -165,7 +165,7 @@ function M.set(ctx, args)
   if answer.verified == nil then
     answer.note = 'bound when a program is run'
   end
-  answer.code = stop.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
+  answer.code = stop.code(ctx, { source = { path = api.nvim_buf_get_name(bufnr) }, line = args.line }, AROUND, WIDTH)
   return answer
 end
 
@@ -229,8 +229,8 @@ end
 ---@return integer? bufnr
 ---@return mcp-tools.Error? err
 function M.find(args)
-  local _, missing = nvim_dap.get()
-  if missing then
+  local dap, missing = sessions.attach()
+  if not dap then
     return nil, missing
   end
   local found, err = M.file(args)
@@ -262,10 +262,6 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.remove(ctx, args)
-  local dap, missing = sessions.attach()
-  if not dap then
-    return nil, missing
-  end
   local bufnr, err = M.find(args)
   if not bufnr then
     return nil, err

@@ -30,7 +30,6 @@ M.WAIT_ARGS = {
     minimum = 0,
     maximum = M.MAX_WAIT,
   },
-  session_id = sessions.ARG,
 }
 
 --- Waits until a condition of debug sessions is true.
@@ -92,17 +91,21 @@ function M.resume(ctx, entry, command)
   return ok or entry.ended or nil, err
 end
 
---- Returns the `run` function of `dap_continue` and the steps.
+--- Completes the definition of `dap_continue` or a step.
 ---@param command 'continue'|'next'|'stepIn'|'stepOut'
----@return fun(ctx: mcp-tools.Ctx, args: table): any
-function M.tool(command)
-  return sessions.run(sessions.stopped, function(ctx, entry, args)
+---@param def table
+---@return table def
+function M.tool(command, def)
+  def.args, def.timeout = M.WAIT_ARGS, M.TOOL_TIMEOUT
+  def.annotations = { read_only = false, destructive = false, open_world = true }
+  function def.run(ctx, entry, args)
     local ok, err = M.resume(ctx, entry, command)
     if not ok then
       return nil, err
     end
     return M.answer(ctx, entry, args)
-  end)
+  end
+  return sessions.tool(sessions.stopped, def)
 end
 
 ---@param ctx mcp-tools.Ctx

@@ -233,10 +233,14 @@ local function is_directory(path)
   return (vim.uv.fs_stat(path) or {}).type == 'directory'
 end
 
----@param dap table
+--- Returns errors of a configuration that are known without starting it.
 ---@param config table
 ---@return mcp-tools.Error?
-local function missing(dap, config)
+function M.refusal(config)
+  local dap, err = nvim_dap.get()
+  if not dap then
+    return err
+  end
   local adapter = dap.adapters[config.type]
   if not adapter then
     local names = vim.tbl_keys(dap.adapters)
@@ -265,14 +269,6 @@ local function missing(dap, config)
       return errors.new('not_found', ('%s: no such %s: %s'):format(field, what, path))
     end
   end
-end
-
---- Returns errors of a configuration that are known without starting it.
----@param config table
----@return mcp-tools.Error?
-function M.refusal(config)
-  local dap, err = nvim_dap.get()
-  return dap and missing(dap, config) or err
 end
 
 --- Configurations that were shown for approval, by the arguments of the call.

@@ -527,32 +527,30 @@ function M.stopped(args)
   return which
 end
 
---- Returns a `run` function for the session that arguments mean.
+--- Completes the definition of a tool for one session: adds the argument `session_id`, and passes the session that it
+--- means to `run` and `preview`, or returns the error if there is none.
 ---@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
----@param fn fun(ctx: mcp-tools.Ctx, entry: mcp-tools.dap.Entry, args: table): any, any result, or error or its text
----@return fun(ctx: mcp-tools.Ctx, args: table): any, mcp-tools.Error?
-function M.run(find, fn)
-  return function(ctx, args)
+---@param def table a definition with `run(ctx, entry, args)`; `preview` is a text or `fun(args, entry)`
+---@return table def
+function M.tool(find, def)
+  local run, preview = def.run, def.preview
+  def.args = vim.tbl_extend('keep', { session_id = M.ARG }, def.args or {})
+  function def.run(ctx, args)
     local entry, err = find(args)
     if not entry then
       return nil, err
     end
-    return fn(ctx, entry, args)
+    return run(ctx, entry, args)
   end
-end
-
---- Returns a `preview` function that shows a text for approval, or the error if there is no suitable session.
----@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
----@param text string|fun(args: table, entry: mcp-tools.dap.Entry): string
----@return fun(args: table): string?, mcp-tools.Error?
-function M.preview(find, text)
-  return function(args)
-    local entry, err = find(args)
-    if not entry then
-      return nil, err
+  def.preview = preview
+    and function(args)
+      local entry, err = find(args)
+      if entry and type(preview) == 'function' then
+        return preview(args, entry)
+      end
+      return entry and preview, err
     end
-    return type(text) == 'function' and text(args, entry) or text --[[@as string]]
-  end
+  return def
 end
 
 return M

@@ -59,19 +59,22 @@ function M.frame(ctx, entry)
   return stop.frames[1]
 end
 
---- Returns a frame for answers.
----@param frame table
+--- Returns the first frames of a stack for answers.
+---@param frames table[]
+---@param levels integer
 ---@param root string
----@return table
-function M.frame_shown(frame, root)
-  local source = frame.source or {}
-  return {
-    id = frame.id,
-    name = frame.name,
-    path = source.path and access.shown(source.path, root) or source.name,
-    line = frame.line,
-    column = frame.column,
-  }
+---@return table[]
+function M.shown(frames, levels, root)
+  return vim.tbl_map(function(frame)
+    local source = frame.source or {}
+    return {
+      id = frame.id,
+      name = frame.name,
+      path = source.path and access.shown(source.path, root) or source.name,
+      line = frame.line,
+      column = frame.column,
+    }
+  end, vim.list_slice(frames, 1, levels))
 end
 
 --- Returns the id of a frame: the given one, or that of the frame in which the program has stopped.
@@ -88,21 +91,14 @@ function M.frame_id(ctx, entry, frame_id)
   return frame and frame.id, not frame and (err or errors.new('tool_error', 'the stopped thread has no frame')) or nil
 end
 
----@param frame table
----@param root string
----@return string
-local function place_of(frame, root)
-  local source = frame.source or {}
-  local path = source.path and access.shown(source.path, root) or source.name or '?'
-  return ('%s:%d'):format(path, frame.line or 0)
-end
-
 --- Returns a frame as one line: `function (path:line)`.
 ---@param frame table
 ---@param root string
 ---@return string
 function M.named(frame, root)
-  return ('%s (%s)'):format(frame.name or '?', place_of(frame, root))
+  local source = frame.source or {}
+  local path = source.path and access.shown(source.path, root) or source.name or '?'
+  return ('%s (%s:%d)'):format(frame.name or '?', path, frame.line or 0)
 end
 
 --- Maximum size of a source file, and of the lines that are read, in bytes.
@@ -124,15 +120,18 @@ local function numbered(lines, first, mark, width)
   return (utf8.repair(redact.quoted(table.concat(out, '\n'))))
 end
 
---- Returns the lines around one, as the editor has them. Call it in a coroutine.
+--- Returns the lines around that of a frame, as the editor has them. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
----@param path string
----@param line integer
+---@param frame table
 ---@param around integer lines before and after it
 ---@param width? integer
 ---@return string? code
 ---@return string? withheld why there is no code
-function M.code(ctx, path, line, around, width)
+function M.code(ctx, frame, around, width)
+  local path, line = (frame.source or {}).path, frame.line
+  if not path then
+    return nil
+  end
   local place, why = access.path(path, ctx.root)
   if not place or line < 1 then -- 0: before the first one
     return nil, why
@@ -251,10 +250,7 @@ local function add_place(ctx, entry, answer)
   end
   show(entry, frame)
   answer.at = M.named(frame, ctx.root)
-  local path = (frame.source or {}).path
-  if path then
-    answer.code, answer.code_withheld = M.code(ctx, path, frame.line, AROUND, WIDTH)
-  end
+  answer.code, answer.code_withheld = M.code(ctx, frame, AROUND, WIDTH)
   local callers = {}
   for i = 2, math.min(#(stop.frames or {}), CALLERS + 1) do
     table.insert(callers, M.named(stop.frames[i], ctx.root))

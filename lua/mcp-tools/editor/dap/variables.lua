@@ -304,9 +304,9 @@ end
 ---@field start integer
 ---@field count integer
 ---@field names string[]?
----@field names_only boolean
+---@field names_only boolean?
 ---@field max_chars integer
----@field timeout_ms integer
+---@field timeout_ms integer?
 
 --- Returns the variables that arguments mean, from the adapter.
 ---@param ctx mcp-tools.Ctx

@@ -4,25 +4,21 @@ local access = require('mcp-tools.privacy.access')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_current_location',
   title = 'Current line of the program',
   description = 'Where the stopped program stands: file, line, column, function_name, and the lines around it.',
   args = {
     context_lines = { type = 'integer', description = 'Before and after it', default = 5, minimum = 0, maximum = 200 },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true, idempotent = true },
-  run = sessions.run(sessions.stopped, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     local frame, fault = stop.frame(ctx, entry)
     if not frame then
       return nil, fault or 'the stopped thread has no frame'
     end
     local source = frame.source or {}
-    local code, withheld
-    if source.path then
-      code, withheld = stop.code(ctx, source.path, frame.line, args.context_lines)
-    end
+    local code, withheld = stop.code(ctx, frame, args.context_lines)
     return {
       location = {
         file = source.path and access.shown(source.path, ctx.root) or source.name,
@@ -33,5 +29,5 @@ return {
       code_context = code,
       withheld = withheld,
     }
-  end),
-}
+  end,
+})

@@ -4,28 +4,27 @@ local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 
-return {
+return sessions.tool(sessions.active, {
   name = 'dap_disconnect',
   title = 'Disconnect the debugger',
   description = 'Leaves the debug session. The program ends with it, unless terminate_debuggee is false: then it runs'
     .. ' on without the debugger.',
   args = {
     terminate_debuggee = { type = 'boolean', description = 'End the program, too', default = true },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function(args)
     return args.terminate_debuggee and 'it ends the program under the debugger'
       or 'it lets the program go on without the debugger'
   end,
-  preview = sessions.preview(sessions.active, function(args)
+  preview = function(args)
     return args.terminate_debuggee and 'The session ends, and its program.' or 'The session ends; its program goes on.'
-  end),
-  run = sessions.run(sessions.active, function(ctx, entry, args)
+  end,
+  run = function(ctx, entry, args)
     local ok, fault = control.disconnect(ctx, sessions.get(entry.root) or entry, args.terminate_debuggee)
     if not ok then
       return nil, fault
     end
     return vim.tbl_extend('force', { success = true }, stop.describe(ctx, entry))
-  end),
-}
+  end,
+})

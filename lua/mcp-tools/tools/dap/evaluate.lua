@@ -3,7 +3,7 @@
 local evaluate = require('mcp-tools.editor.dap.evaluate')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_evaluate',
   title = 'Evaluate an expression',
   description = 'Evaluates an expression in the program, in the frame where it stands: result (cut at max_chars), type,'
@@ -18,13 +18,12 @@ return {
     },
     max_chars = { type = 'integer', description = 'Of the result', default = 2000, minimum = 1, maximum = 100000 },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   always_for = { 'expression', 'context' },
   needs_approval = 'it runs an expression in the program under the debugger',
-  preview = sessions.preview(sessions.stopped, function(args)
+  preview = function(args)
     return args.expression
-  end),
-  run = sessions.run(sessions.stopped, evaluate.run),
-}
+  end,
+  run = evaluate.run,
+})

@@ -42,23 +42,22 @@ local function exceptions(ctx, entry, wanted)
   }
 end
 
-return {
+return sessions.tool(sessions.active, {
   name = 'dap_exceptions',
   title = 'Exception breakpoints',
   description = 'Lists the filters for exceptions that the adapter has, and which are active. With filters it sets them'
     .. ' for this session; [] stops at none. From the beginning: exception_filters of dap_run.',
   args = {
     filters = { type = 'array', items = { type = 'string' }, description = 'Names of filters to be active' },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = false, idempotent = true },
   needs_approval = function(args)
     return args.filters ~= nil and 'it changes at which exceptions the program stops'
   end,
-  preview = sessions.preview(sessions.active, function(args)
+  preview = function(args)
     return 'Stops at: ' .. (args.filters and table.concat(args.filters, ', ') or 'as now')
-  end),
-  run = sessions.run(sessions.active, function(ctx, entry, args)
+  end,
+  run = function(ctx, entry, args)
     return exceptions(ctx, entry, args.filters)
-  end),
-}
+  end,
+})

@@ -4,7 +4,7 @@ local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 
-return {
+return sessions.tool(sessions.active, {
   name = 'dap_pause',
   title = 'Pause the program',
   description = 'Stops a running program where it is, and tells the stop as dap_continue does. One that has stopped'
@@ -18,13 +18,12 @@ return {
       minimum = 0,
       maximum = control.MAX_WAIT,
     },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = false },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it stops the program under the debugger',
-  preview = sessions.preview(sessions.active, 'The program is paused where it is.'),
-  run = sessions.run(sessions.active, function(ctx, entry, args)
+  preview = 'The program is paused where it is.',
+  run = function(ctx, entry, args)
     if sessions.state(entry) ~= 'stopped' then
       local ok, fault = control.pause(ctx, entry, args.thread_id)
       if not ok then
@@ -33,5 +32,5 @@ return {
       return control.wait(ctx, entry, args.wait_timeout_ms)
     end
     return stop.describe(ctx, entry)
-  end),
-}
+  end,
+})

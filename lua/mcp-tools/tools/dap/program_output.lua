@@ -8,7 +8,7 @@ local variables = require('mcp-tools.editor.dap.variables')
 --- Maximum size of all lines, in bytes, and of one line, in characters.
 local MAX, MAX_LINE = 32 * 1024, 2000
 
-return {
+return sessions.tool(sessions.any, {
   name = 'dap_program_output',
   title = 'Output of the program',
   description = 'What the program under the debugger has printed, the last lines; also after its end. Kept from the'
@@ -29,10 +29,9 @@ return {
     },
     since = { type = 'integer', description = 'Only lines after this number', default = 0, minimum = 0 },
     include_metadata = { type = 'boolean', description = 'Number and category of each line', default = false },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = sessions.run(sessions.any, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     local found = entry.output:after(args.category, args.since)
     local pause, list, bytes = time_slice.of(ctx), {}, 0
     variables.refresh(ctx)
@@ -58,5 +57,5 @@ return {
       ended = entry.ended or nil,
       exit_code = entry.exit_code,
     }
-  end),
-}
+  end,
+})

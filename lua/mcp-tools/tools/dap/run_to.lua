@@ -4,7 +4,7 @@ local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_run_to',
   title = 'Run to a line',
   description = 'Runs the stopped program to a line and tells the stop, as dap_continue does. Other breakpoints hold;'
@@ -16,12 +16,8 @@ return {
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it lets the program under the debugger run on',
   preview = function(args)
-    local entry, err = sessions.stopped(args)
-    err = not entry and err or breakpoints.refusal(args)
-    if err then
-      return nil, err
-    end
-    return ('The stopped program runs to line %d.'):format(args.line)
+    local err = breakpoints.refusal(args)
+    return not err and ('The stopped program runs to line %d.'):format(args.line) or nil, err
   end,
-  run = sessions.run(sessions.stopped, breakpoints.run_to),
-}
+  run = breakpoints.run_to,
+})

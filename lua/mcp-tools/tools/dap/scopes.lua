@@ -4,7 +4,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 local variables = require('mcp-tools.editor.dap.variables')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_scopes',
   title = 'Scopes of a stack frame',
   description = 'The scopes of a frame, such as Locals and Globals: name, variables_reference for dap_variables,'
@@ -12,10 +12,9 @@ return {
   args = {
     frame_id = { type = 'integer', description = 'Of dap_stacktrace; default: where it stands' },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = sessions.run(sessions.stopped, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     local id, fault = stop.frame_id(ctx, entry, args.frame_id)
     if not id then
       return nil, fault
@@ -34,5 +33,5 @@ return {
         }
       end, scopes),
     }
-  end),
-}
+  end,
+})

@@ -3,7 +3,7 @@
 local evaluate = require('mcp-tools.editor.dap.evaluate')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_set_variable',
   title = 'Set a variable',
   description = 'Changes a variable of the stopped program: a local one, one of a variables_reference, or what an'
@@ -13,13 +13,12 @@ return {
     value = { type = 'string', description = "Expression in the program's language", required = true },
     variables_reference = { type = 'integer', description = 'Of what holds it; default: the locals', minimum = 1 },
     frame_id = { type = 'integer', description = 'Of dap_stacktrace; default: where it stands' },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   always_for = { 'name', 'value' },
   needs_approval = 'it changes a variable of the program under the debugger',
-  preview = sessions.preview(sessions.stopped, function(args)
+  preview = function(args)
     return ('%s = %s'):format(args.name, args.value)
-  end),
-  run = sessions.run(sessions.stopped, evaluate.set),
-}
+  end,
+  run = evaluate.set,
+})

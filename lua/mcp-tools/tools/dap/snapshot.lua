@@ -4,7 +4,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 local variables = require('mcp-tools.editor.dap.variables')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_snapshot',
   title = 'State of the stopped program',
   description = 'All of a stopped program in one answer: reason, place, lines around it, stack with ids, all locals'
@@ -20,10 +20,9 @@ return {
       maximum = 500,
     },
     max_chars = { type = 'integer', description = 'Of each value', default = 200, minimum = 1, maximum = 20000 },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = sessions.run(sessions.stopped, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     local answer = { session_id = entry.id, status = 'stopped', reason = entry.stop.reason }
     answer.thread_id = entry.stop.thread_id
     local frames, total = stop.stack(ctx, entry, entry.stop.thread_id, args.levels)
@@ -33,26 +32,18 @@ return {
     end
     local frame = frames[1]
     answer.at = stop.named(frame, ctx.root)
-    local path = (frame.source or {}).path
-    if path then
-      answer.code, answer.code_withheld = stop.code(ctx, path, frame.line, args.context_lines)
-    end
-    answer.frames = vim.tbl_map(function(each)
-      return stop.frame_shown(each, ctx.root)
-    end, vim.list_slice(frames, 1, args.levels))
-    answer.total_frames = total
+    answer.code, answer.code_withheld = stop.code(ctx, frame, args.context_lines)
+    answer.frames, answer.total_frames = stop.shown(frames, args.levels, ctx.root), total
     local locals = variables.page(ctx, entry, {
       frame_id = frame.id,
       start = 0,
       count = args.max_locals,
-      names_only = false,
       max_chars = args.max_chars,
-      timeout_ms = 5000,
     })
     if locals then
       answer.locals, answer.total_locals = locals.variables, locals.total
       answer.values_left_out = locals.values_left_out
     end
     return answer
-  end),
-}
+  end,
+})

@@ -3,7 +3,7 @@
 local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_stacktrace',
   title = 'Call stack',
   description = 'The call stack of a stopped thread, the innermost frame first: id (for dap_scopes, dap_variables and'
@@ -12,10 +12,9 @@ return {
     thread_id = { type = 'integer', description = 'Default: the thread that has stopped' },
     levels = { type = 'integer', description = 'Maximum number of frames', default = 20, minimum = 1, maximum = 500 },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = sessions.run(sessions.stopped, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     local thread = args.thread_id or entry.stop.thread_id
     local frames, total = stop.stack(ctx, entry, thread, args.levels, args.timeout_ms)
     if not frames then
@@ -24,9 +23,7 @@ return {
     return {
       thread_id = thread,
       total_frames = total,
-      stack_frames = vim.tbl_map(function(frame)
-        return stop.frame_shown(frame, ctx.root)
-      end, vim.list_slice(frames, 1, args.levels)),
+      stack_frames = stop.shown(frames, args.levels, ctx.root),
     }
-  end),
-}
+  end,
+})

@@ -6,16 +6,15 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 --- Maximum number of threads in one answer.
 local MAX = 200
 
-return {
+return sessions.tool(sessions.active, {
   name = 'dap_threads',
   title = 'Threads of the program',
   description = 'The threads of the program under the debugger: id, name, whether it is the one that has stopped.',
   args = {
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = sessions.run(sessions.active, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     local body, fault = request.send(ctx, entry, 'threads', nil, args.timeout_ms)
     if not body then
       return nil, fault
@@ -28,5 +27,5 @@ return {
       end, vim.list_slice(all, 1, MAX)),
       total = #all,
     }
-  end),
-}
+  end,
+})

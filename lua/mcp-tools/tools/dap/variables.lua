@@ -4,7 +4,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 local stop = require('mcp-tools.editor.dap.stop')
 local variables = require('mcp-tools.editor.dap.variables')
 
-return {
+return sessions.tool(sessions.stopped, {
   name = 'dap_variables',
   title = 'Variables',
   description = 'Variables of a scope or of another variable; without a reference the locals. Names alone (names_only),'
@@ -25,10 +25,9 @@ return {
     },
     max_chars = { type = 'integer', description = 'Of each value', default = 200, minimum = 1, maximum = 20000 },
     timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
-  run = sessions.run(sessions.stopped, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     if not args.variables_reference then
       local fault
       args.frame_id, fault = stop.frame_id(ctx, entry, args.frame_id)
@@ -37,5 +36,5 @@ return {
       end
     end
     return variables.page(ctx, entry, args)
-  end),
-}
+  end,
+})

@@ -3,7 +3,7 @@
 local control = require('mcp-tools.editor.dap.control')
 local sessions = require('mcp-tools.editor.dap.sessions')
 
-return {
+return sessions.tool(sessions.any, {
   name = 'dap_wait_until_paused',
   title = 'Wait until the program pauses',
   description = 'Waits until the program stops or ends and tells it, as dap_continue does; one that has stopped already'
@@ -17,11 +17,10 @@ return {
       maximum = control.MAX_WAIT,
     },
     check_interval_ms = { type = 'integer', description = 'Not needed any more: the stop itself ends the wait' },
-    session_id = sessions.ARG,
   },
   annotations = { read_only = true },
   timeout = control.TOOL_TIMEOUT,
-  run = sessions.run(sessions.any, function(ctx, entry, args)
+  run = function(ctx, entry, args)
     return control.wait(ctx, entry, args.timeout_ms)
-  end),
-}
+  end,
+})

@@ -3,14 +3,13 @@
 local access = require('mcp-tools.privacy.access')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local revision = require('mcp-tools.editor.git.revision')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
 --- Maximum number of files in one diff, for the length of the command line.
 M.MAX_FILES = 2000
---- Number of files that are checked before the main loop gets a turn.
-local CHUNK = 50
 
 local ESCAPES = { ['"'] = '\\"', ['\\'] = '\\\\', ['\a'] = '\\a', ['\b'] = '\\b', ['\t'] = '\\t', ['\n'] = '\\n' }
 ESCAPES['\v'], ESCAPES['\f'], ESCAPES['\r'] = '\\v', '\\f', '\\r'
@@ -73,10 +72,9 @@ function M.files(ctx, command, path)
   if not listed.ok then
     return nil, listed.fault
   end
-  local readable, seen, i = access.files(ctx.root), {}, 0
+  local readable, seen, pause = access.files(ctx.root), {}, time_slice.of(ctx)
   local found = { files = {}, withheld = {}, total = 0, cut = listed.cut }
   for entry in revision.each(listed.stdout) do
-    i = i + 1
     local added, deleted, name = entry:match('^\n?([%d-]+)\t([%d-]+)\t(.+)$')
     if name and not seen[name] then -- an unmerged file is listed twice
       seen[name] = true
@@ -89,9 +87,7 @@ function M.files(ctx, command, path)
         table.insert(found.withheld, name)
       end
     end
-    if i % CHUNK == 0 then
-      coroutine.yield()
-    end
+    pause()
   end
   return found
 end

@@ -23,8 +23,8 @@ local MAX_POINTER = 4096
 local MAX_FILE = 64 * 1024
 --- Maximum number of entries of `objects/`; git creates 258.
 local MAX_ENTRIES = 1024
---- Maximum length of a chain of repositories that borrow objects; git's own limit is 5.
-local MAX_CHAIN = 5
+--- Maximum number of object directories of one repository.
+local MAX_LENDERS = 16
 
 --- Whether git may regard a directory as a repository. If in doubt, true.
 ---@param directory string
@@ -130,38 +130,26 @@ local function is_allowed(path)
   end)
 end
 
----@param objects string
----@param lender string
-local function not_allowed(objects, lender)
-  return ('%s borrows objects from %s; to allow it, add its directory to the option git.alternates'):format(
-    objects,
-    lender
-  )
-end
-
---- Reads from which other object directories this one borrows.
+--- Reads the alternates of an object directory.
 ---@param objects string resolved
----@return string[]? lenders resolved, or as written
+---@return string[]? directories as written or resolved
 ---@return string? fault
 local function read_alternates(objects)
   local file = objects .. '/info/alternates'
-  if not uv.fs_lstat(file) then
-    return {}
-  end
-  local text = read_sync(file, MAX_FILE + 1)
-  if not text or #text > MAX_FILE then
+  local text = uv.fs_lstat(file) and (read_sync(file, MAX_FILE + 1) or ('x'):rep(MAX_FILE + 1)) or ''
+  if #text > MAX_FILE then
     return nil, ('%s cannot be read'):format(file)
+  elseif ('\n' .. text):find('\n"', 1, true) then
+    return nil, ('%s has a quoted path'):format(file) -- git would unquote it
   end
-  local lenders = {}
-  for line in vim.gsplit(text, '\n', { plain = true }) do
-    if line:sub(1, 1) == '"' then
-      return nil, ('%s has a quoted path'):format(file) -- git would unquote it
-    elseif line ~= '' and line:sub(1, 1) ~= '#' then
+  local directories = {}
+  for line in text:gmatch('[^\n]+') do
+    if line:sub(1, 1) ~= '#' then
       local path = absolute(line, objects)
-      table.insert(lenders, uv.fs_realpath(path) or path)
+      table.insert(directories, uv.fs_realpath(path) or path)
     end
   end
-  return lenders
+  return directories
 end
 
 --- Returns the targets of links in an object directory.
@@ -189,45 +177,36 @@ local function read_links(objects)
   return targets
 end
 
---- Follows the chain of object directories.
----@param objects string
----@param depth integer
----@return string? fault
-local function fault_of_objects(objects, depth)
-  if depth > MAX_CHAIN then
-    return ('%s borrows objects through too many repositories'):format(objects)
-  end
-  local links, fault = read_links(objects)
-  local lenders
-  if links then
-    lenders, fault = read_alternates(objects)
-  end
-  if not (links and lenders) then
-    return fault
-  end
-  for _, lender in ipairs(vim.list_extend(links, lenders)) do
-    if not is_allowed(lender) then
-      return not_allowed(objects, lender)
-    end
-  end
-  return vim.iter(lenders):fold(nil, function(found, lender)
-    return found or fault_of_objects(lender, depth + 1)
-  end)
-end
-
---- Checks that a repository has its own objects, or borrows them from directories that the user allows. Otherwise the
---- name of a revision could lead to another repository.
+--- Checks that a repository has its own objects, or borrows them, by links and alternates, from directories that the
+--- user allows. Otherwise the name of a revision could lead to another repository.
 ---@param common string resolved
 ---@return string? fault
 function M.objects_fault(common)
-  local objects = common .. '/objects'
-  local resolved = uv.fs_realpath(objects)
-  if resolved and resolved ~= objects and not is_allowed(resolved) then
-    return not_allowed(objects, resolved)
-  elseif not resolved then
-    return uv.fs_lstat(objects) and ('%s cannot be read'):format(objects) or nil
+  local own = common .. '/objects'
+  local first = uv.fs_realpath(own)
+  if not first then
+    return uv.fs_lstat(own) and ('%s cannot be read'):format(own) or nil
   end
-  return fault_of_objects(resolved, 1)
+  local function refusal(objects, lender)
+    local text = '%s borrows objects from %s; to allow it, add its directory to the option git.alternates'
+    return lender ~= own and not is_allowed(lender) and text:format(objects, lender) or nil
+  end
+  local fault, all, at = refusal(own, first), { first }, 1
+  while not fault and all[at] do
+    local objects = all[at]
+    local links, alternates
+    links, fault = read_links(objects)
+    if links then
+      alternates, fault = read_alternates(objects)
+    end
+    for _, lender in ipairs(alternates and vim.list_extend(links, alternates) or {}) do
+      fault = fault or refusal(objects, lender)
+    end
+    vim.list_extend(all, alternates or {})
+    fault = fault or #all > MAX_LENDERS and ('%s borrows objects from too many directories'):format(own) or nil
+    at = at + 1
+  end
+  return fault
 end
 
 --- Finds the repository of a directory: `.git` in it, or in the nearest parent directory.

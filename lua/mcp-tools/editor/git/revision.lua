@@ -140,11 +140,11 @@ local MAX_MESSAGE = 16 * 1024
 ---@field body string?
 ---@field files string[]? such as "M lua/a.lua"
 
----@param ctx mcp-tools.Ctx
 ---@param raw table<string, string>
+---@param pause fun()
 ---@return mcp-tools.git.Commit
-local function commit_of(ctx, raw)
-  local message = redact.text(utf8.cut(trim(raw.message), MAX_MESSAGE), time_slice.of(ctx))
+local function commit_of(raw, pause)
+  local message = redact.text(utf8.cut(trim(raw.message), MAX_MESSAGE), pause)
   local subject, body = message:match('^([^\n]*)\n*(.*)$')
   local parents = vim.split(raw.parents, ' ', { trimempty = true })
   return {
@@ -162,13 +162,13 @@ end
 ---@param list string[] of `log -z`
 ---@return mcp-tools.git.Commit[]
 local function read(ctx, list)
-  local commits, i = {}, 1
+  local commits, i, pause = {}, 1, time_slice.of(ctx)
   while list[i] == '' and list[i + #FIELDS] do
     local raw = {}
     for n, field in ipairs(FIELDS) do
       raw[field] = list[i + n]
     end
-    local commit = commit_of(ctx, raw)
+    local commit = commit_of(raw, pause)
     i = i + #FIELDS + 2
     while list[i] and list[i] ~= '' do
       commit.files = commit.files or {}
@@ -177,7 +177,7 @@ local function read(ctx, list)
       i = i + 2
     end
     table.insert(commits, commit)
-    coroutine.yield()
+    pause()
   end
   return commits
 end

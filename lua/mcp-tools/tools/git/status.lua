@@ -4,6 +4,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
 local repository = require('mcp-tools.editor.git.repository')
 local revision = require('mcp-tools.editor.git.revision')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Files in the repository's git directory that exist during an operation.
@@ -15,9 +16,6 @@ local OPERATIONS = {
   { 'REVERT_HEAD', 'revert' },
   { 'BISECT_LOG', 'bisect' },
 }
-
---- Number of entries that are parsed before other work on the main thread may run.
-local SLICE = 500
 
 ---@class mcp-tools.git.Status
 ---@field branch string?
@@ -64,7 +62,8 @@ end
 ---@param status mcp-tools.git.Status is extended
 ---@param list string[]
 ---@param shown fun(name: string): string
-local function read(status, list, shown)
+---@param pause fun()
+local function read(status, list, shown, pause)
   local i = 1
   while i <= #list do
     local entry = list[i]
@@ -84,10 +83,8 @@ local function read(status, list, shown)
     elseif kind == '?' then
       table.insert(status.files, { kind = 'untracked', text = shown(entry:sub(3)) })
     end
-    if i % SLICE == 0 then
-      coroutine.yield()
-    end
     i = i + 1
+    pause()
   end
 end
 
@@ -126,7 +123,7 @@ local function status_of(ctx, untracked, path)
       name = name:sub(#prefix + 1)
     end
     return (utf8.repair(name))
-  end)
+  end, time_slice.of(ctx))
   return status
 end
 

@@ -170,23 +170,6 @@ local MAX_ENTRIES = 5000
 --- Maximum size of a file that is read, in bytes.
 local MAX_BYTES = 8 * 1024 * 1024
 
----@param path string
----@return { name: string, type: string }[]
-local function entries(path)
-  local handle, list = uv.fs_scandir(path), {}
-  while handle do
-    local name, kind = uv.fs_scandir_next(handle)
-    if not name then
-      break
-    end
-    table.insert(list, { name = name, type = kind })
-  end
-  table.sort(list, function(a, b)
-    return a.name < b.name
-  end)
-  return list
-end
-
 --- Returns a plugin's Lua modules.
 ---@param path string
 ---@param pause fun()
@@ -194,52 +177,50 @@ end
 ---@return boolean cut
 function M.modules_in(path, pause)
   local modules, seen = {}, 0
-  local function walk(directory, prefix, depth)
-    for _, each in ipairs(entries(directory)) do
-      seen = seen + 1
-      local stem = each.name:match('^(.*)%.lua$')
-      if seen > MAX_ENTRIES then
-        return
-      elseif stem then
-        local name = stem == 'init' and prefix:sub(1, -2) or prefix .. stem
-        table.insert(modules, name ~= '' and name or nil)
-      elseif each.type == 'directory' and depth < DEPTH then
-        walk(directory .. '/' .. each.name, prefix .. each.name .. '.', depth + 1)
-      end
+  for name in vim.fs.dir(path .. '/lua', { depth = DEPTH }) do
+    seen = seen + 1
+    local stem = name:match('^(.*)%.lua$')
+    if seen > MAX_ENTRIES then
+      break
+    elseif stem and stem ~= 'init' then
+      table.insert(modules, (stem:gsub('/init$', ''):gsub('/', '.')))
     end
     pause()
   end
-  walk(path .. '/lua', '', 1)
   table.sort(modules)
   return modules, seen > MAX_ENTRIES
+end
+
+--- Returns the files of a directory whose names match a pattern, in order.
+---@param path string
+---@param pattern string matched against the name in lower case
+---@return string[] names
+local function files_in(path, pattern)
+  local names = {}
+  for name, kind in vim.fs.dir(path) do
+    if kind ~= 'directory' and name:lower():find(pattern) then
+      table.insert(names, name)
+    end
+  end
+  table.sort(names)
+  return names
 end
 
 --- Returns a plugin's help files.
 ---@param path string
 ---@return string[] names
 function M.help(path)
-  local list = {}
-  for _, each in ipairs(entries(path .. '/doc')) do
-    table.insert(list, each.name:find('%.txt$') and each.name or nil)
-  end
-  return list
+  return files_in(path .. '/doc', '%.txt$')
 end
 
---- Returns a plugin's readme.
+--- Returns a plugin's readme: plain text or Markdown, otherwise a translation such as `readme.de.md`.
 ---@param path string
 ---@return string? name
 function M.readme(path)
-  local best
-  for _, each in ipairs(entries(path)) do
-    local lower = each.name:lower()
-    if each.type ~= 'directory' and lower:find('^readme') then
-      -- Plain text or Markdown, not a translation such as `readme.de.md`.
-      if not best or lower:find('^readme%.?m?d?$') or lower == 'readme.markdown' then
-        best = each.name
-      end
-    end
-  end
-  return best
+  local names = files_in(path, '^readme')
+  return vim.iter(names):find(function(name)
+    return name:lower():find('^readme%.?m?d?$') or name:lower() == 'readme.markdown'
+  end) or names[1]
 end
 
 --- Returns the check whether a plugin's file may be read. It may be outside of the project, unless the plugin is the

@@ -1,6 +1,7 @@
 --- Lists the commands, skills and agents of a project, make targets and npm scripts.
 
 local access = require('mcp-tools.privacy.access')
+local file_names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
@@ -13,8 +14,8 @@ local utf8 = require('mcp-tools.util.utf8')
 local KINDS = { commands = 'command', workflows = 'command', skills = 'skill', agents = 'agent' }
 local HOMES = { '.claude', '.agents' }
 local MAX_FILE, MAX_TEXT = 256 * 1024, 300
---- Maximum depth of directories, and number of files.
-local MAX_DEPTH, MAX_FILES = 4, 1000
+--- Maximum number of files of one kind below a directory.
+local MAX_FILES = 1000
 
 ---@class mcp-tools.Workflow
 ---@field kind 'command'|'skill'|'agent'|'make'|'npm'
@@ -51,49 +52,6 @@ local function description_of(text)
   return description and utf8.cut(trim((description:gsub('^#+%s*', ''))), MAX_TEXT)
 end
 
---- Returns the entries of a directory.
----@param ctx mcp-tools.Ctx
----@param folder string
----@return { name: string, type: string }[]
-local function entries_of(ctx, folder)
-  return ctx:await(function(done)
-    vim.uv.fs_scandir(folder, function(_, handle)
-      local list = {}
-      while handle do
-        local name, kind = vim.uv.fs_scandir_next(handle)
-        if not name then
-          break
-        end
-        table.insert(list, { name = name, type = kind })
-      end
-      vim.schedule(function()
-        done(list)
-      end)
-    end)
-  end)
-end
-
----@param ctx mcp-tools.Ctx
----@param folder string
----@param depth integer
----@param found string[] files in it
-local function collect(ctx, folder, depth, found)
-  local entries = entries_of(ctx, folder)
-  table.sort(entries, function(a, b)
-    return a.name < b.name
-  end)
-  for _, entry in ipairs(entries) do
-    local path = folder .. '/' .. entry.name
-    if #found >= MAX_FILES then
-      return
-    elseif entry.type == 'directory' and depth < MAX_DEPTH then
-      collect(ctx, path, depth + 1, found)
-    elseif entry.type ~= 'directory' and entry.name:find('%.md$') then
-      table.insert(found, path)
-    end
-  end
-end
-
 ---@param ctx mcp-tools.Ctx
 ---@param list mcp-tools.Workflow[]
 ---@param withheld table[]
@@ -107,12 +65,12 @@ local function add_files(ctx, list, withheld, folder, kind)
     end
     return
   end
-  local found = {}
-  collect(ctx, folder, 1, found)
-  for _, path in ipairs(found) do
-    local name = path:sub(#folder + 2):gsub('%.md$', '')
-    local is_wanted = kind ~= 'skill' or name:find('SKILL$') ~= nil
-    local text = is_wanted and text_of(ctx, path, withheld)
+  local files = vim.tbl_filter(function(file)
+    return file:find(kind == 'skill' and 'SKILL%.md$' or '%.md$') ~= nil
+  end, (file_names.list(ctx, folder, { ignored = true })))
+  for _, file in ipairs(vim.list_slice(files, 1, MAX_FILES)) do
+    local path, name = folder .. '/' .. file, file:gsub('%.md$', '')
+    local text = text_of(ctx, path, withheld)
     if text then
       table.insert(list, {
         kind = kind,
@@ -145,16 +103,8 @@ local function all_workflows(ctx)
     end
   end
   local package = text_of(ctx, root .. '/package.json', withheld)
-  local by_name = package and scripts.scripts(package) or {}
-  local names = vim.tbl_keys(by_name)
-  table.sort(names)
-  for _, name in ipairs(names) do
-    table.insert(list, {
-      kind = 'npm',
-      name = name,
-      path = 'package.json',
-      description = utf8.cut(by_name[name], MAX_TEXT),
-    })
+  for name, script in vim.spairs(package and scripts.scripts(package) or {}) do
+    table.insert(list, { kind = 'npm', name = name, path = 'package.json', description = utf8.cut(script, MAX_TEXT) })
   end
   return list, withheld
 end

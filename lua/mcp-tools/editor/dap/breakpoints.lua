@@ -22,9 +22,9 @@ local MAX_TEXT = 300
 
 --- Arguments that name a file. `filename` (compatible with guill/mcp-tools.nvim) and `path` are the same.
 M.FILE_ARGS = {
-  filename = { type = 'string', description = 'Path of the file' },
+  filename = { type = 'string', description = 'File path' },
   path = { type = 'string', description = 'Alias of filename' },
-  bufnr = { type = 'integer', description = 'Or a buffer; 0 = the current file', minimum = 0 },
+  bufnr = { type = 'integer', description = 'Buffer number instead; 0 = current file', minimum = 0 },
 }
 
 --- Returns the file that arguments name.
@@ -143,11 +143,8 @@ function M.set(ctx, args)
   if not bufnr then
     return nil, err
   end
-  nvim_dap.set_breakpoint(bufnr, args.line, {
-    condition = args.condition,
-    hit_condition = args.hit_condition,
-    log_message = args.log_message,
-  })
+  local opts = { condition = args.condition, hit_condition = args.hit_condition, log_message = args.log_message }
+  nvim_dap.store().set(opts, bufnr, args.line)
   local fault = sync(ctx, { bufnr })
   if fault then
     return nil, fault
@@ -266,7 +263,7 @@ function M.remove(ctx, args)
   if not bufnr then
     return nil, err
   end
-  nvim_dap.remove_breakpoint(bufnr, args.line)
+  nvim_dap.store().remove(bufnr, args.line)
   local fault = sync(ctx, { bufnr })
   if fault then
     return nil, fault
@@ -284,7 +281,7 @@ function M.clear(ctx)
     return nil, missing
   end
   local count, bufnrs = M.count(), vim.tbl_keys(nvim_dap.breakpoints())
-  nvim_dap.clear_breakpoints()
+  nvim_dap.store().clear()
   local fault = sync(ctx, bufnrs)
   if fault then
     return nil, fault

@@ -10,26 +10,28 @@ local stop = require('mcp-tools.editor.dap.stop')
 
 local M = {}
 
-M.DEFAULT_WAIT, M.MAX_WAIT = 30000, 600000
+local MAX_WAIT = 600000
 --- Timeout of tools that wait: the maximum wait, and time for requests after it.
-M.TOOL_TIMEOUT = M.MAX_WAIT + 30000
+M.TOOL_TIMEOUT = MAX_WAIT + 30000
 --- Maximum wait for an adapter to end a program, ms.
 local END_MS = 3000
+
+--- Returns the argument for the timeout of a wait.
+---@param default? integer
+---@return table
+function M.timeout(default)
+  local text = 'Timeout in ms; then returns still_running'
+  return { type = 'integer', description = text, default = default or 30000, minimum = 0, maximum = MAX_WAIT }
+end
 
 --- Arguments of tools that resume a program.
 M.WAIT_ARGS = {
   wait_until_paused = {
     type = 'boolean',
-    description = 'Answer when it stops or ends; false: at once',
+    description = 'Wait until it stops or ends; false: return at once',
     default = true,
   },
-  wait_timeout_ms = {
-    type = 'integer',
-    description = 'Longest wait in ms; then the answer is still_running',
-    default = M.DEFAULT_WAIT,
-    minimum = 0,
-    maximum = M.MAX_WAIT,
-  },
+  wait_timeout_ms = M.timeout(),
 }
 
 --- Waits until a condition of debug sessions is true.
@@ -135,7 +137,7 @@ function M.pause(ctx, entry, thread_id)
       return nil, err
     end
   end
-  sessions.pausing(entry)
+  entry.resumed_by = 'tool'
   local body, fault = request.send(ctx, entry, 'pause', { threadId = thread_id })
   return body ~= nil or nil, fault
 end
@@ -183,7 +185,7 @@ end
 ---@return boolean? ended
 ---@return mcp-tools.Error? err
 function M.terminate(ctx, entry)
-  local root = sessions.get(entry.root) or entry
+  local root = sessions.root(entry)
   if (root.session.capabilities or {}).supportsTerminateRequest then
     request.send(ctx, root, 'terminate', vim.empty_dict(), END_MS)
     if await_end(ctx, root) then

@@ -377,7 +377,7 @@ end
 ---@param entry mcp-tools.dap.Entry
 ---@return table
 function M.config_of(entry)
-  return (sessions.get(entry.root) or entry).session.config
+  return sessions.root(entry).session.config
 end
 
 --- Ends a session and starts its configuration again.

@@ -77,8 +77,9 @@ function M.launch_json(path)
   return configs
 end
 
+--- Returns nvim-dap's module for breakpoints.
 ---@return table
-local function breakpoints()
+function M.store()
   return (assert(optional.load('dap.breakpoints')))
 end
 
@@ -204,31 +205,13 @@ function M.breakpoints(bufnr)
   if not M.loaded() or bufnr and not vim.api.nvim_buf_is_valid(bufnr) then
     return {}
   end
-  local by_buffer = breakpoints().get(bufnr)
+  local by_buffer = M.store().get(bufnr)
   for _, list in pairs(by_buffer) do
     table.sort(list, function(a, b)
       return a.line < b.line
     end)
   end
   return by_buffer
-end
-
----@param bufnr integer loaded
----@param line integer
----@param opts { condition: string?, hit_condition: string?, log_message: string? }
-function M.set_breakpoint(bufnr, line, opts)
-  breakpoints().set(vim.deepcopy(opts), bufnr, line)
-end
-
----@param bufnr integer
----@param line integer
----@return boolean was_there
-function M.remove_breakpoint(bufnr, line)
-  return breakpoints().remove(bufnr, line)
-end
-
-function M.clear_breakpoints()
-  breakpoints().clear()
 end
 
 return M

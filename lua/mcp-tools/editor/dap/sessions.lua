@@ -198,8 +198,8 @@ local RESPONSES = {
   end,
 }
 
----@type table<integer, mcp-tools.dap.Entry>, integer[]
-local entries, order = {}, {}
+---@type mcp-tools.dap.Entry[] oldest first
+local entries = {}
 ---@type table?
 local attached
 
@@ -217,7 +217,7 @@ local expected = {}
 local function release_messages()
   timer.after(LAST_MESSAGES_MS, function()
     local is_needed = #expected > 0
-    for _, entry in pairs(entries) do
+    for _, entry in ipairs(entries) do
       is_needed = is_needed or entry.ours and not entry.ended
     end
     if not is_needed then
@@ -232,15 +232,13 @@ local function finish(entry)
     return
   end
   entry.ended, entry.stop, entry.references = true, nil, {}
-  local ended = vim.tbl_filter(function(id)
-    return entries[id].ended
-  end, order)
-  for i = 1, #ended - MAX_ENDED do
-    entries[ended[i]] = nil
+  local ended = 0
+  for i = #entries, 1, -1 do
+    ended = ended + (entries[i].ended and 1 or 0)
+    if entries[i].ended and ended > MAX_ENDED then
+      table.remove(entries, i)
+    end
   end
-  order = vim.tbl_filter(function(id)
-    return entries[id] ~= nil
-  end, order)
   release_messages()
   notify()
 end
@@ -284,7 +282,7 @@ end
 ---@param session table
 ---@return mcp-tools.dap.Entry
 local function track(session)
-  local entry = entries[session.id]
+  local entry = M.get(session.id)
   if entry then
     return entry
   end
@@ -293,7 +291,7 @@ local function track(session)
   entry = {
     id = session.id,
     session = session,
-    root = root.id,
+    root = root.id --[[@as integer]],
     name = tostring(session.config.name),
     type = tostring(session.config.type),
     output = above and above.output or Output.new(),
@@ -303,8 +301,7 @@ local function track(session)
     references = {},
     filters = above and above.filters,
   }
-  entries[session.id] = entry
-  table.insert(order, session.id)
+  table.insert(entries, entry)
   if session.on_close then
     session.on_close[nvim_dap.KEY] = vim.schedule_wrap(function()
       finish(entry)
@@ -329,19 +326,11 @@ function M.resuming(entry, arguments)
   local stop, references = entry.stop, entry.references
   ours[arguments] = true
   entry.resumed_by = 'tool'
-  if entries[entry.root] then
-    entries[entry.root].resumed_by = 'tool'
-  end
+  M.root(entry).resumed_by = 'tool'
   set_running(entry)
   return function()
     entry.stop, entry.references = stop, references
   end
-end
-
---- Records that a tool pauses a program.
----@param entry mcp-tools.dap.Entry
-function M.pausing(entry)
-  entry.resumed_by = 'tool'
 end
 
 --- Listens to nvim-dap from now on. Existing sessions are added.
@@ -354,7 +343,7 @@ function M.attach()
   elseif dap == attached then
     return dap
   end
-  attached, entries, order, expected = dap, {}, {}, {}
+  attached, entries, expected = dap, {}, {}
   local before = dap.listeners.before
   for name, handler in pairs(EVENTS) do
     before['event_' .. name][nvim_dap.KEY] = function(session, body)
@@ -402,15 +391,22 @@ end
 --- Returns all entries, the oldest first.
 ---@return mcp-tools.dap.Entry[]
 function M.all()
-  return vim.tbl_map(function(id)
-    return entries[id]
-  end, order)
+  return vim.list_slice(entries)
 end
 
 ---@param id integer
 ---@return mcp-tools.dap.Entry?
 function M.get(id)
-  return entries[id]
+  return vim.iter(entries):find(function(entry)
+    return entry.id == id
+  end)
+end
+
+--- Returns the first session of a family.
+---@param entry mcp-tools.dap.Entry
+---@return mcp-tools.dap.Entry
+function M.root(entry)
+  return M.get(entry.root) or entry
 end
 
 --- Returns a session and its child sessions.
@@ -432,12 +428,12 @@ function M.state(entry)
       return 'stopped', each
     end
   end
-  local root = entries[entry.root] or entry
+  local root = M.root(entry)
   return root.ended and 'ended' or 'running', root
 end
 
 --- Argument of every tool for a session.
-M.ARG = { type = 'integer', description = 'Of dap_sessions; default: the focused session', minimum = 1 }
+M.ARG = { type = 'integer', description = 'From dap_sessions; default: the focused session', minimum = 1 }
 
 --- Returns the latest child session: the first session often has no program and only starts others.
 ---@param entry mcp-tools.dap.Entry

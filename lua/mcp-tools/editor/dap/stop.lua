@@ -165,20 +165,16 @@ end
 local function new_output(entry, max)
   local lines = entry.output:after('all', entry.output.reported)
   entry.output.reported = entry.output.count
-  if #lines == 0 then
-    return nil
+  local texts, size = {}, 0
+  for i = #lines, 1, -1 do
+    size = size + #lines[i].text + 1
+    if size > max and #texts > 0 then
+      break
+    end
+    table.insert(texts, 1, lines[i].text)
   end
-  local first, size = #lines + 1, 0
-  while first > 1 and size + #lines[first - 1].text < max do
-    first = first - 1
-    size = size + #lines[first].text + 1
-  end
-  first = math.min(first, #lines)
-  local texts = {}
-  for i = first, #lines do
-    table.insert(texts, lines[i].text)
-  end
-  return variables.text(table.concat(texts, '\n'), max), first > 1 and first - 1 or nil
+  local left_out = #lines - #texts
+  return #texts > 0 and variables.text(table.concat(texts, '\n'), max) or nil, left_out > 0 and left_out or nil
 end
 
 --- Returns breakpoints that no session of a family could bind.

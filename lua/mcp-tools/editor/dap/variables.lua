@@ -308,23 +308,6 @@ end
 ---@field max_chars integer
 ---@field timeout_ms integer?
 
---- Returns the variables that arguments mean, from the adapter.
----@param ctx mcp-tools.Ctx
----@param entry mcp-tools.dap.Entry
----@param args mcp-tools.dap.VariablesArgs
----@return table[]?
----@return mcp-tools.Error?
----@return integer? reference of the first scope
-local function requested(ctx, entry, args)
-  if not args.variables_reference then
-    return M.locals(ctx, entry, args.frame_id, args.timeout_ms)
-  end
-  return M.of(ctx, entry, {
-    variablesReference = args.variables_reference,
-    filter = args.filter,
-  }, args.timeout_ms)
-end
-
 --- Returns one page of the variables of a reference or of the locals.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
@@ -332,11 +315,17 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.page(ctx, entry, args)
-  local refused = args.variables_reference and M.refusal(entry, args.variables_reference)
-  if refused then
-    return nil, refused
+  local reference = args.variables_reference
+  local all, err
+  if not reference then
+    all, err = M.locals(ctx, entry, args.frame_id, args.timeout_ms)
+  else
+    err = M.refusal(entry, reference)
+    if not err then
+      local arguments = { variablesReference = reference, filter = args.filter }
+      all, err = M.of(ctx, entry, arguments, args.timeout_ms)
+    end
   end
-  local all, err = requested(ctx, entry, args)
   if not all then
     return nil, err
   end

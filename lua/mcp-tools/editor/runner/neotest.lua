@@ -3,7 +3,7 @@
 --- neotest passes its client only to consumers listed in its setup. To need no configuration, the client is taken from
 --- the upvalues of the consumer `run`. Used API, which tests replace: `neotest.run.get_tree_from_args`, a closure over
 --- `client`; the client's `get_adapters`, `get_position`, `get_nearest`, `run_tree`, `get_results`, `stop`; a tree's
---- `iter` and `data`; `nio.run`.
+--- `iter`; `nio.run`.
 
 local optional = require('mcp-tools.util.optional')
 local paths = require('mcp-tools.files.paths')
@@ -31,7 +31,6 @@ function M.client()
 end
 
 ---@class mcp-tools.neotest.Tree
----@field data fun(self): table
 ---@field iter fun(self): fun(): integer, table
 
 --- Returns the trees of a target. Runs in a nio task.
@@ -45,19 +44,17 @@ local function trees(client, target)
       table.insert(list, { tree = tree, adapter = adapter })
     end
   end
-  if target.tests then
-    for _, id in ipairs(target.tests) do
-      add(client:get_position(id, {}))
-    end
-  elseif target.path then
+  if target.path then
     local _, adapter = client:get_position(target.path, {})
     if adapter and type(client._update_positions) == 'function' then
       client:_update_positions(target.path, { adapter = adapter }) -- it may have changed on disk
     end
-    if target.scope == 'nearest' then
-      add(client:get_nearest(target.path, (target.line or 1) - 1, {}))
-    else
-      add(client:get_position(target.path, {}))
+  end
+  if target.scope == 'nearest' then
+    add(client:get_nearest(target.path, (target.line or 1) - 1, {}))
+  elseif target.tests or target.path then
+    for _, id in ipairs(target.tests or { target.path }) do
+      add(client:get_position(id, {}))
     end
   else
     for _, adapter in ipairs(client:get_adapters()) do
@@ -67,24 +64,6 @@ local function trees(client, target)
   return list
 end
 
----@param results mcp-tools.runner.Results
----@param position table
----@param result table
-local function add_failure(results, position, result)
-  local found = result.errors and result.errors[1] or {}
-  local line = found.line and found.line + 1 or position.range and position.range[1] + 1 or nil
-  table.insert(results.failures, {
-    id = position.id,
-    kind = 'failed',
-    path = position.path and paths.resolve(position.path),
-    line = line,
-    message = found.message or result.short or 'failed',
-    detail = found.message and result.short or nil,
-  })
-end
-
-local COUNTS = { passed = 'passed', failed = 'failed', skipped = 'skipped' }
-
 --- Adds the results of a tree's tests.
 ---@param results mcp-tools.runner.Results
 ---@param tree mcp-tools.neotest.Tree
@@ -92,12 +71,19 @@ local COUNTS = { passed = 'passed', failed = 'failed', skipped = 'skipped' }
 local function collect(results, tree, of)
   for _, position in tree:iter() do
     local result = of[position.id]
-    local count = position.type == 'test' and result and COUNTS[result.status]
-    if count then
-      results[count] = results[count] + 1
+    if position.type == 'test' and result and results[result.status] then
+      results[result.status] = results[result.status] + 1
       results.total = results.total + 1
       if result.status == 'failed' then
-        add_failure(results, position, result)
+        local found = result.errors and result.errors[1] or {}
+        table.insert(results.failures, {
+          id = position.id,
+          kind = 'failed',
+          path = position.path and paths.resolve(position.path),
+          line = found.line and found.line + 1 or position.range and position.range[1] + 1 or nil,
+          message = found.message or result.short or 'failed',
+          detail = found.message and result.short or nil,
+        })
       end
     end
   end

@@ -8,11 +8,11 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 return {
   name = 'dap_breakpoints',
   title = 'Breakpoints',
-  description = 'Lists the breakpoints, those of the person too: file, line, type, conditions, and, while a program is'
-    .. ' debugged, whether each is bound (verified) and in which line.',
+  description = "Lists all breakpoints, including the user's: file, line, type and conditions, and during a debug"
+    .. ' session whether each is bound (verified), and to which line.',
   args = {
     limit = { type = 'integer', description = 'Maximum number of results', default = 100, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Number of breakpoints to skip', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -10,8 +10,8 @@ local MAX = 200
 return {
   name = 'dap_configurations',
   title = 'Launch configurations',
-  description = "Lists launch configurations for dap_run: those of the editor and of the project's .vscode/launch.json,"
-    .. ' if the person trusts that file. asks names fields that dap_run has to be given.',
+  description = "Lists launch configurations for dap_run: from nvim-dap and from the project's .vscode/launch.json, if"
+    .. ' the user trusts that file. `asks` names fields that dap_run must be given.',
   args = {
     limit = { type = 'integer', description = 'Maximum number of results', default = 50, minimum = 1, maximum = 500 },
     offset = { type = 'integer', description = 'Number of configurations to skip', default = 0, minimum = 0 },

@@ -7,9 +7,9 @@ local stop = require('mcp-tools.editor.dap.stop')
 return sessions.tool(sessions.stopped, {
   name = 'dap_current_location',
   title = 'Current line of the program',
-  description = 'Where the stopped program stands: file, line, column, function_name, and the lines around it.',
+  description = 'Returns where the program has stopped: file, line, column, function_name, and the code around it.',
   args = {
-    context_lines = { type = 'integer', description = 'Before and after it', default = 5, minimum = 0, maximum = 200 },
+    context_lines = { type = 'integer', description = 'Surrounding lines', default = 5, minimum = 0, maximum = 200 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, entry, args)

@@ -7,11 +7,9 @@ local stop = require('mcp-tools.editor.dap.stop')
 return sessions.tool(sessions.active, {
   name = 'dap_disconnect',
   title = 'Disconnect the debugger',
-  description = 'Leaves the debug session. The program ends with it, unless terminate_debuggee is false: then it runs'
-    .. ' on without the debugger.',
-  args = {
-    terminate_debuggee = { type = 'boolean', description = 'End the program, too', default = true },
-  },
+  description = 'Disconnects the debugger. The program ends too, unless terminate_debuggee is false: then it continues'
+    .. ' without the debugger.',
+  args = { terminate_debuggee = { type = 'boolean', description = 'End the program, too', default = true } },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function(args)
     return args.terminate_debuggee and 'it ends the program under the debugger'
@@ -21,7 +19,7 @@ return sessions.tool(sessions.active, {
     return args.terminate_debuggee and 'The session ends, and its program.' or 'The session ends; its program goes on.'
   end,
   run = function(ctx, entry, args)
-    local ok, fault = control.disconnect(ctx, sessions.get(entry.root) or entry, args.terminate_debuggee)
+    local ok, fault = control.disconnect(ctx, sessions.root(entry), args.terminate_debuggee)
     if not ok then
       return nil, fault
     end

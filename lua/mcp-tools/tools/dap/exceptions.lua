@@ -45,11 +45,9 @@ end
 return sessions.tool(sessions.active, {
   name = 'dap_exceptions',
   title = 'Exception breakpoints',
-  description = 'Lists the filters for exceptions that the adapter has, and which are active. With filters it sets them'
-    .. ' for this session; [] stops at none. From the beginning: exception_filters of dap_run.',
-  args = {
-    filters = { type = 'array', items = { type = 'string' }, description = 'Names of filters to be active' },
-  },
+  description = 'Lists the exception filters of the adapter and which are active. With filters, sets those for this'
+    .. ' session; [] turns all off. To set them from the start, use exception_filters of dap_run.',
+  args = { filters = { type = 'array', items = { type = 'string' }, description = 'Filters to activate' } },
   annotations = { read_only = false, destructive = false, idempotent = true },
   needs_approval = function(args)
     return args.filters ~= nil and 'it changes at which exceptions the program stops'

@@ -7,17 +7,11 @@ local stop = require('mcp-tools.editor.dap.stop')
 return sessions.tool(sessions.active, {
   name = 'dap_pause',
   title = 'Pause the program',
-  description = 'Stops a running program where it is, and tells the stop as dap_continue does. One that has stopped'
-    .. ' already is told at once.',
+  description = 'Pauses a running program and returns the stop as dap_continue does. Returns at once if it has already'
+    .. ' stopped.',
   args = {
     thread_id = { type = 'integer', description = 'Default: the first thread' },
-    wait_timeout_ms = {
-      type = 'integer',
-      description = 'Longest wait in ms',
-      default = 5000,
-      minimum = 0,
-      maximum = control.MAX_WAIT,
-    },
+    wait_timeout_ms = control.timeout(5000),
   },
   annotations = { read_only = false, destructive = false },
   timeout = control.TOOL_TIMEOUT,

@@ -11,13 +11,13 @@ local MAX, MAX_LINE = 32 * 1024, 2000
 return sessions.tool(sessions.any, {
   name = 'dap_program_output',
   title = 'Output of the program',
-  description = 'What the program under the debugger has printed, the last lines; also after its end. Kept from the'
-    .. ' first dap call on, 1000 lines a session. Read on with since = next.',
+  description = 'Returns the last output of the debugged program, also after its end. Keeps 1000 lines per session from'
+    .. ' the first dap call on. To read on, pass next as since.',
   args = {
     category = {
       type = 'string',
       enum = { 'all', 'stdout', 'stderr', 'console' },
-      description = 'Of the output',
+      description = 'Category',
       default = 'all',
     },
     lines = {
@@ -28,7 +28,7 @@ return sessions.tool(sessions.any, {
       maximum = output.MAX_LINES,
     },
     since = { type = 'integer', description = 'Only lines after this number', default = 0, minimum = 0 },
-    include_metadata = { type = 'boolean', description = 'Number and category of each line', default = false },
+    include_metadata = { type = 'boolean', description = 'Include number and category of each line', default = false },
   },
   annotations = { read_only = true },
   run = function(ctx, entry, args)

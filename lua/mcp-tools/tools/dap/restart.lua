@@ -7,8 +7,8 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 return sessions.tool(sessions.any, {
   name = 'dap_restart',
   title = 'Restart the program',
-  description = 'Ends the program of the debug session, if it still runs, and starts it again with the same'
-    .. ' configuration. Tells the first stop as dap_run does.',
+  description = 'Ends the program of the debug session if it still runs, and starts it again with the same'
+    .. ' configuration. Returns the first stop as dap_run does.',
   args = control.WAIT_ARGS,
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = control.TOOL_TIMEOUT,

@@ -7,10 +7,10 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 return sessions.tool(sessions.stopped, {
   name = 'dap_run_to',
   title = 'Run to a line',
-  description = 'Runs the stopped program to a line and tells the stop, as dap_continue does. Other breakpoints hold;'
-    .. ' reached says whether it came to that line. No breakpoint is left.',
+  description = 'Runs the stopped program to a line and returns the stop as dap_continue does. Other breakpoints stay'
+    .. ' active; reached says whether that line was reached. Leaves no breakpoint.',
   args = vim.tbl_extend('error', {
-    line = { type = 'integer', description = 'Line from 1', required = true, minimum = 1 },
+    line = { type = 'integer', description = '1-based line number', required = true, minimum = 1 },
   }, breakpoints.FILE_ARGS, control.WAIT_ARGS),
   annotations = { read_only = false, destructive = false, open_world = true },
   timeout = control.TOOL_TIMEOUT,

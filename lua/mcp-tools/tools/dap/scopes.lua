@@ -7,11 +7,11 @@ local variables = require('mcp-tools.editor.dap.variables')
 return sessions.tool(sessions.stopped, {
   name = 'dap_scopes',
   title = 'Scopes of a stack frame',
-  description = 'The scopes of a frame, such as Locals and Globals: name, variables_reference for dap_variables,'
-    .. ' whether it is expensive to read.',
+  description = 'Lists the scopes of a frame, such as Locals and Globals: name, variables_reference for dap_variables,'
+    .. ' and whether it is expensive to read.',
   args = {
-    frame_id = { type = 'integer', description = 'Of dap_stacktrace; default: where it stands' },
-    timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
+    frame_id = { type = 'integer', description = 'Frame id from dap_stacktrace; default: the stopped frame' },
+    timeout_ms = { type = 'integer', description = 'Timeout in ms', default = 5000, minimum = 1, maximum = 60000 },
   },
   annotations = { read_only = true },
   run = function(ctx, entry, args)

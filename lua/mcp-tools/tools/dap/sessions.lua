@@ -7,8 +7,8 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 return {
   name = 'dap_sessions',
   title = 'Debug sessions',
-  description = 'Lists debug sessions, also those that processes have of their own and the last that ended: id, name,'
-    .. ' status, place, lines of output. focused is the one that tools take without session_id.',
+  description = 'Lists debug sessions, including child sessions and the last ended ones: id, name, status, place, lines'
+    .. ' of output. focused marks the default session of the other tools.',
   annotations = { read_only = true, idempotent = true },
   run = function(ctx)
     if nvim_dap.loaded() then

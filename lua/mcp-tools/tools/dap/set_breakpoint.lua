@@ -8,9 +8,9 @@ return {
   description = 'Sets a breakpoint, or changes the one in that line. Answers with the lines around it and, when a'
     .. ' program runs, whether it was bound (verified) and where. Moves nothing of the person.',
   args = vim.tbl_extend('error', {
-    line = { type = 'integer', description = 'Line from 1', required = true, minimum = 1 },
-    condition = { type = 'string', description = 'Stop only when this expression is true' },
-    hit_condition = { type = 'string', description = 'Stop only after so many hits, such as 3' },
+    line = { type = 'integer', description = '1-based line number', required = true, minimum = 1 },
+    condition = { type = 'string', description = 'Stop only if this expression is true' },
+    hit_condition = { type = 'string', description = 'Number of hits before it stops, such as 3' },
     log_message = { type = 'string', description = 'Print this instead of stopping; {x} is replaced by its value' },
   }, breakpoints.FILE_ARGS),
   annotations = { read_only = false, destructive = false, idempotent = true },

@@ -7,19 +7,13 @@ local variables = require('mcp-tools.editor.dap.variables')
 return sessions.tool(sessions.stopped, {
   name = 'dap_snapshot',
   title = 'State of the stopped program',
-  description = 'All of a stopped program in one answer: reason, place, lines around it, stack with ids, all locals'
-    .. ' with values. The answers of dap_run and the steps tell only what is new.',
+  description = 'Returns the whole state of a stopped program: reason, place, code, stack with ids, all locals with'
+    .. ' values. dap_run and the steps only return what has changed.',
   args = {
-    context_lines = { type = 'integer', description = 'Before and after it', default = 5, minimum = 0, maximum = 100 },
+    context_lines = { type = 'integer', description = 'Surrounding lines', default = 5, minimum = 0, maximum = 100 },
     levels = { type = 'integer', description = 'Maximum number of frames', default = 10, minimum = 1, maximum = 100 },
-    max_locals = {
-      type = 'integer',
-      description = 'Maximum number of variables',
-      default = 50,
-      minimum = 1,
-      maximum = 500,
-    },
-    max_chars = { type = 'integer', description = 'Of each value', default = 200, minimum = 1, maximum = 20000 },
+    max_locals = { type = 'integer', description = 'Number of locals', default = 50, minimum = 1, maximum = 500 },
+    max_chars = { type = 'integer', description = 'Length of each value', default = 200, minimum = 1, maximum = 20000 },
   },
   annotations = { read_only = true },
   run = function(ctx, entry, args)

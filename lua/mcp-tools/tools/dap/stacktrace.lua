@@ -6,12 +6,12 @@ local stop = require('mcp-tools.editor.dap.stop')
 return sessions.tool(sessions.stopped, {
   name = 'dap_stacktrace',
   title = 'Call stack',
-  description = 'The call stack of a stopped thread, the innermost frame first: id (for dap_scopes, dap_variables and'
-    .. ' dap_evaluate), name, path, line, column.',
+  description = 'Returns the call stack of a stopped thread, innermost frame first: id (for dap_scopes, dap_variables'
+    .. ' and dap_evaluate), name, path, line, column.',
   args = {
-    thread_id = { type = 'integer', description = 'Default: the thread that has stopped' },
+    thread_id = { type = 'integer', description = 'Default: the stopped thread' },
     levels = { type = 'integer', description = 'Maximum number of frames', default = 20, minimum = 1, maximum = 500 },
-    timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
+    timeout_ms = { type = 'integer', description = 'Timeout in ms', default = 5000, minimum = 1, maximum = 60000 },
   },
   annotations = { read_only = true },
   run = function(ctx, entry, args)

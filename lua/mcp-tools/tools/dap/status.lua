@@ -20,9 +20,10 @@ end
 return {
   name = 'dap_status',
   title = 'State of the debugger',
-  description = 'The debug session in short: active or not, id, name, status (stopped or running), place, adapter.',
+  description = 'Returns a summary of the debug session: whether one is active, id, name, status (stopped or running),'
+    .. ' place, adapter.',
   args = {
-    capabilities = { type = 'boolean', description = 'Also what the adapter can do', default = false },
+    capabilities = { type = 'boolean', description = 'Include the capabilities of the adapter', default = false },
     session_id = sessions.ARG,
   },
   annotations = { read_only = true, idempotent = true },

@@ -7,8 +7,7 @@ local stop = require('mcp-tools.editor.dap.stop')
 return sessions.tool(sessions.active, {
   name = 'dap_terminate',
   title = 'Terminate the program',
-  description = 'Ends the program under the debugger and the session. Answers with its last output;'
-    .. ' dap_program_output keeps it.',
+  description = 'Ends the debugged program and its session. Returns the last output; dap_program_output keeps it.',
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it ends the program under the debugger',
   preview = 'The program and the debug session end.',

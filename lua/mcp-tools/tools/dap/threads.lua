@@ -9,9 +9,9 @@ local MAX = 200
 return sessions.tool(sessions.active, {
   name = 'dap_threads',
   title = 'Threads of the program',
-  description = 'The threads of the program under the debugger: id, name, whether it is the one that has stopped.',
+  description = 'Lists the threads of the debugged program: id, name, and whether it is the stopped one.',
   args = {
-    timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
+    timeout_ms = { type = 'integer', description = 'Timeout in ms', default = 5000, minimum = 1, maximum = 60000 },
   },
   annotations = { read_only = true },
   run = function(ctx, entry, args)

@@ -6,17 +6,11 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 return sessions.tool(sessions.any, {
   name = 'dap_wait_until_paused',
   title = 'Wait until the program pauses',
-  description = 'Waits until the program stops or ends and tells it, as dap_continue does; one that has stopped already'
-    .. ' is told at once. When the time runs out the answer is still_running.',
+  description = 'Waits until the program stops or ends, and returns the stop as dap_continue does. Returns at once if'
+    .. ' it has already stopped, and still_running after the timeout.',
   args = {
-    timeout_ms = {
-      type = 'integer',
-      description = 'Longest wait in ms',
-      default = control.DEFAULT_WAIT,
-      minimum = 0,
-      maximum = control.MAX_WAIT,
-    },
-    check_interval_ms = { type = 'integer', description = 'Not needed any more: the stop itself ends the wait' },
+    timeout_ms = control.timeout(),
+    check_interval_ms = { type = 'integer', description = 'Ignored: the stop itself ends the wait' },
   },
   annotations = { read_only = true },
   timeout = control.TOOL_TIMEOUT,

@@ -123,12 +123,12 @@ end
 
 --- Arguments of tools that return a diff.
 M.ARGS = {
-  path = { type = 'string', description = 'Only this file or folder; relative ones count from the working directory' },
-  bufnr = { type = 'integer', description = 'Only the file of this buffer; 0 = the current one', minimum = 0 },
+  path = { type = 'string', description = 'Only this file or directory; relative to the working directory' },
+  bufnr = { type = 'integer', description = 'Only the file of this buffer; 0 = current', minimum = 0 },
   context = { type = 'integer', description = 'Lines around each change', default = 3, minimum = 0, maximum = 100 },
   max_bytes = {
     type = 'integer',
-    description = 'Bytes of diff; more comes without context, then as counts per file',
+    description = 'Maximum bytes; a larger diff is shortened',
     default = 65536,
     minimum = 1000,
     maximum = 262144,

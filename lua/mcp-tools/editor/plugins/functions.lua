@@ -5,6 +5,15 @@ local optional = require('mcp-tools.util.optional')
 
 local M = {}
 
+--- Argument of tools for one module.
+M.MODULE = {
+  type = 'string',
+  description = 'Module from plugin_info, such as telescope.builtin',
+  required = true,
+  minLength = 1,
+  maxLength = 200,
+}
+
 --- Maximum depth of nested tables in a module.
 local DEPTH = 2
 

@@ -10,6 +10,15 @@ local uv = vim.uv
 
 local M = {}
 
+--- Argument of tools for one plugin.
+M.NAME = {
+  type = 'string',
+  description = 'Name from plugin_list; .nvim is optional',
+  required = true,
+  minLength = 1,
+  maxLength = 200,
+}
+
 --- Maximum number of similar names in an error.
 local MAX_SIMILAR = 8
 

@@ -13,6 +13,10 @@ local M = {}
 ---@field is_over boolean
 ---@field listeners table<fun(), true>
 
+--- Argument of tools that wait for work.
+M.WAIT =
+  { type = 'integer', description = 'Time to wait for news or the end, ms', default = 0, minimum = 0, maximum = 120000 }
+
 --- Calls the listeners of a piece of work.
 ---@param work mcp-tools.process.Work
 function M.notify(work)

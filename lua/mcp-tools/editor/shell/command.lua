@@ -6,16 +6,22 @@ local paths = require('mcp-tools.files.paths')
 
 local M = {}
 
+local MAX_TIMEOUT = 3600000
+--- Timeout of tools that wait for a command.
+M.TOOL_TIMEOUT = MAX_TIMEOUT + 30000
+--- Argument of tools that wait for a command.
+M.TIMEOUT = { type = 'integer', description = 'Timeout in ms', default = 120000, minimum = 100, maximum = MAX_TIMEOUT }
+
 --- Arguments of tools that start a command.
 M.ARGS = {
-  command = { type = 'string', description = 'A line for the shell (sh -c). Give command or argv' },
+  command = { type = 'string', description = 'Shell command line (sh -c); alternative to argv' },
   argv = {
     type = 'array',
     items = { type = 'string' },
     minItems = 1,
-    description = 'A program and its arguments, without a shell',
+    description = 'Executable and arguments, without a shell',
   },
-  cwd = { type = 'string', description = 'Folder to run it in; default: the project' },
+  cwd = { type = 'string', description = 'Working directory; default: the project' },
   env = { type = 'object', additionalProperties = { type = 'string' }, description = 'Environment variables to add' },
 }
 
@@ -64,14 +70,14 @@ end
 ---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
 ---@return string? fault
 local function unusable(args)
+  local texts = { command = args.command, argv = table.concat(args.argv or {}), cwd = args.cwd }
   for name, value in pairs(args.env or {}) do
-    if name == '' or name:find('[=%z]') then
+    if name == '' or name:find('=', 1, true) then
       return ('env: %q is not a valid variable name'):format(name)
-    elseif value:find('%z') then
-      return ('env: %s contains a NUL byte'):format(name)
     end
+    texts['env ' .. name] = name .. value
   end
-  for name, value in pairs({ command = args.command, argv = table.concat(args.argv or {}), cwd = args.cwd }) do
+  for name, value in pairs(texts) do
     if value:find('%z') then
       return name .. ': contains a NUL byte'
     end

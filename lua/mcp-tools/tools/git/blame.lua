@@ -97,17 +97,17 @@ end
 return {
   name = 'git_blame',
   title = 'Git blame',
-  description = 'Who last changed the lines of a file: runs of lines with commit, author, day and subject. Lines are'
-    .. ' those of the buffer when it is open, unsaved ones included; what is not committed has no commit. Give path or'
-    .. ' bufnr.',
+  description = 'Returns who last changed the lines of a file: ranges with commit, author, date and subject. Line'
+    .. ' numbers are those of the buffer if it is open, unsaved changes included; uncommitted lines have no commit.'
+    .. ' Requires path or bufnr.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
     limit = { type = 'integer', description = 'Maximum number of lines', default = 500, minimum = 1, maximum = 10000 },
-    revision = { type = 'string', description = 'As the file was in this commit; left out: as it is' },
-    text = { type = 'boolean', description = 'The lines themselves, too', default = false },
+    revision = { type = 'string', description = 'Commit, branch or tag; default: the working tree' },
+    text = { type = 'boolean', description = 'Include the lines', default = false },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -6,12 +6,12 @@ local revision = require('mcp-tools.editor.git.revision')
 local buffers = require('mcp-tools.editor.buffer')
 
 local ARGS = {
-  staged = { type = 'boolean', description = 'What is staged, against base (HEAD when left out)', default = false },
-  base = { type = 'string', description = 'Commit, branch or tag to compare with; left out: what is staged' },
-  target = { type = 'string', description = 'Commit to compare base with; left out: the working tree' },
+  staged = { type = 'boolean', description = 'Compare the index with base (default: HEAD)', default = false },
+  base = { type = 'string', description = 'Commit, branch or tag to compare with; default: the index' },
+  target = { type = 'string', description = 'Commit to compare with base; default: the working tree' },
   merge_base = {
     type = 'boolean',
-    description = 'From where base and target (or HEAD) parted, as a pull request shows it',
+    description = 'Compare from the merge base, as a pull request does',
     default = false,
   },
 }
@@ -47,9 +47,9 @@ end
 return {
   name = 'git_diff',
   title = 'Git diff',
-  description = 'What differs: the working tree against what is staged, or against base; staged changes; two commits.'
-    .. ' Each file is judged by itself, sensitive ones are withheld. Too much comes without context, then as counts per'
-    .. " file. The editor's unsaved changes are not in it.",
+  description = 'Returns changes: of the working tree against the index or against base, of the index, or between two'
+    .. ' commits. Sensitive files are withheld. Large diffs are returned without context, then as counts per file.'
+    .. ' Unsaved changes of the editor are not included.',
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

@@ -35,20 +35,19 @@ end
 return {
   name = 'git_log',
   title = 'Git log',
-  description = 'Commits, newest first: id, author, date, subject; with body and files when asked for. Of a file or'
-    .. ' folder, of a range (base..revision), by author, words of the message or time. When the answer has next_offset'
-    .. ' there is more.',
+  description = 'Lists commits, newest first: id, author, date, subject; body and files if requested. Filters by file'
+    .. ' or directory, range (base..revision), author, message and date. next_offset means there are more.',
   args = {
-    path = { type = 'string', description = 'Only commits that touch this file or folder' },
-    bufnr = { type = 'integer', description = 'Only those of the file of this buffer; 0 = the current', minimum = 0 },
-    revision = { type = 'string', description = 'Commit, branch or tag to begin at', default = 'HEAD' },
-    base = { type = 'string', description = 'Only commits that this one does not have' },
-    author = { type = 'string', description = 'Pattern of the name or address', maxLength = 200 },
-    grep = { type = 'string', description = 'Pattern in the message; letter case does not count', maxLength = 200 },
-    since = { type = 'string', description = 'Date, or such as "2 weeks ago"', maxLength = 100 },
-    ['until'] = { type = 'string', description = 'Date, or such as yesterday', maxLength = 100 },
-    body = { type = 'boolean', description = 'The whole message', default = false },
-    files = { type = 'boolean', description = 'The files of each commit ("M path")', default = false },
+    path = { type = 'string', description = 'Only commits that change this file or directory' },
+    bufnr = { type = 'integer', description = 'The same for the file of a buffer; 0 = current', minimum = 0 },
+    revision = { type = 'string', description = 'Commit, branch or tag to start from', default = 'HEAD' },
+    base = { type = 'string', description = 'Leave out commits that are in this one' },
+    author = { type = 'string', description = 'Pattern for name or email', maxLength = 200 },
+    grep = { type = 'string', description = 'Pattern for the message; case-insensitive', maxLength = 200 },
+    since = { type = 'string', description = 'Date, such as "2 weeks ago"', maxLength = 100 },
+    ['until'] = { type = 'string', description = 'Date, such as yesterday', maxLength = 100 },
+    body = { type = 'boolean', description = 'Include the whole message', default = false },
+    files = { type = 'boolean', description = 'Include the files of each commit ("M path")', default = false },
     limit = { type = 'integer', description = 'Maximum number of commits', default = 20, minimum = 1, maximum = 500 },
     offset = { type = 'integer', description = 'Number of commits to skip', default = 0, minimum = 0 },
   },

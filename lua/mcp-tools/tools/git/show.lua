@@ -11,15 +11,9 @@ local revision = require('mcp-tools.editor.git.revision')
 
 local ARGS = {
   revision = { type = 'string', description = 'Commit, branch or tag', default = 'HEAD' },
-  text = { type = 'boolean', description = 'The text of the file (path) as it was, not its changes', default = false },
+  text = { type = 'boolean', description = 'Return the text of the file instead of its changes', default = false },
   start_line = { type = 'integer', description = 'First line of the text', default = 1, minimum = 1 },
-  limit = {
-    type = 'integer',
-    description = 'Maximum number of its lines',
-    default = 2000,
-    minimum = 1,
-    maximum = 100000,
-  },
+  limit = { type = 'integer', description = 'Maximum number of lines', default = 2000, minimum = 1, maximum = 100000 },
 }
 
 --- Returns a commit and its changes.
@@ -75,8 +69,8 @@ end
 return {
   name = 'git_show',
   title = 'Show a commit',
-  description = 'A commit: message, author, date and what it changed (of a merge: against its first parent). With'
-    .. ' text=true and path: the file as it was then, lines from 1; when the answer has next_line there is more.'
+  description = 'Returns a commit: message, author, date and changes (of a merge: against its first parent). With'
+    .. ' text=true and path, returns the file as it was, with line numbers from 1; next_line means there is more.'
     .. ' Sensitive files are withheld.',
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },

@@ -130,15 +130,15 @@ end
 return {
   name = 'git_status',
   title = 'Git status',
-  description = 'Branch, commits ahead and behind, a merge or rebase that is half done, and changed files by kind'
-    .. ' ("M path"; letters as in git status). Files with unsaved changes in the editor are named apart: git does not'
-    .. ' see those changes.',
+  description = 'Returns branch, commits ahead and behind, an unfinished merge or rebase, and changed files by kind ("M'
+    .. ' path"; letters as in git status). Files with unsaved changes in the editor, which git does not see, are'
+    .. ' listed separately.',
   args = {
-    path = { type = 'string', description = 'Only this file or folder' },
+    path = { type = 'string', description = 'Only this file or directory' },
     untracked = {
       type = 'string',
       enum = { 'no', 'normal', 'all' },
-      description = 'Untracked files; normal names a new folder once',
+      description = 'normal: a new directory once',
       default = 'normal',
     },
     limit = { type = 'integer', description = 'Maximum number of files', default = 200, minimum = 1, maximum = 5000 },

@@ -7,27 +7,21 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'plugin_call',
   title = 'Call a plugin',
-  description = 'Calls a public function of a plugin; the person is asked first. Gives what it returned (result:'
-    .. ' text, JSON, or as vim.inspect shows it) and printed (output). Private functions (_name) are never called.',
+  description = 'Calls a public function of a plugin; the user must approve. Returns its result (text, JSON, or as'
+    .. ' vim.inspect shows it) and what it printed (output). Private functions (_name) are never called.',
   args = {
-    module = {
-      type = 'string',
-      description = 'Such as telescope.builtin',
-      required = true,
-      minLength = 1,
-      maxLength = 200,
-    },
+    module = functions.MODULE,
     ['function'] = {
       type = 'string',
-      description = 'As plugin_functions names it',
+      description = 'Name from plugin_functions',
       required = true,
       minLength = 1,
       maxLength = 200,
     },
-    args = { type = 'array', description = 'Its arguments', items = {}, default = {} },
+    args = { type = 'array', description = 'Arguments', items = {}, default = {} },
     max_bytes = {
       type = 'integer',
-      description = 'Of result and output; what is more is cut',
+      description = 'Maximum bytes of result and output',
       default = 32768,
       minimum = 100,
       maximum = 1048576,

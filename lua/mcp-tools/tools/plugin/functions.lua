@@ -6,16 +6,10 @@ local result = require('mcp-tools.editor.result')
 return {
   name = 'plugin_functions',
   title = 'Functions of a plugin',
-  description = "The public functions of a plugin's Lua module that is loaded: name, parameters, and the file and"
-    .. ' line where each is defined. Private ones (_name) are left out. Runs nothing.',
+  description = "Lists the public functions of a plugin's loaded Lua module: name, parameters, file and line of the"
+    .. ' definition. Private ones (_name) are left out. Runs nothing.',
   args = {
-    module = {
-      type = 'string',
-      description = 'Such as telescope.builtin; plugin_info names the modules',
-      required = true,
-      minLength = 1,
-      maxLength = 200,
-    },
+    module = functions.MODULE,
     limit = { type = 'integer', description = 'Maximum number of results', default = 100, minimum = 1, maximum = 2000 },
     offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
   },

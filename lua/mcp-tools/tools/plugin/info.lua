@@ -8,16 +8,10 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'plugin_info',
   title = 'A plugin',
-  description = 'What is known of a plugin: folder, manager, address, version, its Lua modules (and which of them are'
-    .. ' loaded), its help files (editor_help reads them) and readme (plugin_readme).',
+  description = 'Describes a plugin: directory, manager, URL, version, Lua modules (and which are loaded), help files'
+    .. ' (read them with editor_help) and readme (plugin_readme).',
   args = {
-    name = {
-      type = 'string',
-      description = 'As plugin_list names it; .nvim may be left out',
-      required = true,
-      minLength = 1,
-      maxLength = 200,
-    },
+    name = plugins.NAME,
     limit = { type = 'integer', description = 'Maximum number of modules', default = 100, minimum = 1, maximum = 5000 },
     offset = { type = 'integer', description = 'Number of modules to skip', default = 0, minimum = 0 },
   },

@@ -19,12 +19,12 @@ end
 return {
   name = 'plugin_list',
   title = 'Plugins',
-  description = 'The plugins of this editor by name, with their manager (lazy.nvim, vim.pack, packages, runtimepath),'
-    .. ' version, and whether each is loaded; or with what = "modules" the names of the loaded Lua modules.',
+  description = 'Lists the plugins of this editor with manager (lazy.nvim, vim.pack, packages, runtimepath), version,'
+    .. ' and whether each is loaded; with what = "modules", the names of loaded Lua modules.',
   args = {
-    what = { type = 'string', enum = { 'plugins', 'modules' }, default = 'plugins', description = 'What is listed' },
-    contains = { type = 'string', description = 'Only names with this text, in any case', maxLength = 200 },
-    loaded_only = { type = 'boolean', default = false, description = 'Only plugins that are loaded' },
+    what = { type = 'string', enum = { 'plugins', 'modules' }, default = 'plugins', description = 'What to list' },
+    contains = { type = 'string', description = 'Only names with this text; case-insensitive', maxLength = 200 },
+    loaded_only = { type = 'boolean', default = false, description = 'Only loaded plugins' },
     limit = { type = 'integer', description = 'Maximum number of results', default = 100, minimum = 1, maximum = 2000 },
     offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
   },

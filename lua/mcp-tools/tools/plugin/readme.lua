@@ -8,16 +8,9 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'plugin_readme',
   title = "A plugin's readme",
-  description = "Reads a plugin's readme, from start_line on; lines count from 1. When the answer has next_line there"
-    .. ' is more.',
+  description = "Returns a plugin's readme from start_line on. Lines count from 1. next_line means there is more.",
   args = {
-    name = {
-      type = 'string',
-      description = 'As plugin_list names it; .nvim may be left out',
-      required = true,
-      minLength = 1,
-      maxLength = 200,
-    },
+    name = plugins.NAME,
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     limit = { type = 'integer', description = 'Maximum number of lines', default = 150, minimum = 1, maximum = 5000 },
   },

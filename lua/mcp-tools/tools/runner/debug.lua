@@ -52,15 +52,15 @@ end
 return {
   name = 'runner_debug',
   title = 'Debug a test',
-  description = 'Runs one test of pytest under the debugger (nvim-dap, debugpy) and tells its first stop, at a'
-    .. ' breakpoint or where it fails: place, lines, callers, locals, output. Go on with the tools of dap. Give test,'
-    .. ' or a file and a line of the test.',
+  description = 'Runs one pytest test in the debugger (nvim-dap, debugpy) and returns the first stop, at a breakpoint'
+    .. ' or at its failure: place, code, callers, locals, output. Continue with the dap tools. Requires test, or a'
+    .. ' file and a line in the test.',
   args = {
-    test = { type = 'string', description = 'Id, as runner_run and runner_discover give it' },
+    test = { type = 'string', description = 'Id from runner_run or runner_discover' },
     path = { type = 'string', description = 'Test file' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
-    line = { type = 'integer', description = 'A line of the test; default: the cursor', minimum = 1 },
-    args = { type = 'array', items = { type = 'string' }, description = 'More arguments for pytest' },
+    line = { type = 'integer', description = 'Line in the test; default: the cursor', minimum = 1 },
+    args = { type = 'array', items = { type = 'string' }, description = 'Additional arguments for pytest' },
     type = { type = 'string', description = 'Adapter of nvim-dap', default = 'python' },
     stop_at_failure = { type = 'boolean', description = 'Stop where the test fails', default = true },
     wait_until_paused = control.WAIT_ARGS.wait_until_paused,

@@ -109,10 +109,10 @@ end
 return {
   name = 'runner_discover',
   title = 'Discover tests',
-  description = 'What can run tests here (ids for runner of runner_run), and the tests by the text of their files: id'
-    .. ' and line in Python, other files by name. Nothing is run. Too many come as counts per file; then give path.',
+  description = 'Lists test runners (ids for runner of runner_run) and tests found in the text of files: id and line in'
+    .. ' Python, other files by name. Runs nothing. Too many tests are returned as counts per file; then give path.',
   args = {
-    path = { type = 'string', description = 'Only this file or folder' },
+    path = { type = 'string', description = 'Only this file or directory' },
     limit = { type = 'integer', description = 'Maximum number of files', default = 100, minimum = 1, maximum = 1000 },
     offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0 },
   },

@@ -10,18 +10,12 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'runner_results',
   title = 'Test results',
-  description = 'What a run of tests came to: state (running, done, cancelled, timed_out), counts, failures in pages;'
-    .. ' of runner_run with background, or the last run again. 20 runs are kept. When the answer has next_offset there'
-    .. ' are more failures.',
+  description = 'Returns the results of a test run: state (running, done, cancelled, timed_out), counts, and a page of'
+    .. ' failures. For runs in the background, or to read the last run again; 20 runs are kept. next_offset means'
+    .. ' there are more failures.',
   args = vim.tbl_extend('error', runs.ARGS, {
-    run_id = { type = 'string', description = 'The run; default: the last one of this session' },
-    wait_ms = {
-      type = 'integer',
-      description = 'Maximum time to wait for its end',
-      default = 0,
-      minimum = 0,
-      maximum = 120000,
-    },
+    run_id = { type = 'string', description = 'Default: the last run of this session' },
+    wait_ms = background.WAIT,
   }),
   annotations = { read_only = true, idempotent = true },
   needs_approval = function(args, call)

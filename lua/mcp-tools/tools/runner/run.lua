@@ -1,6 +1,7 @@
 --- Runs tests.
 
 local background = require('mcp-tools.editor.process.background')
+local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local owners = require('mcp-tools.util.owner')
 local plan = require('mcp-tools.editor.runner.plan')
@@ -10,7 +11,6 @@ local runs = require('mcp-tools.editor.runner.runs')
 local buffers = require('mcp-tools.editor.buffer')
 local utf8 = require('mcp-tools.util.utf8')
 
-local MAX_TIMEOUT = 3600000
 --- Maximum wait for the results of a cancelled run, ms.
 local END_MS = 5000
 
@@ -29,43 +29,37 @@ end
 return {
   name = 'runner_run',
   title = 'Run tests',
-  description = 'Runs tests: the one nearest to a line, a file, all, or by ids; with neotest, pytest, an npm script or'
-    .. ' a make target. Failures with path, line, message; fills the quickfix list. background=true answers at once:'
-    .. ' poll with runner_results, end with cancel.',
+  description = 'Runs tests: the one nearest to a line, a file, all, or by id; with neotest, pytest, an npm script or a'
+    .. ' make target. Returns failures with path, line and message, and fills the quickfix list. background=true'
+    .. ' returns at once: poll runner_results, end with cancel.',
   args = {
     scope = {
       type = 'string',
       enum = { 'nearest', 'file', 'all' },
-      description = 'Default: nearest with line, file with path or bufnr, else all',
+      description = 'Default: nearest with line, file with path or bufnr, otherwise all',
     },
     path = { type = 'string', description = 'Test file' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
-    line = { type = 'integer', description = 'A line of the test; default: the cursor', minimum = 1 },
+    line = { type = 'integer', description = 'Line in the test; default: the cursor', minimum = 1 },
     tests = {
       type = 'array',
       items = { type = 'string' },
       minItems = 1,
-      description = 'Ids, as in failures (pytest, neotest)',
+      description = 'Ids from failures (pytest, neotest)',
     },
     runner = {
       type = 'string',
-      description = 'neotest, pytest, npm:<script>, make:<target>; default: what fits',
+      description = 'neotest, pytest, npm:<script> or make:<target>; default: chosen by file and project',
     },
-    args = { type = 'array', items = { type = 'string' }, description = 'More arguments for the runner' },
-    timeout_ms = {
-      type = 'integer',
-      description = 'ms until it is ended',
-      default = 120000,
-      minimum = 100,
-      maximum = MAX_TIMEOUT,
-    },
-    background = { type = 'boolean', description = 'Do not wait for the end', default = false },
-    cancel = { type = 'string', description = 'Instead: end this run_id' },
+    args = { type = 'array', items = { type = 'string' }, description = 'Additional arguments for the runner' },
+    timeout_ms = command.TIMEOUT,
+    background = { type = 'boolean', description = 'Return at once', default = false },
+    cancel = { type = 'string', description = 'run_id to end instead' },
     quickfix = { type = 'boolean', description = 'Fill the quickfix list', default = true },
     limit = runs.ARGS.limit,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
-  timeout = MAX_TIMEOUT + 30000,
+  timeout = command.TOOL_TIMEOUT,
   always_for = { 'runner', 'tests', 'args' },
   short_lived = { 'cancel' },
   needs_approval = function(args, call)

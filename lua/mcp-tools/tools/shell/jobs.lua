@@ -77,28 +77,17 @@ end
 return {
   name = 'shell_jobs',
   title = 'Background commands',
-  description = 'Runs commands in the background, such as servers: start, list, read (output since an offset,'
-    .. ' next_offset of the answer before; else its end), stop. Lists jobs of this session and of other sessions of'
-    .. ' this client (other_session: the user must approve). All end with the editor.',
+  description = 'Runs commands in the background, such as servers: start, list, read (output since an offset, by'
+    .. ' default its end), stop. Lists jobs of this session and of other sessions of this client (other_session: the'
+    .. ' user must approve). All end with the editor.',
   args = vim.tbl_extend('error', command.ARGS, {
-    action = {
-      type = 'string',
-      enum = { 'start', 'list', 'read', 'stop' },
-      description = 'What to do',
-      required = true,
-    },
-    id = { type = 'string', description = 'The job, for read and stop' },
-    since = { type = 'integer', description = 'Read from this byte of the output on', minimum = 0 },
-    wait_ms = {
-      type = 'integer',
-      description = 'start, read: wait so long for output or the end, when there is nothing new',
-      default = 0,
-      minimum = 0,
-      maximum = 120000,
-    },
+    action = { type = 'string', enum = { 'start', 'list', 'read', 'stop' }, description = 'Action', required = true },
+    id = { type = 'string', description = 'Job id, for read and stop' },
+    since = { type = 'integer', description = 'Byte offset to read from', minimum = 0 },
+    wait_ms = background.WAIT,
     max_bytes = {
       type = 'integer',
-      description = 'Bytes of output in one answer',
+      description = 'Maximum bytes of output',
       default = 16384,
       minimum = 100,
       maximum = 262144,

@@ -8,33 +8,25 @@ local result = require('mcp-tools.editor.result')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local buffers = require('mcp-tools.editor.buffer')
 
-local MAX_TIMEOUT = 3600000
-
 return {
   name = 'shell_run',
   title = 'Run a command',
-  description = 'Runs a command and waits for its end: exit code, stdout and stderr (the ends of long ones), ms.'
-    .. ' Output is told as progress while it runs. When the call is cancelled or its time is over, all that it started'
-    .. ' is ended. `unsaved` names files whose changes it did not see. For what goes on: shell_jobs.',
+  description = 'Runs a command and waits for its end: exit code, stdout and stderr (their ends if long), duration.'
+    .. ' Output is reported as progress. Cancellation and timeout end everything it started. `unsaved` names files'
+    .. ' with changes it did not see. For servers use shell_jobs.',
   args = vim.tbl_extend('error', command.ARGS, {
-    stdin = { type = 'string', description = 'What the program reads; nothing when left out' },
-    timeout_ms = {
-      type = 'integer',
-      description = 'ms until it is ended',
-      default = 120000,
-      minimum = 100,
-      maximum = MAX_TIMEOUT,
-    },
+    stdin = { type = 'string', description = 'Standard input; default: none' },
+    timeout_ms = command.TIMEOUT,
     max_bytes = {
       type = 'integer',
-      description = 'Bytes of stdout, and of stderr, that are given; their ends',
+      description = 'Maximum bytes of stdout, and of stderr, from the end',
       default = 32768,
       minimum = 100,
       maximum = 262144,
     },
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
-  timeout = MAX_TIMEOUT + 30000,
+  timeout = command.TOOL_TIMEOUT,
   always_for = { 'command', 'argv', 'cwd', 'env', 'stdin' },
   needs_approval = 'it runs a command',
   preview = function(args)

@@ -5,7 +5,7 @@ local sanitize = require('mcp-tools.util.sanitize')
 return {
   name = 'test_async_prompt',
   title = 'Test: ask for a choice',
-  description = 'Asks the person at the editor to choose one of the options. For trying a tool that answers later.',
+  description = 'Asks the user to choose one of the options. For testing a tool that answers later.',
   args = {
     prompt = { type = 'string', description = 'Question to show', maxLength = 500, required = true },
     options = {

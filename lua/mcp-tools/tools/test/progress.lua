@@ -3,7 +3,7 @@
 return {
   name = 'test_progress',
   title = 'Test: report progress',
-  description = 'Takes the given number of steps with a pause before each and reports progress. For trying progress,'
+  description = 'Runs the given number of steps with a pause before each, and reports progress. For testing progress,'
     .. ' timeouts and cancellation.',
   args = {
     steps = { type = 'integer', description = 'Number of steps', default = 5, minimum = 1, maximum = 10000 },

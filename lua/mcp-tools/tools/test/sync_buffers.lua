@@ -6,7 +6,7 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'test_sync_buffers',
   title = 'Test: list buffers',
-  description = 'Lists the loaded buffers. For trying a tool that answers at once; buffer_list says more.',
+  description = 'Lists the loaded buffers. For testing a tool that answers synchronously; buffer_list returns more.',
   annotations = { read_only = true },
   execute = function(ctx)
     local buffers = {}

@@ -112,9 +112,9 @@ end
 return {
   name = 'workflow_list',
   title = 'Commands of the project',
-  description = 'What the project keeps to be done: command files, skills and agents below .claude and .agents with'
-    .. ' their descriptions, targets of its Makefile and scripts of its package.json. Nothing is run; the texts are by'
-    .. ' the authors of the project.',
+  description = 'Lists what the project defines to be run: command files, skills and agents below .claude and .agents,'
+    .. ' Makefile targets and package.json scripts, with their descriptions. Runs nothing. The texts are by the'
+    .. ' authors of the project.',
   args = {
     limit = { type = 'integer', description = 'Maximum number of results', default = 200, minimum = 1, maximum = 1000 },
     offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },

@@ -1,15 +1,11 @@
 -- A Python project under a real debugpy, and the tools that debug it.
 
-local project = require('editor_project')
+local p = require('tools_project')
 local t = require('helpers')
 
-local M = { write = project.write, root = project.root }
+local M = vim.tbl_extend('error', p, { python = p.checkout .. '/.deps/venv/bin/python' })
 
-local here = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
-local top = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(here)))
-M.python = top .. '/.deps/venv/bin/python'
-M.is_real = vim.env.DAP_CLIENT ~= nil
-vim.opt.runtimepath:prepend(vim.env.DAP_CLIENT or here .. '/dap_client')
+vim.opt.runtimepath:prepend(vim.env.DAP_CLIENT or p.checkout .. '/tests/lua/support/dap_client')
 
 M.LOOP = table.concat({
   '# A loop', -- 1
@@ -31,51 +27,26 @@ M.LOOP = table.concat({
   '',
 }, '\n')
 
---- Calls a tool as any host does; does not wait.
-function M.start(name, args)
-  local call = { ended = false }
-  call.handle = require('mcp-tools').call(name, args or {}, function(result, err)
-    call.result, call.err, call.ended = result, err, true
-  end)
-  return call
-end
-
---- Calls a tool and waits for its end.
-function M.call(name, args)
-  local call = M.start(name, args)
-  t.wait(function()
-    return call.ended
-  end, 20000, name)
-  return call.result, call.err
-end
-
---- The same for one that must not fail.
-function M.ok(name, args)
-  local result, err = M.call(name, args)
-  t.eq(nil, err)
-  return result
-end
-
 function M.dap()
   return require('dap')
 end
 
-function M.open()
-  project.open()
-  project.offer({ 'dap' })
+---@param groups? string[]
+function M.open(groups)
+  p.open(groups or { 'dap' })
   M.dap().adapters.python = { type = 'executable', command = M.python, args = { '-m', 'debugpy.adapter' } }
   M.dap().configurations.python = {}
 end
 
 function M.close()
-  for _, session in pairs(vim.deepcopy(vim.tbl_keys(M.dap().sessions()))) do
-    M.call('dap_terminate', { session_id = session })
+  for _, session in ipairs(vim.tbl_keys(M.dap().sessions())) do
+    p.call('dap_terminate', { session_id = session })
   end
   t.wait(function()
     return next(M.dap().sessions()) == nil
   end, 10000, 'the end of the sessions')
-  M.call('dap_clear_breakpoints')
-  project.close()
+  p.call('dap_clear_breakpoints')
+  p.close()
 end
 
 --- Runs a program to its first stop.

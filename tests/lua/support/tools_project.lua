@@ -1,5 +1,6 @@
 -- Tools, called as any host calls them, in a project of their own with a real git repository where one is wanted.
 
+local config = require('mcp-tools.config')
 local project = require('editor_project')
 local t = require('helpers')
 
@@ -18,7 +19,8 @@ function M.open(groups)
 end
 
 function M.git(...)
-  local command = { 'git', '-c', 'user.name=A Person', '-c', 'user.email=a@example.org', ... }
+  local settings = { 'user.name=A Person', 'user.email=a@example.org', 'protocol.file.allow=always' }
+  local command = { 'git', '-c', settings[1], '-c', settings[2], '-c', settings[3], ... }
   local done = vim.system(command, { cwd = M.root }):wait()
   assert(done.code == 0, done.stderr)
   return vim.trim(done.stdout)
@@ -34,6 +36,37 @@ end
 function M.commit(message)
   M.git('add', '-A')
   M.git('commit', '-q', '-m', message)
+end
+
+--- Is a process gone, or about to be taken away by its new parent?
+---@param pid integer|string
+function M.gone(pid)
+  local file = io.open('/proc/' .. pid .. '/stat')
+  local state = file and file:read('*a'):match('^%d+ %b() (%a)')
+  if file then
+    file:close()
+  end
+  return not state or state == 'Z' or state == 'X'
+end
+
+--- Calls a tool for a client of the bridge.
+---@param who { session: string?, client: table? }
+---@return any result, string? code of the error
+function M.call_for(who, name, args)
+  local caller = vim.tbl_extend('error', who, { kind = 'tool', host = 'mcp' })
+  local call = require('mcp-tools.core').get().executor:execute(name, args, caller)
+  t.wait(function()
+    return call:ended()
+  end, 20000, name)
+  return call.outcome.value, (call.outcome.error or {}).code
+end
+
+--- Whatever needs approval is refused from now on: there is nobody to ask.
+---@param groups string[]
+function M.refuse(groups)
+  config.reset()
+  config.setup({ tools = groups, approval = { timeout = 1000 } })
+  require('mcp-tools.core').get()
 end
 
 --- Starts a call. `wait` gives its result and error, `cancel` ends it.
@@ -53,7 +86,7 @@ function M.start(name, args, opts)
     wait = function(ms)
       t.wait(function()
         return ended
-      end, ms or 15000, name)
+      end, ms or 30000, name)
       return result, err
     end,
   }

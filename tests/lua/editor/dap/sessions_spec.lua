@@ -13,12 +13,7 @@ describe('sessions', function()
   --- A session as a client has it, without an adapter.
   local function session(parent)
     next_id = next_id + 1
-    local made =
-      { id = next_id, config = { name = 'made', type = 'none' }, parent = parent, on_close = {}, threads = {} }
-    function made:request(command, arguments)
-      self.asked = { command, arguments }
-    end
-    return made
+    return { id = next_id, config = { name = 'made', type = 'none' }, parent = parent, on_close = {} }
   end
 
   --- Tells what happened in one.
@@ -42,26 +37,24 @@ describe('sessions', function()
     sessions.attach()
   end)
 
-  describe('a session that another one has started', function()
-    it('stops for both, prints for both, and ends alone', function()
-      local parent = session()
-      local child = session(parent)
-      event('process', parent, {})
-      event('output', child, { category = 'stdout', output = 'from the child\n' })
-      event('stopped', child, { threadId = 7, reason = 'breakpoint' })
-      local root = sessions.get(parent.id)
-      local state, which = sessions.state(root)
-      t.eq({ 'stopped', child.id }, { state, which.id })
-      t.eq({ child.id, parent.id }, { sessions.stopped({ session_id = parent.id }).id, which.root })
-      t.eq(child.id, sessions.active({}).id)
-      t.eq('from the child', root.output:after('all', 0)[1].text)
-      event('terminated', child, {})
-      t.eq(parent.id, sessions.active({}).id)
-      t.eq('running', (sessions.state(root)))
-      t.eq('running', (sessions.state(which)))
-      event('terminated', parent)
-      t.eq('ended', (sessions.state(root)))
-    end)
+  it('a session that another one has started stops for both, prints for both, and ends alone', function()
+    local parent = session()
+    local child = session(parent)
+    event('process', parent, {})
+    event('output', child, { category = 'stdout', output = 'from the child\n' })
+    event('stopped', child, { threadId = 7, reason = 'breakpoint' })
+    local root = sessions.get(parent.id)
+    local state, which = sessions.state(root)
+    t.eq({ 'stopped', child.id }, { state, which.id })
+    t.eq({ child.id, parent.id }, { sessions.stopped({ session_id = parent.id }).id, which.root })
+    t.eq(child.id, sessions.active({}).id)
+    t.eq('from the child', root.output:after('all', 0)[1].text)
+    event('terminated', child, {})
+    t.eq(parent.id, sessions.active({}).id)
+    t.eq('running', (sessions.state(root)))
+    t.eq('running', (sessions.state(which)))
+    event('terminated', parent)
+    t.eq('ended', (sessions.state(root)))
   end)
 
   describe('a stop', function()
@@ -110,36 +103,32 @@ describe('sessions', function()
     end)
   end)
 
-  describe('a breakpoint', function()
-    it('is known as the adapter has it, also when that changes later', function()
-      local one = session()
-      response(
-        'setBreakpoints',
-        one,
-        nil,
-        { breakpoints = { { verified = false, id = 5, message = 'not yet' }, { verified = true, line = 9 } } },
-        { source = { path = '/a.py' }, breakpoints = { { line = 3 }, { line = 8 } } }
-      )
-      local bound = sessions.get(one.id).bound['/a.py']
-      t.eq({ false, 'not yet', 3 }, { bound[3].verified, bound[3].message, bound[3].line })
-      t.eq({ true, 9 }, { bound[8].verified, bound[8].line })
-      event('breakpoint', one, { reason = 'changed', breakpoint = { id = 5, verified = true, line = 4 } })
-      t.eq({ true, nil, 4 }, { bound[3].verified, bound[3].message, bound[3].line })
-    end)
+  it('a breakpoint is known as the adapter has it, also when that changes later', function()
+    local one = session()
+    response(
+      'setBreakpoints',
+      one,
+      nil,
+      { breakpoints = { { verified = false, id = 5, message = 'not yet' }, { verified = true, line = 9 } } },
+      { source = { path = '/a.py' }, breakpoints = { { line = 3 }, { line = 8 } } }
+    )
+    local bound = sessions.get(one.id).bound['/a.py']
+    t.eq({ false, 'not yet', 3 }, { bound[3].verified, bound[3].message, bound[3].line })
+    t.eq({ true, 9 }, { bound[8].verified, bound[8].line })
+    event('breakpoint', one, { reason = 'changed', breakpoint = { id = 5, verified = true, line = 4 } })
+    t.eq({ true, nil, 4 }, { bound[3].verified, bound[3].message, bound[3].line })
   end)
 
-  describe('a session that is about to start', function()
-    it('is not taken for one that the user starts at the same moment', function()
-      local wanted = sessions.expect({ name = 'of a tool', type = 'none', request = 'launch' })
-      local theirs = session()
-      theirs.config.request = 'launch'
-      event('process', theirs, {})
-      t.eq({ nil, 'user' }, { wanted.entry, sessions.get(theirs.id).resumed_by })
-      local ours = session()
-      ours.config = { name = 'of a tool', type = 'none', request = 'launch' }
-      event('process', ours, {})
-      t.eq(ours.id, wanted.entry.id)
-    end)
+  it('a session that is about to start is not taken for one that the user starts at the same moment', function()
+    local wanted = sessions.expect({ name = 'of a tool', type = 'none', request = 'launch' })
+    local theirs = session()
+    theirs.config.request = 'launch'
+    event('process', theirs, {})
+    t.eq({ nil, 'user' }, { wanted.entry, sessions.get(theirs.id).resumed_by })
+    local ours = session()
+    ours.config = { name = 'of a tool', type = 'none', request = 'launch' }
+    event('process', ours, {})
+    t.eq(ours.id, wanted.entry.id)
   end)
 
   describe('sessions that have ended', function()

@@ -12,14 +12,11 @@ before_each(function()
   path = dap.write('loop.py', dap.LOOP)
 end)
 
---- Those of the adapter's client.
+--- Those of the adapter's client, which are all in one file.
 local function lines_of_client()
-  local lines = {}
-  for _, list in pairs(require('dap.breakpoints').get()) do
-    for _, point in ipairs(list) do
-      table.insert(lines, point.line)
-    end
-  end
+  local lines = vim.tbl_map(function(point)
+    return point.line
+  end, select(2, next(require('dap.breakpoints').get())) or {})
   table.sort(lines)
   return lines
 end
@@ -51,14 +48,11 @@ describe('without a program', function()
 
   it('are removed where they are, and none is made where there is none', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
-    local _, err = dap.call('dap_remove_breakpoint', { filename = path, line = 7 })
-    t.eq('not_found', err.code)
-    t.matches('no breakpoint in line 7', err.message)
+    dap.fails('not_found', 'no breakpoint in line 7', 'dap_remove_breakpoint', { filename = path, line = 7 })
     t.eq({ 6 }, lines_of_client())
     t.matches('0 breakpoints are left', dap.ok('dap_remove_breakpoint', { filename = path, line = 6 }).message)
     t.eq({}, lines_of_client())
-    _, err = dap.call('dap_remove_breakpoint', { filename = dap.write('b.py', 'x\n'), line = 1 })
-    t.eq('not_found', err.code)
+    dap.fails('not_found', '', 'dap_remove_breakpoint', { filename = dap.write('b.py', 'x\n'), line = 1 })
     dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
     dap.ok('dap_set_breakpoint', { filename = path, line = 7 })
     t.eq('2 breakpoints removed', dap.ok('dap_clear_breakpoints').message)
@@ -76,13 +70,10 @@ describe('without a program', function()
       { { bufnr = 9999, line = 1 }, 'not_found', 'no buffer 9999' },
     }
     for _, case in ipairs(cases) do
-      local result, err = dap.call('dap_set_breakpoint', case[1])
-      t.eq(nil, result)
-      t.eq(case[2], err.code)
-      t.matches(case[3], err.message)
+      dap.fails(case[2], case[3], 'dap_set_breakpoint', case[1])
     end
     vim.cmd.enew()
-    t.matches('has no file', select(2, dap.call('dap_set_breakpoint', { bufnr = 0, line = 1 })).message)
+    dap.fails('tool_error', 'has no file', 'dap_set_breakpoint', { bufnr = 0, line = 1 })
     t.eq({}, lines_of_client())
   end)
 end)
@@ -101,13 +92,9 @@ describe('with a program', function()
     t.eq({ true, true, 8 }, { list[1].verified, list[2].verified, list[2].bound_line })
     dap.ok('dap_remove_breakpoint', { filename = path, line = 9 })
     t.eq('main (loop.py:14)', dap.ok('dap_continue').at)
-  end)
-
-  it('are all gone when they are cleared', function()
-    dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
-    dap.ok('dap_set_breakpoint', { filename = path, line = 14 })
-    dap.run(path)
-    t.eq('2 breakpoints removed', dap.ok('dap_clear_breakpoints').message)
+    dap.ok('dap_set_breakpoint', { filename = path, line = 13 })
+    dap.ok('dap_restart')
+    t.eq('3 breakpoints removed', dap.ok('dap_clear_breakpoints').message)
     t.eq('ended', dap.ok('dap_continue').status)
   end)
 
@@ -136,6 +123,8 @@ describe('dap_run_to', function()
   it('comes to its line, leaves no breakpoint, and says when another one held', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 12 })
     dap.run(path)
+    dap.fails('validation_error', 'beyond the end', 'dap_run_to', { filename = path, line = 99 })
+    dap.fails('not_found', 'no file', 'dap_run_to', { filename = 'none.py', line = 1 })
     local there = dap.ok('dap_run_to', { filename = path, line = 8 })
     t.eq({ true, 'total (loop.py:8)' }, { there.reached, there.at })
     t.eq({ 12 }, lines_of_client())
@@ -143,8 +132,7 @@ describe('dap_run_to', function()
     local held = dap.ok('dap_run_to', { filename = path, line = 14 })
     t.eq({ false, 'main (loop.py:13)' }, { held.reached, held.at })
     t.eq('ended', dap.ok('dap_continue').status)
-    local _, err = dap.call('dap_run_to', { filename = path, line = 8 })
-    t.eq('not_found', err.code)
+    dap.fails('not_found', '', 'dap_run_to', { filename = path, line = 8 })
   end)
 
   it('leaves no breakpoint when it is cancelled', function()
@@ -169,7 +157,7 @@ describe('dap_run_to', function()
       return #sent == 1 and dap.ok('dap_status').status == 'running'
     end, 10000, 'the program going on')
     t.eq({ 5, 2 }, sent[1])
-    call.handle:cancel()
+    call.cancel()
     t.wait(function()
       return #sent == 2
     end, 10000, 'the breakpoints of before')
@@ -177,13 +165,5 @@ describe('dap_run_to', function()
     dap.dap().listeners.before.setBreakpoints.spec = nil
     dap.write('gate', '')
     t.eq('ended', dap.ok('dap_wait_until_paused', { timeout_ms = 10000 }).status)
-  end)
-
-  it('says what is wrong', function()
-    dap.ok('dap_set_breakpoint', { filename = path, line = 12 })
-    dap.run(path)
-    t.matches('beyond the end', select(2, dap.call('dap_run_to', { filename = path, line = 99 })).message)
-    t.matches('no file', select(2, dap.call('dap_run_to', { filename = 'none.py', line = 1 })).message)
-    t.eq('main (loop.py:12)', dap.ok('dap_wait_until_paused').at)
   end)
 end)

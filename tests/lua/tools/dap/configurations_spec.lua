@@ -3,6 +3,7 @@
 
 local core = require('mcp-tools.core')
 local dap = require('dap_project')
+local runner_project = require('runner_project')
 local t = require('helpers')
 
 before_each(dap.open)
@@ -24,11 +25,9 @@ local LAUNCH = [[
 }
 ]]
 
---- The person reads a file and trusts it.
-local function trust(path)
-  vim.cmd.edit(path)
-  vim.secure.trust({ action = 'allow', bufnr = 0 })
-  vim.cmd.enew()
+--- The person reads launch.json and trusts it.
+local function trust()
+  runner_project.trust('.vscode/launch.json')
 end
 
 ---@param name string
@@ -42,25 +41,20 @@ end
 
 describe('dap_configurations', function()
   it("lists the editor's, and those of launch.json once the person trusts it", function()
-    local path = dap.write('.vscode/launch.json', LAUNCH)
+    dap.write('.vscode/launch.json', LAUNCH)
     dap.dap().configurations.python = {
       { name = 'File', type = 'python', request = 'launch', program = '${file}' },
       { name = 'Menu', type = 'nodejs', request = 'launch', program = function() end },
     }
     local answer = dap.ok('dap_configurations')
     t.eq({ 2, { 'python' } }, { answer.total, answer.adapters })
-    t.eq({ 'File', 'python', '${file}' }, {
-      answer.configurations[1].name,
-      answer.configurations[1].source,
-      answer.configurations[1].program,
-    })
+    t.eq({ 'File', 'python' }, { answer.configurations[1].name, answer.configurations[1].source })
+    t.eq('${file}', answer.configurations[1].program)
     t.eq({ { 'program' }, true }, { answer.configurations[2].asks, answer.configurations[2].no_adapter })
     t.eq('.vscode/launch.json', answer.withheld[1].path)
     t.matches('not trusted.*:trust', answer.withheld[1].why)
-    local _, err = dap.call('dap_run', { configuration = 'Short' })
-    t.eq('not_found', err.code)
-    t.matches("no 'Short'.*launch.json: .*not trusted", err.message)
-    trust(path)
+    dap.fails('not_found', "no 'Short'.*launch.json: .*not trusted", 'dap_run', { configuration = 'Short' })
+    trust()
     t.eq({ '.vscode/launch.json', '${workspaceFolder}/short.py' }, { named('Short').source, named('Short').program })
     t.eq({ 'program' }, named('Ask').asks)
     t.eq(nil, dap.ok('dap_configurations').withheld)
@@ -71,7 +65,8 @@ describe('dap_configurations', function()
   end)
 
   it('says what is wrong with the file', function()
-    trust(dap.write('.vscode/launch.json', '{ "configurations": [ }'))
+    dap.write('.vscode/launch.json', '{ "configurations": [ }')
+    trust()
     t.matches('invalid list of configurations', dap.ok('dap_configurations').withheld[1].why)
   end)
 end)
@@ -115,14 +110,14 @@ describe('dap_run', function()
     vim.cmd.edit(one)
     t.matches('one%.py', run.preview(vim.deepcopy(args)))
     vim.cmd.edit(other)
-    local _, err = dap.call('dap_run', args)
-    t.eq('stale', err.code)
+    dap.fails('stale', '', 'dap_run', args)
     t.eq('other', dap.ok('dap_run', args).output)
   end)
 
   it('runs a configuration by its name, without a terminal window, changed by what else is given', function()
     dap.write('short.py', 'import sys, os\nprint(sys.argv[1:], os.environ.get("EXTRA"), os.getcwd())\n')
-    trust(dap.write('.vscode/launch.json', LAUNCH))
+    dap.write('.vscode/launch.json', LAUNCH)
+    trust()
     local windows = vim.api.nvim_list_wins()
     local answer = dap.ok('dap_run', { configuration = 'Short', env = { EXTRA = 'more' } })
     t.eq({ 'ended', 0 }, { answer.status, answer.exit_code })
@@ -143,10 +138,7 @@ describe('dap_run', function()
     local path = dap.write('short.py', 'print("over")\n')
     local answer = dap.run(path, { wait_until_paused = false })
     t.eq('running', answer.status)
-    t.eq({ 'ended', 'over' }, {
-      dap.ok('dap_wait_until_paused').status,
-      dap.ok('dap_program_output').lines[1],
-    })
+    t.eq({ 'ended', 'over' }, { dap.ok('dap_wait_until_paused').status, dap.ok('dap_program_output').lines[1] })
   end)
 
   it('stops at exceptions from the beginning where that is asked for', function()
@@ -171,15 +163,12 @@ describe('dap_run', function()
       { { configuration = 'None' }, 'not_found', "no 'None'; dap_configurations" },
       { { options = { python = { '/nowhere/python' } } }, 'tool_error', 'refused to launch: ' },
     }) do
-      local result, err = dap.call('dap_run', vim.tbl_extend('force', whole, case[1]))
-      t.eq({ nil, case[3] }, { result, case[3] })
-      t.eq(case[2], err.code)
-      t.matches(case[3], err.message)
+      dap.fails(case[2], case[3], 'dap_run', vim.tbl_extend('force', whole, case[1]))
     end
     for _, field in ipairs({ 'type', 'request', 'name' }) do
       local args = vim.deepcopy(whole)
       args[field] = nil
-      t.matches(field .. ': .*unless', select(2, dap.call('dap_run', args)).message)
+      dap.fails('validation_error', field .. ': .*unless', 'dap_run', args)
     end
     t.wait(function()
       return next(dap.dap().sessions()) == nil
@@ -201,14 +190,7 @@ describe('dap_run', function()
       end,
     })
     dap.dap().adapters.attached = { type = 'server', host = '127.0.0.1', port = port }
-    local attach = {
-      type = 'attached',
-      request = 'attach',
-      name = 'attach',
-      host = '127.0.0.1',
-      port = port,
-      wait_timeout_ms = 100,
-    }
+    local attach = { type = 'attached', request = 'attach', name = 'attach', port = port, wait_timeout_ms = 100 }
     local answer, err
     for _ = 1, 20 do -- until it listens
       answer, err = dap.call('dap_run', attach)
@@ -237,26 +219,12 @@ end)
 describe('approval', function()
   it('is asked for by whatever runs or changes, with what it would do; the rest only reads', function()
     local path = dap.write('short.py', '')
-    local args = {
-      name = 'x',
-      type = 'python',
-      request = 'launch',
-      program = path,
-      line = 1,
-      path = path,
-      expression = 'danger()',
-      value = '1',
-      filters = { 'raised' },
-      terminate_debuggee = true,
-      condition = 'danger()',
-    }
+    local args = { name = 'x', type = 'python', request = 'launch', program = path, line = 1, path = path, value = '1' }
+    args.expression, args.condition, args.filters, args.terminate_debuggee = 'danger()', 'danger()', { 'raised' }, true
     dap.ok('dap_set_breakpoint', { path = args.program, line = 1 })
-    local needs_session = {}
-    for _, name in ipairs({ 'continue', 'disconnect', 'evaluate', 'exceptions', 'pause', 'run_to' }) do
-      needs_session['dap_' .. name] = true
-    end
-    for _, name in ipairs({ 'set_variable', 'step_into', 'step_out', 'step_over', 'terminate' }) do
-      needs_session['dap_' .. name] = true
+    local needs_none = {}
+    for _, name in ipairs({ 'set_breakpoint', 'remove_breakpoint', 'clear_breakpoints', 'run', 'restart' }) do
+      needs_none['dap_' .. name] = true
     end
     local asked, reads = 0, 0
     for _, file in ipairs(require('mcp-tools.loading.bundled').files('tools')) do
@@ -270,11 +238,8 @@ describe('approval', function()
         reason = type(reason) == 'function' and reason(args) or reason
         t.eq('string', type(reason))
         local text, err = def.preview(args)
-        t.eq(
-          needs_session[def.name] and 'no active debug session' or nil,
-          err and err.message:match('^no active debug session')
-        )
-        t.eq(needs_session[def.name] and 'nil' or 'string', type(text))
+        t.eq(not needs_none[def.name], err ~= nil and err.message:find('^no active debug session') ~= nil)
+        t.eq(needs_none[def.name] and 'string' or 'nil', type(text))
       end
       t.ok(not def or #def.description <= 300, file.name)
     end

@@ -1,7 +1,6 @@
 -- slow
 -- Tests under the debugger.
 
-local config = require('mcp-tools.config')
 local dap = require('dap_project')
 local t = require('helpers')
 
@@ -21,8 +20,7 @@ local TEST = table.concat({
 local path
 
 before_each(function()
-  dap.open()
-  config.setup({ tools = { 'dap', 'runner' } })
+  dap.open({ 'dap', 'runner' })
   vim.env.VIRTUAL_ENV = vim.fs.dirname(vim.fs.dirname(dap.python))
   path = dap.write('test_value.py', TEST)
 end)
@@ -51,24 +49,12 @@ describe('runner_debug', function()
 
   it('shows its command, and says what is wrong', function()
     local preview = require('mcp-tools.tools.runner.debug').preview
-    t.matches(
-      '^under the debugger in .*\n%$ .*%-m pytest .*%-%-capture=no x%.py::test_x$',
-      preview({
-        test = 'x.py::test_x',
-        type = 'python',
-      })
-    )
-    local cases = {
-      { {}, 'validation_error', 'exactly one of test, path and bufnr' },
-      { { test = 'a', path = path }, 'validation_error', 'exactly one' },
-      { { path = dap.root .. '/none.py', line = 1 }, 'not_found', 'there is no file' },
-      { { path = path, line = 1, type = 'none' }, 'not_found', "no adapter 'none'" },
-    }
-    for _, case in ipairs(cases) do
-      local result, err = dap.call('runner_debug', case[1])
-      t.eq({ nil, case[2] }, { result, err.code })
-      t.matches(case[3], err.message)
-    end
+    local shown = preview({ test = 'x.py::test_x', type = 'python' })
+    t.matches('^under the debugger in .*\n%$ .*%-m pytest .*%-%-capture=no x%.py::test_x$', shown)
+    dap.fails('validation_error', 'exactly one of test, path and bufnr', 'runner_debug', {})
+    dap.fails('validation_error', 'exactly one', 'runner_debug', { test = 'a', path = path })
+    dap.fails('not_found', 'there is no file', 'runner_debug', { path = dap.root .. '/none.py', line = 1 })
+    dap.fails('not_found', "no adapter 'none'", 'runner_debug', { path = path, line = 1, type = 'none' })
   end)
 
   it('ends with its call', function()
@@ -78,10 +64,7 @@ describe('runner_debug', function()
       local session = dap.dap().session()
       return session and session.initialized
     end, 10000, 'the start')
-    call.handle:cancel()
-    t.wait(function()
-      return call.ended
-    end, 10000, 'the end of the call')
-    t.eq('cancelled', call.err.code)
+    call.cancel()
+    t.eq('cancelled', select(2, call.wait()).code)
   end)
 end)

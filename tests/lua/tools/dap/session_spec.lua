@@ -3,6 +3,7 @@
 
 local dap = require('dap_project')
 local t = require('helpers')
+local tool_calls = require('tool_calls')
 
 before_each(dap.open)
 after_each(dap.close)
@@ -60,8 +61,8 @@ describe('a launch', function()
     local path = dap.write('waiting.py', WAITING)
     local args = { type = 'python', request = 'launch', name = 'test', program = path, args = { dap.root .. '/gate' } }
     local call = dap.start('dap_run', args)
-    call.handle:cancel()
-    t.ok(call.ended)
+    call.cancel()
+    t.eq('cancelled', select(2, call.wait(0)).code)
     vim.wait(300, function()
       return next(dap.dap().sessions()) ~= nil
     end, 10)
@@ -75,9 +76,7 @@ describe('a program that runs', function()
     local gate = dap.root .. '/gate'
     local answer = dap.run(path, { args = { gate }, wait_timeout_ms = 50 })
     t.eq({ 'still_running', 50 }, { answer.status, answer.waited_ms })
-    local _, err = dap.call('dap_stacktrace')
-    t.eq('tool_error', err.code)
-    t.matches('no stopped thread.*dap_wait_until_paused.*dap_pause', err.message)
+    dap.fails('tool_error', 'no stopped thread.*dap_wait_until_paused.*dap_pause', 'dap_stacktrace')
     t.eq('running', dap.ok('dap_status').status)
     t.eq('still_running', dap.ok('dap_wait_until_paused', { timeout_ms = 10, check_interval_ms = 5 }).status)
     local output = answer.output
@@ -96,9 +95,7 @@ describe('a program that runs', function()
     local ended = dap.ok('dap_wait_until_paused', { timeout_ms = 10000 })
     t.eq({ 'ended', 0 }, { ended.status, ended.exit_code })
     t.matches('done', ended.output)
-    _, err = dap.call('dap_continue')
-    t.eq('not_found', err.code)
-    t.matches('has ended %(exit code 0%)', err.message)
+    dap.fails('not_found', 'has ended %(exit code 0%)', 'dap_continue')
   end)
 
   it('ends with a call that is cancelled while it is started', function()
@@ -114,24 +111,19 @@ describe('a program that runs', function()
       local session = dap.dap().session()
       return session and session.initialized
     end, 10000, 'the start')
-    call.handle:cancel()
+    call.cancel()
+    t.eq('cancelled', select(2, call.wait()).code)
     t.wait(function()
-      return call.ended and next(dap.dap().sessions()) == nil
+      return next(dap.dap().sessions()) == nil
     end, 10000, 'the end of the session')
-    t.eq('cancelled', call.err.code)
   end)
 
   it('goes on when a wait for it is cancelled', function()
     local gate = dap.root .. '/gate'
     dap.run(dap.write('waiting.py', WAITING), { args = { gate }, wait_until_paused = false })
     local call = dap.start('dap_wait_until_paused')
-    call.handle:cancel()
-    t.eq(
-      'cancelled',
-      t.wait(function()
-        return call.err
-      end).code
-    )
+    call.cancel()
+    t.eq('cancelled', select(2, call.wait()).code)
     dap.write('gate', '')
     t.eq(0, dap.ok('dap_wait_until_paused').exit_code)
   end)
@@ -139,9 +131,8 @@ end)
 
 describe('a session that another one starts', function()
   it('is the one that is told and asked, and both are listed', function()
-    local support = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(dap.open, 'S').source:sub(2)))
-    local args = { vim.fs.dirname(support) .. '/fixtures/dap_adapter.py' }
-    dap.dap().adapters.many = { type = 'executable', command = dap.python, args = args }
+    local adapter = dap.checkout .. '/tests/lua/fixtures/dap_adapter.py'
+    dap.dap().adapters.many = { type = 'executable', command = dap.python, args = { adapter } }
     local answer = dap.ok('dap_run', { type = 'many', request = 'launch', name = 'parent' })
     t.eq({ 'stopped', 'breakpoint', { 'who = child' } }, { answer.status, answer.reason, answer.locals })
     t.eq('child', dap.ok('dap_variables').variables[1].value)
@@ -173,10 +164,8 @@ describe('the end of a program', function()
     t.eq({ 'err' }, dap.ok('dap_program_output', { category = 'stderr' }).lines)
     t.eq({}, dap.ok('dap_program_output', { since = output.next }).lines)
     local sessions = dap.ok('dap_sessions').sessions
-    t.eq(
-      { 'ended', 'test', 3 },
-      { sessions[#sessions].status, sessions[#sessions].name, sessions[#sessions].exit_code }
-    )
+    t.eq({ 'ended', 'test' }, { sessions[#sessions].status, sessions[#sessions].name })
+    t.eq(3, sessions[#sessions].exit_code)
     t.eq(false, dap.ok('dap_status').active)
   end)
 
@@ -192,8 +181,7 @@ describe('the end of a program', function()
       filters[filter.filter] = filter.active
     end
     t.eq({ true, false }, { filters.uncaught, filters.raised })
-    local _, err = dap.call('dap_exceptions', { filters = { 'sometimes' } })
-    t.matches("no 'sometimes' %(it has: .*raised", err.message)
+    dap.fails('validation_error', "no 'sometimes' %(it has: .*raised", 'dap_exceptions', { filters = { 'sometimes' } })
     for _, filter in ipairs(dap.ok('dap_exceptions', { filters = { 'raised' } }).filters) do
       t.eq(filter.filter == 'raised', filter.active)
     end
@@ -210,7 +198,7 @@ describe('the end of a program', function()
     local ended = dap.ok('dap_terminate')
     t.eq({ true, 'ended' }, { ended.success, ended.status })
     t.eq(nil, dap.dap().session())
-    t.eq('not_found', select(2, dap.call('dap_disconnect')).code)
+    dap.fails('not_found', '', 'dap_disconnect')
   end)
 end)
 
@@ -224,24 +212,10 @@ local function person()
   vim.fn.setreg('/', 'searched')
 end
 
---- What of the person must stay as it is.
-local function state()
-  local windows = {}
-  for _, win in ipairs(vim.api.nvim_list_wins()) do
-    local view = vim.api.nvim_win_call(win, vim.fn.winsaveview)
-    table.insert(windows, { win, vim.api.nvim_win_get_buf(win), vim.api.nvim_win_get_cursor(win), view })
-  end
-  return {
-    windows = windows,
-    current = { vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_tabpage() },
-    mode = vim.api.nvim_get_mode(),
-    alternate = vim.fn.bufnr('#'),
-    registers = { vim.fn.getreg('a'), vim.fn.getreg('"'), vim.fn.getreg('/') },
-    jumps = vim.fn.getjumplist(),
-    listed = vim.tbl_filter(function(bufnr)
-      return vim.bo[bufnr].buflisted and vim.api.nvim_buf_get_name(bufnr) ~= ''
-    end, vim.api.nvim_list_bufs()),
-  }
+--- What of the person must stay as it is. The files that are debugged are loaded, but not listed.
+local function view()
+  local listed = vim.fn.getbufinfo({ buflisted = 1 })
+  return vim.tbl_extend('force', tool_calls.view(), { buffers = #listed, messages = '' })
 end
 
 describe('the person', function()
@@ -249,17 +223,17 @@ describe('the person', function()
     local path = dap.write('loop.py', dap.LOOP)
     person()
     vim.cmd('normal! 3j') -- a count of theirs is no count of a step
-    local before = state()
+    local before = view()
     dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
     t.eq('total (loop.py:6)', dap.run(path).at)
-    t.eq(before, state())
+    t.eq(before, view())
     t.eq('total (loop.py:7)', dap.ok('dap_step_over').at)
     dap.ok('dap_run_to', { filename = path, line = 8 })
     dap.ok('dap_step_out')
     dap.ok('dap_evaluate', { expression = '1' })
     dap.ok('dap_remove_breakpoint', { filename = path, line = 6 })
     t.eq('ended', dap.ok('dap_continue').status)
-    t.eq(before, state())
+    t.eq(before, view())
   end)
 
   it('is brought to a stop after a step of their own, as ever', function()

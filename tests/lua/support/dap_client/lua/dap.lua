@@ -13,7 +13,7 @@ local function made_on_demand()
   })
 end
 
-M.listeners = { before = made_on_demand(), after = made_on_demand(), on_config = {}, on_session = {} }
+M.listeners = { before = made_on_demand(), on_session = {} }
 M.defaults = made_on_demand()
 
 local sessions, focused, next_id = {}, nil, 1
@@ -96,15 +96,7 @@ function Session:set_breakpoints(by_buffer, cb)
   if left == 0 then
     return cb()
   end
-  for bufnr, list in pairs(by_buffer) do
-    local points = vim.tbl_map(function(point)
-      return {
-        line = point.line,
-        condition = point.condition,
-        hitCondition = point.hitCondition,
-        logMessage = point.logMessage,
-      }
-    end, list)
+  for bufnr, points in pairs(by_buffer) do
     local source = { path = vim.api.nvim_buf_get_name(bufnr) }
     self:request('setBreakpoints', { source = source, breakpoints = points }, function()
       left = left - 1
@@ -162,14 +154,11 @@ function Session:take(message)
     local err = not message.success and { message = message.message, body = message.body } or nil
     call(M.listeners.before[message.command], self, err, message.body, waiting.arguments, message.request_seq)
     waiting.cb(err, message.body)
-    call(M.listeners.after[message.command], self, err, message.body, waiting.arguments, message.request_seq)
   elseif message.type == 'event' then
-    local name = 'event_' .. message.event
-    call(M.listeners.before[name], self, message.body)
+    call(M.listeners.before['event_' .. message.event], self, message.body)
     if EVENTS[message.event] then
       EVENTS[message.event](self, message.body)
     end
-    call(M.listeners.after[name], self, message.body)
   elseif message.command == 'startDebugging' then
     local config = message.arguments.configuration
     config.request = message.arguments.request

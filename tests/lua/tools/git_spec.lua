@@ -1,5 +1,6 @@
 -- slow
 local p = require('tools_project')
+local project = require('editor_project')
 local t = require('helpers')
 
 before_each(function()
@@ -58,13 +59,8 @@ describe('git_status', function()
     p.git('branch', '-q', '--set-upstream-to=other')
     pcall(p.git, 'merge', 'other')
     local status = p.ok('git_status')
-    t.eq({ 'merge', { 'UU a.lua' }, 'other', 1, 1 }, {
-      status.operation,
-      status.conflicts,
-      status.upstream,
-      status.ahead,
-      status.behind,
-    })
+    t.eq({ 'merge', { 'UU a.lua' }, 'other' }, { status.operation, status.conflicts, status.upstream })
+    t.eq({ 1, 1 }, { status.ahead, status.behind })
     t.matches('theirs', p.ok('git_diff').diff)
   end)
 
@@ -74,6 +70,12 @@ describe('git_status', function()
     vim.fn.mkdir(p.root .. '/sub/.jj')
     vim.cmd.cd(p.root .. '/sub')
     t.eq({ 'M b.lua' }, p.ok('git_status').unstaged)
+    local diff = p.ok('git_diff')
+    t.eq(1, diff.files)
+    t.matches('a/b%.lua', diff.diff)
+    local text = project.prompt('project_status')
+    t.matches('## main\n M b%.lua', text)
+    t.ok(not text:find('a.lua', 1, true))
   end)
 
   it('is told before the first commit', function()
@@ -171,7 +173,19 @@ describe('git_diff', function()
 
   it('refuses what names no commit, or something else than one', function()
     local blob = p.git('rev-parse', 'HEAD:.env')
-    p.fails('not_found', 'base: .* is not a commit of this repository', 'git_diff', { base = blob })
+    p.git('tag', 'of-blob', blob)
+    p.git('update-ref', 'refs/evil', blob)
+    p.write('a.lua', '2\n')
+    for _, base in ipairs({ blob, blob:sub(1, 12), 'of-blob', 'refs/evil', 'HEAD^{tree}', 'nothing' }) do
+      for _, path in ipairs({ '.', 'a.lua' }) do
+        p.fails('not_found', 'base: .* is not a commit of this', 'git_diff', { base = base, path = path })
+      end
+      t.matches('is not a commit of this', project.run('prompt', 'review_changes', { base = base }).error.message)
+    end
+    p.git('tag', '-a', '-m', 'x', 'of-commit')
+    for _, base in ipairs({ 'HEAD', 'main', '@', 'HEAD~0', 'of-commit', p.git('rev-parse', 'HEAD') }) do
+      t.matches('%-one\n%-two\n%-three\n%+2', p.ok('git_diff', { base = base }).diff)
+    end
     p.fails('not_found', 'revision: .* is not a commit', 'git_show', { revision = blob })
     p.fails('validation_error', '^base: .* is not the name of one revision', 'git_diff', { base = '--output=/tmp/x' })
     p.fails('not_found', 'is not a commit', 'git_log', { revision = 'main..HEAD' })
@@ -181,6 +195,94 @@ describe('git_diff', function()
     p.fails('not_found', 'no buffer 999', 'git_diff', { bufnr = 999 })
     p.fails('access_denied', 'outside the project', 'git_diff', { path = '/etc' })
     p.fails('access_denied', '', 'git_diff', { path = '.env' })
+  end)
+end)
+
+describe('a changed file', function()
+  --- The diff with HEAD, in which is no line of a sensitive file.
+  local function diff(args)
+    return no_secret(p.ok('git_diff', vim.tbl_extend('error', { base = 'HEAD' }, args or {})))
+  end
+
+  it('is judged by itself, when a file became a folder or the other way round', function()
+    p.write('config', 'file\n')
+    p.write('folder/.env', 'KEY=hidden\n')
+    p.write('folder/b.lua', 'b\n')
+    p.commit('some')
+    vim.fn.delete(p.root .. '/config')
+    vim.fn.delete(p.root .. '/folder', 'rf')
+    p.write('config/.env', 'KEY=hidden\n')
+    p.write('config/c.lua', 'c\n')
+    p.write('folder', 'file\n')
+    p.git('add', '-A')
+    for _, path in ipairs({ '.', 'config', 'folder' }) do
+      local found = diff({ path = path })
+      t.matches('/%.env$', found.withheld[1])
+      t.eq(path ~= 'folder', found.diff:find('\n%-file\n') ~= nil)
+      t.eq(path ~= 'folder', found.diff:find('\n%+c\n') ~= nil)
+      t.eq(path ~= 'config', found.diff:find('\n%-b\n') ~= nil)
+    end
+  end)
+
+  it('is judged by both its names when it was renamed', function()
+    p.git('config', 'diff.renames', 'copies')
+    p.git('mv', '.env', 'b.lua')
+    p.git('mv', 'a.lua', 'id_rsa')
+    local found = p.ok('git_diff', { base = 'HEAD' })
+    t.eq({ '.env', 'id_rsa' }, found.withheld)
+    t.ok(not found.diff:find('[ab]/%.env') and not found.diff:find('id_rsa', 1, true), found.diff)
+    t.matches('\n%-one\n', found.diff)
+  end)
+
+  it('is shown whatever its name is, and has changed only when its text has', function()
+    local names = { 'ü.lua', 'a b.lua', 'a"b\\.lua', 'line\nbreak\t\1\127.lua', '-dash', ':(glob)*', 'x => y', '*' }
+    for _, name in ipairs(names) do
+      p.write(name, 'old\n')
+    end
+    p.commit('some')
+    vim.uv.fs_utime(p.root .. '/.env', 1, 1)
+    vim.uv.fs_utime(p.root .. '/a.lua', 1, 1)
+    t.eq({ '', 0 }, { diff().diff, diff().files })
+    vim.uv.fs_chmod(p.root .. '/a.lua', 493)
+    t.matches('\nnew mode 100755', diff().diff)
+    for i, name in ipairs(names) do
+      p.write(name, ('new %d;\n'):format(i))
+    end
+    local found = diff()
+    for i in ipairs(names) do
+      t.matches(('\n%%+new %d;\n'):format(i), found.diff)
+    end
+    t.eq(nil, found.withheld)
+    p.write('un\ntracked', '')
+    t.matches('\nNot tracked by git[^\n]*: un%?tracked\n', project.prompt('review_changes'))
+  end)
+
+  it('is not one that lies outside', function()
+    p.write(p.base .. '/secret.txt', 'hidden\n')
+    p.write('xx/secret.txt', 'hidden\n')
+    p.git('add', '-A')
+    vim.fn.delete(p.root .. '/xx', 'rf')
+    local path = p.root .. '/.git/index'
+    local file = assert(io.open(path, 'rb'))
+    local index = file:read('*a'):gsub('xx/secret%.txt', '../secret.txt')
+    file:close()
+    p.write(path, index)
+    p.write('a.lua', 'x\n')
+    local found = diff()
+    t.eq({ '../secret.txt' }, found.withheld)
+    t.matches('%+x', found.diff)
+  end)
+
+  it('is one of many: a large diff is cut at a line that says so', function()
+    for i = 1, 2100 do
+      p.write(('many/%d.txt'):format(i), ('x'):rep(300))
+    end
+    p.git('add', '-A')
+    t.eq(true, p.ok('git_diff', { staged = true }).more_files)
+    local text = project.prompt('review_changes')
+    t.matches('The diff is cut', text)
+    t.matches('many/1%.txt', text)
+    t.ok(#text < 270 * 1024)
   end)
 end)
 
@@ -231,10 +333,8 @@ describe('git_blame', function()
     p.write('a.lua', 'one\n2\n3\n')
     p.commit('second')
     local runs = p.ok('git_blame', { path = 'a.lua' }).runs
-    t.eq({ { 1, 1, 'first' }, { 2, 3, 'second' } }, {
-      { runs[1].start_line, runs[1].end_line, runs[1].summary },
-      { runs[2].start_line, runs[2].end_line, runs[2].summary },
-    })
+    t.eq({ 1, 1, 'first' }, { runs[1].start_line, runs[1].end_line, runs[1].summary })
+    t.eq({ 2, 3, 'second' }, { runs[2].start_line, runs[2].end_line, runs[2].summary })
     t.eq({ 'A Person', nil }, { runs[1].author, runs[1].text })
     t.eq({ '2', '3' }, p.ok('git_blame', { path = 'a.lua', text = true }).runs[2].text)
     t.eq('first', p.ok('git_blame', { path = 'a.lua', revision = 'HEAD~1' }).runs[1].summary)

@@ -1,6 +1,6 @@
 -- slow
 local git = require('mcp-tools.editor.git')
-local project = require('editor_project')
+local project = require('tools_project')
 local t = require('helpers')
 
 --- Nobody ends it.
@@ -8,24 +8,13 @@ local NOBODY = { call = require('mcp-tools.calls.call').new({ id = 'c', name = '
 local marker = project.base .. '/ran'
 
 local function system(command, cwd, stdin)
-  local done = vim.system(command, { cwd = cwd or project.root, stdin = stdin, env = { PATH = vim.env.PATH } }):wait()
+  local done = vim.system(command, { cwd = cwd or project.root, stdin = stdin }):wait()
   assert(done.code == 0, table.concat(command, ' ') .. ': ' .. done.stderr)
   return done.stdout
 end
 
 --- git as its user runs it.
-local function own(...)
-  return system({
-    'git',
-    '-c',
-    'user.name=a',
-    '-c',
-    'user.email=a@example.org',
-    '-c',
-    'protocol.file.allow=always',
-    ...,
-  })
-end
+local own = project.git
 
 --- A program that leaves a mark when it is run, and hands on what it reads.
 local function evil()
@@ -95,15 +84,13 @@ local function touch()
 end
 
 before_each(function()
-  project.open()
-  vim.fn.delete(project.root .. '/.git', 'rf')
-  own('init', '-q', '-b', 'main')
+  project.open({})
+  project.init()
   project.write('a.txt', 'one\n')
   project.write('b.txt', 'same\n')
-  own('add', '-A')
-  own('commit', '-q', '-m', 'first')
+  project.commit('first')
   project.write('a.txt', 'one\ntwo\n')
-  own('commit', '-q', '-a', '-m', 'second')
+  project.commit('second')
 end)
 after_each(project.close)
 
@@ -113,23 +100,22 @@ describe('git', function()
     t.eq(' M a.txt\n', ask({ 'status', '--short' }).stdout)
     t.matches('diff %-%-git a/a%.txt b/a%.txt\n.*\n%-two\n%+three\n', ask({ 'diff', 'HEAD' }).stdout)
     t.matches('^fatal: ', ask({ 'rev-parse', '--verify', 'nothing' }).fault)
+    t.matches('Unmatched', ask({ 'log', '--grep=a\\(b' }).fault)
+    t.matches("no such path 'none' in HEAD", ask({ 'blame', 'none' }).fault)
     t.raises('git commit', function()
       ask({ 'commit' })
     end)
   end)
 
-  it('takes no folder for a repository that is none', function()
-    vim.fn.delete(project.root .. '/.git', 'rf')
-    t.eq('not a git repository', ask({ 'status' }).fault)
-    vim.fn.mkdir(project.root .. '/.git')
-    t.eq('not a git repository', ask({ 'status' }).fault)
-  end)
-
-  it('leaves no lock and changes no file', function()
+  it('leaves no lock and changes no file; an empty folder is no repository', function()
     touch()
     local before = vim.uv.fs_stat(project.root .. '/.git/index').ino
     ask_all()
     t.eq(before, vim.uv.fs_stat(project.root .. '/.git/index').ino)
+    vim.fn.delete(project.root .. '/.git', 'rf')
+    t.eq('not a git repository', ask({ 'status' }).fault)
+    vim.fn.mkdir(project.root .. '/.git')
+    t.eq('not a git repository', ask({ 'status' }).fault)
   end)
 
   it('works in a folder of the repository, a linked work tree, and a submodule', function()
@@ -148,117 +134,99 @@ describe('git', function()
     t.eq(' M a.txt\n', ask({ 'status', '--short' }, { cwd = project.base .. '/third/module' }).stdout)
   end)
 
+  --- A new folder beside the project, or in it.
+  local function stranger(above)
+    local folder = (above or project.base) .. '/stranger'
+    vim.fn.delete(folder, 'rf')
+    vim.fn.mkdir(folder, 'p')
+    return folder
+  end
+
+  local function log(cwd)
+    return ask({ 'log', '-n1', '--format=%s' }, { cwd = cwd })
+  end
+
+  --- That the history of the project is not told to one who is in this folder.
+  local function refuses(folder, why)
+    local answer = log(folder)
+    t.eq({ false, '' }, { answer.ok, answer.stdout })
+    t.matches(why, answer.fault)
+  end
+
   it('shows no repository of somebody else, whatever points to it', function()
-    local stranger = project.base .. '/stranger'
-    local function here(make)
-      vim.fn.delete(stranger, 'rf')
-      vim.fn.mkdir(stranger, 'p')
-      make(stranger .. '/.git')
-      local answer = ask({ 'log', '-n1', '--format=%s' }, { cwd = stranger })
-      t.eq('', answer.stdout)
-      t.matches('does not point back', answer.fault)
-    end
-    here(function(dot_git)
-      project.write(dot_git, ('gitdir: %s/.git\n'):format(project.root))
-    end)
-    here(function(dot_git)
-      project.write(dot_git, 'gitdir: ../project/.git\n')
-    end)
-    here(function(dot_git)
-      vim.uv.fs_symlink(project.root .. '/.git', dot_git)
-    end)
-    here(function(dot_git)
-      project.write(dot_git .. '/HEAD', 'ref: refs/heads/main\n')
-      project.write(dot_git .. '/commondir', project.root .. '/.git\n')
-    end)
-    here(function(dot_git)
-      project.write(dot_git .. '/HEAD', 'ref: refs/heads/main\n')
-      vim.fn.mkdir(dot_git .. '/objects')
-      vim.fn.mkdir(dot_git .. '/refs')
-      project.write(dot_git .. '/commondir', '../../project/.git\n')
-    end)
-    local function borrows(make)
-      vim.fn.delete(stranger, 'rf')
-      vim.fn.mkdir(stranger, 'p')
-      system({ 'git', 'init', '-q', '-b', 'main', stranger })
-      make(stranger .. '/.git')
-      -- So it needs to know no hash.
-      vim.uv.fs_symlink(project.root .. '/.git/refs/heads/main', stranger .. '/.git/refs/heads/main')
-      t.matches('second', system({ 'git', 'log', '-n1' }, stranger))
-      local answer = ask({ 'log', '-n1', '--format=%s' }, { cwd = stranger })
-      t.eq('', answer.stdout)
-      t.matches('borrows objects from', answer.fault)
-    end
-    borrows(function(dot_git)
-      project.write(dot_git .. '/objects/info/alternates', project.root .. '/.git/objects\n')
-    end)
-    borrows(function(dot_git)
-      vim.fn.delete(dot_git .. '/objects', 'rf')
-      vim.uv.fs_symlink(project.root .. '/.git/objects', dot_git .. '/objects')
-    end)
-    borrows(function(dot_git)
-      for name in vim.fs.dir(project.root .. '/.git/objects') do
-        vim.fn.delete(dot_git .. '/objects/' .. name, 'rf')
-        vim.uv.fs_symlink(project.root .. '/.git/objects/' .. name, dot_git .. '/objects/' .. name)
-      end
-    end)
     own('worktree', 'add', '-q', '../linked') -- whose folder names another `.git` than the stranger's
-    here(function(dot_git)
-      project.write(dot_git, ('gitdir: %s/.git/worktrees/linked\n'):format(project.root))
-    end)
+    for _, pointer in ipairs({ project.root .. '/.git', '../project/.git', '../project/.git/worktrees/linked' }) do
+      local folder = stranger()
+      project.write(folder .. '/.git', ('gitdir: %s\n'):format(pointer))
+      refuses(folder, 'does not point back')
+    end
+    local folder = stranger()
+    vim.uv.fs_symlink(project.root .. '/.git', folder .. '/.git')
+    refuses(folder, 'does not point back')
+    for _, common in ipairs({ project.root .. '/.git', '../../project/.git' }) do
+      folder = stranger()
+      project.write(folder .. '/.git/HEAD', 'ref: refs/heads/main\n')
+      project.write(folder .. '/.git/commondir', common .. '\n')
+      refuses(folder, 'does not point back')
+      vim.fn.mkdir(folder .. '/.git/objects')
+      vim.fn.mkdir(folder .. '/.git/refs')
+      refuses(folder, 'does not point back')
+    end
+    local theirs = project.root .. '/.git/objects'
+    for _, borrow in ipairs({
+      function(objects)
+        project.write(objects .. '/info/alternates', theirs .. '\n')
+      end,
+      function(objects)
+        vim.fn.delete(objects, 'rf')
+        vim.uv.fs_symlink(theirs, objects)
+      end,
+      function(objects)
+        for name in vim.fs.dir(theirs) do
+          vim.fn.delete(objects .. '/' .. name, 'rf')
+          vim.uv.fs_symlink(theirs .. '/' .. name, objects .. '/' .. name)
+        end
+      end,
+    }) do
+      folder = stranger()
+      system({ 'git', 'init', '-q', '-b', 'main', folder })
+      borrow(folder .. '/.git/objects')
+      -- So it needs to know no hash.
+      vim.uv.fs_symlink(project.root .. '/.git/refs/heads/main', folder .. '/.git/refs/heads/main')
+      t.matches('second', system({ 'git', 'log', '-n1' }, folder))
+      refuses(folder, 'borrows objects from')
+    end
   end)
 
   it('reads the repository that was decided on, where git would find another one', function()
-    local stranger = project.base .. '/stranger'
-    local function fault(make)
-      vim.fn.delete(stranger, 'rf')
-      vim.fn.mkdir(stranger, 'p')
-      make(stranger)
-      t.matches('second', system({ 'git', 'log', '-n1' }, stranger))
-      local answer = ask({ 'log', '-n1', '--format=%s' }, { cwd = stranger })
-      t.eq({ false, '' }, { answer.ok, answer.stdout })
-      return answer.fault
-    end
     -- git passes over this `.git` and takes the repository above.
-    local above = stranger
-    stranger = project.root .. '/stranger'
-    t.matches(
-      'not a git repository',
-      fault(function(folder)
-        project.write(folder .. '/.git/HEAD', 'nothing\n')
-        vim.fn.mkdir(folder .. '/.git/objects')
-        vim.fn.mkdir(folder .. '/.git/refs')
-      end)
-    )
-    stranger = above
-    t.matches(
-      'does not point back',
-      fault(function(folder)
-        system({ 'git', 'init', '-q', '--bare', folder .. '/gd' })
-        vim.uv.fs_symlink(project.root .. '/.git', folder .. '/gd\nx')
-        project.write(folder .. '/.git', 'gitdir: gd\nx')
-      end)
-    )
-    t.matches(
-      'does not point back',
-      fault(function(folder)
-        local gitdir = folder .. '/common/worktrees/w'
-        system({ 'git', 'init', '-q', '--bare', folder .. '/common' })
-        project.write(gitdir .. '/HEAD', 'ref: refs/heads/main\n')
-        vim.uv.fs_symlink(project.root .. '/.git', folder .. '/common\nx')
-        project.write(gitdir .. '/commondir', folder .. '/common\nx')
-        project.write(folder .. '/.git', 'gitdir: ' .. gitdir .. '\n')
-      end)
-    )
+    local folder = stranger(project.root)
+    project.write(folder .. '/.git/HEAD', 'nothing\n')
+    vim.fn.mkdir(folder .. '/.git/objects')
+    vim.fn.mkdir(folder .. '/.git/refs')
+    t.matches('second', system({ 'git', 'log', '-n1' }, folder))
+    refuses(folder, 'not a git repository')
+    folder = stranger()
+    system({ 'git', 'init', '-q', '--bare', folder .. '/gd' })
+    vim.uv.fs_symlink(project.root .. '/.git', folder .. '/gd\nx')
+    project.write(folder .. '/.git', 'gitdir: gd\nx')
+    t.matches('second', system({ 'git', 'log', '-n1' }, folder))
+    refuses(folder, 'does not point back')
+    folder = stranger()
+    local gitdir = folder .. '/common/worktrees/w'
+    system({ 'git', 'init', '-q', '--bare', folder .. '/common' })
+    project.write(gitdir .. '/HEAD', 'ref: refs/heads/main\n')
+    vim.uv.fs_symlink(project.root .. '/.git', folder .. '/common\nx')
+    project.write(gitdir .. '/commondir', folder .. '/common\nx')
+    project.write(folder .. '/.git', 'gitdir: ' .. gitdir .. '\n')
+    t.matches('second', system({ 'git', 'log', '-n1' }, folder))
+    refuses(folder, 'does not point back')
   end)
 
   it('reads a repository that borrows objects once its lender is allowed', function()
     local clone, reference = project.base .. '/shared', project.base .. '/chain'
     own('clone', '-q', '--shared', project.root, clone)
     system({ 'git', 'clone', '-q', '--shared', clone, reference })
-    local function log(cwd)
-      return ask({ 'log', '-n1', '--format=%s' }, { cwd = cwd })
-    end
     local options = require('mcp-tools.config')
     t.matches('git%.alternates', log(clone).fault)
     options.setup({ git = { alternates = { project.root } } })
@@ -281,7 +249,7 @@ describe('git', function()
   end)
 
   it('starts no more threads than there are cores, whatever the configuration says', function()
-    system({ 'git', '-C', project.root, 'config', 'grep.threads', '10000000' })
+    own('config', 'grep.threads', '10000000')
     t.ok(ask({ 'grep', '--untracked', '-F', '-e', 'no such text', '--', '.' }).quiet)
   end)
 
@@ -331,21 +299,20 @@ describe('git', function()
     end
   end)
 
-  it('says what is wrong with a pattern', function()
-    t.matches('Unmatched', ask({ 'log', '--grep=a\\(b' }).fault)
-    t.matches("no such path 'none' in HEAD", ask({ 'blame', 'none' }).fault)
-  end)
-
   it('is that of the person, not one that lies in the project', function()
-    local path, script = vim.env.PATH, project.write('bin/git', '#!/bin/sh\necho >> ' .. marker .. '\n')
-    vim.uv.fs_chmod(script, 493)
+    local path, script = vim.env.PATH, evil()
+    vim.fn.mkdir(project.root .. '/bin')
+    vim.uv.fs_symlink(script, project.root .. '/git')
+    vim.uv.fs_symlink(script, project.root .. '/bin/git')
     vim.uv.fs_symlink(project.root .. '/bin', project.base .. '/linked-bin')
-    for _, folder in ipairs({ 'bin', '.', '', project.root .. '/bin', project.base .. '/linked-bin' }) do
+    for _, folder in ipairs({ 'bin', '.', '', '.:', project.root .. '/bin', project.base .. '/linked-bin' }) do
       vim.env.PATH = folder .. ':' .. path
       t.eq(true, ask({ 'status' }).ok)
     end
+    vim.env.PATH = '.'
+    ask({ 'status' })
     vim.env.PATH = path
-    t.eq(nil, vim.uv.fs_stat(marker))
+    nothing_ran()
   end)
 
   it('is not steered by the environment of the editor', function()
@@ -403,7 +370,7 @@ describe('no program of the repository is run:', function()
     for _, kind in ipairs({ 'PGP SIGNATURE', 'SSH SIGNATURE', 'SIGNED MESSAGE' }) do
       local signature = ('\ngpgsig -----BEGIN %s-----\n x\n -----END %s-----\n\n'):format(kind, kind)
       local text = unsigned:gsub('\n\n', signature, 1)
-      local commit = text:gsub('\nparent %x+', '\nparent ' .. vim.trim(own('rev-parse', 'HEAD')), 1)
+      local commit = text:gsub('\nparent %x+', '\nparent ' .. own('rev-parse', 'HEAD'), 1)
       local signed = system({ 'git', 'hash-object', '-t', 'commit', '-w', '--stdin' }, nil, commit)
       project.write('.git/refs/heads/main', signed)
     end
@@ -496,11 +463,9 @@ describe('no program of the repository is run:', function()
       ['https://localhost:9/x'] = { ['credential.helper'] = script, ['core.askPass'] = script },
       ['evil'] = { ['remote.evil.vcs'] = 'evil' },
     }) do
-      vim.fn.delete(project.root .. '/.git', 'rf')
-      own('init', '-q', '-b', 'main')
-      own('add', '-A')
-      own('commit', '-q', '-m', 'first')
-      local blob = vim.trim(own('rev-parse', 'HEAD:a.txt'))
+      project.init()
+      project.commit('first')
+      local blob = own('rev-parse', 'HEAD:a.txt')
       vim.fn.delete(('%s/.git/objects/%s/%s'):format(project.root, blob:sub(1, 2), blob:sub(3)))
       config({
         ['core.repositoryFormatVersion'] = '1',
@@ -554,29 +519,14 @@ describe('no program of the repository is run:', function()
     local script = evil()
     local bare = project.root .. '/docs'
     system({ 'git', 'clone', '-q', '--bare', project.root, bare }, '/')
-    config(
-      { ['core.fsmonitor'] = script, ['core.bare'] = 'false', ['core.worktree'] = project.root },
-      bare .. '/config'
-    )
+    local settings = { ['core.fsmonitor'] = script, ['core.bare'] = 'false', ['core.worktree'] = project.root }
+    config(settings, bare .. '/config')
     vim.fn.delete(marker)
-    t.matches('docs is a bare repository$', ask({ 'status' }, { cwd = bare }).fault)
-    vim.fn.mkdir(bare .. '/.git')
-    t.matches('docs is a bare repository$', ask({ 'status' }, { cwd = bare }).fault)
-    vim.fn.mkdir(bare .. '/inner')
-    t.matches('docs is a bare repository$', ask({ 'status' }, { cwd = bare .. '/inner' }).fault)
-    nothing_ran()
-  end)
-
-  it('programs of the project that are called as ours', function()
-    local script = evil()
-    vim.uv.fs_symlink(script, project.root .. '/git')
-    local path = vim.env.PATH
-    vim.env.PATH = '.::' .. path
-    local result = ask({ 'status' })
-    vim.env.PATH = '.'
-    ask({ 'status' })
-    vim.env.PATH = path
-    t.eq(true, result.ok)
+    for _, folder in ipairs({ '', '/.git', '/inner' }) do
+      vim.fn.mkdir(bare .. folder, 'p')
+      local cwd = folder == '/inner' and bare .. folder or bare
+      t.matches('docs is a bare repository$', ask({ 'status' }, { cwd = cwd }).fault)
+    end
     nothing_ran()
   end)
 end)
@@ -585,7 +535,7 @@ describe('the work tree', function()
   it('is the folder with `.git`, wherever the configuration says it is', function()
     local secret = project.write(project.base .. '/elsewhere/a.txt', 'secret\n')
     config({ ['core.worktree'] = vim.fs.dirname(secret) })
-    t.ok(own('diff', 'HEAD'):find('secret', 1, true))
+    t.matches('secret', own('diff', 'HEAD'))
     local result = ask({ 'diff', 'HEAD' })
     t.eq({ true, '' }, { result.ok, result.stdout })
     config({ ['core.bare'] = 'true' })

@@ -62,48 +62,33 @@ end
 function M.double(root)
   local client, results, running = {}, {}, nil
   local function tree_of(list)
-    return {
-      data = function()
-        return list[1]
-      end,
-      iter = function()
-        return ipairs(list)
-      end,
-      list = list,
-    }
+    if list[1] then
+      return {
+        iter = function()
+          return ipairs(list)
+        end,
+        list = list,
+      },
+        'check'
+    end
   end
   local function find(id)
     local path = id:match('^(.-)::') or id
-    if not path:find('%.check$') or not vim.uv.fs_stat(path) then
-      return nil
-    end
-    local all = positions(path)
-    return path == id and all or vim.tbl_filter(function(position)
-      return position.id == id
-    end, all)
+    local is_there = path:find('%.check$') and vim.uv.fs_stat(path)
+    return vim.tbl_filter(function(position)
+      return path == id or position.id == id
+    end, is_there and positions(path) or {})
   end
   function client.get_adapters()
     return { 'check' }
   end
   function client.get_position(_, id)
-    local list = {}
-    if id then
-      list = find(id)
-    else
-      for _, path in ipairs(files(root)) do
-        vim.list_extend(list, positions(path))
-      end
-    end
-    if list and list[1] then
-      return tree_of(list), 'check'
-    end
+    return tree_of(id and find(id) or vim.iter(files(root)):map(positions):flatten():totable())
   end
   function client.get_nearest(_, path, row)
-    local best
-    for _, position in ipairs(find(path) or {}) do
-      best = position.range[1] <= row and position or best
-    end
-    return best and tree_of({ best }), 'check'
+    return tree_of({ vim.iter(find(path)):rfind(function(position)
+      return position.range[1] <= row
+    end) })
   end
   function client.run_tree(_, tree)
     local done = coroutine.yield(function(step)
@@ -117,26 +102,21 @@ function M.double(root)
   function client.stop()
     vim.uv.kill(-running.pid, 'sigkill')
   end
-  package.loaded.neotest = {
-    run = {
-      get_tree_from_args = function()
-        return client
-      end,
-    },
-  }
-  package.loaded.nio = {
-    run = function(fn, cb)
-      local co = coroutine.create(fn)
-      local function step(...)
-        local ok, value = coroutine.resume(co, ...)
-        if not ok or coroutine.status(co) == 'dead' then
-          return cb(ok, value)
-        end
-        value(step)
+  local function get_tree_from_args()
+    return client
+  end
+  local function run(fn, cb)
+    local co = coroutine.create(fn)
+    local function step(...)
+      local ok, value = coroutine.resume(co, ...)
+      if not ok or coroutine.status(co) == 'dead' then
+        return cb(ok, value)
       end
-      step()
-    end,
-  }
+      value(step)
+    end
+    step()
+  end
+  package.loaded.neotest, package.loaded.nio = { run = { get_tree_from_args = get_tree_from_args } }, { run = run }
 end
 
 --- The real one, with an adapter for such files.

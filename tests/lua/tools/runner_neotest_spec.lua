@@ -24,27 +24,13 @@ describe(NEOTEST and 'neotest' or 'what stands for neotest', function()
   it('runs all, a file, the nearest test, and tests by their ids', function()
     t.eq('neotest', p.ok('runner_discover').runners[1].id)
     local all = p.ok('runner_run')
-    t.eq({ 'neotest', 'done', false, 2, 1, 3 }, {
-      all.runner,
-      all.state,
-      all.ok,
-      all.passed,
-      all.failed,
-      all.total,
-    })
+    t.eq({ 'neotest', 'done', false }, { all.runner, all.state, all.ok })
+    t.eq({ 2, 1, 3 }, { all.passed, all.failed, all.total })
     local failure = all.failures[1]
-    t.eq({ p.root .. '/a.check::wrong', 'a.check', 2, 'ended with 3', 'it ended' }, {
-      failure.id,
-      failure.path,
-      failure.line,
-      failure.message,
-      failure.detail,
-    })
+    t.eq({ p.root .. '/a.check::wrong', 'a.check', 2 }, { failure.id, failure.path, failure.line })
+    t.eq({ 'ended with 3', 'it ended' }, { failure.message, failure.detail })
     t.eq({ 1, 2 }, { all.quickfix, vim.fn.getqflist()[1].lnum })
-    t.eq(
-      { 2, 1 },
-      { p.ok('runner_run', { path = 'a.check' }).total, p.ok('runner_run', { path = 'sub/b.check' }).total }
-    )
+    t.eq(1, p.ok('runner_run', { path = 'sub/b.check' }).total)
     local one = p.ok('runner_run', { path = 'a.check', line = 1 })
     t.eq({ 1, 1, true }, { one.total, one.passed, one.ok })
     t.eq(1, p.ok('runner_run', { tests = { failure.id } }).failed)

@@ -27,12 +27,8 @@ describe('pytest', function()
     t.eq({ 'tests/test_half.py::test_raises', 'shop.py', 2 }, { raises.id, raises.path, raises.line })
     t.matches('^TypeError: unsupported operand', raises.message)
     local list = vim.fn.getqflist({ title = 0, items = 0 })
-    t.eq({ 'mcp-tools: tests (pytest)', 2, 12, 'E' }, {
-      list.title,
-      #list.items,
-      list.items[1].lnum,
-      list.items[1].type,
-    })
+    t.eq({ 'mcp-tools: tests (pytest)', 2, 12 }, { list.title, #list.items, list.items[1].lnum })
+    t.eq('E', list.items[1].type)
     t.eq({ 2, 1, window }, { done.quickfix, #vim.api.nvim_list_wins(), vim.api.nvim_get_current_win() })
   end)
 
@@ -60,11 +56,8 @@ describe('pytest', function()
     t.eq({ 0, 0, 2, false }, { done.passed, done.failed, done.errors, done.ok })
     t.eq({ 'test_b.py', 'error' }, { done.failures[1].id, done.failures[1].kind })
     t.matches('nothing_like_this', done.failures[1].message)
-    t.eq({ 'test_a.py::test_a', 'conftest.py', 6 }, {
-      done.failures[2].id,
-      done.failures[2].path,
-      done.failures[2].line,
-    })
+    t.eq({ 'test_a.py::test_a', 'conftest.py' }, { done.failures[2].id, done.failures[2].path })
+    t.eq(6, done.failures[2].line)
     done = p.ok('runner_run', { args = { '--no-such-option' } })
     t.eq({ 4, false, nil }, { done.exit_code, done.ok, done.failures })
     t.matches('no%-such%-option', done.output)
@@ -95,11 +88,8 @@ def test_many(n):
     t.eq({ 3, 5, 'test_many.py::test_many[2]' }, { #done.failures, done.next_offset, done.failures[1].id })
     p.write('test_many.py', (read('test_many.py'):gsub('150', '900')))
     done = p.ok('runner_run', { limit = 500 })
-    t.eq({ 'counts per file', nil, { ['test_many.py'] = 120 } }, {
-      done.shown,
-      done.failures,
-      done.failures_per_file,
-    })
+    t.eq({ 'counts per file', nil }, { done.shown, done.failures })
+    t.eq({ ['test_many.py'] = 120 }, done.failures_per_file)
   end)
 
   it('goes on in the background, and is ended', function()

@@ -104,13 +104,8 @@ describe('a target of make', function()
     p.fails('access_denied', 'Makefile', 'runner_run', {})
     trust('Makefile')
     local done = p.ok('runner_run')
-    t.eq({ 'make:test', 'make --no-print-directory test', 2, 'output', 1 }, {
-      done.runner,
-      done.command,
-      done.exit_code,
-      done.failures_from,
-      #done.failures,
-    })
+    t.eq({ 'make:test', 'make --no-print-directory test', 2 }, { done.runner, done.command, done.exit_code })
+    t.eq({ 'output', 1 }, { done.failures_from, #done.failures })
     t.eq({ 'src/a.c', 1, 'error: no good' }, { done.failures[1].path, done.failures[1].line, done.failures[1].message })
     t.matches('none%.c:1: not here', done.output)
     t.eq(nil, done.output_cut)
@@ -137,10 +132,7 @@ end)
 describe('runner_run', function()
   it('asks, with the command as preview', function()
     write_python()
-    local config, core = require('mcp-tools.config'), require('mcp-tools.core')
-    config.reset()
-    config.setup({ tools = { 'runner' }, approval = { timeout = 1000 } })
-    core.get()
+    p.refuse({ 'runner' })
     p.fails('access_denied', '', 'runner_run', {})
     local preview = require('mcp-tools.tools.runner.run').preview
     t.matches(
@@ -154,24 +146,20 @@ describe('runner_run', function()
 
   it('is read and ended only by the session that began it, unless the user approves', function()
     write_python()
-    local config, core = require('mcp-tools.config'), require('mcp-tools.core')
     local function call(session, name, tool, args)
-      local who = { kind = 'tool', host = 'mcp', session = session, client = { name = name } }
-      local made = core.get().executor:execute(tool, args, who)
-      t.wait(function()
-        return made:ended()
-      end, 20000)
-      return made.outcome.value or {}, (made.outcome.error or {}).code
+      return p.call_for({ session = session, client = { name = name } }, tool, args)
     end
     local id = call('one', 'agent', 'runner_run', { background = true }).run_id
-    t.eq('not_found', select(2, call('two', 'other', 'runner_run', { cancel = id })))
-    t.eq('not_found', select(2, call('two', 'other', 'runner_results', { run_id = id })))
-    t.eq('not_found', select(2, call('two', 'other', 'runner_results', {})))
-    t.eq('not_found', select(2, call('two', 'agent', 'runner_results', {})))
+    for _, case in ipairs({
+      { 'other', 'runner_run', { cancel = id } },
+      { 'other', 'runner_results', { run_id = id } },
+      { 'other', 'runner_results', {} },
+      { 'agent', 'runner_results', {} },
+    }) do
+      t.eq('not_found', select(2, call('two', unpack(case))))
+    end
     t.eq(id, call('two', 'agent', 'runner_results', { run_id = id }).run_id)
-    config.reset()
-    config.setup({ tools = { 'runner' }, approval = { timeout = 1000 } })
-    core.get()
+    p.refuse({ 'runner' })
     t.eq('access_denied', select(2, call('two', 'agent', 'runner_run', { cancel = id })))
     t.eq('access_denied', select(2, call('two', 'agent', 'runner_results', { run_id = id })))
     t.eq(id, call('one', 'agent', 'runner_results', {}).run_id)
@@ -223,16 +211,10 @@ describe('runner_discover', function()
         return runner.id
       end, found.runners)
     )
-    t.eq(
-      { nil, true, true },
-      { found.runners[1].not_trusted, found.runners[2].not_trusted, found.runners[3].not_trusted }
-    )
-    t.eq({ 3, 'a.test.ts', 'a_spec.lua', 'tests/test_half.py' }, {
-      found.total_files,
-      found.files[1].path,
-      found.files[2].path,
-      found.files[3].path,
-    })
+    t.eq({ nil, true }, { found.runners[1].not_trusted, found.runners[2].not_trusted })
+    t.eq(true, found.runners[3].not_trusted)
+    t.eq({ 3, 'a.test.ts', 'a_spec.lua' }, { found.total_files, found.files[1].path, found.files[2].path })
+    t.eq('tests/test_half.py', found.files[3].path)
     t.eq(nil, found.files[1].tests)
     t.eq({ id = 'tests/test_half.py::TestHalf::test_wrong', line = 10 }, found.files[3].tests[2])
     t.eq(1, p.ok('runner_discover', { path = 'tests' }).total_files)

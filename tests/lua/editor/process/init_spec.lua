@@ -1,6 +1,7 @@
 -- slow, every Neovim
 local calls = require('mcp-tools.calls.call')
 local process = require('mcp-tools.editor.process')
+local project = require('tools_project')
 local t = require('helpers')
 
 local function new_call()
@@ -34,15 +35,7 @@ local function sh(script, opts)
   return run({ 'sh', '-c', script }, opts)
 end
 
---- Is a process gone, or about to be taken away by its new parent?
-local function gone(pid)
-  local file = io.open('/proc/' .. pid .. '/stat')
-  local state = file and file:read('*a'):match('^%d+ %b() (%a)')
-  if file then
-    file:close()
-  end
-  return not state or state == 'Z' or state == 'X'
-end
+local gone = project.gone
 
 local function ms_since(start)
   return (vim.uv.hrtime() - start) / 1e6
@@ -77,7 +70,6 @@ describe('a program', function()
     local other = run({ 'env' }, { env = { SPEC_VALUE = false, SPEC_OTHER = 'x' } })().stdout
     vim.env.MCP_AUTH_TOKEN, vim.env.NVIM, vim.env.SPEC_VALUE = nil, nil, nil
     t.matches('SPEC_VALUE=a=b c\n', text)
-    t.matches('PATH=', text)
     for _, name in ipairs({ 'MCP_AUTH_TOKEN', 'NVIM', 'NVIM_LISTEN_ADDRESS' }) do
       t.ok(not ('\n' .. text):find('\n' .. name .. '=', 1, true), name)
     end
@@ -190,10 +182,12 @@ describe('the end', function()
     return result, ms_since(start)
   end
 
+  local function cancel_it(cancel)
+    cancel()
+  end
+
   it('comes with that of the call, and takes everything along', function()
-    local result, ms = ends_with('sleep 60 & echo $$ $!; wait', {}, function(cancel)
-      cancel()
-    end)
+    local result, ms = ends_with('sleep 60 & echo $$ $!; wait', {}, cancel_it)
     t.eq({ false, 'kill', 'sh was killed' }, { result.ok, result.ended_by, result.fault })
     t.ok(ms < 900, 'it was not asked, but killed')
     ends_with('sleep 60 >/dev/null 2>&1 & echo $$ $!; wait', {}, function(_, handle)
@@ -203,9 +197,7 @@ describe('the end', function()
   end)
 
   it('comes for those, too, that do not want to', function()
-    local _, ms = ends_with(IGNORES, {}, function(cancel)
-      cancel()
-    end)
+    local _, ms = ends_with(IGNORES, {}, cancel_it)
     t.ok(ms >= 900, 'it was not asked first')
     local result = ends_with(IGNORES, { timeout = 300 }, function() end)
     t.eq('timeout', result.ended_by)
@@ -213,9 +205,7 @@ describe('the end', function()
 
   it('lets a program say its last words', function()
     local script = [[trap 'echo bye; exit 0' TERM; echo $$ $$; while :; do sleep 0.02; done]]
-    local result = ends_with(script, {}, function(cancel)
-      cancel()
-    end)
+    local result = ends_with(script, {}, cancel_it)
     t.matches('bye\n$', result.stdout)
     t.eq({ false, 0 }, { result.ok, result.code })
   end)
@@ -247,20 +237,9 @@ describe('the end', function()
           vim.cmd.qall({ bang = true })
         end }, function() end)
     ]]
-    local root = vim.fs.dirname(vim.api.nvim_get_runtime_file('lua/mcp-tools/init.lua', false)[1]):gsub('/lua/.*', '')
     local start = vim.uv.hrtime()
-    local done = vim
-      .system({
-        vim.v.progpath,
-        '--clean',
-        '-n',
-        '--headless',
-        '--cmd',
-        'set rtp^=' .. root,
-        '-c',
-        'lua ' .. code:gsub('%s+', ' '),
-      })
-      :wait(5000)
+    local command = { vim.v.progpath, '--clean', '-n', '--headless', '--cmd', 'set rtp^=' .. project.checkout }
+    local done = vim.system(vim.list_extend(command, { '-c', 'lua ' .. code:gsub('%s+', ' ') })):wait(5000)
     t.ok(ms_since(start) < 1900, 'the editor was held up')
     local count = 0
     for pid in done.stdout:gmatch('%d+') do
@@ -329,29 +308,20 @@ describe('a callback', function()
   end)
 
   it('ends with its call, however that ends, or has ended already', function()
-    local enders = {
-      function(call)
-        call:finish('finish', {})
-      end,
-      function(call)
-        call:fail('tool_error', 'broken')
-      end,
-      function(call)
-        call:time_out(1)
-      end,
-      function(call)
-        call:cancel('user')
-      end,
-    }
-    for _, fn in ipairs(enders) do
+    for method, args in pairs({
+      finish = { 'finish', {} },
+      fail = { 'tool_error', 'broken' },
+      time_out = { 1 },
+      cancel = { 'user' },
+    }) do
       local before, after = new_call(), new_call()
       local results = {}
       local function note(result)
         table.insert(results, result.ended_by or result.fault)
       end
       process.run({ 'sleep', '100' }, { cwd = '/', ctx = { call = before } }, note)
-      fn(before)
-      fn(after)
+      before[method](before, unpack(args))
+      after[method](after, unpack(args))
       process.run({ 'sleep', '100' }, { cwd = '/', ctx = { call = after } }, note)
       t.wait(function()
         return #results == 2
@@ -379,21 +349,16 @@ describe('a callback', function()
 
   it('that throws fails its call', function()
     local thrown = {}
-    local ctx = {
-      call = new_call(),
-      threw = function(_, err)
-        table.insert(thrown, err.value)
-      end,
-    }
-    process.run({ 'echo', 'x' }, {
-      cwd = '/',
-      ctx = ctx,
-      on_output = function()
-        error('one', 0)
-      end,
-    }, function()
-      error('two', 0)
-    end)
+    local function threw(_, err)
+      table.insert(thrown, err.value)
+    end
+    local function raise(text)
+      return function()
+        error(text, 0)
+      end
+    end
+    local opts = { cwd = '/', ctx = { call = new_call(), threw = threw }, on_output = raise('one') }
+    process.run({ 'echo', 'x' }, opts, raise('two'))
     t.wait(function()
       return #thrown == 2
     end)

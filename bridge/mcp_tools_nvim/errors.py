@@ -3,6 +3,8 @@
 BridgeError                 root: anything that the bridge raises on purpose
 ├── ConfigurationError      the environment is wrong; the text names the variable and what to do (exit 1)
 ├── StartError              the start failed for another reason: port taken, no editor (exit 1)
+├── CommandError            a command of `mcp-tools` failed (cli/show.py)
+├── ChangeError             a configuration file cannot be changed (client_config/change.py)
 └── EditorError             something between the bridge and the editor
     ├── EditorGoneError     the channel is closed; nothing more can be asked
     ├── NoAnswerError       a request was not answered before its deadline

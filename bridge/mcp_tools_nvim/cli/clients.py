@@ -76,10 +76,7 @@ def run_config(options: argparse.Namespace) -> int:
     if scope not in client.files:
         raise CommandError(f"{client.title} has no {scope} configuration; omit --project", Exit.USAGE)
     entry = client.entry(server_of(options, client, scope, root))
-    try:
-        text = change.format_of(client).put("", (*client.path, NAME), entry)
-    except ChangeError as error:
-        raise CommandError(str(error)) from error
+    text = change.format_of(client).put("", (*client.path, NAME), entry)
     file = expand(client.files[scope])
     advice = advice_of(options, client, scope, root)
     if options.json:
@@ -101,16 +98,11 @@ def run_connect(options: argparse.Namespace) -> int:
     """Shows the change, asks the user, and writes it."""
     client = client_of(options)
     scope, root = config_level(options)
-    try:
-        entry = change.add_entry(client, server_of(options, client, scope, root), scope, root)
-        text = skill_of(client, scope, root, options) if options.skill else None
-        written = _write(options, entry, text)
-    except ChangeError as error:
-        raise CommandError(str(error)) from error
+    entry = change.add_entry(client, server_of(options, client, scope, root), scope, root)
+    text = skill_of(client, scope, root, options) if options.skill else None
     advice = advice_of(options, client, scope, root)
     done = f"{client.title} is connected. {advice}".rstrip()
-    _report(options, entry, text, written, done, f"{client.title} is connected already", advice=advice)
-    return 0
+    return _offer(options, entry, text, done, f"{client.title} is connected already", advice=advice)
 
 
 def add_disconnect(parser: argparse.ArgumentParser) -> None:
@@ -123,45 +115,25 @@ def run_disconnect(options: argparse.Namespace) -> int:
     """Shows the change, asks the user, and writes it."""
     client = client_of(options)
     scope, root = config_level(options)
-    try:
-        entry = change.remove_entry(client, scope, root)
-        text = skill.remove_skill(client, scope, root)
-        written = _write(options, entry, text)
-    except ChangeError as error:
-        raise CommandError(str(error)) from error
-    done = f"{client.title} is disconnected."
-    _report(options, entry, text, written, done, f"{client.title} is not connected")
-    return 0
+    entry = change.remove_entry(client, scope, root)
+    text = skill.remove_skill(client, scope, root)
+    return _offer(
+        options, entry, text, f"{client.title} is disconnected.", f"{client.title} is not connected"
+    )
 
 
-def _needed(*changes: Change | None) -> list[Change]:
-    return [each for each in changes if each is not None and not each.is_empty]
-
-
-def _write(options: argparse.Namespace, entry: Change, text: Change | None) -> bool:
-    """Writes the entry and the skill if something changes and the user agrees; returns whether it did.
+def _offer(
+    options: argparse.Namespace, entry: Change, text: Change | None, done: str, unchanged: str, **more: str
+) -> int:
+    """Writes the entry and the skill if something changes and the user agrees, and prints the outcome.
 
     Raises:
         ChangeError: a file cannot be written.
     """
-    changes = _needed(entry, text)
-    if not changes or not agree(changes, options):
-        return False
-    for each in changes:
+    changes = [each for each in (entry, text) if each is not None and not each.is_empty]
+    written = bool(changes) and agree(changes, options)
+    for each in changes if written else ():
         (skill.write_skill if each is text else change.apply)(each)
-    return True
-
-
-def _report(
-    options: argparse.Namespace,
-    entry: Change,
-    text: Change | None,
-    written: bool,
-    done: str,
-    unchanged: str,
-    **more: str,
-) -> None:
-    changes = _needed(entry, text)
     if options.json:
         show.as_json(
             {
@@ -177,6 +149,7 @@ def _report(
         print(f"{unchanged} ({entry.path})")
     else:
         print(done if written else "Nothing was written.")
+    return 0
 
 
 def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import __version__
+from ..errors import BridgeError
 from .show import CommandError, Exit, printable
 
 COMMANDS = {
@@ -103,9 +104,9 @@ def _run(arguments: Sequence[str]) -> int:
     options = parser_of(known).parse_args(arguments)
     try:
         return int(_function("run", options.command)(options))
-    except CommandError as error:
+    except BridgeError as error:
         sys.stderr.write(f"mcp-tools {options.command}: {printable(str(error))}\n")
-        return error.code
+        return error.code if isinstance(error, CommandError) else Exit.FAILED
 
 
 def _open_closed_streams() -> None:

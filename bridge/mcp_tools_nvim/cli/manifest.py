@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..client_config import skill
-from ..client_config.change import ChangeError
 from ..client_config.client import NAME
 from ..client_config.skill import MARK
 from ..relay.bridge_client import BridgeClient
 from . import editors, program, show
 from .client import McpClient
-from .show import CommandError
 
 _HEAD = """\
 ---
@@ -118,10 +116,7 @@ def run_manifest(options: argparse.Namespace) -> int:
         print(show.printable(text), end="")
         return 0
     path = Path(os.path.expanduser(options.skill)) / NAME / skill.FILE
-    try:
-        skill.write_skill(skill.skill_change(path, text))
-    except ChangeError as error:
-        raise CommandError(str(error)) from error
+    skill.write_skill(skill.skill_change(path, text))
     if options.json:
         show.as_json({"path": str(path)})
     else:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
+from ..errors import BridgeError
+
 BAR = 24
 _KEPT = "\n\t"
 
@@ -24,7 +26,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-class CommandError(Exception):
+class CommandError(BridgeError):
     """An error that is printed on stderr, without a traceback."""
 
     def __init__(self, text: str, code: Exit = Exit.FAILED) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import BridgeError
 from .client import NAME, AiClient, ConfigLevel, Http, Server, place
 from .formats import FormatError, table_for, value_at
 
@@ -41,7 +42,7 @@ _TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
 """Matches a value, but not a reference to a variable."""
 
 
-class ChangeError(Exception):
+class ChangeError(BridgeError):
     """A change cannot be made, and nothing was changed. The message says why and what to do."""
 
 

@@ -34,3 +34,17 @@ def table_for(values: Any, path: Sequence[str], new: Callable[[], Any] = dict) -
         if not isinstance(values, dict):
             raise FormatError(f"{key}: not a table")
     return values
+
+
+def is_at(read: Callable[[str], Any], text: str, path: Sequence[str], value: Any) -> bool:
+    """Returns whether a text can be read and has this value at `path`."""
+    try:
+        return bool(value_at(read(text), path) == value)
+    except FormatError:
+        return False
+
+
+def replace_lines(text: str, span: tuple[int, int], new: str) -> str:
+    """Returns the text with the lines of a span replaced."""
+    lines = text.splitlines(keepends=True)
+    return "".join((*lines[: span[0]], new, *lines[span[1] :]))

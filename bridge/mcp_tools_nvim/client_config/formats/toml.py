@@ -9,7 +9,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from . import FormatError, table_for, value_at
+from . import FormatError, is_at, replace_lines, table_for, value_at
 
 
 def read(text: str) -> Any:
@@ -22,13 +22,12 @@ def read(text: str) -> Any:
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
     """Sets the table at `path`; creates missing tables."""
-    if _is_at(text, path, value):
+    if is_at(read, text, path, value):
         return text
     document = _parse(text)
     if (span := _span(text, path)) is not None:
-        lines = text.splitlines(keepends=True)
-        changed = "".join((*lines[: span[0]], put("", path, value), *lines[span[1] :]))
-        if _is_at(changed, path, value):
+        changed = replace_lines(text, span, put("", path, value))
+        if is_at(read, changed, path, value):
             return changed
     table = table_for(document, path, lambda: tomlkit.table(is_super_table=True))
     table[path[-1]] = value
@@ -42,9 +41,8 @@ def remove(text: str, path: Sequence[str]) -> str:
     if not isinstance(table, dict) or path[-1] not in table:
         return text
     if (span := _span(text, path)) is not None:
-        lines = text.splitlines(keepends=True)
-        changed = "".join((*lines[: span[0]], *lines[span[1] :]))
-        if _is_at(changed, path, None):
+        changed = replace_lines(text, span, "")
+        if is_at(read, changed, path, None):
             return changed
     del table[path[-1]]
     return tomlkit.dumps(document)
@@ -79,14 +77,6 @@ def _header(line: str) -> list[str]:
         key, table = next(iter(table.items()))
         keys.append(key)
     return keys
-
-
-def _is_at(text: str, path: Sequence[str], value: Any) -> bool:
-    """Returns whether a text can be read and has this value at `path`."""
-    try:
-        return bool(value_at(read(text), path) == value)
-    except FormatError:
-        return False
 
 
 def _parse(text: str) -> tomlkit.TOMLDocument:

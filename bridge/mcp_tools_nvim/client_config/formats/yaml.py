@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
-from . import FormatError, table_for, value_at
+from . import FormatError, is_at, replace_lines, table_for, value_at
 
 
 def read(text: str) -> Any:
@@ -23,14 +23,13 @@ def read(text: str) -> Any:
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
     """Sets the entry at `path`; creates missing tables."""
-    if _is_at(text, path, value):
+    if is_at(read, text, path, value):
         return text
     library, document = _parse(text)
     if (span := _span(text, path)) is not None:
-        lines = text.splitlines(keepends=True)
         entry = _dump(YAML(pure=True), {path[-1]: value})
-        changed = "".join((*lines[: span[0]], _indented(entry, lines[span[0]]), *lines[span[1] :]))
-        if _is_at(changed, path, value):
+        changed = replace_lines(text, span, _indented(entry, text.splitlines()[span[0]]))
+        if is_at(read, changed, path, value):
             return changed
     table = table_for(document, path)
     table[path[-1]] = value
@@ -46,10 +45,10 @@ def remove(text: str, path: Sequence[str]) -> str:
     if not isinstance(table, dict) or path[-1] not in table:
         return text
     if (span := _span(text, path)) is not None:
-        lines = text.splitlines(keepends=True)
-        rest = _indented("{}\n", lines[span[0]]) if len(table) == 1 and len(path) > 1 else ""
-        changed = "".join((*lines[: span[0]], rest, *lines[span[1] :]))
-        if _is_at(changed, path, None):
+        alone = len(table) == 1 and len(path) > 1
+        rest = _indented("{}\n", text.splitlines()[span[0]]) if alone else ""
+        changed = replace_lines(text, span, rest)
+        if is_at(read, changed, path, None):
             return changed
     del table[path[-1]]
     return _dump(library, document)
@@ -82,14 +81,6 @@ def _last(node: Any) -> int:
 def _indented(text: str, like: str) -> str:
     indent = like[: len(like) - len(like.lstrip(" "))]
     return "".join(indent + line for line in text.splitlines(keepends=True))
-
-
-def _is_at(text: str, path: Sequence[str], value: Any) -> bool:
-    """Returns whether a text can be read and has this value at `path`."""
-    try:
-        return bool(value_at(read(text), path) == value)
-    except FormatError:
-        return False
 
 
 def _parse(text: str) -> tuple[YAML, Any]:

@@ -213,7 +213,20 @@ class Child:
                 self._log("%s", text)
 
 
-class Read:
+class _Pipe:
+    """A stream of the SDK; the pipe is closed with the process."""
+
+    async def aclose(self) -> None:
+        """Does nothing."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+class Read(_Pipe):
     """The SDK's read stream, directly on the pipe of a child."""
 
     def __init__(self, stream: asyncio.StreamReader, child: Child) -> None:
@@ -233,9 +246,6 @@ class Read:
         except StopAsyncIteration:
             raise anyio.EndOfStream from None
 
-    async def aclose(self) -> None:
-        """Does nothing: the pipe is closed with the process."""
-
     def __aiter__(self) -> Read:
         return self
 
@@ -251,14 +261,8 @@ class Read:
                     self._waiting.append(message)
         return self._waiting.popleft()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-
-class Write:
+class Write(_Pipe):
     """The SDK's write stream, directly on the pipe of a child."""
 
     def __init__(self, stream: asyncio.StreamWriter) -> None:
@@ -282,15 +286,6 @@ class Write:
             await self._stream.drain()
         except (OSError, RuntimeError):
             raise anyio.BrokenResourceError from None
-
-    async def aclose(self) -> None:
-        """Does nothing: the pipe is closed with the process."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:

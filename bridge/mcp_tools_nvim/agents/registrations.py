@@ -49,6 +49,17 @@ Values = Callable[[str], Sequence[str]]
 """Returns all values of a header, by its name in lower case."""
 
 
+def holds(values: Values, header: str, scheme: str | None, token: str) -> bool:
+    """Whether a request has a token, exactly once and after its scheme."""
+    given = values(header)
+    if len(given) != 1:
+        return False
+    text = given[0].strip()
+    shown, _, secret = text.partition(" ") if scheme is not None else ("", "", text)
+    same = hmac.compare_digest(secret.strip().encode("utf-8", "surrogateescape"), token.encode())
+    return same and shown.lower() == (scheme or "").lower()
+
+
 @dataclass(frozen=True, slots=True)
 class OpenCodeServer:
     """An OpenCode server that the user has chosen.
@@ -151,7 +162,7 @@ class Registration:
                 self._become("waiting", str(fault))
             except _FaultError as fault:
                 self._become("waiting", str(fault))
-            except Exception:
+            except Exception:  # boundary: logged with its traceback; the next check tries again
                 logger.exception("OpenCode at %s", self.server.url)
                 self._become("waiting", "an internal error; see :McpTools log")
             pause = CHECK_SECONDS if self._loop.time() < self._until else None
@@ -266,15 +277,9 @@ class Registrations:
 
     def find_by_token(self, values: Values) -> Registration | None:
         """Returns the registration whose token a request has, in constant time for wrong tokens."""
-        if not self._by_url:
-            return None
-        given = values("authorization")
-        if len(given) != 1:
-            return None
-        scheme, _, secret = given[0].strip().partition(" ")
-        shown, found = secret.strip().encode("utf-8", "surrogateescape"), None
+        found = None
         for each in self._by_url.values():
-            if hmac.compare_digest(shown, each.token.encode()) and each.token and scheme.lower() == "bearer":
+            if holds(values, "authorization", "bearer", each.token) and each.token:
                 found = each
         return found
 

@@ -5,7 +5,6 @@ The guards are stricter than those of the main token: agents are not web pages, 
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -18,7 +17,7 @@ from ..http.handlers import Handlers
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
 from ..values import AgentEndpoint, ServerInfo
-from .registrations import Registration, Registrations, Values
+from .registrations import Registration, Registrations, Values, holds
 from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
@@ -62,20 +61,9 @@ class Endpoints:
         found = None
         for endpoint in self._by_name.values():
             here = unix == endpoint.name if endpoint.transport == "unix" else unix is None
-            if holds(endpoint, values) and here:
+            if holds(values, endpoint.header, endpoint.scheme, endpoint.token) and here:
                 found = endpoint
         return found
-
-
-def holds(endpoint: AgentEndpoint, values: Values) -> bool:
-    """Whether a request has the token of an endpoint, exactly once and in its format."""
-    given = values(endpoint.header)
-    if len(given) != 1:
-        return False
-    text = given[0].strip()
-    scheme, _, secret = text.partition(" ") if endpoint.scheme is not None else ("", "", text)
-    same = hmac.compare_digest(secret.strip().encode("utf-8", "surrogateescape"), endpoint.token.encode())
-    return same and scheme.lower() == (endpoint.scheme or "").lower()
 
 
 class AnyOriginGuard:

@@ -99,14 +99,10 @@ class UnixSockets:
                     os.unlink(path)
             await runner.cleanup()
 
-    def paths(self) -> set[str]:
-        """Returns the paths of the served sockets."""
-        return set(self._runners)
-
     async def keep(self, paths: set[str]) -> None:
         """Ends all sockets but these."""
         async with self._turn:
-            for path in self.paths() - paths:
+            for path in self._runners.keys() - paths:
                 await self._close(path)
 
 

@@ -10,21 +10,11 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.agents import router as endpoints_module
+from mcp_tools_nvim.agents import registrations as module
 from mcp_tools_nvim.agents.router import Endpoints
 from tests.support.served import TOKEN, Served, events, eventually, next_event, served
 
-from .agents import (
-    HTTP,
-    INITIALIZE,
-    INITIALIZED,
-    SOCKET,
-    Agent,
-    add_tools,
-    agent_at_port,
-    call,
-    request,
-)
+from .agents import HTTP, INITIALIZE, INITIALIZED, SOCKET, Agent, add_tools, agent_at_port, call, request
 
 
 @pytest.fixture
@@ -274,7 +264,7 @@ def test_every_token_is_compared_whatever_the_one_before_was(monkeypatch: pytest
         compared.append(wanted)
         return given == wanted
 
-    monkeypatch.setattr(endpoints_module.hmac, "compare_digest", compare)
+    monkeypatch.setattr(module.hmac, "compare_digest", compare)
     assert hmac.compare_digest is compare
     endpoints = Endpoints((HTTP, replace(HTTP, name="b", token="t2"), replace(HTTP, name="c", token="t3")))
     for token, name in ((HTTP.token, "web"), ("t3", "c"), (TOKEN, None), ("", None)):

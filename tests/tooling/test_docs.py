@@ -205,6 +205,16 @@ async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
     return (await nvim.wait_for("return Called"))[0]
 
 
+def test_pictures_of_the_readme() -> None:
+    """They exist, are small, and show no directory of the machine that they were taken on."""
+    found = re.findall(r"\]\((\S+\.svg)\)", README.read_text())
+    assert ".github/assistant.svg" in found
+    for name in found:
+        text = (ROOT / name).read_text()
+        assert len(text) < 60_000
+        assert not re.search(r"/(home|root|work|Users)/|mcpt-", text)
+
+
 OTHER_ROWS = {"bridge/mcp_tools_nvim/", "lua/mcp-tools/", "lua/mcp-tools/agents/known/", "rplugin/python3/"}
 
 

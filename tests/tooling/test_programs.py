@@ -1,4 +1,4 @@
-"""`make demo` and `make run`, as a person starts them."""
+"""`make demo`, `make trace` and `make run`, as a user starts them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ def test_demo_goes_well(home: Home) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 of 10 steps" in done.stdout
     assert len(re.findall(r"✓ [\d.]+ ms", done.stdout)) == 10
+
+
+@pytest.mark.slow
+def test_trace_draws_the_path_of_a_call() -> None:
+    """Each line names a file that exists, once: from the bridge to the tool and back."""
+    done = processes.run([sys.executable, ROOT / "scripts" / "trace", "--plain"], timeout=50)
+    assert done.returncode == 0, done.stderr
+    files = re.findall(r"^((?:bridge|lua)/\S+)", done.stdout, re.MULTILINE)
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert len(files) == len(set(files))
+    assert files[0].startswith("bridge/mcp_tools_nvim/http/")
+    assert "lua/mcp-tools/tools/buffer/list.lua" in files
 
 
 def drain(terminal: int) -> None:

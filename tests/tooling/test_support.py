@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import os
 import re
 import signal
@@ -16,19 +15,8 @@ import pytest
 
 from tests.support import leaks, processes
 from tests.support.nvim import ROOT, Nvim
-from tests.support.rpc import RpcError
 
 Spawn = Callable[..., Awaitable[Nvim]]
-
-
-@pytest.mark.every_nvim
-async def test_spawned_neovim_is_the_one_asked_for(spawn_nvim: Spawn, nvim_version: str) -> None:
-    """A spawned Neovim has the version of this run and the checkout on its runtimepath."""
-    nvim = await spawn_nvim(init_lua="vim.g.seen = 'init'")
-    minor = await nvim.lua("local v = vim.version() return ('%d.%d'):format(v.major, v.minor)")
-    assert minor == nvim_version
-    assert await nvim.lua("return vim.g.seen") == "init"
-    assert await nvim.lua("return #vim.api.nvim_get_runtime_file('tests/lua/run.lua', false)") == 1
 
 
 async def test_folders_are_private(spawn_nvim: Spawn, tmp_path: Path) -> None:
@@ -41,36 +29,10 @@ async def test_folders_are_private(spawn_nvim: Spawn, tmp_path: Path) -> None:
     assert await nvim.lua("return vim.fn.getcwd()") == str(tmp_path)
 
 
-async def test_errors_and_notifications_arrive(spawn_nvim: Spawn) -> None:
-    """A Lua error raises, a notification is queued, and the connection goes on."""
-    nvim = await spawn_nvim()
-    with pytest.raises(RpcError, match="boom"):
-        await nvim.lua("error('boom')")
-    await nvim.lua("vim.rpcnotify(select(1, ...), 'hello', 1)", (await nvim.request("nvim_get_api_info"))[0])
-    assert await asyncio.wait_for(nvim.notifications.get(), 2) == ("hello", [1])
-    assert await nvim.lua("return select(1, ...)", "caf\udcff") == "caf\udcff"
-
-
-async def test_ui_enter_needs_a_ui(spawn_nvim: Spawn) -> None:
-    """UIEnter comes when the test attaches a screen, not before."""
-    nvim = await spawn_nvim(init_lua="vim.api.nvim_create_autocmd('UIEnter', { command = 'let g:ui = 1' })")
-    assert not await nvim.lua("return vim.g.ui")
-    await nvim.attach_ui()
-    assert await nvim.wait_for("return vim.g.ui") == 1
-
-
 async def test_broken_init_is_reported(spawn_nvim: Spawn) -> None:
     """A Neovim that ends at once fails the test with what it said."""
     with pytest.raises(AssertionError, match="exit code 3"):
         await spawn_nvim(init_lua="os.exit(3)")
-
-
-async def test_killed_neovim_is_gone(spawn_nvim: Spawn) -> None:
-    """A request to a Neovim that was killed fails instead of waiting."""
-    nvim = await spawn_nvim()
-    await nvim.kill()
-    with pytest.raises(RpcError, match="has exited"):
-        await nvim.lua("return 1")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")

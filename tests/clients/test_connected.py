@@ -22,14 +22,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import nvims
 from tests.support import agents, node, processes
-from tests.support import bridge as support
 from tests.support import model as models
 from tests.support.bridge import Bridge
-from tests.support.homes import new_home
 from tests.support.http import http_client
 from tests.support.model import Model, Step
-from tests.support.nvim import ROOT, Home, Nvim, start
+from tests.support.nvim import ROOT, Home
 from tests.support.results import text_of
+from tests.support.shared import bridge_of
 
 # The first one installs the agents.
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(240)]
@@ -133,20 +132,12 @@ class Stage:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def stage() -> AsyncIterator[Stage]:
-    program, started = Path(nvims.read()["found"][nvims.REQUIRED]), []
-    with new_home() as home:
-
-        async def spawn(**options: Any) -> Nvim:
-            started.append(await start(program, home, **options))
-            return started[-1]
-
-        try:
-            async with models.serving() as model:
-                made = await support.start(spawn, init=HEAR, setup="{ tools = { 'test' } }")
-                yield Stage(made, model, home, home.make("cwd"))
-        finally:
-            for nvim in started:
-                await nvim.stop()
+    program = Path(nvims.read()["found"][nvims.REQUIRED])
+    async with (
+        models.serving() as model,
+        bridge_of(program, init=HEAR, setup="{ tools = { 'test' } }") as bridge,
+    ):
+        yield Stage(bridge, model, bridge.nvim.home, bridge.nvim.home.make("cwd"))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -192,16 +183,8 @@ async def test_inspector(stage: Stage, form: str) -> None:
     env = stage.home.environment()
 
     async def ask(*words: str) -> Any:
-        always = (
-            "--cli",
-            "--config",
-            str(file),
-            "--server",
-            "nvim-tools",
-            "--stored-auth-only",
-            "--format",
-            "json",
-        )
+        config = ("--config", str(file), "--server", "nvim-tools")
+        always = ("--cli", *config, "--stored-auth-only", "--format", "json")
         done = await node.run(INSPECTOR, *always, *words, home=home, env=env)
         assert done.code == 0, done.err
         return done.json()["result"]

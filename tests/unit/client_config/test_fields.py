@@ -69,10 +69,7 @@ DOCUMENTED: dict[str, tuple[Schema, Schema]] = {
         fields("type command", **COMMAND, **CRUSH, type=one("stdio")),
         fields("type url", **REMOTE, **CRUSH, type=one("http", "sse")),
     ),
-    "cursor": (
-        fields("command", **COMMAND, type=one("stdio"), envFile=TEXT),
-        fields("url", **REMOTE),
-    ),
+    "cursor": (fields("command", **COMMAND, type=one("stdio"), envFile=TEXT), fields("url", **REMOTE)),
     "goose": (
         fields("type name description enabled cmd args", **GOOSE, type=one("stdio"), cmd=TEXT, args=TEXTS),
         fields(

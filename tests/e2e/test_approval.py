@@ -63,36 +63,6 @@ async def test_yes_and_no(bridge: Bridge) -> None:
         assert await bridge.nvim.lua("return Seen.late") == 1
 
 
-async def test_a_file_is_read_for_the_question(bridge: Bridge) -> None:
-    """A question about a file that nobody has open is put once it was read; the call lives meanwhile."""
-    path = await bridge.nvim.lua("""
-      mcp_tools.enable('buffer')
-      local path = probe.gateway():project() .. '/unopened.txt'
-      vim.fn.writefile({ 'old' }, path)
-      return path
-    """)
-    arguments = {"path": path, "edits": [{"search": "old", "replace": "new"}]}
-    async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_buffer_edit", arguments))
-        await asked(bridge)
-        await bridge.nvim.lua("Asked.answer(1)")
-        assert "applied" in text_of(await call)
-    assert await bridge.nvim.lua(f"return vim.fn.readfile('{path}')") == ["new"]
-    await bridge.nvim.lua("mcp_tools.disable('buffer')")
-
-
-async def test_a_broken_picker(bridge: Bridge) -> None:
-    """When `vim.ui.select` throws, the call is denied at once, and nothing but the log says why."""
-    await bridge.nvim.lua("vim.ui.select = function() error('the picker is broken') end; vim.v.errmsg = ''")
-    async with connect(bridge, "sessions") as client:
-        error = error_of(await client.call_tool("nvim_risky", {}))
-    assert error["code"] == "access_denied"
-    assert "could not be asked" in error["message"]
-    assert await bridge.nvim.lua("return vim.v.errmsg") == ""
-    assert "the picker is broken" in await bridge.nvim.lua("return table.concat(probe.log.lines(), '\\n')")
-    assert await bridge.nvim.lua("return Seen.late") == 0
-
-
 async def test_the_call_ends_first(bridge: Bridge) -> None:
     """A yes to a call that was cancelled meanwhile runs nothing."""
     async with connect(bridge, "sessions") as client:

@@ -244,15 +244,6 @@ async def test_only_approval_has_a_limit_while_a_person_thinks(asking: Bridge, t
     assert await asking.nvim.lua("return Seen.late") == 1
 
 
-async def test_a_tool_may_ask_after_that(asking: Bridge, transport: Transport) -> None:
-    """Approval first, then the tool's own question, each to the same client."""
-    person = Person(says("once"), types.ElicitResult(action="decline"))
-    async with connect(asking, transport, elicitation_callback=person) as client:
-        assert text_of(await client.call_tool("nvim_curious", {})) == "decline"
-    asked = [params.message.split("\n")[0] for params in person.asked]
-    assert asked == ["Allow this call in Neovim?", "Name?"]
-
-
 async def test_two_clients_at_once(asking: Bridge, transport: Transport) -> None:
     """Each is asked for its own call, and its answer counts for that."""
     one, two = Person(), Person()
@@ -313,14 +304,6 @@ async def test_the_person_at_the_editor_cancels(asking: Bridge, transport: Trans
         assert error_of(await call)["code"] == "cancelled"
     assert await asking.nvim.lua("return Seen.late") == 0
     await idle(asking)
-
-
-async def test_calls_of_no_client_are_asked_for_here(asking: Bridge) -> None:
-    """`call()` in Lua has no client: without a screen it is denied."""
-    code = await asking.nvim.lua(
-        "mcp_tools.call('risky', {}, {}, function(_, err) Seen.err = err.message end); return Seen.err"
-    )
-    assert "no UI" in code
 
 
 # Without sessions: what a client may do with a state

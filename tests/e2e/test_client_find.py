@@ -91,24 +91,6 @@ async def test_the_project(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["$HOME", "~", "caf\udce9", "a b'c%20"])
-async def test_odd_folders(
-    start_bridge: Callable[..., Awaitable[Bridge]],
-    outside: pytest.MonkeyPatch,
-    tmp_path: Path,
-    name: str,
-) -> None:
-    """A folder is found by what it is called, whatever a shell or an encoding would make of it."""
-    folder = tmp_path / name
-    (folder / "src").mkdir(parents=True)
-    bridge = await start_bridge(cwd=folder)
-    for key, value in bridge.nvim.home.environment().items():
-        outside.setenv(key, value)
-    outside.chdir(folder / "src")
-    assert call_tool("nowhere")["error"]["code"] == "unknown_tool"
-
-
-@pytest.mark.slow
 async def test_a_deleted_folder(files: Files, spawn_nvim: Spawn) -> None:
     """A program whose working folder is gone hears so; where the editor is named, that does not matter."""
     nvim = await editor(spawn_nvim)

@@ -3,72 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
-import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from tests.support import processes, restarts
+from tests.support import restarts
 from tests.support.bridge import Bridge, connect, ready
-from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.nvim import Home, Nvim
 from tests.support.results import text_of
 
 pytestmark = [pytest.mark.slow]
 
 EDITORS, CLIENTS, CALLS = 10, 2, 15
-INIT = """
-_G.mcp_tools = require('mcp-tools')
-mcp_tools.setup({{ bridge = {{ python = [[{python}]] }} }})
-mcp_tools.register({{ name = 'whose', description = 'd', needs_approval = false, execute = function(ctx)
-  ctx(('%d'):format(vim.uv.os_getpid()))
-end }})
-mcp_tools.register({{ name = 'slow', description = 'd', needs_approval = false, run = function(ctx)
+INIT = (
+    restarts.INIT
+    + """
+mcp_tools.register({ name = 'held', description = 'd', needs_approval = false, run = function(ctx)
   ctx:await(function(done) _G.release = done end)
   return 'at last'
-end }})
+end })
 """
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
+)
 
 
-async def stdio(nvim: Nvim, env: dict[str, str], folder: str) -> int:
-    """Calls by a client that knows nothing but its folder; how many landed in `nvim`."""
-    process = await processes.start(
-        *PROGRAM, "stdio", cwd=folder, env=env, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdin
-    assert process.stdout
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "m", "version": "1"}}
-    right = 0
-    for id_ in range(CALLS + 1):
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": id_, "method": "initialize", "params": hello}
-        if id_:
-            message |= {"method": "tools/call", "params": {"name": "nvim_whose"}}
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-        while True:
-            async with asyncio.timeout(30):
-                answer = json.loads(await process.stdout.readline())
-            if answer.get("id") == id_:
-                break
-        if id_:
-            right += answer["result"]["content"][0]["text"] == str(nvim.process.pid)
-        else:
-            process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-    process.stdin.close()
-    assert await process.wait() == 0
-    return right
+async def stdio(nvim: Nvim, env: dict[str, str], folder: Path) -> int:
+    """Calls by a client that knows nothing but its directory; returns how many reached `nvim`."""
+    tally = restarts.Tally()
+    async with restarts.relayed(folder, env, tally) as client:
+        for _ in range(CALLS):
+            await client.call("whose", lambda text: text == str(nvim.process.pid))
+    return tally.right
 
 
 async def test_ten_editors_and_twenty_clients(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
     """A client a project over HTTP, one over stdio that finds the editor by its folder; a tool ends last."""
     editors = await asyncio.gather(
-        *(
-            spawn_nvim(init_lua=INIT.format(python=sys.executable), cwd=home.make(f"project-{number}"))
-            for number in range(EDITORS)
-        )
+        *(spawn_nvim(init_lua=INIT, cwd=home.make(f"project-{number}")) for number in range(EDITORS))
     )
     await asyncio.gather(*(nvim.lua("mcp_tools.start()") for nvim in editors))
     bridges: list[Bridge] = list(await asyncio.gather(*(ready(nvim) for nvim in editors)))
@@ -85,10 +58,10 @@ async def test_ten_editors_and_twenty_clients(spawn_nvim: Callable[..., Awaitabl
         return right
 
     async with connect(bridges[0], "sessions") as client:
-        slow = asyncio.create_task(client.call_tool("nvim_slow"))
+        slow = asyncio.create_task(client.call_tool("nvim_held"))
         found = await asyncio.gather(
             *(http(bridge) for bridge in bridges),
-            *(stdio(nvim, env, str(home.make(f"project-{number}"))) for number, nvim in enumerate(editors)),
+            *(stdio(nvim, env, home.make(f"project-{number}")) for number, nvim in enumerate(editors)),
         )
         assert found == [CALLS] * (EDITORS * CLIENTS)
         assert not slow.done()  # nobody has waited for it

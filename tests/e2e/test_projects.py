@@ -96,7 +96,9 @@ async def test_clients_go_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["$HOME", "caf\udce9", "sp ace\n'\""], ids=["variable", "bytes", "odd"])
+@pytest.mark.parametrize(
+    "name", ["$HOME", "~", "caf\udce9", "sp ace\n'\""], ids=["variable", "home", "bytes", "odd"]
+)
 async def test_odd_folders(
     start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -46,14 +46,6 @@ async def test_list_and_get(prompts: Bridge, transport: Transport) -> None:
         assert resource.resource.uri == "e2e://text"
 
 
-async def test_prompts_of_the_plugin(prompts: Bridge, transport: Transport) -> None:
-    """One that needs nothing is filled from the live editor."""
-    async with connect(prompts, transport) as client:
-        got = await client.get_prompt("verify_setup")
-        assert isinstance(got.messages[0].content, types.TextContent)
-        assert got.messages[0].content.text
-
-
 async def test_errors(prompts: Bridge, transport: Transport) -> None:
     """An unknown prompt and arguments that lack are errors of the request."""
     async with connect(prompts, transport) as client:

@@ -21,7 +21,6 @@ async def test_no_character_hides(spawn_nvim: Callable[..., Awaitable[Nvim]]) ->
     ]
     nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:prepend([[{ROOT}]])")
     shown = await nvim.lua(
-        "return vim.tbl_map(probe.sanitize.line, ...)",
-        [f"a{chr(code)}b" for code in codes],
+        "return vim.tbl_map(probe.sanitize.line, ...)", [f"a{chr(code)}b" for code in codes]
     )
     assert shown == [f"a<U+{code:04X}>b" for code in codes]

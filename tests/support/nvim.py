@@ -186,11 +186,7 @@ async def start(
     ]
     with output.open("wb") as stream:
         process = await processes.start(
-            *command,
-            stdout=stream,
-            stderr=stream,
-            cwd=cwd or home.make("cwd"),
-            env=environment,
+            *command, stdout=stream, stderr=stream, cwd=cwd or home.make("cwd"), env=environment
         )
     try:
         return Nvim(process, await connect(process, socket), socket, home, output)

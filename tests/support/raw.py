@@ -82,9 +82,7 @@ class Raw:
         }
         self.session = None
         async with self.http.post(
-            f"{self.bridge.url}/mcp{query}",
-            json=self.message("initialize", params),
-            headers=self.headers(),
+            f"{self.bridge.url}/mcp{query}", json=self.message("initialize", params), headers=self.headers()
         ) as response:
             assert response.status == 200, await response.text()
             self.session = response.headers["Mcp-Session-Id"]

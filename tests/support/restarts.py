@@ -187,16 +187,10 @@ def megabytes(pid: int) -> float:
 
 
 @contextlib.asynccontextmanager
-async def connected(stage: Stage, tally: Tally) -> AsyncIterator[Client]:
-    """A client in the editor's folder, which must end by itself when its stdin does."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
-    process = await processes.start(
-        *PROGRAM,
-        cwd=stage.nvim.home.make("cwd"),
-        env=kept | stage.nvim.home.environment(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
+async def relayed(folder: Path, env: dict[str, str], tally: Tally) -> AsyncIterator[Client]:
+    """A client in a directory, whose command must end when its stdin does."""
+    pipe = asyncio.subprocess.PIPE
+    process = await processes.start(*PROGRAM, cwd=folder, env=env, stdin=pipe, stdout=pipe)
     client = Client(process, tally)
     reading = asyncio.create_task(client.read())
     try:
@@ -238,7 +232,9 @@ async def run(
     first = await spawn(init_lua=INIT)
     stage = Stage(spawn, first)
     await stage.begin(first)
-    async with connected(stage, tally) as client:
+    home = first.home
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
+    async with relayed(home.make("cwd"), kept | home.environment(), tally) as client:
         stopped = asyncio.Event()
 
         async def quick() -> None:

@@ -59,10 +59,7 @@ def run(tmp_path: Path, *words: str, script: str = '"$@"', **more: str) -> subpr
     for name in ("XDG_RUNTIME_DIR", "NVIM", "NVIM_LISTEN_ADDRESS", "NVIM_APPNAME", "PYTHONUNBUFFERED"):
         env.pop(name, None)
     return processes.run(
-        ["bash", "-c", script, "bash", sys.executable, PACKAGE, *words],
-        env=env,
-        cwd=tmp_path,
-        timeout=20,
+        ["bash", "-c", script, "bash", sys.executable, PACKAGE, *words], env=env, cwd=tmp_path, timeout=20
     )
 
 

@@ -60,12 +60,7 @@ def test_folders_that_cannot_be_looked_at(
 
 
 @pytest.mark.parametrize(
-    ("script", "found"),
-    [
-        ('exec {python} "$@"', "base"),
-        ("exit 127", "own"),
-        ("echo {folder}/gone", "own"),
-    ],
+    ("script", "found"), [('exec {python} "$@"', "base"), ("exit 127", "own"), ("echo {folder}/gone", "own")]
 )
 def test_a_shim_of_a_version_manager(
     script: str,

@@ -145,11 +145,7 @@ def nested(levels: int) -> dict[str, Any]:
         ("tool", {"content": [], "structuredContent": {"a": "x" * 101}}, "too_large"),
         ("tool", {"content": [{"type": "text", "text": ""}] * 10_001}, "too_large"),
         ("resource", {"contents": [{"uri": "x://y", "blob": "x" * 101}]}, "too_large"),
-        (
-            "prompt",
-            {"messages": [{"role": "user", "content": LONG}]},
-            "too_large",
-        ),
+        ("prompt", {"messages": [{"role": "user", "content": LONG}]}, "too_large"),
         ("tool", {"content": [], "structuredContent": {"a": float("nan")}}, "invalid_output"),
     ],
 )

@@ -106,7 +106,7 @@ screenshots: setup ## Take the pictures of the README and of doc/screenshots.md 
 	@$(BIN)/python scripts/screenshots
 
 dist: setup ## Build wheel, sdist, rockspec and server.json into dist/, and check them; nothing is uploaded
-	@$(BIN)/python scripts/dist $(ARGS)
+	@$(BIN)/python scripts/dist.py $(ARGS)
 
 clean: ## Remove everything that was fetched or generated
 	@rm -rf .deps .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

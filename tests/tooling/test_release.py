@@ -17,8 +17,8 @@ from tests.support import processes
 from tests.support.nvim import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import _dist_check
 import _nvims
+import dist
 import release
 
 FACTS = release.facts(ROOT)
@@ -93,9 +93,9 @@ def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
     files = release.tracked(ROOT)
     path = tmp_path / f"{release.ROCK}-{FACTS.version}-1.rockspec"
     path.write_text(release.rockspec(FACTS, files))
-    spec = _dist_check.read_spec(path, str(nvim_program), tmp_path)
+    spec = dist.read_spec(path, str(nvim_program), tmp_path)
 
-    share, rock = _dist_check.lay_out(spec, ROOT, tmp_path / "tree")
+    share, rock = dist.lay_out(spec, tmp_path / "tree")
 
     found = {str(each.relative_to(share)) for each in share.rglob("*") if each.is_file()}
     lua = [each for each in (ROOT / "lua").rglob("*") if each.is_file() and "__pycache__" not in each.parts]
@@ -163,7 +163,7 @@ def test_dist(tmp_path: Path) -> None:
     """Built twice it is the same; installed, its programs serve an editor that has the rock alone."""
     if _nvims.REQUIRED not in _nvims.read()["found"]:
         pytest.skip(f"Neovim {_nvims.REQUIRED} is not installed")
-    program = [sys.executable, ROOT / "scripts" / "dist", "--out"]
+    program = [sys.executable, ROOT / "scripts" / "dist.py", "--out"]
     done = processes.run([*program, tmp_path / "first"], timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("✓") == 6, done.stdout

@@ -1,12 +1,20 @@
-"""Checks of what `dist` has built, as those find it who install it: nothing of the checkout takes part.
+#!/usr/bin/env python3
+"""Build what is published, and check it outside of the checkout. Nothing is uploaded.
 
-The wheel goes into an environment of its own with the locked packages; the rock is laid out as LuaRocks does
-it (its own programs are not needed for that), and a Neovim that has nothing but this rock runs the bridge.
+    .deps/venv/bin/python scripts/dist.py [--out DIR] [--no-check]
+
+Only what is committed is built. The same commit gives the same bytes: times are those of the commit, or of
+SOURCE_DATE_EPOCH. The wheel is made from the sdist, so that the sdist is known to be whole. Then the wheel is
+installed into an environment of its own with the locked packages, the rock is laid out as LuaRocks does it,
+and a Neovim that has nothing but this rock runs the bridge.
 """
 
 from __future__ import annotations
 
+import argparse
+import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -19,10 +27,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import _nvims
-import release
-from _editor import Editor, Unexpected
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+import _nvims  # noqa: E402 - neighbours
+import release  # noqa: E402
+from _editor import Editor, Unexpected  # noqa: E402
 
+RESULTS = ("*.whl", "*.tar.gz", "*.rockspec", "server.json")
+# In a process of its own: a build backend changes its working folder and much else.
+BACKEND = "import sys, setuptools.build_meta as b; print(getattr(b, 'build_' + sys.argv[1])(sys.argv[2]))"
 SECONDS = 60
 READ_SPEC = """
 local spec = setmetatable({}, { __index = function(_, name) error('a rockspec has no ' .. name) end })
@@ -51,17 +65,98 @@ class Built(NamedTuple):
     server: Path
 
 
-def steps(built: Built, root: Path) -> Iterator[str]:
+def say(text: str) -> None:
+    """One line, at once."""
+    print(text, flush=True)
+
+
+def epoch() -> int:
+    """The moment that all files are of."""
+    if given := os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(given)
+    return int(git("log", "-1", "--format=%ct"))
+
+
+def git(*words: str) -> str:
+    """What git says of the checkout."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def export(folder: Path) -> None:
+    """Write the files of the last commit to a folder."""
+    packed = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, filter="data")
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+
+
+def make(kind: str, tree: Path, out: Path, moment: int) -> Path:
+    """Let the build backend make an sdist or a wheel of a tree."""
+    env = os.environ | {"SOURCE_DATE_EPOCH": str(moment)}
+    command = [sys.executable, "-c", BACKEND, kind, str(out)]
+    done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Wrong(f"the {kind} was not built:\n{done.stdout}{done.stderr}")
+    return out / done.stdout.split()[-1]
+
+
+def even_out(sdist: Path, moment: int) -> None:
+    """Write an sdist anew, without what differs from build to build: order, times, owners."""
+    plain = io.BytesIO()
+    with tarfile.open(sdist) as old, tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as new:
+        for member in sorted(old.getmembers(), key=lambda each: each.name):
+            data = old.extractfile(member) if member.isfile() else None
+            kept = tarfile.TarInfo(member.name)
+            kept.type, kept.size, kept.mtime = member.type, member.size, moment
+            kept.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            new.addfile(kept, data)
+    with sdist.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=moment) as packed:
+        packed.write(plain.getvalue())
+
+
+def build(out: Path) -> Built:
+    """Make everything."""
+    out.mkdir(parents=True, exist_ok=True)
+    for old in (path for pattern in RESULTS for path in out.glob(pattern)):
+        old.unlink()
+    with tempfile.TemporaryDirectory() as folder:
+        tree, unpacked = Path(folder) / "tree", Path(folder) / "unpacked"
+        export(tree)
+        known, files, moment = release.facts(tree), release.tracked(ROOT), epoch()
+        differing = {place: at for place, at in release.versions(tree).items() if at != known.version}
+        if differing:
+            raise Wrong(f"pyproject.toml says {known.version}, but there is {differing}")
+        sdist = make("sdist", tree, out, moment)
+        even_out(sdist, moment)
+        with tarfile.open(sdist) as archive:
+            archive.extractall(unpacked, filter="data")
+        (content,) = unpacked.iterdir()
+        wheel = make("wheel", content, out, moment)
+    rockspec = out / f"{release.ROCK}-{known.version}-1.rockspec"
+    rockspec.write_text(release.rockspec(known, files))
+    server = out / "server.json"
+    server.write_text(json.dumps(release.server_json(known), indent=2, ensure_ascii=False) + "\n")
+    for path in (sdist, wheel, rockspec, server):
+        say(f"  {path.relative_to(out)}  {path.stat().st_size:,} bytes")
+    return Built(known, wheel, sdist, rockspec, server)
+
+
+# Checks of the results ---------------------------------------------------------------------------------
+
+
+def steps(built: Built) -> Iterator[str]:
     """All checks, in order; a line for each."""
     program = os.environ.get("NVIM_PROGRAM") or _nvims.read()["found"][_nvims.REQUIRED]
     yield _contents(built)
     with tempfile.TemporaryDirectory(prefix="mcpt-dist-") as folder:
         home = Path(folder)
-        bin_ = environment(built.wheel, root, home / "env")
+        bin_ = environment(built.wheel, home / "env")
         yield f"{built.wheel.name} in an environment of its own, with the locked packages"
         yield _commands(bin_, built.facts.version, home)
         spec = read_spec(built.rockspec, program, home)
-        share, rock = lay_out(spec, root, home / "rocks")
+        share, rock = lay_out(spec, home / "rocks")
         yield f"{built.rockspec.name}: {len(spec['build']['modules'])} modules, {_folders(spec)}"
         yield from _live(bin_, share, rock, program, home, built.facts.version)
 
@@ -86,12 +181,12 @@ def _contents(built: Built) -> str:
     return f"server.json is {server['name']} {server['version']}, and the readme says so"
 
 
-def environment(wheel: Path, root: Path, folder: Path) -> Path:
+def environment(wheel: Path, folder: Path) -> Path:
     """Install the wheel, its packages by their hashes; gives the folder of programs."""
     uv = Path(sys.executable).with_name("uv")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     wanted = folder.with_suffix(".txt")
-    lock = (root / "requirements.lock").read_text()
+    lock = (ROOT / "requirements.lock").read_text()
     wanted.write_text(f"{lock}\nmcp-tools-nvim @ {wheel.as_uri()} --hash=sha256:{digest}\n")
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     for command in (
@@ -150,7 +245,7 @@ def read_spec(path: Path, program: str, home: Path) -> dict[str, Any]:
     return values
 
 
-def lay_out(spec: dict[str, Any], root: Path, tree: Path) -> tuple[Path, Path]:
+def lay_out(spec: dict[str, Any], tree: Path) -> tuple[Path, Path]:
     """Put the files of a rock where LuaRocks puts them; gives the folder of modules and that of the rock."""
     share = tree / "share" / "lua" / "5.1"
     rock = tree / "lib" / "luarocks" / "rocks-5.1" / spec["package"] / spec["version"]
@@ -165,9 +260,9 @@ def lay_out(spec: dict[str, Any], root: Path, tree: Path) -> tuple[Path, Path]:
         copies.append((name, share.joinpath(*dotted.split(".")[:-1], Path(name).name)))
     for name, place in copies:
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / name, place)
+        shutil.copyfile(ROOT / name, place)
     for name in build["copy_directories"]:
-        shutil.copytree(root / name, rock / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, rock / name, ignore=shutil.ignore_patterns("__pycache__"))
     return share, rock
 
 
@@ -209,20 +304,14 @@ def _talk(program: Path, editor: Editor, version: str) -> str:
     found = json.loads(run([str(program), "list", "--json"], project, editor.env))
     if [each["root"] for each in found] != [str(project.resolve())]:
         raise Wrong(f"mcp-tools list: {found}")
-    begin = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "dist", "version": version},
-    }
+    info = {"name": "dist", "version": version}
+    begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    echo = {"name": "nvim_test_echo", "arguments": {"text": "hello"}}
     asked: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": begin},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/list"},
-        {
-            "id": 3,
-            "method": "tools/call",
-            "params": {"name": "nvim_test_echo", "arguments": {"text": "hello"}},
-        },
+        {"id": 3, "method": "tools/call", "params": echo},
     ]
     text = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
     lines = run([str(program), "stdio"], project, editor.env, SECONDS, text).splitlines()
@@ -234,3 +323,32 @@ def _talk(program: Path, editor: Editor, version: str) -> str:
     if results[1]["serverInfo"]["version"] != version or "nvim_test_echo" not in names or text != "hello":
         raise Wrong(f"mcp-tools stdio: {results}")
     return f"mcp-tools list, stdio: initialize, tools/list ({len(names)} tools), tools/call"
+
+
+def main() -> int:
+    """Build, check, and tell."""
+    parser = argparse.ArgumentParser(prog="dist", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="default: %(default)s")
+    parser.add_argument("--no-check", action="store_true", help="only build")
+    options = parser.parse_args()
+    try:
+        built = build(options.out.resolve())
+        if not options.no_check:
+            for done in steps(built):
+                say(f"  ✓ {done}")
+    except Wrong as error:
+        print(f"dist: {error}", file=sys.stderr)
+        return 1
+    if changed := git("status", "--porcelain").splitlines():
+        say(f"Uncommitted changes of {len(changed)} files are not included.")
+    if built.facts.is_placeholder:
+        say(
+            f"Before it is published: {release.PLACEHOLDER} in pyproject.toml and README.md"
+            " is a placeholder for the owner of the repository; `release.py` asks for it."
+        )
+    say(f"{options.out}: nothing was uploaded.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

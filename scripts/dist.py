@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Build what is published, and check it outside of the checkout. Nothing is uploaded.
 
     .deps/venv/bin/python scripts/dist.py [--out DIR] [--no-check]

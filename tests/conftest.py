@@ -27,8 +27,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support import leaks, processes
-from tests.support.homes import new_home
-from tests.support.nvim import Home, Nvim, start
+from tests.support.nvim import Home, Nvim, new_home, start
 from tests.support.shared import Keep, keeping
 
 # Collected tests stay in memory until the end; scanning them again and again takes a quarter of the start.

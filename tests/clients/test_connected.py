@@ -23,8 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.conftest import nvims
 from tests.support import agents, node, processes
 from tests.support import model as models
-from tests.support.bridge import Bridge
-from tests.support.http import http_client
+from tests.support.bridge import Bridge, http_client
 from tests.support.model import Model, Step
 from tests.support.nvim import ROOT, Home
 from tests.support.results import text_of

@@ -107,16 +107,12 @@ async def test_a_cancelled_task(nvim: Nvim) -> None:
             await task
         await nvim.wait_for("return Seen.cancelled[1] == 'client'")
         assert await client.call_tool("echo", value="on") == text("on")
-
-
-async def test_a_cancelled_call_of_its_own(nvim: Nvim) -> None:
-    """The same for a call that has opened its connection itself; it takes that along."""
-    task = asyncio.create_task(call_tool_async("hold", socket=str(nvim.socket)))
+    task = asyncio.create_task(call_tool_async("hold", socket=str(nvim.socket)))  # opens a connection itself
     await nvim.wait_for("return Seen.running == 1")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await nvim.wait_for("return #Seen.cancelled == 1 and channels() == 1")
+    await nvim.wait_for("return #Seen.cancelled == 2 and channels() == 1")
 
 
 async def test_ctrl_c(nvim: Nvim) -> None:

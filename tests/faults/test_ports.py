@@ -13,8 +13,7 @@ import pytest
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, ready
 from tests.support.bridge import start as start_bridge
-from tests.support.homes import wanted_port
-from tests.support.nvim import Nvim
+from tests.support.nvim import Nvim, wanted_port
 from tests.support.raw import Raw, text_of, within
 
 Spawn = Callable[..., Awaitable[Nvim]]

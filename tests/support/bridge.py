@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import anyio
+import httpx2
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from .http import http_client
 from .nvim import ROOT, Nvim
 
 Transport = Literal["sessions", "stateless", "sse"]
@@ -90,6 +90,15 @@ async def ready(nvim: Nvim) -> Bridge:
     """Wait until the bridge of `nvim` can be reached."""
     endpoint = await nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
     return Bridge(nvim, endpoint["port"], endpoint["token"])
+
+
+def http_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | float | None = 60,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    """A client, in the shape of the SDK's `httpx_client_factory`: loopback needs no certificates."""
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, verify=False, trust_env=False)
 
 
 @contextlib.contextmanager

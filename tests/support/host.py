@@ -13,8 +13,7 @@ from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from .bridge import Bridge, Transport, closing_quietly
-from .http import http_client
+from .bridge import Bridge, Transport, closing_quietly, http_client
 
 EXTENSION = "ai.nimblebrain/host-resources"
 READ = "ai.nimblebrain/resources/read"

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from . import bridge as support
 from .bridge import Bridge
-from .homes import new_home
-from .nvim import Nvim
+from .nvim import Nvim, new_home
 from .nvim import start as start_nvim
 from .raw import Raw
 

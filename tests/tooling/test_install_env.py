@@ -19,6 +19,7 @@ from tests.support.environment import wheel
 
 PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "install-env"
 STAMP = ".lock-hash"
+UV = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
 
 
 @pytest.fixture
@@ -97,11 +98,10 @@ def test_packages_that_do_not_fit(tmp_path: Path, lock: Path, packages: Path, pa
 def test_failure_keeps_the_old_environment(tmp_path: Path, lock: Path) -> None:
     """A lock that cannot be installed fails with a reason, and what was there before still works."""
     folder = tmp_path / "venv"
-    uv = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
-    assert run(folder, lock, path=uv).returncode == 0
+    assert run(folder, lock, path=UV).returncode == 0
     bad = tmp_path / "bad.lock"
     bad.write_text(lock.read_text().replace("sha256:", "sha256:0").replace("==1.0", "==2.0"))
-    failed = run(folder, bad, path=uv)
+    failed = run(folder, bad, path=UV)
     assert failed.returncode == 1
     assert failed.stderr.startswith("install-env: ")
     assert value_in(folder) == "42"
@@ -116,8 +116,7 @@ def test_killed_run_is_repaired(tmp_path: Path, lock: Path) -> None:
     folder.mkdir()
     (folder / "half").touch()
     folder.with_name("venv.old").mkdir()
-    uv = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
-    done = run(folder, lock, path=uv)
+    done = run(folder, lock, path=UV)
     assert done.returncode == 0, done.stdout + done.stderr
     assert value_in(folder) == "42"
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("venv")) == ["venv", "venv.lock"]
@@ -197,8 +196,7 @@ def test_damage_is_repaired(tmp_path: Path, lock: Path, path: str) -> None:
 def test_what_does_not_work_is_not_ready(tmp_path: Path, lock: Path) -> None:
     """When all could be installed and cannot be imported, the run fails, says so, and leaves no stamp."""
     folder = tmp_path / "venv"
-    uv = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
-    done = run(folder, lock, "--imports", "no_such_module", path=uv)
+    done = run(folder, lock, "--imports", "no_such_module", path=UV)
 
     told = (
         "everything is installed, but cannot be used: ModuleNotFoundError: No module named 'no_such_module'"
@@ -235,9 +233,8 @@ def test_the_bridge_is_imported_by_default(tmp_path: Path) -> None:
 def test_goes_on_without_a_reader(tmp_path: Path, lock: Path) -> None:
     """An editor that starts the installation and quits does not end it; the lock says who is at it."""
     folder = tmp_path / "venv"
-    uv = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
     command = [sys.executable, str(PROGRAM), "--dir", str(folder), "--lock", str(lock)]
-    with processes.begin(command, env={**os.environ, "PATH": uv}, stdout=-1, stderr=-1) as process:
+    with processes.begin(command, env={**os.environ, "PATH": UV}, stdout=-1, stderr=-1) as process:
         assert process.stdout
         assert process.stderr
         assert process.stdout.readline() == f"creating {folder}\n"

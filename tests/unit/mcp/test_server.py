@@ -25,7 +25,7 @@ from mcp_tools_nvim.mcp.results import tool_result
 from mcp_tools_nvim.mcp.server import Assembly
 from mcp_tools_nvim.values import Kind, Limits, Outcome, Scope, Settings, ToolError, View
 from mcp_tools_nvim.values import Listing as ListingReply
-from tests.support.http import http_client
+from tests.support.bridge import http_client
 from tests.support.memory import FailError, MemoryEditor, ToolContext
 from tests.support.sdk_front import behind_the_sdk
 from tests.support.served import TOKEN, eventually, served

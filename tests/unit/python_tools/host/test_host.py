@@ -259,16 +259,3 @@ async def test_hints_are_what_an_import_makes_of_them(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.py"
         path.write_text(begin + body)
         assert hint == modules.load(modules.Source(path=str(path))).HINT
-
-
-async def test_calls_beyond_the_threads_are_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call without a free thread is answered at once; a thread that is free takes the next call."""
-    monkeypatch.setattr(bench.host, "free_threads", threading.Semaphore(1))
-    bench.call("a", "wait")
-    await bench.wire.received("remote_progress", "a")
-    bench.call("b", "count")
-    assert (await bench.result("b"))["code"] == "busy"
-    bench.host.handle("remote_cancel", "a", "client")
-    await bench.result("a")
-    bench.call("c", "count")
-    assert (await bench.result("c"))["kind"] != "error"

@@ -44,7 +44,7 @@ from pydantic import ValidationError
 from .. import jsonrpc
 from ..values import Scope
 from . import fast_path
-from .dispatch import Caller, Dispatch, KeyedPush, SendRequest, Standalone
+from .dispatch import Caller, Dispatch, KeyedPush, SendRequest, Standalone, declared_client
 from .fast_path import FastPath, is_plain_call
 from .server import Assembly
 
@@ -110,9 +110,12 @@ class Peer:
 
     @property
     def identity(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Declared client information and capabilities; empty before `initialize`."""
+        """Declared client information, and capabilities that are not too large; empty before `initialize`."""
         params = self._connection.client_params
-        return ({}, {}) if params is None else (_dump(params.client_info), _dump(params.capabilities))
+        if params is None:
+            return {}, {}
+        client = params.client_info.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return client, declared_client(self._connection)[1]
 
     def revive(self, version: str, client: dict[str, Any], capabilities: dict[str, Any]) -> None:
         """Restores the state of a client that was initialized before a restart of the bridge.
@@ -327,7 +330,3 @@ def _is_well_formed(route: InboundModernRoute) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def _dump(model: Implementation | ClientCapabilities) -> dict[str, Any]:
-    return model.model_dump(by_alias=True, mode="json", exclude_none=True)

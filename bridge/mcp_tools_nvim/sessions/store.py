@@ -24,7 +24,7 @@ from ..values import MAX_CLIENT_NAME, Scope
 MAX_AGE_SECONDS = 7 * 24 * 3600
 """Limits how long an id found in a client's memory or log is usable."""
 
-MAX_RECORD = 64 * 1024
+MAX_RECORD = 256 * 1024
 """Maximum bytes of a file."""
 
 MAX_SAVED = 1024

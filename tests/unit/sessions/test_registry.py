@@ -185,28 +185,6 @@ async def test_sessions_in_use_do_not_give_way() -> None:
         stream.close()
 
 
-@pytest.mark.slow
-async def test_a_client_that_is_gone() -> None:
-    """Without a connection and silent for the grace, its calls hear `client_gone`; a stream keeps them."""
-    async with served(Settings(limits=Limits(orphan_grace=300))) as bridge:
-        _, running = bridge.add_gate()
-        gone, present = await bridge.initialize(), await bridge.initialize()
-        first = asyncio.create_task(bridge.post(bridge.call_message("wait"), gone))
-        orphan = await running()
-        second = asyncio.create_task(bridge.post(bridge.call_message("wait"), present))
-        waited_for = await running()
-        first.cancel()
-        await eventually(lambda: orphan.cancel_reason)
-        assert orphan.cancel_reason == "client_gone"
-        assert waited_for.cancel_reason is None
-        stream = await bridge.get(present)
-        second.cancel()
-        await asyncio.sleep(1.5)
-        assert waited_for.cancel_reason is None, "its stream is open"
-        stream.close()
-        await eventually(lambda: waited_for.cancel_reason)
-
-
 async def test_idle_sessions_are_closed() -> None:
     """Only memory is freed; the id revives the session."""
     async with table(idle=0.2) as made:
@@ -262,7 +240,7 @@ async def test_no_room_for_a_revival() -> None:
 async def test_declarations_that_are_too_long() -> None:
     """They are refused at `initialize`, and leave no session."""
     async with served() as bridge:
-        noise = {f"x{n}": secrets.token_hex(32) for n in range(1000)}
+        noise = {f"x{n}": secrets.token_hex(32) for n in range(5000)}
         params = {
             "protocolVersion": LEGACY,
             "capabilities": {"extensions": {"ai.nimblebrain/host-resources": noise}},

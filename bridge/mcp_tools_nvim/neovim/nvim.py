@@ -39,22 +39,7 @@ ANSWER_WITHIN = 10.0
 TICK = 0.002
 """Maximum seconds by which the time is later than the loop's clock: uvloop's is cut to milliseconds."""
 
-_WIRE = "return require('mcp-tools.rpc').{}(...)"
-_HELLO = _WIRE.format("hello")
-_LIST = _WIRE.format("list")
-_EXECUTE = _WIRE.format("execute")
-_GET_RESULT = _WIRE.format("get_result")
-_ANSWER = _WIRE.format("answer")
-_EXPLAIN = _WIRE.format("explain")
-_CANCEL = _WIRE.format("cancel_task")
-_ACKNOWLEDGE = _WIRE.format("acknowledge")
-_REPORT = _WIRE.format("report")
-_SUBSCRIBE = _WIRE.format("subscribe")
-_UNSUBSCRIBE = _WIRE.format("unsubscribe")
-_AGENT_EVENT = _WIRE.format("agent_event")
-_LOST = _WIRE.format("lost")
-_PROVIDE = _WIRE.format("provide")
-_WITHDRAW = _WIRE.format("withdraw")
+_VERB = "return require('mcp-tools.rpc').%s(...)"
 _CLOCK = "return vim.uv.hrtime()"
 _MOUNT_EVENTS = frozenset(
     {"mounts", "remote_call", "remote_cancel", "remote_answer", "remote_watch", "remote_unwatch"}
@@ -123,7 +108,7 @@ class NvimEditor:
     async def leave(self, within: float) -> None:
         """Requests that Neovim end our remaining calls, and waits for at most `within` seconds."""
         with contextlib.suppress(EditorError):
-            await self._lua(_LOST, (self._channel_id,), self._channel.time() + within, lambda _: None)
+            await self._lua("lost", (self._channel_id,), self._channel.time() + within, lambda _: None)
 
     def close(self) -> None:
         """Sends what is written, then closes the channel."""
@@ -142,7 +127,7 @@ class NvimEditor:
             self._learn(sent, int(raw["clock"]))
             return codec.hello(raw)
 
-        return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
+        return await self._lua("hello", (self._channel_id, values), give_up, answer)
 
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
         """Returns the definitions of one kind, of `view` only; `json=None` when `revision` is current."""
@@ -150,7 +135,7 @@ class NvimEditor:
         if view is not None:
             scope = None if view.scope is None else {"scope": codec.encode_scope(view.scope)}
             args.append({"client": view.client} | (scope or {}))
-        return self._lua(_LIST, args, self._channel.time() + ANSWER_WITHIN, codec.listing)
+        return self._lua("list", args, self._channel.time() + ANSWER_WITHIN, codec.listing)
 
     def execute(
         self,
@@ -189,7 +174,7 @@ class NvimEditor:
             options["ack"] = ack
         arguments = codec.packable(request.arguments)
         give_up = start_by + 0.1 if give_up is None else give_up
-        return self._reply(_EXECUTE, (request.name, arguments, options), give_up)
+        return self._reply("execute", (request.name, arguments, options), give_up)
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
         """Returns the state of a call.
@@ -200,7 +185,7 @@ class NvimEditor:
             whole: include a result above `LARGE`; every other verb returns its size only.
         """
         args = (task_id, since) if whole else (task_id, since, LARGE)
-        return self._reply(_GET_RESULT, args, self._channel.time() + ANSWER_WITHIN)
+        return self._reply("get_result", args, self._channel.time() + ANSWER_WITHIN)
 
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
         """Passes the client's answers to the question `seq` to a tool; ignored if it is not open.
@@ -211,11 +196,11 @@ class NvimEditor:
             answers: `{key: {"result": {…}} | {"error": {"code": …, "message": …}}}`.
         """
         args = (task_id, seq, json.dumps(answers), LARGE)
-        return self._reply(_ANSWER, args, self._channel.time() + ANSWER_WITHIN)
+        return self._reply("answer", args, self._channel.time() + ANSWER_WITHIN)
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
         """Returns path and message of the bytes in a result that are not UTF-8."""
-        return self._lua(_EXPLAIN, (task_id,), self._channel.time() + 2.0, codec.explanation)
+        return self._lua("explain", (task_id,), self._channel.time() + 2.0, codec.explanation)
 
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
         """Returns the mode, which Neovim reports even at a prompt; None without an answer for `timeout` s.
@@ -246,28 +231,28 @@ class NvimEditor:
 
     def cancel(self, task_id: str, reason: str) -> None:
         """Ends a call."""
-        self._tell(_CANCEL, (task_id, reason))
+        self._tell("cancel_task", (task_id, reason))
 
     def acknowledge(self, task_ids: Sequence[str]) -> None:
         """Lets Neovim drop these results."""
-        self._tell(_ACKNOWLEDGE, (task_ids,))
+        self._tell("acknowledge", (task_ids,))
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
         """Subscribes to changes of a resource; returns why that is refused. Each needs one `unsubscribe`."""
         give_up = self._channel.time() + ANSWER_WITHIN
-        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, codec.subscription_error)
+        return self._lua("subscribe", (self._channel_id, uri), give_up, codec.subscription_error)
 
     def unsubscribe(self, uri: str) -> None:
         """Reverts one `subscribe`."""
-        self._tell(_UNSUBSCRIBE, (self._channel_id, uri))
+        self._tell("unsubscribe", (self._channel_id, uri))
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
         """Reports a state of the bridge (`listening`, `sessions`, `blocked`, …)."""
-        self._tell(_REPORT, (kind, data, self._channel_id))
+        self._tell("report", (kind, data, self._channel_id))
 
     def agent_event(self, event: str, data: dict[str, Any]) -> None:
         """Reports an event of a terminal agent's session (`opened`, `notified`, `left`)."""
-        self._tell(_AGENT_EVENT, (event, data, self._channel_id))
+        self._tell("agent_event", (event, data, self._channel_id))
 
     def provide(
         self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
@@ -278,15 +263,15 @@ class NvimEditor:
         """
         give_up = self._channel.time() + ANSWER_WITHIN
         args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
-        return self._lua(_PROVIDE, args, give_up, codec.refused_definitions)
+        return self._lua("provide", args, give_up, codec.refused_definitions)
 
     def withdraw(self, provider: str) -> None:
         """Removes all definitions of a mount."""
-        self._tell(_WITHDRAW, (self._channel_id, provider))
+        self._tell("withdraw", (self._channel_id, provider))
 
     def remote(self, verb: str, *args: Any) -> None:
         """Reports an event of a running call of a mount (`remote_result`, `remote_progress`, …)."""
-        self._tell(_WIRE.format(verb), args)
+        self._tell(verb, args)
 
     def on(self, event: str, callback: Callable[..., None]) -> None:
         """Adds a callback of an event; it must return at once.
@@ -338,25 +323,26 @@ class NvimEditor:
             callback(*values)
 
     def _lua(
-        self, code: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]
+        self, verb: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]
     ) -> asyncio.Future[T]:
-        return self._channel.request("nvim_exec_lua", (code, args), give_up, answer)
+        return self._channel.request("nvim_exec_lua", (_VERB % verb, args), give_up, answer)
 
-    def _tell(self, code: str, args: Sequence[Any]) -> None:
-        self._channel.notify("nvim_exec_lua", (code, args))
+    def _tell(self, verb: str, args: Sequence[Any]) -> None:
+        self._channel.notify("nvim_exec_lua", (_VERB % verb, args))
 
-    def _reply(self, code: str, args: Sequence[Any], give_up: float) -> asyncio.Future[Reply]:
+    def _reply(self, verb: str, args: Sequence[Any], give_up: float) -> asyncio.Future[Reply]:
         sent = self._channel.time()
 
         def answer(raw: Any) -> Reply:
-            self._clock.sample(sent, self._channel.time() + TICK, int(raw["clock"]))
+            self._learn(sent, int(raw["clock"]))
             return codec.reply(raw, self._clock)
 
-        return self._channel.request("nvim_exec_lua", (code, args), give_up, answer)
+        return self._lua(verb, args, give_up, answer)
 
     def _read_clock(self, give_up: float) -> asyncio.Future[None]:
         sent = self._channel.time()
-        return self._lua(_CLOCK, (), give_up, lambda raw: self._learn(sent, int(raw)))
+        args = (_CLOCK, ())
+        return self._channel.request("nvim_exec_lua", args, give_up, lambda raw: self._learn(sent, int(raw)))
 
     def _learn(self, sent: float, clock: int) -> None:
         self._clock.sample(sent, self._channel.time() + TICK, clock)

@@ -17,7 +17,7 @@ from mcp_tools_nvim.agents.agents import Agents
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.http.app import App, Application
 from mcp_tools_nvim.http.handlers import Parts
-from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Connection, Runner
+from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, Connection, Runner
 from mcp_tools_nvim.process.ports import listen
 from mcp_tools_nvim.sessions.session import SessionInfo
 from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings, Versions
@@ -205,7 +205,6 @@ async def served(
     *,
     head_seconds: float = 10.0,
     read_seconds: float = 30.0,
-    unread_bytes: int = UNREAD_BYTES,
     boot: str = "boot",
     endpoints: tuple[AgentEndpoint, ...] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
@@ -231,7 +230,7 @@ async def served(
     parts.watcher, parts.server_info = agents.session_events, agents.endpoints.server_info
     app = App(parts)
     agents.join(app)
-    runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.backpressure, keep_alive_seconds)
+    runner = Runner(app, head_seconds, read_seconds, calls.backpressure, keep_alive_seconds)
     await runner.setup()
     await agents.open()
     try:

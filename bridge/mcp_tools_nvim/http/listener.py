@@ -168,11 +168,8 @@ READ_SECONDS = 30.0
 KEEP_ALIVE_SECONDS = 75.0
 """Idle time after which a connection is closed; longer than any known client keeps one."""
 
-UNREAD_BYTES = 64 * 1024 * 1024
-"""Maximum unread bytes of all clients: six results of the maximum size. Above it, connections whose clients
-have read nothing for `UNREAD_SECONDS` are closed, the longest silent one first."""
-
 UNREAD_SECONDS = 1.0
+"""The same while other clients wait for memory; see `Backpressure`."""
 
 SHUTDOWN_SECONDS = 1.0
 """Time for handlers to end at shutdown, after their calls were cancelled."""
@@ -192,7 +189,6 @@ class Runner(web.ServerRunner):
         app: the application.
         head_seconds: see `HEAD_SECONDS`.
         read_seconds: see `READ_SECONDS`.
-        unread_bytes: see `UNREAD_BYTES`.
         backpressure: counts unread bytes.
         keep_alive_seconds: see `KEEP_ALIVE_SECONDS`.
     """
@@ -204,7 +200,6 @@ class Runner(web.ServerRunner):
         app: Application,
         head_seconds: float = HEAD_SECONDS,
         read_seconds: float = READ_SECONDS,
-        unread_bytes: int = UNREAD_BYTES,
         backpressure: Backpressure | None = None,
         keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     ) -> None:
@@ -219,7 +214,7 @@ class Runner(web.ServerRunner):
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
         on_drained = backpressure.notify_freed if backpressure is not None else lambda: None
-        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, on_drained, keep_alive_seconds)
+        self._deadlines = _Deadlines(head_seconds, read_seconds, on_drained, keep_alive_seconds)
         if backpressure is not None:
             backpressure.watch(self._deadlines.unread, self._deadlines.abort_slow)
 
@@ -272,14 +267,12 @@ class _Deadlines:
         self,
         head_seconds: float,
         read_seconds: float,
-        unread_bytes: int,
         on_drained: Callable[[], None],
         keep_alive_seconds: float,
     ) -> None:
         self.on_drained = on_drained
         self._head = head_seconds
         self._keep_alive = keep_alive_seconds
-        self._unread_bytes = unread_bytes
         self._read = read_seconds
         self._pause = min(_SWEEP_SECONDS, head_seconds / 4, read_seconds / 4)
         self.open: set[Connection] = set()
@@ -311,7 +304,6 @@ class _Deadlines:
         now = loop.time()
         for connection in list(self.open):
             self._check(connection, now)
-        self.abort_slow(self.unread() - self._unread_bytes)
         self._timer = None
         if self.open:
             self._sweep_later(loop)

@@ -35,9 +35,6 @@ The client sends the event id as a header, of at most 8190 bytes."""
 ENDED_STREAMS = 16
 """Maximum number of ended response streams that a client can still resume."""
 
-ENDED_BYTES = 16 * 1024 * 1024
-"""Maximum size of all ended streams but the newest: one result of the maximum size and its stream."""
-
 ENDED_SECONDS = 300.0
 """How long an ended stream is kept; Neovim keeps an unfetched result as long."""
 
@@ -102,6 +99,9 @@ class Outbox:
     Args:
         ids: makes event ids; without it the stream is not resumable.
         request_ids: ids of the requests that the stream answers.
+
+    Attributes:
+        position: number of the last written event.
     """
 
     def __init__(self, ids: EventIds | None = None, request_ids: Sequence[jsonrpc.RequestId] = ()) -> None:
@@ -112,8 +112,7 @@ class Outbox:
         self._unsent_bytes = 0
         self._kept: deque[Event] = deque()
         self._kept_bytes = 0
-        # Event numbers: last written, and last dropped from `_kept`.
-        self._sent = self._floor = ids.next() if ids else 0
+        self.position = self._floor = ids.next() if ids else 0  # `_floor`: last dropped from `_kept`
         self._wake = asyncio.Event()
         self._turn = 0
         self._connected: Callable[[], bool] | None = None
@@ -132,11 +131,6 @@ class Outbox:
     def size(self) -> int:
         """Bytes in memory. The kept and the unsent events overlap: both are the last ones."""
         return max(self._kept_bytes, self._unsent_bytes)
-
-    @property
-    def position(self) -> int:
-        """Number of the last written event."""
-        return self._sent
 
     def push(
         self, data: bytes, *, droppable: bool = False, key: str | None = None, latest: bool = False
@@ -207,7 +201,7 @@ class Outbox:
         """Queues the kept events after this one again."""
         self._unsent = deque(event for event in self._kept if event.number > number)
         self._unsent_bytes = sum(len(event.data) for event in self._unsent)
-        self._sent = number
+        self.position = number
 
     async def next(self, turn: int, seconds: float) -> Event | None:
         """Waits for the event to write now; it stays queued until `wrote`.
@@ -232,7 +226,7 @@ class Outbox:
         """Removes an event that the reader has written."""
         if turn == self._turn and self._unsent and self._unsent[0] is event:
             self._drop_first()
-            self._sent = event.number
+            self.position = event.number
 
     def _keep(self, event: Event) -> None:
         if self.ids is None:
@@ -367,5 +361,3 @@ class Streams:
 
     def _keep(self, stream: Outbox) -> None:
         self._ended.append((time.monotonic(), stream))
-        while len(self._ended) > 1 and self.ended_bytes > ENDED_BYTES:
-            self._ended.popleft()

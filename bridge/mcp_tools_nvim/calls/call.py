@@ -19,6 +19,8 @@ FETCH_TIMEOUT = 30.0
 MIN_PROGRESS_STEP = 0.0001
 """Increment of a heartbeat's progress, which must rise but stay below the tool's next value."""
 
+PLUGIN_FAILED = "the plugin failed inside Neovim; see :McpTools log"
+
 _WAITING_FOR: dict[str, str] = {
     "waiting_approval": "waiting for the user's approval",
     "waiting_input": "waiting for an answer",

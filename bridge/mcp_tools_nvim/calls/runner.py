@@ -20,7 +20,7 @@ from ..neovim.nvim import NvimEditor
 from ..values import CallRequest, Outcome, Parked, Reply, Settings, ToolError
 from .backpressure import Backpressure
 from .blocked_editor import Admission
-from .call import Ask, Call, Observer, failed, gone
+from .call import PLUGIN_FAILED, Ask, Call, Observer, failed, gone
 from .parking import Parking
 from .waiting import Follower
 
@@ -213,17 +213,12 @@ class Calls:
             raise
         except EditorGoneError:
             return call.end(gone())
-        except LuaError as fault:
-            # Lua errors may contain paths and values: they are logged, not sent to the client.
-            logger.error("call %s (%s): %s", call.id, call.request.name, fault)
-            self._editor.cancel(call.id, "unreadable")  # its tool may be running
-            return call.end(
-                failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log")
-            )
         except EditorError as fault:
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
-            self._editor.cancel(call.id, "unreadable")
-            return call.end(failed(Code.EXECUTION_ERROR, str(fault)))
+            self._editor.cancel(call.id, "unreadable")  # its tool may be running
+            # Lua errors may contain paths and values: they are logged, not sent to the client.
+            text = PLUGIN_FAILED if isinstance(fault, LuaError) else str(fault)
+            return call.end(failed(Code.EXECUTION_ERROR, text))
         finally:
             if not call.is_parked:
                 self._remove(call)

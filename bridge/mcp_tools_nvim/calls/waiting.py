@@ -14,7 +14,7 @@ from ..neovim.nvim import NvimEditor
 from ..values import Outcome, Reply, ToolError
 from .arguments import MAX_VALUES, fits
 from .backpressure import Backpressure
-from .call import HEARTBEAT, Ask, Call, failed, gone
+from .call import HEARTBEAT, PLUGIN_FAILED, Ask, Call, failed, gone
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
 """Seconds before the first polls, and between later ones."""
@@ -124,7 +124,7 @@ class Follower:
         elif not isinstance(fault, NoAnswerError):  # without an answer the call waits for its deadline
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
             self._editor.cancel(call.id, "unreadable")  # its tool may still run
-            call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log"))
+            call.end(failed(Code.EXECUTION_ERROR, PLUGIN_FAILED))
         call.end_wait()
 
     def _take_large(self, call: Call, size: int) -> None:

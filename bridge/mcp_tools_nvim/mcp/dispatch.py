@@ -27,13 +27,8 @@ _ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
 _TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)
 
 
-class SendRequest(Protocol):
-    """Sends a request to the client and waits for its answer."""
-
-    def __call__(
-        self, method: str, params: Mapping[str, Any] | None, seconds: float | None
-    ) -> Awaitable[jsonrpc.Answer]:
-        """Waits at most `seconds`."""
+SendRequest = Callable[[str, Mapping[str, Any] | None, float | None], Awaitable[jsonrpc.Answer]]
+"""Sends a request (method, params) to the client and waits at most some seconds for its answer."""
 
 
 class Push(Protocol):

@@ -19,10 +19,11 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 
 from .. import jsonrpc
-from ..errors import Code, EditorError, EditorGoneError
+from ..errors import EditorError, EditorGoneError, NoAnswerError
 from ..neovim.nvim import NvimEditor
 from ..values import Kind, Listing, View
 from .dispatch import RequestContext, dispatch_of, sdk_connection, view_of
+from .results import editor_failure
 
 PAGE_SIZE = 1000
 """Longer than most lists: several clients do not follow cursors."""
@@ -38,14 +39,6 @@ MAX_VIEWS = 16
 
 _CURSOR = "after:"
 logger = logging.getLogger(__name__)
-
-
-class ListingError(Exception):
-    """Neovim does not answer, and no list is cached."""
-
-    def __init__(self, code: Code, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class CursorError(ValueError):
@@ -101,7 +94,7 @@ class DefinitionList:
         """Returns the current definitions, asking Neovim whether the cached ones are up to date.
 
         Raises:
-            ListingError: Neovim does not answer and no list is cached.
+            MCPError: Neovim does not answer and no list is cached.
         """
         held, changes = self.current, self._changes
         try:
@@ -113,18 +106,15 @@ class DefinitionList:
         except (EditorError, TimeoutError) as failure:
             if held is not None:
                 return held
-            if isinstance(failure, EditorGoneError):
-                raise ListingError(Code.EDITOR_GONE, "Neovim has exited") from failure
-            raise ListingError(
-                Code.EDITOR_BLOCKED, "Neovim does not answer; look for a prompt in it"
-            ) from failure
+            error = editor_failure(failure if isinstance(failure, EditorGoneError) else NoAnswerError())
+            raise MCPError(jsonrpc.INTERNAL_ERROR, error.message, {"code": str(error.code)}) from failure
         self.stale = self._changes != changes  # it may have changed since Neovim answered
         if listing.json is not None:
             self.current = held = self._read(listing.revision, listing.json)
             if self.announced is None:
                 self.announced = held.text
         if held is None:
-            raise ListingError(Code.EDITOR_GONE, f"Neovim has no list of {self._kind}")
+            raise MCPError(jsonrpc.INTERNAL_ERROR, f"Neovim has no list of {self._kind}")
         return held
 
     async def ensure(self) -> None:
@@ -132,7 +122,7 @@ class DefinitionList:
         if self.stale:
             try:
                 await self.refresh()
-            except ListingError as failure:
+            except MCPError as failure:
                 logger.debug("no list of %s: %s", self._kind, failure)
 
     async def has_changed(self) -> bool:
@@ -324,7 +314,7 @@ class Pages:
     async def list(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         """Returns a page of definitions, which `cached` has just refreshed."""
         listing = self._seen_by(context)
-        definitions = listing.current or await _refresh(listing)
+        definitions = listing.current or await listing.refresh()
         try:
             if self.filters(context.params):
                 definitions = await self._filtered(definitions, context)
@@ -336,7 +326,7 @@ class Pages:
     async def cached(self, ctx: RequestContext, call_next: CallNext, cursor: str | None) -> HandlerResult:
         """Returns a cached page if Neovim confirms its revision, else a new one."""
         listing = self._seen_by(ctx)
-        definitions = await _refresh(listing)
+        definitions = await listing.refresh()
         if self.filters(ctx.params):
             return await call_next(ctx)
         kept: dict[tuple[str, str | None], tuple[HandlerResult, bytes]] = definitions.pages
@@ -359,7 +349,7 @@ class Pages:
         return bool(self.combined) and isinstance(meta, Mapping) and meta.get("filter") is not None
 
     async def _filtered(self, definitions: Definitions, context: RequestContext) -> Definitions:
-        lists = [pages.listing.current or await _refresh(pages.listing) for pages in self.combined]
+        lists = [pages.listing.current or await pages.listing.refresh() for pages in self.combined]
         schemes = {scheme_of(name) for known in lists for name in known.names}
         wanted = parse_filter((context.params or {})["_meta"]["filter"], schemes)
         pairs = zip(definitions.names, definitions.items, strict=True)
@@ -390,10 +380,3 @@ class Lists:
         if not sdk_connection(ctx).initialize_accepted or not isinstance(cursor, str | None):
             return call_next(ctx)
         return pages.cached(ctx, call_next, cursor)
-
-
-async def _refresh(listing: DefinitionList) -> Definitions:
-    try:
-        return await listing.refresh()
-    except ListingError as failure:
-        raise MCPError(jsonrpc.INTERNAL_ERROR, str(failure), {"code": str(failure.code)}) from failure

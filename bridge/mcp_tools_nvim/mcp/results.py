@@ -7,6 +7,7 @@ from typing import Any
 from mcp import MCPError
 
 from .. import jsonrpc
+from ..calls.call import PLUGIN_FAILED
 from ..errors import Code, EditorError, EditorGoneError, NoAnswerError
 from ..values import Outcome, ToolError
 from .dispatch import RequestContext, is_stateless
@@ -85,4 +86,4 @@ def editor_failure(failure: EditorError) -> ToolError:
         return ToolError(Code.EDITOR_GONE, "Neovim has exited")
     if isinstance(failure, NoAnswerError):
         return ToolError(Code.EDITOR_BLOCKED, "Neovim does not answer; look for a prompt in it")
-    return ToolError(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see :McpTools log")
+    return ToolError(Code.EXECUTION_ERROR, PLUGIN_FAILED)

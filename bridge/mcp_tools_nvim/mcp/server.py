@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -42,11 +42,8 @@ _ANNOUNCED: dict[str, tuple[str, ServerEvent]] = {
 }
 
 
-class Broadcast(Protocol):
-    """Sends a notification without parameters to every session."""
-
-    def __call__(self, method: str, concerned: Callable[[View], bool] | None = None) -> None:
-        """`concerned`: selects sessions; None = all."""
+Broadcast = Callable[[str, Callable[[View], bool] | None], None]
+"""Sends a notification without parameters to the sessions that a function selects; None = all."""
 
 
 class Announcer:

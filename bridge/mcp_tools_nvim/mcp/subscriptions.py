@@ -17,7 +17,7 @@ import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 
-from ..errors import Code, EditorError
+from ..errors import Code, EditorError, NoAnswerError
 from ..neovim.nvim import NvimEditor
 from ..values import ToolError
 from .dispatch import RequestContext, declared_client, notify_client, sdk_connection
@@ -142,7 +142,7 @@ class Subscriptions:
                 return await asyncio.shield(asked)
         except TimeoutError:
             asked.add_done_callback(partial(self._unsubscribe_late, uri))
-            return ToolError(Code.EDITOR_BLOCKED, "Neovim does not answer; look for a prompt in it")
+            return editor_failure(NoAnswerError())
         except asyncio.CancelledError:
             asked.add_done_callback(partial(self._unsubscribe_late, uri))
             raise

@@ -83,19 +83,6 @@ async def test_a_client_that_never_answers(start: Callable[..., Awaitable[Bridge
 
 
 @pytest.mark.slow
-async def test_a_client_that_is_gone(start: Callable[..., Awaitable[Bridge]]) -> None:
-    """Without a connection and silent for the grace: the tool hears `client_gone`."""
-    bridge = await start(with_limits(orphan_grace=1000))
-    async with Raw(bridge) as raw:
-        await declare(raw)
-        async with asked(raw):
-            pass
-    await bridge.nvim.wait_for("return #Seen.cancelled == 1", timeout=10_000)
-    assert await bridge.nvim.lua("return Seen.cancelled") == ["client_gone"]
-    await forgotten(bridge)
-
-
-@pytest.mark.slow
 async def test_a_session_that_was_let_go_of(start: Callable[..., Awaitable[Bridge]]) -> None:
     """Revived by its id it is the client that it was, with files."""
     bridge = await start("{ limits = { sessions = 1 } }")

@@ -51,6 +51,7 @@ NOT_JSON = {
     "101 objects": nested(101, "object"),
     "30 000 lists": b"[" * 30_000,
     "30 000 lists, closed": b"[" * 30_000 + b"]" * 30_000,
+    "1e400": b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":1e400}}',
     "10 000 digits": b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % (b"9" * 10_000),
 }
 
@@ -69,7 +70,7 @@ async def test_no_json_over_the_legacy_transport(shared: Bridge, client: Raw) ->
             check_no_json(what, await client.send(body, path=legacy.path, Mcp_Session_Id=None))
 
 
-WITH_ID = {"NaN", "Infinity", "lone surrogate", "lone surrogate as key", "surrogates in disorder"}
+WITH_ID = {"NaN", "Infinity", "lone surrogate", "lone surrogate as key", "surrogates in disorder", "1e400"}
 """The id can be read: whoever waits for it gets the error."""
 
 
@@ -96,6 +97,7 @@ NO_MESSAGE: dict[str, Any] = {
     "id true": {"jsonrpc": "2.0", "id": True, "method": "ping"},
     "id list": {"jsonrpc": "2.0", "id": [1], "method": "ping"},
     "id 1.5": {"jsonrpc": "2.0", "id": 1.5, "method": "ping"},
+    "result without id": {"jsonrpc": "2.0", "result": {}},
     "result and error": {"jsonrpc": "2.0", "id": 1, "result": {}, "error": {"code": 1, "message": ""}},
     "error as text": {"jsonrpc": "2.0", "id": 1, "error": "no"},
     "batch": [{"jsonrpc": "2.0", "id": 1, "method": "ping"}],

@@ -82,25 +82,32 @@ async def test_notifications_and_answers_out_of_nowhere(client: Raw) -> None:
 
 
 async def test_ids_in_flight(shared: Bridge, client: Raw) -> None:
-    """A second request with an id in flight is 400, the first goes on; another session may use the id."""
-    first = client.call_message("later", {"ms": 300, "value": "first"}) | {"id": "same"}
+    """A second request with an id in flight is 400, the first goes on; else it is free."""
+    first = client.call_message("later", {"ms": 300, "value": "first"}) | {"id": "7"}
     call = asyncio.create_task(client.send(first))
     await shared.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 1")
-    status, answer = await client.send(client.call_message("mark") | {"id": "same"})
+    status, answer = await client.send(client.call_message("mark") | {"id": "7"})
     assert (status, answer["error"]["code"]) == (400, -32600)
     async with Raw(shared) as other:
         await other.initialize()
-        status, answer = await other.send(other.call_message("echo", {"value": "other"}) | {"id": "same"})
-        assert (status, text_of(answer["result"])) == (200, "other")
+        for sender, id_ in ((other, "7"), (client, 7)):
+            status, answer = await sender.send(other.call_message("echo", {"value": "other"}) | {"id": id_})
+            assert (status, text_of(answer["result"])) == (200, "other")
     assert text_of((await call)[1]["result"]) == "first"
     assert await shared.nvim.lua("return Seen.late") == 0
-    assert (await client.send(client.message("ping") | {"id": "same"}))[0] == 200
+    assert (await client.send(client.message("ping") | {"id": "7"}))[0] == 200
 
 
 async def test_batches(shared: Bridge, client: Raw) -> None:
     """Only sessions of 2025-03-26 may send them; a fault in one is told and nothing of it runs twice."""
-    await client.initialize("2025-03-26")
     mark, ping = client.call_message("mark"), client.message("ping")
+    for version in ("2024-11-05", "2025-06-18", "2025-11-25"):
+        await client.initialize(version)
+        status, answer = await client.send([ping, mark])
+        assert (status, answer["error"]["code"]) == (400, -32600), version
+    assert (await client.send([ping], Mcp_Session_Id=None))[0] == 400
+    await client.initialize("2025-03-26")
+    assert (await client.send([{"jsonrpc": "2.0", "method": "notifications/x"}]))[0] == 202
     status, answers = await client.send([mark, {"jsonrpc": "2.0", "method": "notifications/x"}, ping])
     assert status == 200
     assert {answer["id"] for answer in answers} == {mark["id"], ping["id"]}

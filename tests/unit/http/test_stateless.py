@@ -176,17 +176,6 @@ async def test_progress_and_logs_of_one_request(bridge: Served) -> None:
     assert messages[-1]["result"]["content"][0]["text"] == "done"
 
 
-async def test_going_away_cancels(bridge: Served) -> None:
-    """A client that is gone has cancelled; the tool hears `disconnected` within half a second or so."""
-    _, running = bridge.add_gate()
-    asking = asyncio.create_task(bridge.post_stateless("tools/call", {"name": "nvim_wait"}))
-    context = await running()
-    asking.cancel()
-    await eventually(lambda: context.cancel_reason, 1.5)
-    assert context.cancel_reason == "disconnected"
-    await eventually(lambda: bridge.calls.in_flight == 0)
-
-
 async def test_a_half_closed_client_is_served(bridge: Served) -> None:
     """A client that shuts down its sending side still waits for its answer."""
     opened, running = bridge.add_gate()
@@ -252,13 +241,3 @@ async def test_many_streams_of_one_client_watch_no_more_than_its_share(bridge: S
     again, count = await listen(7, "greedy")
     assert count == MAX_LISTENED
     again.close()
-
-
-async def test_the_end_answers_calls_in_flight(bridge: Served) -> None:
-    """As in the session era."""
-    _, running = bridge.add_gate()
-    asking = asyncio.create_task(bridge.post_stateless("tools/call", {"name": "nvim_wait"}))
-    await running()
-    await bridge.runner.cleanup()
-    async with await asking as response:
-        assert (await response.json())["result"]["structuredContent"]["code"] == "cancelled"

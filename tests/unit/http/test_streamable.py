@@ -9,12 +9,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from mcp.types import RequestParams
 
 from mcp_tools_nvim.errors import Code
 from mcp_tools_nvim.values import FieldError
 from tests.support.memory import FailError, ToolContext
-from tests.support.served import LEGACY, STATELESS, Served, events, eventually, next_event, served
+from tests.support.served import LEGACY, Served, events, next_event, served
 
 
 @pytest.fixture
@@ -217,123 +216,6 @@ async def test_log_levels_of_a_session(bridge: Served) -> None:
     assert (await bridge.ask(session, "logging/setLevel", {"level": "loud"}))["error"]["code"] == -32602
 
 
-async def test_a_cancelled_request(bridge: Served) -> None:
-    """The tool hears `client`, the request is answered −32800, and a second cancel is ignored."""
-    _, running = bridge.add_gate()
-    session = await bridge.initialize()
-    message = bridge.call_message("wait")
-    asking = asyncio.create_task(bridge.post(message, session))
-    context = await running()
-    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": message["id"]}}
-    for _ in range(2):
-        async with await bridge.post(cancel, session) as response:
-            assert response.status == 202
-    async with await asking as response:
-        assert (await response.json())["error"]["code"] == -32800
-    await eventually(lambda: context.cancel_reason)
-    assert context.cancel_reason == "client"
-    assert bridge.calls.in_flight == 0
-    assert (await bridge.call(session, "echo", {"text": "next"}))["content"][0]["text"] == "next"
-
-
-async def test_a_cancel_without_a_valid_id_cancels_nothing(bridge: Served) -> None:
-    """`true` is not the id 1."""
-    opened, running = bridge.add_gate()
-    session = await bridge.initialize()
-    asking = asyncio.create_task(bridge.post(bridge.call_message("wait") | {"id": 1}, session))
-    await running()
-    for id_ in (True, None, 1.5, "1"):
-        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id_}}
-        async with await bridge.post(cancel, session) as response:
-            assert response.status == 202
-    opened.set()
-    async with await asking as response:
-        assert (await response.json())["result"]["content"][0]["text"] == "opened"
-
-
-async def test_an_id_in_flight_is_refused(bridge: Served) -> None:
-    """The second request with the same id is 400, the first goes on; `1` and `"1"` are different."""
-    opened, running = bridge.add_gate()
-    session = await bridge.initialize()
-    message = bridge.call_message("wait")
-    first = asyncio.create_task(bridge.post(message, session))
-    await running()
-    async with await bridge.post(message, session) as response:
-        body = await response.json()
-        assert (response.status, body["error"]["code"], body["id"]) == (400, -32600, message["id"])
-    other = asyncio.create_task(bridge.post(message | {"id": str(message["id"])}, session))
-    await running()
-    another = await bridge.initialize()
-    third = asyncio.create_task(bridge.post(message, another))
-    await running()
-    opened.set()
-    for task in (first, other, third):
-        async with await task as response:
-            assert (await response.json())["result"]["content"][0]["text"] == "opened"
-    async with await bridge.post(message, session) as response:
-        assert response.status == 200, "the id is free again"
-
-
-async def test_a_disconnect_does_not_cancel(bridge: Served) -> None:
-    """The session era: the tool goes on when the client's connection is gone."""
-    opened, running = bridge.add_gate()
-    session = await bridge.initialize()
-    asking = asyncio.create_task(bridge.post(bridge.call_message("wait"), session))
-    context = await running()
-    asking.cancel()
-    await asyncio.sleep(0.6)
-    assert context.outcome is None
-    opened.set()
-    await eventually(lambda: context.outcome)
-    assert context.outcome is not None
-    assert context.outcome.state == "done"
-    await eventually(lambda: bridge.calls.in_flight == 0)
-
-
-async def test_delete_ends_the_session_for_good(bridge: Served) -> None:
-    """Its calls hear `session_closed`, its stream ends, and its id is 404 from then on."""
-    _, running = bridge.add_gate()
-    session = await bridge.initialize()
-    stream = await bridge.get(session)
-    asking = asyncio.create_task(bridge.post(bridge.call_message("wait"), session))
-    context = await running()
-    async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": session}) as response:
-        assert response.status == 200
-    async with await asking as response:
-        assert (await response.json())["error"]["code"] == -32800
-    await eventually(lambda: context.cancel_reason)
-    assert context.cancel_reason == "session_closed"
-    async with asyncio.timeout(2):
-        await stream.read()
-    for _ in range(2):
-        async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": session}) as response:
-            assert response.status == 404
-    async with await bridge.post(bridge.call_message("echo"), session) as response:
-        assert response.status == 404
-
-
-async def test_batches(bridge: Served) -> None:
-    """Only a session of 2025-03-26 may send them; ids must differ, and `initialize` must not be in one."""
-    one, two = bridge.call_message("echo", {"text": "1"}), bridge.call_message("echo", {"text": "2"})
-    note = {"jsonrpc": "2.0", "method": "notifications/progress"}
-    for version in ("2024-11-05", "2025-06-18", "2025-11-25"):
-        async with await bridge.post([one, two], await bridge.initialize(version)) as response:
-            assert (response.status, (await response.json())["error"]["code"]) == (400, -32600)
-    session = await bridge.initialize("2025-03-26")
-    async with await bridge.post([one, note, two], session) as response:
-        answers = {answer["id"]: answer["result"]["content"][0]["text"] for answer in await response.json()}
-        assert answers == {one["id"]: "1", two["id"]: "2"}
-    async with await bridge.post([note], session) as response:
-        assert response.status == 202
-    for bad in ([one, one], [one, bridge.message("initialize", {})], [one, 5], []):
-        async with await bridge.post(bad, session) as response:
-            assert (response.status, (await response.json())["error"]["code"]) == (400, -32600)
-    async with await bridge.post([one, two]) as response:
-        assert response.status == 400, "no session"
-    async with await bridge.post([one], MCP_Protocol_Version=STATELESS) as response:
-        assert response.status == 400, "the stateless era has none"
-
-
 async def test_the_answers_of_a_batch_are_bounded_together(bridge: Served) -> None:
     """Beyond the bound a member hears that its answer is too large; the others are answered."""
     bridge.editor.add_tool("large", lambda ctx, arguments: "x" * (9 * 1024 * 1024))
@@ -498,71 +380,6 @@ async def test_large_results(bridge: Served) -> None:
     bridge.editor.add_tool("large", lambda ctx, arguments: "ä" * (5 * 1024 * 1024))
     session = await bridge.initialize()
     assert len((await bridge.call(session, "large"))["content"][0]["text"]) == 5 * 1024 * 1024
-
-
-async def test_requests_to_the_client(bridge: Served) -> None:
-    """A handler may ask the client over its request's stream; answers that nobody waits for are ignored."""
-    kernel = await bridge.app.handlers.loader.load()
-
-    async def ask(context: Any, params: Any) -> dict[str, Any]:
-        schema = {"type": "object", "properties": {}}
-        answer = await context.session.elicit_form("Sure?", schema, related_request_id=context.request_id)
-        return {"action": answer.action}
-
-    kernel.server.add_request_handler("test/ask", RequestParams, ask)
-    session = await bridge.initialize(capabilities={"elicitation": {}})
-    for reply, expected in (
-        ({"result": {"action": "accept", "content": {}}}, {"action": "accept"}),
-        ({"error": {"code": -1, "message": "no"}}, None),
-    ):
-        message = bridge.message("test/ask")
-        async with await bridge.post(message, session) as response:
-            stream = events(response)
-            await next_event(stream)
-            request = (await next_event(stream))[2]
-            assert request["method"] == "elicitation/create"
-            for _ in range(2):
-                async with await bridge.post(
-                    {"jsonrpc": "2.0", "id": request["id"]} | reply, session
-                ) as taken:
-                    assert taken.status == 202
-            answer = (await next_event(stream))[2]
-        assert answer["id"] == message["id"]
-        assert answer.get("result") == expected
-        assert (answer.get("error") or {}).get("code") == (None if expected else -1)
-    message = bridge.message("test/ask")
-    async with await bridge.post(message, session) as response:
-        stream = events(response)
-        await next_event(stream)
-        request = (await next_event(stream))[2]
-        cancel = {
-            "jsonrpc": "2.0",
-            "method": "notifications/cancelled",
-            "params": {"requestId": message["id"]},
-        }
-        (await bridge.post(cancel, session)).close()
-        told = (await next_event(stream))[2]
-        assert (told["method"], told["params"]["requestId"]) == ("notifications/cancelled", request["id"])
-        assert (await next_event(stream))[2]["error"]["code"] == -32800
-
-
-async def test_the_end_answers_calls_in_flight() -> None:
-    """At shutdown a call in flight is answered as cancelled and streams end, in less than two seconds."""
-    loop = asyncio.get_running_loop()
-    async with served() as bridge:
-        _, running = bridge.add_gate()
-        session = await bridge.initialize()
-        stream = await bridge.get(session)
-        asking = asyncio.create_task(bridge.post(bridge.call_message("wait"), session))
-        await running()
-        begin = loop.time()
-        await bridge.runner.cleanup()
-        assert loop.time() - begin < 2
-        async with await asking as response:
-            result = (await response.json())["result"]
-        assert result["structuredContent"]["code"] == "cancelled"
-        async with asyncio.timeout(1):
-            await stream.read()
 
 
 async def test_a_refused_request_is_named() -> None:

@@ -22,7 +22,6 @@ from mcp_tools_nvim.values import (
     FieldError,
     HelloInfo,
     Limits,
-    Progress,
     Sender,
     ServerInfo,
     Settings,
@@ -119,28 +118,12 @@ async def test_calls_go_all_the_way(setup: Setup) -> None:
     assert options["timeout"] == 5000
 
 
-async def test_progress_and_log_arrive(setup: Setup) -> None:
-    """What a tool reports on its way reaches the observer."""
-    await setup.run("steps")
-    assert setup.seen.progresses == [Progress(1, 1, 2, "half")]
-    assert setup.seen.logs == [("info", {"at": "half"})]
-
-
 async def test_lua_faults_do_not_reach_the_client(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     """What Lua threw stands in the log, not in the outcome."""
     outcome = await setup.run("throw")
     assert outcome.error.code is Code.EXECUTION_ERROR
     assert "secret" not in outcome.error.message
     assert any("secret path" in text for text in caplog.messages)
-
-
-async def test_bytes_that_are_not_utf8_are_explained(setup: Setup) -> None:
-    """The editor is asked where they stand."""
-    outcome = await setup.run("bad")
-    assert (outcome.error.code, outcome.error.message) == (
-        Code.NOT_SERIALIZABLE,
-        "result: bytes that are not UTF-8",
-    )
 
 
 async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
@@ -154,43 +137,6 @@ async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
     await setup.nvim.wait_for("return probe.wire.times('acknowledge') > 0", timeout=1000)
     assert await setup.noted("cancel_task") == [["boot-1", "disconnected"]]
     assert await setup.noted("acknowledge") == [[["boot-2"]]]
-
-
-@pytest.mark.slow
-async def test_a_pending_key_is_named_and_nothing_runs(setup: Setup) -> None:
-    """After `"` the editor waits for a key: refused in about 2 s with the advice, and the call never runs."""
-    await setup.nvim.request("nvim_input", '"')
-    await asyncio.sleep(0.06)
-    begun = monotonic()
-    outcome = await setup.run("echo", text="x")
-    assert outcome.error.code is Code.EDITOR_BLOCKED
-    assert "press Esc" in outcome.error.message
-    assert 1.9 < monotonic() - begun < 2.6
-    await setup.nvim.request("nvim_input", "<Esc>")
-    assert (await setup.run("echo", text="free")).text == "free"
-    assert len(await setup.noted("execute")) == 1
-
-
-@pytest.mark.slow
-async def test_a_queued_call_is_refused_by_its_start_by(setup: Setup) -> None:
-    """A call that waits in the editor's queue behind a pending key is withdrawn and does not run later."""
-    await setup.run("echo", text="warm")
-    await setup.nvim.request("nvim_input", '"')
-    outcome = await setup.run("echo", text="x")
-    assert outcome.error.code is Code.EDITOR_BLOCKED
-    await setup.nvim.request("nvim_input", "<Esc>")
-    await setup.nvim.wait_for("return probe.wire.times('report') > 0")
-    ran = await setup.nvim.lua("return vim.tbl_count(probe.wire.calls)")
-    assert ran == 1
-
-
-async def test_the_editor_dies_in_the_middle(setup: Setup) -> None:
-    """A call in flight ends at once when Neovim is killed."""
-    call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return next(probe.wire.calls) ~= nil")
-    await setup.nvim.kill()
-    async with asyncio.timeout(1):
-        assert (await call).error.code is Code.EDITOR_GONE
 
 
 async def test_mode_reads_the_clock_again_after_silence(setup: Setup) -> None:
@@ -232,7 +178,9 @@ async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
         await asyncio.sleep(0.3)
         assert not running.done()
         assert (await asked).json is None
-        name, options = await editor._lua(LAST, (), time() + 5, lambda raw: raw[1:])
+        name, options = await editor._channel.request(
+            "nvim_exec_lua", (LAST, ()), time() + 5, lambda raw: raw[1:]
+        )
         assert name == "forever"
         assert 0 < options["start_by"] - editor._clock.to_editor(time()) < 2_000_000_000
         assert editor._channel.last_heard == pytest.approx(time(), abs=1)

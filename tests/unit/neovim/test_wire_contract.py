@@ -92,12 +92,6 @@ async def test_pending_results_of_every_size(setup: Setup) -> None:
     await setup.nvim.wait_for("return vim.tbl_count(probe.calls()) == 0", timeout=1000)
 
 
-async def test_many_at_once(setup: Setup) -> None:
-    """Two hundred calls in flight end each with its own result."""
-    outcomes = await asyncio.gather(*(setup.run("later", ms=5, size=n) for n in range(1, 201)))
-    assert [len(o.text) for o in outcomes] == list(range(1, 201))
-
-
 async def test_progress_and_log(setup: Setup) -> None:
     """What the tool says on its way arrives, in order."""
     assert (await setup.run("steps")).text == "end"
@@ -111,29 +105,6 @@ async def test_the_editors_timeout(setup: Setup) -> None:
     outcome = await setup.run("short")
     assert (outcome.state, outcome.error and outcome.error.code) == ("timed_out", Code.TIMEOUT)
     assert monotonic() - begun < 1
-
-
-async def test_cancel_reaches_the_tool(setup: Setup) -> None:
-    """The hook of the tool runs with the reason; the next call works."""
-    call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return probe.executor().active == 1")
-    setup.calls.cancel_reason(call, "client")
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    await setup.nvim.wait_for("return _G.cancelled")
-    assert (await setup.run("now", v="next")).text == "next"
-
-
-async def test_a_lost_bridge_cancels_its_calls(setup: Setup) -> None:
-    """When the channel goes, the tool hears of it within 2 s."""
-    call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return probe.executor().active == 1")
-    setup.editor.close()
-    outcome = await call
-    assert outcome.error
-    assert outcome.error.code is Code.EDITOR_GONE
-    await setup.nvim.wait_for("return _G.cancelled", timeout=2500)
 
 
 async def test_faults_of_tools(setup: Setup) -> None:

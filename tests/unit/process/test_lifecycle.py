@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -158,37 +157,6 @@ async def test_the_ready_line_and_a_call(nvim: Nvim, start: Start) -> None:
 
 
 @pytest.mark.slow
-async def test_the_editor_ends_and_so_does_the_bridge(nvim: Nvim, start: Start) -> None:
-    """Within a second of the editor's death, with a call in flight that gets its answer, exit 0."""
-    bridge = await start(nvim.socket)
-    port = await bridge.port()
-    waiting = asyncio.ensure_future(call(port, "forever"))
-    await noted(nvim, "execute")
-    await nvim.kill()
-    code, _ = await bridge.end(1)
-    assert code == 0
-    answer = await waiting
-    assert answer["result"]["structuredContent"]["code"] == "editor_gone"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-async def test_a_signal_cancels_answers_and_ends(nvim: Nvim, start: Start, number: signal.Signals) -> None:
-    """Within 3 s the call is cancelled in the editor and answered; exit 0, and the editor lives."""
-    bridge = await start(nvim.socket)
-    port = await bridge.port()
-    waiting = asyncio.ensure_future(call(port, "forever"))
-    await noted(nvim, "execute")
-    bridge.process.send_signal(number)
-    code, _ = await bridge.end(3)
-    assert code == 0
-    assert (await waiting)["result"]["structuredContent"]["code"] == "cancelled"
-    [[_, reason]] = await noted(nvim, "cancel_task")
-    assert reason == "shutdown"
-    assert await nvim.lua("return 1") == 1
-
-
-@pytest.mark.slow
 async def test_a_second_signal_ends_at_once(nvim: Nvim, start: Start) -> None:
     """Whoever sends two signals does not want to wait for a connection that stays open."""
     bridge = await start(nvim.socket)
@@ -260,52 +228,6 @@ async def test_a_refused_hello_says_what_lua_said(nvim: Nvim, start: Start) -> N
     code, err = await (await start(nvim.socket)).end(5)
     assert code == 1
     assert err.splitlines()[-1] == "ERROR protocol 1, not 9: run :McpTools install"
-
-
-@pytest.mark.slow
-async def test_another_editors_port_is_watched(nvim: Nvim, start: Start, home: Home) -> None:
-    """Ours holds the port: a neighbour serves at once, and within 5 s of its release both do; told once."""
-    first = await start(nvim.socket)
-    wanted = await first.port()
-    second = await start(nvim.socket, MCP_PORT=str(wanted), MCP_TOOLS_PORT_FALLBACK="1")
-    other = await second.port()
-    assert other != wanted
-    info = (await noted(nvim, "hello", 2))[1][0]
-    assert (info["port_holder"], info["wanted_port"], info["port"]) == ("ours", wanted, other)
-    first.process.terminate()
-    await first.end(3)
-    begun = monotonic()
-    reports = await noted(nvim, "report")
-    assert monotonic() - begun < 5
-    channels = [channel["id"] for channel in await nvim.request("nvim_list_chans")]
-    assert len(reports) == 1
-    assert reports[0][:2] == ["listening", {"port": wanted}]
-    assert reports[0][2] in channels  # whose it is
-    assert (await health(wanted))["status"] == (await health(other))["status"] == "ok"
-    assert (await call(wanted, "echo", text="moved"))["result"]["content"][0]["text"] == "moved"
-    second.process.terminate()
-    assert (await second.end(3))[0] == 0
-
-
-@pytest.mark.slow
-async def test_a_strangers_port_means_a_new_token(nvim: Nvim, start: Start) -> None:
-    """The editor's new token counts before anything is served, the old one no more."""
-    held = listen("127.0.0.1", 0)
-    bridge = await start(nvim.socket, MCP_PORT=str(held.getsockname()[1]), MCP_TOOLS_PORT_FALLBACK="1")
-    port = await bridge.port()
-    [[info]] = await noted(nvim, "hello")
-    assert info["port_holder"] == "foreign"
-    assert len(await health(port, "new-token")) > len(await health(port))
-    async with (
-        aiohttp.ClientSession() as http,
-        http.post(f"http://127.0.0.1:{port}/mcp", headers=HEADERS, json={}) as answer,
-    ):
-        assert answer.status == 401
-    bridge.process.terminate()
-    code, err = await bridge.end(3)
-    assert code == 0
-    assert "new-token" not in err
-    held.close()
 
 
 @pytest.mark.slow

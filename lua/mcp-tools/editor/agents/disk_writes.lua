@@ -46,6 +46,12 @@ local function note_read(bufnr)
   read_states[bufnr] = vim.fn.undotree(bufnr).seq_cur
 end
 
+---@param lines string[]
+---@return string
+local function text_of(lines)
+  return table.concat(lines, '\n') .. '\n'
+end
+
 ---@type fun(bufnr: integer, path: string, text: string, base: string)
 local open_review
 
@@ -67,7 +73,7 @@ function M.merge(bufnr, text, outcome)
     end
   end
   local lines = disk.acknowledge(bufnr)
-  local now = lines and table.concat(lines, '\n') .. '\n'
+  local now = lines and text_of(lines)
   if now and now ~= text and vim.bo[bufnr].modified then
     open_review(bufnr, proposal.path, now, text) -- it has changed again
   end
@@ -97,7 +103,7 @@ end
 ---@return string? fault
 local function base_of(bufnr, ctx)
   local texts, err = undo.texts(bufnr, { read_states[bufnr] or undo.saved(bufnr) }, ctx)
-  return texts and table.concat(texts[1], '\n') .. '\n', err and err.message
+  return texts and text_of(texts[1]), err and err.message
 end
 
 --- Opens a review of the text on disk for a buffer with unsaved changes.
@@ -112,8 +118,9 @@ local function propose(bufnr, path, tries)
   local text, base, fault
   task.run(ctx, function(one)
     local call = one --[[@as mcp-tools.Ctx]]
-    text = contents.on_disk(call, path, bufnr)
-    if text then
+    local lines = contents.on_disk(call, path, bufnr)
+    if lines then
+      text = text_of(lines)
       base, fault = base_of(bufnr, call)
     end
   end, function(ok, thrown)

@@ -8,6 +8,7 @@ local garbage = require('mcp-tools.util.garbage')
 local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.privacy.read')
 local sha256 = require('mcp-tools.util.sha256')
+local strings = require('mcp-tools.util.strings')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -20,61 +21,61 @@ local PIECE = 2000
 --- Number of attempts while the text keeps changing; then it is copied without a pause.
 local MAX_TRIES = 3
 
+--- Returns the lines of a buffer. They are current: nothing runs between the last check and the return.
 ---@param bufnr integer
----@param ending string
----@param pause fun()
----@return string? text nil: the buffer has changed or is gone
-local function in_pieces(bufnr, ending, pause)
-  local tick, count, parts = api.nvim_buf_get_changedtick(bufnr), api.nvim_buf_line_count(bufnr), {}
-  for first = 0, count - 1, PIECE do
-    local lines = api.nvim_buf_get_lines(bufnr, first, math.min(first + PIECE, count), false)
-    lines[#lines + 1] = '' -- the last line has an ending, too
-    parts[#parts + 1] = table.concat(lines, ending)
-    if first + PIECE < count then
-      pause()
-      if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
-        return nil
-      end
+---@param pause fun() called between pieces of work
+---@return string[]? lines nil: the buffer is gone
+function M.lines(bufnr, pause)
+  local lines, tick, tries = {}, nil, 0
+  while api.nvim_buf_is_loaded(bufnr) do
+    if tick ~= api.nvim_buf_get_changedtick(bufnr) then
+      lines, tick, tries = {}, api.nvim_buf_get_changedtick(bufnr), tries + 1
     end
+    local piece = tries > MAX_TRIES and -1 or #lines + PIECE
+    vim.list_extend(lines, garbage.without(api.nvim_buf_get_lines, bufnr, #lines, piece, false))
+    if #lines == api.nvim_buf_line_count(bufnr) then
+      return lines
+    end
+    pause()
   end
-  return garbage.without(table.concat, parts)
 end
 
---- Returns the text of a buffer, each line with its ending. The text is current: nothing runs between the last check
---- and the return.
----@param bufnr integer loaded
+--- Returns the text of a buffer, each line with its ending.
+---@param bufnr integer
 ---@param pause fun() called between pieces of work
 ---@param ending? string line ending; default: "\n"
 ---@return string? text nil: the buffer is gone
 function M.of_buffer(bufnr, pause, ending)
-  ending = ending or '\n'
-  for _ = 1, MAX_TRIES do
-    if not api.nvim_buf_is_loaded(bufnr) then
-      return nil
-    end
-    local text = in_pieces(bufnr, ending, pause)
-    if text then
-      return text
-    end
+  local lines = M.lines(bufnr, pause)
+  if lines then
+    lines[#lines + 1] = '' -- the last line has an ending, too
+    return garbage.without(table.concat, lines, ending or '\n')
   end
-  return api.nvim_buf_is_loaded(bufnr) and in_pieces(bufnr, ending, function() end) or nil
 end
 
---- Converts a file's bytes to the text of its buffer, with a line break at the end.
+--- Splits a file's bytes into the lines of its buffer; an empty file is one empty line.
 ---@param bytes string
 ---@param bufnr? integer the buffer of the file
----@return string text
+---@param pause? fun() called between pieces of work
+---@return string[]
 ---@return mcp-tools.TextEnds ends of the bytes
-local function with_last_break(bytes, bufnr)
-  local text, ends = file_text.as_buffer(bytes, bufnr)
-  return ends.last and text or text .. '\n', ends
+local function split(bytes, bufnr, pause)
+  local text, ends = file_text.as_buffer(bytes, bufnr, pause)
+  local lines = {}
+  for line in strings.each_ended(ends.last and text or text .. '\n', '\n') do
+    lines[#lines + 1] = line
+    if pause then
+      pause()
+    end
+  end
+  return lines, ends
 end
 
---- Reads the text of a file for a call. Runs in a coroutine.
+--- Reads the lines of a file for a call. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@param bufnr? integer
----@return string? text every line ends with a line break; an empty file is one empty line, as in a buffer
+---@return string[]? lines
 ---@return mcp-tools.Error? err
 function M.on_disk(ctx, path, bufnr)
   local bytes, err = ctx:await(function(done)
@@ -83,25 +84,24 @@ function M.on_disk(ctx, path, bufnr)
   if not bytes then
     return nil, err
   end
-  return (with_last_break(bytes, bufnr and api.nvim_buf_is_loaded(bufnr) and bufnr or nil))
+  return (split(bytes, bufnr and api.nvim_buf_is_loaded(bufnr) and bufnr or nil, time_slice.of(ctx)))
 end
 
 --- Returns the lines of a file for a question to the user if they are cached; otherwise starts to read them.
 ---@param path string resolved
 ---@param bufnr? integer
 ---@param again? fun() called when the file has been read
----@param max_bytes? integer
 ---@return string[]? lines
 ---@return string? fault
 ---@return string? code 'ENOENT', or `READING` of privacy/read.lua
 ---@return mcp-tools.TextEnds? line endings of a file that is not open
-function M.lines_on_disk(path, bufnr, again, max_bytes)
+function M.lines_on_disk(path, bufnr, again)
   local bytes, fault, code = read.cached(path, again)
-  if not bytes or #bytes > (max_bytes or math.huge) then
-    return nil, fault or 'the file is too large', code
+  if not bytes then
+    return nil, fault, code
   end
-  local text, ends = with_last_break(bytes, bufnr)
-  return vim.split(text:sub(1, -2), '\n', { plain = true }), nil, nil, ends
+  local lines, ends = split(bytes, bufnr)
+  return lines, nil, nil, ends
 end
 
 --- Maximum size of a searched file, in bytes. Larger text files are usually generated.

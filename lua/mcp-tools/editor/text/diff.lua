@@ -1,7 +1,8 @@
 --- Differences between two texts: as line spans, as a unified diff, and as the fields of a tool result. Long texts are
 --- compared in a thread if the caller can wait.
 
-local errors = require('mcp-tools.errors')
+local garbage = require('mcp-tools.util.garbage')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -114,14 +115,14 @@ end
 ---@param new string[]
 ---@param cb fun(spans: mcp-tools.LineSpan[])
 local function compare_middle(old, new, cb)
-  local middle = middle_of(old, new)
+  local middle = garbage.without(middle_of, old, new)
   if not middle or not M.is_long(middle.old_count, middle.new_count) then
     return cb(M.spans(old, new))
   end
   local thread = vim.uv.new_work(
     compare,
     vim.schedule_wrap(function(packed)
-      cb(packed and to_whole_text(vim.mpack.decode(packed), middle.first) or M.spans(old, new))
+      cb(packed and to_whole_text(garbage.without(vim.mpack.decode, packed), middle.first) or M.spans(old, new))
     end)
   )
   thread:queue(middle.old, middle.new)
@@ -156,22 +157,25 @@ end
 ---@field new string? name of the new text, `b/…`
 ---@field context integer? number of lines around each change; default: 3
 
---- Returns a unified diff, '' if the texts are equal. `vim.diff` itself takes seconds to format many lines.
+--- Formats differences as a unified diff. `vim.diff` itself takes seconds to format many lines.
 ---@param old string[]
 ---@param new string[]
----@param opts? mcp-tools.UnifiedOpts
----@return string diff
----@return { added: integer, removed: integer } count of lines
-function M.unified(old, new, opts)
-  opts = opts or {}
-  local context, count = opts.context or 3, { added = 0, removed = 0 }
-  local out, spans, i = { '--- ' .. (opts.old or 'a'), '+++ ' .. (opts.new or 'b') }, M.spans(old, new), 1
+---@param spans mcp-tools.LineSpan[]
+---@param opts mcp-tools.UnifiedOpts
+---@param max integer bytes
+---@return string? text nil: it is too large
+local function format(old, new, spans, opts, max)
+  local out, size, context = {}, 0, opts.context or 3
   local function add(sign, lines, first, last)
-    for row = first, last do
+    for row = first, size <= max and last or 0 do
       out[#out + 1] = sign .. lines[row]
+      size = size + #lines[row] + 2
     end
   end
-  while spans[i] do
+  add('--- ', { opts.old or 'a' }, 1, 1)
+  add('+++ ', { opts.new or 'b' }, 1, 1)
+  local i = 1
+  while spans[i] and size <= max do
     local last = i
     while spans[last + 1] and spans[last + 1][1] - spans[last][1] - spans[last][2] <= 2 * context do
       last = last + 1
@@ -181,86 +185,64 @@ function M.unified(old, new, opts)
     local after = math.min(context, #old - (spans[last][1] + spans[last][2] - 1))
     local old_count = spans[last][1] + spans[last][2] + after - row
     local new_count = spans[last][3] + spans[last][4] + after - new_row
-    out[#out + 1] = ('@@ -%s +%s @@'):format(range(row, old_count), range(new_row, new_count))
+    add('@@ ', { ('-%s +%s @@'):format(range(row, old_count), range(new_row, new_count)) }, 1, 1)
     for k = i, last do
       local span = spans[k]
       add(' ', old, row, span[1] - 1)
       add('-', old, span[1], span[1] + span[2] - 1)
       add('+', new, span[3], span[3] + span[4] - 1)
       row = span[1] + span[2]
-      count.removed, count.added = count.removed + span[2], count.added + span[4]
     end
     add(' ', old, row, row + after - 1)
     i = last + 1
   end
-  return #spans > 0 and table.concat(out, '\n') .. '\n' or '', count
+  if #spans == 0 then
+    return ''
+  end
+  return size <= max and table.concat(out, '\n') .. '\n' or nil
 end
 
---- Runs in a thread, so it cannot use upvalues. A diff that is too large is reduced: first the context is left out,
---- then only hunks are listed, then only counts.
-local function describe(old, new, context, max, max_hunks)
-  local diff_of = vim.text and vim.text.diff or vim.diff
-  local text = diff_of(old, new, { ctxlen = context })
-  local found = { added = 0, removed = 0 }
-  for sign in ('\n' .. text):gmatch('\n([+-])') do
-    local field = sign == '+' and 'added' or 'removed'
-    found[field] = found[field] + 1
-  end
-  if #text > max and context > 0 then
-    found.bare = true
-    text = diff_of(old, new, { ctxlen = 0 })
-  end
-  if #text <= max then
-    found.text = text
-  else
-    local hunks = diff_of(old, new, { result_type = 'indices' })
-    found.hunks = #hunks <= max_hunks and hunks or nil
-  end
-  return vim.mpack.encode(found)
-end
-
---- Joins lines to the text that is compared.
----@param lines string[]
+--- Returns a unified diff, '' if the texts are equal.
+---@param old string[]
+---@param new string[]
+---@param opts? mcp-tools.UnifiedOpts
 ---@return string
-function M.text(lines)
-  return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
+function M.unified(old, new, opts)
+  return format(old, new, M.spans(old, new), opts or {}, math.huge) --[[@as string]]
 end
 
 --- Compares two texts and adds the result's fields to `about`; a large diff leaves some out. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
----@param old string
----@param new string
----@param opts { old: string, new: string, context: integer }
+---@param old string[]
+---@param new string[]
+---@param opts mcp-tools.UnifiedOpts
 ---@param about table other fields of the result; modified in place
----@return table?
----@return mcp-tools.Error? err
+---@return table about
 function M.await(ctx, old, new, opts, about)
-  if old == new then
-    about.diff, about.added, about.removed = '', 0, 0
-    return about
-  end
-  local packed = ctx:await(function(done)
-    local thread = vim.uv.new_work(describe, vim.schedule_wrap(done))
-    thread:queue(old, new, opts.context, MAX_BYTES, MAX_HUNKS)
+  local spans = ctx:await(function(done)
+    M.spans_async(old, new, done)
   end)
-  if not packed then
-    return nil, errors.new('tool_error', 'the texts could not be compared')
+  local pause = time_slice.of(ctx)
+  pause()
+  about.added, about.removed = 0, 0
+  for _, span in ipairs(spans) do
+    about.removed, about.added = about.removed + span[2], about.added + span[4]
   end
-  local found = vim.mpack.decode(packed)
-  about.added, about.removed = found.added, found.removed
-  if found.text then
-    local text, lossy = utf8.repair(found.text)
-    about.diff = ('--- %s\n+++ %s\n%s'):format(opts.old, opts.new, text)
+  local text = format(old, new, spans, opts, MAX_BYTES)
+  if not text then
+    pause()
+    text = format(old, new, spans, vim.tbl_extend('force', opts, { context = 0 }), MAX_BYTES)
+    about.narrowed = text and 'the difference is large, so it comes without context'
+      or 'the difference is too large; read the changed lines with buffer_read'
+  end
+  if text then
+    local lossy
+    about.diff, lossy = utf8.repair(text)
     about.lossy = lossy or nil
-    about.narrowed = found.bare and 'the difference is large, so it comes without context' or nil
-    return about
-  end
-  about.narrowed = 'the difference is too large; read the changed lines with buffer_read'
-  if found.hunks then
-    about.hunks = {}
-    for i, hunk in ipairs(found.hunks) do
-      about.hunks[i] = { line = hunk[3], removed = hunk[2], added = hunk[4] }
-    end
+  elseif #spans <= MAX_HUNKS then
+    about.hunks = vim.tbl_map(function(span)
+      return { line = span[4] > 0 and span[3] or span[3] - 1, removed = span[2], added = span[4] }
+    end, spans)
   end
   return about
 end

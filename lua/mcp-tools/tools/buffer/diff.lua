@@ -40,8 +40,7 @@ return {
     local pause = time_slice.of(ctx)
     local before
     if args.against == 'session' then
-      local lines = history.baseline(ctx.session, found.bufnr)
-      before = lines and text_diff.text(lines)
+      before = history.baseline(ctx.session, found.bufnr)
       about.note = not before and 'this session has not changed the buffer' or nil
     elseif found.path then
       before, err = contents.on_disk(ctx, found.path, found.bufnr)
@@ -49,21 +48,17 @@ return {
         return nil, err
       end
       about.note = not before and 'there is no such file on the disk' or nil
-      before = before or ''
+      before = before or {}
     else
       about.note = 'the buffer has no file'
     end
-    pause()
-    local now = contents.of_buffer(found.bufnr, pause)
+    local now = contents.lines(found.bufnr, pause)
     if not now then
       return nil, buffers.gone(found.bufnr)
     end
     about.modified = vim.bo[found.bufnr].modified
     about.changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr)
-    pause()
     local names = { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context }
-    local answer
-    answer, err = text_diff.await(ctx, before or now, now, names, about)
-    return answer, err
+    return text_diff.await(ctx, before or now, now, names, about)
   end,
 }

@@ -3,7 +3,6 @@
 local errors = require('mcp-tools.errors')
 local text_diff = require('mcp-tools.editor.text.diff')
 local target = require('mcp-tools.editor.buffer.target')
-local time_slice = require('mcp-tools.util.time_slice')
 local undo = require('mcp-tools.editor.buffer.undo')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -41,11 +40,6 @@ return {
       context = args.context,
     }
     local about = { path = shown, bufnr = found.bufnr, from = from, to = to, seq_cur = tree.seq_cur }
-    local pause = time_slice.of(ctx)
-    local old = text_diff.text(texts[1])
-    pause()
-    local answer
-    answer, err = text_diff.await(ctx, old, text_diff.text(texts[2]), names, about)
-    return answer, err
+    return text_diff.await(ctx, texts[1], texts[2], names, about)
   end,
 }

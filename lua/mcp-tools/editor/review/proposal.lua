@@ -2,8 +2,10 @@
 ---
 --- Texts are lists of lines; their line endings are kept separately.
 
+local contents = require('mcp-tools.editor.buffer.contents')
 local hunk_list = require('mcp-tools.editor.text.hunks')
 local text_lines = require('mcp-tools.files.text')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
 
@@ -57,54 +59,51 @@ end
 ---@field differs boolean?
 ---@field made boolean?
 
----@class mcp-tools.ProposalKnown
----@field proposed string[]?
----@field new_ends { last: boolean, crlf: boolean }?
----@field base string[]?
----@field ends { last: boolean, crlf: boolean }? of `base`
----@field tick integer? `changedtick` of the buffer that `base` is from
----@field hunks mcp-tools.Hunk[]?
-
---- Creates a proposal for the text of the buffer, if there is one. `base` is the text that it was made for. `differs`:
---- the bytes differ, so there is something to decide even if the lines are equal.
----@param fields mcp-tools.ProposalFields
----@param known? mcp-tools.ProposalKnown precomputed for long texts
----@return mcp-tools.Proposal
-function M.new(fields, known)
-  known = known or {}
-  local proposed, new_ends = known.proposed, known.new_ends
-  if not proposed or not new_ends then
-    proposed, new_ends = text_lines.lines_of(fields.text)
-  end
+--- Creates a proposal for the text of the buffer, if there is one. Long texts are compared in a thread.
+---@param fields mcp-tools.ProposalFields `base`: the text that it was made for, if it is not that of the buffer;
+---  `differs`: the bytes differ, so there is something to decide even if the lines are equal
+---@param cb fun(proposal: mcp-tools.Proposal?) called before this returns if the texts are short; nil: the buffer was
+---  closed
+function M.new(fields, cb)
+  local bufnr = fields.bufnr
   local self = setmetatable({
     path = fields.path,
-    bufnr = fields.bufnr,
+    bufnr = bufnr,
     is_new = fields.is_new == true,
     made = fields.made == true,
     editable = fields.editable ~= false,
-    new_ends = new_ends,
   }, Proposal)
-  if known.base then
-    self.base, self.tick = known.base, known.tick
-    self.ends = known.ends or fields.bufnr and text_lines.ends_of(fields.bufnr) or new_ends
-  elseif fields.base then
-    self.base, self.ends = text_lines.lines_of(fields.base)
-  else
-    self.base = fields.bufnr and api.nvim_buf_get_lines(fields.bufnr, 0, -1, false) or {}
-    self.ends = fields.bufnr and text_lines.ends_of(fields.bufnr) or new_ends
-  end
-  if fields.made then
-    self.hunks = { { start = 1, count = #self.base, old = self.base, new = {} } }
-  else
-    self.hunks = known.hunks or hunk_list.between(self.base, proposed)
-  end
-  self:sync()
-  if #self.hunks == 0 and fields.differs and #self.base > 0 then
-    local ends = fields.bufnr and { last = vim.bo[fields.bufnr].endofline, crlf = self.ends.crlf } or self.ends
-    self.hunks = { byte_hunk(self.base, byte_change(self.base, ends, proposed, new_ends)) }
-    self.exact = fields.text
-  end
-  return self
+  time_slice.run(function(pause)
+    local proposed
+    if fields.base then
+      self.base, self.ends = text_lines.lines_of(fields.base, pause)
+    elseif bufnr then
+      local lines = contents.lines(bufnr, pause)
+      if not lines then
+        return cb(nil)
+      end
+      self.base, self.ends, self.tick = lines, text_lines.ends_of(bufnr), api.nvim_buf_get_changedtick(bufnr)
+    end
+    proposed, self.new_ends = text_lines.lines_of(fields.text, pause)
+    self.base, self.ends = self.base or {}, self.ends or self.new_ends
+    local function finish(hunks)
+      if bufnr and not api.nvim_buf_is_loaded(bufnr) then
+        return cb(nil)
+      end
+      self.hunks = hunks
+      self:sync()
+      if #self.hunks == 0 and fields.differs and #self.base > 0 then
+        local ends = bufnr and { last = vim.bo[bufnr].endofline, crlf = self.ends.crlf } or self.ends
+        self.hunks = { byte_hunk(self.base, byte_change(self.base, ends, proposed, self.new_ends)) }
+        self.exact = fields.text
+      end
+      cb(self)
+    end
+    if fields.made then
+      return finish({ { start = 1, count = #self.base, old = self.base, new = {} } })
+    end
+    hunk_list.compare(self.base, proposed, finish)
+  end)
 end
 
 --- Follows changes of the buffer.

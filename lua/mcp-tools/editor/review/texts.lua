@@ -3,11 +3,7 @@
 local Proposal = require('mcp-tools.editor.review.proposal')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
-local garbage = require('mcp-tools.util.garbage')
-local hunk_list = require('mcp-tools.editor.text.hunks')
 local open = require('mcp-tools.editor.buffer.open')
-local text = require('mcp-tools.files.text')
-local time_slice = require('mcp-tools.util.time_slice')
 local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
@@ -18,36 +14,6 @@ local M = {}
 local DEBOUNCE_MS = 100
 
 local group = api.nvim_create_augroup('mcp-tools.review', {})
-
---- Texts of at least this size, in bytes, are compared in a thread.
-local LONG = 128 * 1024
-
---- Creates a proposal. Long texts are compared in a thread.
----@param fields mcp-tools.ProposalFields
----@param cb fun(proposal: mcp-tools.Proposal?) synchronous if no text is long; nil: the buffer was closed
-function M.prepare(fields, cb)
-  local bufnr = fields.bufnr
-  local size = math.max(#fields.text, fields.base and #fields.base or 0, bufnr and buffers.size(bufnr) or 0)
-  if size < LONG or fields.made then
-    return cb(Proposal.new(fields))
-  end
-  local known = {} ---@type mcp-tools.ProposalKnown
-  if bufnr and not fields.base then -- before the text is edited again
-    known.base = garbage.without(api.nvim_buf_get_lines, bufnr, 0, -1, false)
-    known.tick = api.nvim_buf_get_changedtick(bufnr)
-  end
-  time_slice.run(function(pause)
-    known.proposed, known.new_ends = text.lines_of(fields.text, pause)
-    if fields.base then
-      known.base, known.ends = text.lines_of(fields.base, pause)
-    end
-    known.base = known.base or {}
-    hunk_list.compare(known.base, known.proposed, function(hunks)
-      known.hunks = hunks
-      cb((not bufnr or api.nvim_buf_is_loaded(bufnr)) and Proposal.new(fields, known) or nil)
-    end)
-  end)
-end
 
 --- Creates the proposal for a file from its buffer, which is loaded if necessary.
 ---@param file mcp-tools.ReviewFile
@@ -64,7 +30,7 @@ function M.find(file, cb)
         release()
       end
     end
-    M.prepare({
+    Proposal.new({
       path = file.path,
       bufnr = bufnr,
       base = file.base,

@@ -1,6 +1,5 @@
 -- every Neovim
 local hunks = require('mcp-tools.editor.text.hunks')
-local prepare = require('mcp-tools.editor.review.texts').prepare
 local project = require('editor_project')
 local Proposal = require('mcp-tools.editor.review.proposal')
 local review = require('mcp-tools.editor.review')
@@ -270,7 +269,11 @@ describe('a proposal', function()
   local api = vim.api
 
   local function proposal(base, text, fields)
-    return Proposal.new(vim.tbl_extend('force', { path = '/p', base = base, text = text }, fields or {}))
+    local made
+    Proposal.new(vim.tbl_extend('force', { path = '/p', base = base, text = text }, fields or {}), function(one)
+      made = one
+    end)
+    return made
   end
 
   local function buffer(lines)
@@ -442,9 +445,9 @@ describe('a proposal', function()
       for i = 1, 12000 do
         lines[i] = ('line %d of a text'):format(i)
       end
-      local function prepared(fields)
+      local function begun(fields)
         local done
-        prepare(vim.tbl_extend('force', { path = '/p/x' }, fields), function(one)
+        Proposal.new(vim.tbl_extend('force', { path = '/p/x', text = text }, fields), function(one)
           done = { one }
         end)
         t.eq(nil, done) -- the editor has its turns first
@@ -466,25 +469,27 @@ describe('a proposal', function()
         return bufnr
       end
 
-      it('is what it is of a short one', function()
+      it('has the hunks of its buffer, of an older text, and of a new file', function()
         local bufnr = long_buffer()
         for _, fields in ipairs({ { bufnr = bufnr }, { base = table.concat(lines, '\n') }, { is_new = true } }) do
-          fields.text = text
-          local one, other = prepared(fields)(), Proposal.new(vim.tbl_extend('force', { path = '/p/x' }, fields))
-          t.eq({ #other.hunks, other.base }, { #one.hunks, one.base })
+          local one = begun(fields)()
+          t.eq(fields.is_new and { 1, {} } or { 12, lines }, { #one.hunks, one.base })
           one:decide_rest('accepted')
-          other:decide_rest('accepted')
-          t.eq(select(2, other:final()), select(2, one:final()))
+          t.eq(text, select(2, one:final()))
         end
       end)
 
       it('follows what was typed meanwhile, and is none of a buffer that was closed', function()
         local bufnr = long_buffer()
-        local get = prepared({ bufnr = bufnr, text = text })
-        api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'mine' })
-        local one = get()
+        local compare = hunks.compare
+        hunks.compare = function(...)
+          hunks.compare = compare
+          compare(...)
+          api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'mine' })
+        end
+        local one = begun({ bufnr = bufnr })()
         t.eq({ 'mine', 11, 12 }, { one.base[1], one.hunks[1].start, #one.hunks })
-        get = prepared({ bufnr = bufnr, text = text })
+        local get = begun({ bufnr = bufnr })
         api.nvim_buf_delete(bufnr, { force = true })
         t.eq(nil, get())
       end)

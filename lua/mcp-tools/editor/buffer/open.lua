@@ -187,30 +187,6 @@ function M.is_in_list(bufnr)
   return is_referenced
 end
 
----@type table<integer, integer> buffer → number of its holders
-local held = {}
----@type table<integer, true> held buffers to drop once they are released
-local dropped = {}
-
---- Postpones `drop` of a buffer until it is released.
----@param bufnr integer
----@return fun() release the last release drops the buffer if that was requested meanwhile; further calls do nothing
-function M.hold(bufnr)
-  held[bufnr] = (held[bufnr] or 0) + 1
-  local released = false
-  return function()
-    if released then
-      return
-    end
-    released = true
-    held[bufnr] = held[bufnr] > 1 and held[bufnr] - 1 or nil
-    if not held[bufnr] and dropped[bufnr] then
-      dropped[bufnr] = nil
-      M.drop(bufnr)
-    end
-  end
-end
-
 --- A buffer that was loaded for calls. It is unloaded some time after the last one ended, unless it has been shown in a
 --- window or has unsaved changes.
 ---@class mcp-tools.BufferLease
@@ -233,8 +209,8 @@ function M.keep(bufnr)
   end
 end
 
---- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If the buffer is
---- held, or if another call uses it, it is unloaded later.
+--- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If another call or a
+--- review uses it, it is unloaded later.
 ---@param bufnr integer
 function M.drop(bufnr)
   local lease = leases[bufnr]
@@ -242,10 +218,7 @@ function M.drop(bufnr)
     return
   end
   M.keep(bufnr)
-  if held[bufnr] then
-    dropped[bufnr] = true
-    return
-  elseif not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
+  if not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
     return
   elseif vim.fn.has('nvim-0.11') == 0 then
     -- There the response to a pending request for semantic tokens would show an error.
@@ -278,7 +251,7 @@ local function wait_idle(lease)
   end)
 end
 
---- Notes that a call uses a buffer: one that was loaded for calls stays loaded until the call ends.
+--- Notes that a call or a review uses a buffer: one that was loaded for calls stays loaded until the last one ends.
 ---@param bufnr integer
 ---@param ctx mcp-tools.Ctx
 function M.use(bufnr, ctx)

@@ -376,15 +376,24 @@ end
 ---@param review mcp-tools.Review
 ---@param files mcp-tools.ReviewFile[]
 local function begin(review, files)
+  local ctx = {
+    call = {
+      outcome = { error = true }, -- buffers that were loaded for the review are unloaded at its end
+      on_end = function(_, stop)
+        table.insert(review.stops, stop)
+      end,
+    },
+    cancelled = function()
+      return review.ended ~= nil
+    end,
+  } --[[@as mcp-tools.Ctx]]
   local function step(i)
     local file = files[i]
     if file then
-      return texts.find(file, function(proposal, why, drop)
+      return texts.find(file, ctx, function(proposal, why)
         if review.ended then
-          return drop and drop()
-        end
-        table.insert(review.stops, drop)
-        if not proposal then
+          return
+        elseif not proposal then
           return review:close(('%s: %s'):format(file.path, why))
         end
         table.insert(review.files, proposal)

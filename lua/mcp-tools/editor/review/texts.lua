@@ -17,20 +17,11 @@ local group = api.nvim_create_augroup('mcp-tools.review', {})
 
 --- Creates the proposal for a file from its buffer, which is loaded if necessary.
 ---@param file mcp-tools.ReviewFile
----@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) call `drop` when the review ends
-function M.find(file, cb)
-  local function with(bufnr, is_new, new)
-    -- Another review of the buffer or the call that loaded it may end first.
-    local release = bufnr and open.hold(bufnr)
-    local function drop()
-      if new then
-        open.drop(bufnr)
-      end
-      if release then
-        release()
-      end
-    end
-    Proposal.new({
+---@param ctx mcp-tools.Ctx of the review, which uses the buffer
+---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?)
+function M.find(file, ctx, cb)
+  local function propose(bufnr, is_new)
+    local fields = {
       path = file.path,
       bufnr = bufnr,
       base = file.base,
@@ -39,30 +30,32 @@ function M.find(file, cb)
       differs = file.differs,
       is_new = is_new,
       made = file.made,
-    }, function(proposal)
-      cb(proposal, not proposal and 'its buffer was closed' or nil, drop)
+    }
+    Proposal.new(fields, function(proposal)
+      cb(proposal, not proposal and 'its buffer was closed' or nil)
     end)
   end
   local bufnr = file.bufnr or buffers.of_path(file.path)
   if bufnr then
+    open.use(bufnr, ctx)
     return disk.refresh(bufnr, function()
       if not api.nvim_buf_is_loaded(bufnr) then
         return cb(nil, 'its buffer was closed')
       end
-      with(bufnr)
+      propose(bufnr)
     end)
   end
   vim.uv.fs_lstat(file.path, function(_, stat)
     vim.schedule(function()
       if not stat then
-        return with(nil, true)
+        return propose(nil, true)
       end
-      open.load(file.path, function(loaded, err, new)
+      open.load(file.path, function(loaded, err)
         if not loaded then
           return cb(nil, err and err.message or 'it cannot be read')
         end
-        with(loaded, false, new)
-      end)
+        propose(loaded, false)
+      end, ctx)
     end)
   end)
 end

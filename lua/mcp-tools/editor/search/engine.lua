@@ -241,46 +241,24 @@ end
 ---@return mcp-tools.process.Result
 local function git_grep(ctx, args, text)
   local directory = vim.fn.tempname()
-  local file, fd, is_clean = directory .. '/text', nil, false
   local function clean()
-    if fd then
-      uv.fs_close(fd)
-    end
-    fd, is_clean = nil, true
-    uv.fs_unlink(file)
-    uv.fs_rmdir(directory)
+    vim.fn.delete(directory, 'rf')
   end
   ctx.call:on_end(clean)
-  local function step(fn, ...)
-    local sent_args = { ... }
-    return ctx:await(function(done)
-      table.insert(
-        sent_args,
-        vim.schedule_wrap(function(err, value)
-          if is_clean then
-            clean() -- deletes what was created after the end
-          end
-          done(not err and (value or true) or nil, err)
-        end)
-      )
-      fn(unpack(sent_args))
-    end)
+  vim.fn.mkdir(directory, '', tonumber('700', 8))
+  local file, fault = io.open(directory .. '/text', 'wb')
+  local is_written = false
+  if file then
+    is_written, fault = file:write(text)
+    is_written = file:close() and is_written
   end
-  local ok, err = step(uv.fs_mkdir, directory, 448) -- 0700
-  if ok then
-    fd, err = step(uv.fs_open, file, 'wx', 384) -- 0600
+  if not is_written then
+    return process.not_run(fault or 'the text cannot be written')
   end
-  local written
-  if fd then
-    written, err = step(uv.fs_write, fd, text, 0)
-  end
-  local done = process.not_run(err or 'the text cannot be written')
-  if written == #text then
-    done = process.await(
-      vim.iter({ GIT_TEXT, args, '--', 'text' }):flatten():totable(),
-      { ctx = ctx, cwd = directory, env = bare_environment(directory), limit = MAX_OUTPUT, timeout = TIMEOUT }
-    )
-  end
+  local done = process.await(
+    vim.iter({ GIT_TEXT, args, '--', 'text' }):flatten():totable(),
+    { ctx = ctx, cwd = directory, env = bare_environment(directory), limit = MAX_OUTPUT, timeout = TIMEOUT }
+  )
   clean()
   return done
 end

@@ -1,7 +1,8 @@
---- Lines and columns of matches as text.
+--- Results of searches as text: lines and columns of matches, counts.
 
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
+local result = require('mcp-tools.editor.result')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -86,6 +87,29 @@ function M.shown(line, col)
   return redact.quoted((text:gsub('%c', function(char)
     return char == '\t' and char or '?'
   end)))
+end
+
+--- Returns as much as fits of a result: its lines, or else counts per file, or else the first line.
+---@generic T
+---@param head string first line
+---@param variants mcp-tools.Variant[] with lines
+---@param files T[]
+---@param row_of fun(file: T): string name and count
+---@param left_out string what counts per file leave out
+---@return string
+function M.fitting(head, variants, files, row_of, left_out)
+  return result.longest(
+    vim.list_extend(variants, {
+      {
+        without = left_out .. ', so counts per file',
+        text = function()
+          return vim.list_extend({ head }, vim.tbl_map(row_of, files))
+        end,
+      },
+      { without = 'files to be named, so the total', text = head },
+    }),
+    'narrow it with path, globs or limit'
+  )
 end
 
 return M

@@ -421,11 +421,7 @@ local function list_text(plan, args, pause)
   if plan.total > 0 then
     head = ('%s; apply with expected_count=%d, or with ids of some'):format(head, plan.total)
   end
-  local last = math.min(args.offset + args.limit, plan.total)
-  if args.offset > 0 or last < plan.total then
-    head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
-    head = head .. (last < plan.total and (', offset=%d goes on'):format(last) or '')
-  end
+  head = result.with_range(head, args, plan.total)
   if plan.skipped > 0 then
     head = ('%s; %d files are too large to be searched'):format(head, plan.skipped)
   end
@@ -433,32 +429,14 @@ local function list_text(plan, args, pause)
     return {
       without = without,
       text = function()
-        local list = rows(plan, args, with, args.regex, pause)
-        table.insert(list, 1, head)
-        return table.concat(list, '\n')
+        return vim.list_extend({ head }, rows(plan, args, with, args.regex, pause))
       end,
     }
   end
-  return result.longest({
-    variant('text'),
-    variant('ids', 'the text of the lines'),
-    {
-      without = 'ids, so counts per file',
-      text = function()
-        local list = { head }
-        for _, each in ipairs(plan.files) do
-          table.insert(list, ('%s: %d'):format(each.file.shown, #each.occurrences))
-        end
-        return table.concat(list, '\n')
-      end,
-    },
-    {
-      without = 'files to be named, so the total',
-      text = function()
-        return head
-      end,
-    },
-  }, 'narrow it with path, globs or limit')
+  local variants = { variant('text'), variant('ids', 'the text of the lines') }
+  return matches_text.fitting(head, variants, plan.files, function(each)
+    return ('%s: %d'):format(each.file.shown, #each.occurrences)
+  end, 'ids')
 end
 
 --- Returns the result of a replacement.

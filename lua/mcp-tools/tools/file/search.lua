@@ -61,59 +61,27 @@ local function places(found, opts, context, pause)
   return out
 end
 
----@param found mcp-tools.search.Found
----@param opts { limit: integer, offset: integer }
----@return string
-local function head(found, opts)
-  local text = ('%d%s matches in %d files'):format(found.total, found.cut and '+' or '', #found.files)
-  local last = math.min(opts.offset + opts.limit, found.total)
-  if opts.offset > 0 or last < found.total then
-    text = ('%s; %d-%d shown'):format(text, math.min(opts.offset + 1, last), last)
-    text = text .. (last < found.total and (', offset=%d goes on'):format(last) or '')
-  end
-  if found.skipped > 0 then
-    text = ('%s; %d files are too large to be searched'):format(text, found.skipped)
-  end
-  return text
-end
-
 --- Returns the result of a search.
 ---@param found mcp-tools.search.Found
 ---@param opts { limit: integer, offset: integer, context: integer }
 ---@param pause fun() called between pieces of work
 ---@return string
 local function text_of(found, opts, pause)
+  local head = ('%d%s matches in %d files'):format(found.total, found.cut and '+' or '', #found.files)
+  local skipped = found.skipped > 0 and ('; %d files are too large to be searched'):format(found.skipped) or ''
   local function with(context, without)
     return {
       without = without,
       text = function()
-        local rows = places(found, opts, context, pause)
-        table.insert(rows, 1, head(found, opts))
-        return table.concat(rows, '\n')
+        local first = result.with_range(head, opts, found.total) .. skipped
+        return vim.list_extend({ first }, places(found, opts, context, pause))
       end,
     }
   end
-  local variants = { with(opts.context) }
-  if opts.context > 0 then
-    table.insert(variants, with(0, 'context'))
-  end
-  table.insert(variants, {
-    without = 'lines, so counts per file',
-    text = function()
-      local rows = { head(found, { limit = math.huge, offset = 0 }) }
-      for _, file in ipairs(found.files) do
-        table.insert(rows, ('%s: %d'):format(file.shown, #file.matches))
-      end
-      return table.concat(rows, '\n')
-    end,
-  })
-  table.insert(variants, {
-    without = 'files to be named, so the total',
-    text = function()
-      return head(found, { limit = math.huge, offset = 0 })
-    end,
-  })
-  return result.longest(variants, 'narrow it with path, globs or limit')
+  local variants = { with(opts.context), opts.context > 0 and with(0, 'context') or nil }
+  return matches_text.fitting(head .. skipped, variants, found.files, function(file)
+    return ('%s: %d'):format(file.shown, #file.matches)
+  end, 'lines')
 end
 
 return {

@@ -17,6 +17,17 @@ function t.eq(expected, actual)
   end
 end
 
+---Assert that a table has these fields, among others.
+---@param expected table
+---@param actual table
+function t.has(expected, actual)
+  for field, value in pairs(expected) do
+    if type(actual) ~= 'table' or not vim.deep_equal(value, actual[field]) then
+      fail('expected %s\n     in %s', vim.inspect({ [field] = value }), vim.inspect(actual))
+    end
+  end
+end
+
 ---Assert that a value is truthy, and hand it on.
 ---@generic T
 ---@param value T?

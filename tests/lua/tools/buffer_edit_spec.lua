@@ -2,20 +2,16 @@
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
-local files = require('mcp-tools.instances.project')
 local t = require('helpers')
 
 local api = vim.api
 
 local function run(args)
-  local outcome = project.run('tool', 'buffer_edit', args)
-  return outcome.value, outcome.error
+  return project.call('buffer_edit', args)
 end
 
 local function refused(code, pattern, args)
-  local value, err = run(args)
-  t.eq({ nil, code }, { value, err and err.code })
-  t.matches(pattern, err.message)
+  project.refused('buffer_edit', code, pattern, args)
 end
 
 local function text()
@@ -29,17 +25,11 @@ end
 local path
 before_each(function()
   project.open()
-  config.setup({ tools = { 'buffer' }, approval = { tools = { buffer_edit = 'allow' } } })
-  core.get()
-  files.fix(project.root)
+  project.offer({ 'buffer' })
   path = project.write('a.lua', 'local a = 1\nlocal b = 2\n\nreturn a + b\n')
   vim.cmd('silent edit ' .. path)
 end)
-after_each(function()
-  files.fix(nil)
-  project.close()
-  core.get()
-end)
+after_each(project.close)
 
 describe('buffer_edit', function()
   it('replaces text that is there once, several at a time, in one undo step', function()

@@ -1,73 +1,38 @@
 -- every Neovim
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
-local files = require('mcp-tools.instances.project')
 local project = require('editor_project')
 local t = require('helpers')
 
+local api = vim.api
+
+local call, refused, write = project.call, project.refused, project.write
+
 describe('tools that read buffers', function()
-  local dir = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/buffer-tools'
-
-  local function write(name, text)
-    vim.fn.mkdir(dir, 'p')
-    local file = assert(io.open(dir .. '/' .. name, 'wb'))
-    file:write(text)
-    file:close()
-    return dir .. '/' .. name
-  end
-
-  --- Runs a tool on the way of every host and waits for its end.
-  local function call(name, args)
-    local result, err, ended
-    require('mcp-tools').call(name, args, function(...)
-      result, err = ...
-      ended = true
-    end)
-    t.wait(function()
-      return ended
-    end)
-    return result, err
-  end
-
   before_each(function()
-    config.setup({ tools = { 'buffer', 'file', 'test' } })
-    config.setup({
-      approval = {
-        rule = function()
-          return 'allow'
-        end,
-      },
-    })
-    core.get()
+    project.open()
+    project.offer({ 'buffer', 'file', 'test' })
   end)
-
-  after_each(function()
-    vim.cmd('silent! %bwipeout!')
-    config.reset()
-    core.get()
-    vim.fn.delete(dir, 'rf')
-  end)
+  after_each(project.close)
 
   describe('buffer_read', function()
     it('gives the unsaved text of an open file, and says so', function()
       local path = write('a.txt', 'one\ntwo\nthree\n')
       vim.cmd.edit(path)
-      vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'TWO é' })
+      api.nvim_buf_set_lines(0, 1, 2, false, { 'TWO é' })
       local result = call('buffer_read', { path = path })
       t.eq('one\nTWO é\nthree', result.text)
       t.eq(true, result.modified)
-      t.eq(vim.api.nvim_buf_get_changedtick(0), result.changedtick)
+      t.eq(api.nvim_buf_get_changedtick(0), result.changedtick)
       t.eq({ 3, 1, 3, nil }, { result.lines, result.start_line, result.end_line, result.next_line })
-      t.eq(result, (call('buffer_read', { bufnr = vim.api.nvim_get_current_buf() })))
+      t.eq(result, (call('buffer_read', { bufnr = api.nvim_get_current_buf() })))
       t.eq(result, (call('buffer_read', { bufnr = 0 })))
     end)
 
     it('gives the file when it is not open, without opening it', function()
       local path = write('b.txt', 'one\ntwo')
-      local before = #vim.api.nvim_list_bufs()
+      local before = #api.nvim_list_bufs()
       local result = call('buffer_read', { path = path })
       t.eq({ 'one\ntwo', false, 2 }, { result.text, result.loaded, result.lines })
-      t.eq(before, #vim.api.nvim_list_bufs())
+      t.eq(before, #api.nvim_list_bufs())
     end)
 
     it('cuts out ranges and says where it goes on', function()
@@ -75,31 +40,25 @@ describe('tools that read buffers', function()
       vim.cmd.edit(path)
       for _, how in ipairs({ { path = path }, { bufnr = 0 } }) do
         local result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 2, limit = 2 }))
-        t.eq(
-          { 'l2\nl3', 2, 3, 4, 5 },
-          { result.text, result.start_line, result.end_line, result.next_line, result.lines }
-        )
+        t.eq({ 'l2\nl3', 2, 3 }, { result.text, result.start_line, result.end_line })
+        t.eq({ 4, 5 }, { result.next_line, result.lines })
         result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 4, end_line = 99 }))
         t.eq({ 'l4\nl5', nil }, { result.text, result.next_line })
-        local _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 6 }))
-        t.eq('validation_error', err.code)
-        t.matches('start_line.*5 lines', err.message)
-        _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 3, end_line = 2 }))
-        t.matches('end_line', err.message)
+        local beyond = vim.tbl_extend('force', how, { start_line = 6 })
+        refused('buffer_read', 'validation_error', 'start_line.*5 lines', beyond)
+        beyond.start_line, beyond.end_line = 3, 2
+        refused('buffer_read', 'validation_error', 'end_line', beyond)
       end
     end)
 
-    it('cuts what is too much at a line', function()
+    it('cuts what is too much at a line, and one line that is too long', function()
       local path = write('big.txt', (('x'):rep(1023) .. '\n'):rep(300))
       local result = call('buffer_read', { path = path })
       t.eq({ true, 256, 257, 300 }, { result.truncated, result.end_line, result.next_line, result.lines })
       t.eq(256 * 1024 - 1, #result.text)
       local rest = call('buffer_read', { path = path, start_line = result.next_line })
       t.eq({ 300, nil }, { rest.end_line, rest.truncated })
-    end)
-
-    it('cuts one line that is too long', function()
-      local result = call('buffer_read', { path = write('long.txt', ('x'):rep(300 * 1024)) })
+      result = call('buffer_read', { path = write('long.txt', ('x'):rep(300 * 1024)) })
       t.eq({ true, 256 * 1024 }, { result.truncated, #result.text })
     end)
 
@@ -140,11 +99,8 @@ describe('tools that read buffers', function()
 
     it('reports the size of a file that is not text', function()
       local path = write('data.bin', ('\0\1\255'):rep(1000))
-      for _, name in ipairs({ 'buffer_read', 'file_read' }) do
-        local result, err = call(name, { path = path })
-        t.eq({ nil, 'tool_error' }, { result, err and err.code })
-        t.matches('3000 bytes', err.message)
-      end
+      refused('buffer_read', 'tool_error', '3000 bytes', { path = path })
+      refused('file_read', 'tool_error', '3000 bytes', { path = path })
     end)
 
     it('reads an empty file and an empty buffer', function()
@@ -154,19 +110,15 @@ describe('tools that read buffers', function()
     end)
 
     it('says what is wrong', function()
-      local cases = {
-        { {}, 'validation_error', 'exactly one of path and bufnr' },
-        { { path = dir .. '/x', bufnr = 1 }, 'validation_error', 'exactly one' },
-        { { path = dir .. '/none.txt' }, 'not_found', 'no file' },
-        { { path = vim.fs.dirname(dir) }, 'tool_error', 'is a directory' },
-        { { bufnr = 9999 }, 'not_found', 'no buffer 9999' },
-        { { bufnr = 'x' }, 'validation_error', 'bufnr' },
-      }
-      for _, case in ipairs(cases) do
-        local result, err = call('buffer_read', case[1])
-        t.eq(nil, result)
-        t.eq(case[2], err.code)
-        t.matches(case[3], err.message)
+      for _, case in ipairs({
+        { 'validation_error', 'exactly one of path and bufnr', {} },
+        { 'validation_error', 'exactly one', { path = 'x', bufnr = 1 } },
+        { 'not_found', 'no file', { path = 'none.txt' } },
+        { 'tool_error', 'is a directory', { path = project.root } },
+        { 'not_found', 'no buffer 9999', { bufnr = 9999 } },
+        { 'validation_error', 'bufnr', { bufnr = 'x' } },
+      }) do
+        refused('buffer_read', unpack(case))
       end
     end)
 
@@ -178,41 +130,27 @@ describe('tools that read buffers', function()
   end)
 
   describe('buffer_list', function()
-    it('makes no list of the signs of its buffers', function()
+    it('names what is open, changed and shown, without a list of signs', function()
       vim.cmd.edit(write('a.txt', 'a'))
-      local result
-      local asked = t.calls(vim.fn, 'getbufinfo', function()
-        result = call('buffer_list', {})
-      end)
-      t.eq(0, asked)
-      t.eq({ 1, 1, true, true }, {
-        #result.buffers,
-        result.buffers[1].lines,
-        result.buffers[1].loaded,
-        result.buffers[1].visible,
-      })
-    end)
-
-    it('names what is open, changed and shown', function()
-      local a, b = write('a.txt', 'a'), write('b.txt', 'b')
-      vim.cmd.edit(a)
-      vim.cmd.edit(b)
-      vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
-      local result = call('buffer_list', {})
+      vim.cmd.edit(write('b.txt', 'b'))
+      api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
       local by_path = {}
-      for _, buffer in ipairs(result.buffers) do
-        by_path[buffer.path or ''] = buffer
-      end
-      t.eq({ false, nil }, { by_path[a].modified, by_path[a].current })
-      t.eq({ true, true, true }, { by_path[b].modified, by_path[b].current, by_path[b].visible })
+      local asked = t.calls(vim.fn, 'getbufinfo', function()
+        for _, buffer in ipairs(call('buffer_list', {}).buffers) do
+          by_path[buffer.path or ''] = buffer
+        end
+      end)
+      t.eq({ 0, false, nil }, { asked, by_path['a.txt'].modified, by_path['a.txt'].current })
+      local b = by_path['b.txt']
+      t.eq({ true, true, true, true, 1 }, { b.modified, b.current, b.visible, b.loaded, b.lines })
       local modified = call('buffer_list', { modified_only = true })
-      t.eq({ 1, b }, { modified.total, modified.buffers[1].path })
+      t.eq({ 1, 'b.txt' }, { modified.total, modified.buffers[1].path })
     end)
 
     it('gives names that are UTF-8 and hold no password, and so does test_sync_buffers', function()
       vim.cmd.edit(vim.fn.fnameescape(write('gr\252n.txt', 'x')))
-      local bufnr = vim.api.nvim_create_buf(true, false)
-      vim.api.nvim_buf_set_name(bufnr, 'https://someone:hidden@example.org/x')
+      local bufnr = api.nvim_create_buf(true, false)
+      api.nvim_buf_set_name(bufnr, 'https://someone:hidden@example.org/x')
       vim.fn.bufload(bufnr)
       for tool, field in pairs({ buffer_list = 'path', test_sync_buffers = 'name' }) do
         local names = vim.tbl_map(function(buffer)
@@ -230,24 +168,17 @@ describe('tools that read buffers', function()
       for i = 1, 5 do
         vim.cmd.edit(write(i .. '.txt', 'x'))
       end
-      local seen, offset = {}, 0
+      local seen, offset = 0, 0
       repeat
         local page = call('buffer_list', { limit = 2, offset = offset })
-        for _, buffer in ipairs(page.buffers) do
-          table.insert(seen, buffer.bufnr)
-        end
-        offset = page.next_offset
+        seen, offset = seen + #page.buffers, page.next_offset
       until not offset
-      t.eq(call('buffer_list', {}).total, #seen)
+      t.eq(call('buffer_list', {}).total, seen)
     end)
   end)
 end)
 
 describe('tools that write, compare and close buffers', function()
-  local api = vim.api
-
-  local call, refused = project.call, project.refused
-
   local function disk(path)
     return table.concat(vim.fn.readfile(path), '\n')
   end
@@ -255,19 +186,13 @@ describe('tools that write, compare and close buffers', function()
   local path, bufnr
   before_each(function()
     project.open()
+    project.offer({ 'buffer' })
     vim.cmd('filetype on')
-    config.setup({ tools = { 'buffer' }, approval = { groups = { buffer = 'allow' } } })
-    core.get()
-    files.fix(project.root)
     path = project.write('a.txt', 'one\ntwo\nthree\n')
     vim.cmd('silent edit ' .. path)
     bufnr = api.nvim_get_current_buf()
   end)
-  after_each(function()
-    files.fix(nil)
-    project.close()
-    core.get()
-  end)
+  after_each(project.close)
 
   describe('buffer_write', function()
     it('writes what has changed, also of a buffer that nobody sees', function()
@@ -397,19 +322,13 @@ describe('tools that write, compare and close buffers', function()
       local file = project.write('m.lua', code)
       local value = call('buffer_read', { path = file, symbol = 'a' })
       t.eq({ 'm.lua', 2, 'function M.a()\n  return 1\nend' }, { value.path, value.start_line, value.text })
-      refused('buffer_read', 'validation_error', '"b" matches 2 symbols of m.lua: M.b %(line 5%), M.sub.b %(line 8%)', {
-        path = file,
-        symbol = 'b',
-      })
+      local both = '"b" matches 2 symbols of m.lua: M.b %(line 5%), M.sub.b %(line 8%)'
+      refused('buffer_read', 'validation_error', both, { path = file, symbol = 'b' })
       for name, line in pairs({ ['/M/b'] = 5, ['M:b'] = 5, ['sub/b'] = 8, ['M.sub.b'] = 8 }) do
         t.eq(line, call('buffer_read', { path = file, symbol = name }).start_line)
       end
-      refused(
-        'buffer_read',
-        'not_found',
-        'no "nothing" in m.lua; there is M.a %(line 2%)',
-        { path = file, symbol = 'nothing' }
-      )
+      local none = 'no "nothing" in m.lua; there is M.a %(line 2%)'
+      refused('buffer_read', 'not_found', none, { path = file, symbol = 'nothing' })
     end)
 
     it('reads a symbol by its whole name path, and names the nearest when there is none', function()

@@ -5,12 +5,19 @@ local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
 
+local refused = project.refused
+
 describe('tools that show the state of the editor', function()
   local api = vim.api
 
   local function edit(name, text)
     vim.cmd('silent edit! ' .. project.write(name, text))
     return api.nvim_get_current_buf()
+  end
+
+  local function open_float()
+    local place = { relative = 'editor', row = 1, col = 1, width = 5, height = 1 }
+    api.nvim_open_win(api.nvim_create_buf(false, true), true, place)
   end
 
   local function keys(text)
@@ -43,35 +50,18 @@ describe('tools that show the state of the editor', function()
       t.eq(before, calls.view())
       t.eq({ 'n', project.root, project.root }, { state.mode, state.root, state.cwd })
       local current = state.current
-      t.eq({ 'a.txt', bufnr, 2, 7, 'two ü x' }, {
-        current.path,
-        current.bufnr,
-        current.line,
-        current.column,
-        current.text,
-      })
-      t.eq({ 3, false, 3, true }, {
-        current.lines,
-        current.modified,
-        current.options.shiftwidth,
-        current.options.expandtab,
-      })
+      t.has({ path = 'a.txt', bufnr = bufnr, line = 2, column = 7, text = 'two ü x', lines = 3 }, current)
+      t.has({ shiftwidth = 3, expandtab = true }, current.options)
+      t.eq(false, current.modified)
       t.eq({ 2, 2, 1, '/' }, { #state.tabs, #state.tabs[1].windows, #state.tabs[2].windows, state.tabs[2].cwd })
-      local windows = vim.tbl_filter(function(window)
-        return window.current
-      end, state.tabs[1].windows)
-      t.eq({ 1, left, 2, 7 }, { #windows, windows[1].window, windows[1].line, windows[1].column })
+      for _, window in ipairs(state.tabs[1].windows) do
+        t.eq({ window.window == left or nil, 2, 7 }, { window.current, window.line, window.column })
+      end
     end)
 
     it('never takes a terminal or a float for the current file', function()
       edit('a.txt', 'text\n')
-      api.nvim_open_win(api.nvim_create_buf(false, true), true, {
-        relative = 'editor',
-        row = 1,
-        col = 1,
-        width = 5,
-        height = 1,
-      })
+      open_float()
       local state = calls.call('editor_state')
       t.eq('a.txt', state.current.path)
       t.eq({ 'float', true }, { state.tabs[1].windows[2].kind, state.tabs[1].windows[2].current })
@@ -98,14 +88,10 @@ describe('tools that show the state of the editor', function()
       t.eq(vim.NIL, calls.call('editor_selection').selection)
       keys('gg4lvj<Esc>')
       local found = calls.call('editor_selection').selection
-      t.eq({ 'two\nthree', 1, 5, 2, 5, false }, {
-        found.text,
-        found.start_line,
-        found.start_column,
-        found.end_line,
-        found.end_column,
-        found.active,
-      })
+      t.has(
+        { text = 'two\nthree', start_line = 1, start_column = 5, end_line = 2, end_column = 5, active = false },
+        found
+      )
       found = calls.call('editor_selection', { max_bytes = 3 }).selection
       t.eq({ 'two…', true }, { found.text, found.truncated })
       t.eq('validation_error', calls.fails('editor_selection', { max_bytes = 0 }).code)
@@ -166,24 +152,13 @@ describe('tools that show the state of the editor', function()
       t.eq(before, calls.view())
       t.ok(not by_name.a.text:find('abcdef', 1, true), by_name.a.text)
       t.eq({ 'ü', 'characters', nil }, { by_name.c.text, by_name.c.kind, by_name.c.truncated })
-      t.eq({ 'üüüüü…', 'lines', true, 101 }, {
-        by_name.b.text,
-        by_name.b.kind,
-        by_name.b.truncated,
-        by_name.b.bytes,
-      })
+      t.has({ text = 'üüüüü…', kind = 'lines', truncated = true, bytes = 101 }, by_name.b)
       t.ok(#calls.call('editor_registers').registers >= 4)
     end)
 
     it('says which do not exist, and asks for the clipboard', function()
-      local err = calls.fails('editor_registers', { names = 'a=' })
-      t.eq('validation_error', err.code)
-      t.matches('no register =', err.message)
-      config.setup({
-        approval = {
-          rule = function() end,
-        },
-      })
+      refused('editor_registers', 'validation_error', 'no register =', { names = 'a=' })
+      config.setup({ approval = { rule = function() end } })
       t.ok(calls.call('editor_registers', { names = 'a"' }))
       t.eq('not_found', calls.fails('editor_registers', { names = 'a+' }).code) -- nobody is asked for none
       local function paste()
@@ -192,7 +167,7 @@ describe('tools that show the state of the editor', function()
       vim.g.clipboard = { name = 'ours', copy = { ['+'] = '', ['*'] = '' }, paste = { ['+'] = paste, ['*'] = paste } }
       vim.g.loaded_clipboard_provider = nil
       vim.cmd.runtime('autoload/provider/clipboard.vim')
-      err = calls.fails('editor_registers', { names = 'a+' })
+      local err = calls.fails('editor_registers', { names = 'a+' })
       vim.g.clipboard = nil
       vim.g.loaded_clipboard_provider = nil
       t.eq('access_denied', err.code) -- nobody is there to be asked
@@ -226,9 +201,7 @@ describe('tools that show the state of the editor', function()
 
     it('says what is not open, and withholds sensitive lines', function()
       project.write('c.txt', 'x\n')
-      local err = calls.fails('editor_marks', { path = 'c.txt' })
-      t.eq('not_found', err.code)
-      t.matches('is not open', err.message)
+      refused('editor_marks', 'not_found', 'is not open', { path = 'c.txt' })
       t.eq('not_found', calls.fails('editor_marks', { bufnr = 9999 }).code)
       edit('.env', 'TOKEN=abcdef\n')
       keys('ggmA')
@@ -306,10 +279,8 @@ describe('tools that show the state of the editor', function()
       t.eq({ 'own-first', 'own.txt', 4, true }, { found.tag, found.file, found.line, found.ends_here })
       t.matches('^FIRST .*\n\nText of the first,\ntwo lines%.$', found.text)
       found = calls.call('editor_help', { topic = 'own.second', offset = found.next_offset and 1 })
-      t.eq(
-        { 'own.second()', '    Text of the second, a zebracrossing.' },
-        { found.tag, vim.split(found.text, '\n')[1] }
-      )
+      t.eq('own.second()', found.tag)
+      t.matches('^    Text of the second, a zebracrossing%.\n', found.text .. '\n')
       found = calls.call('editor_help', { topic = 'OWN-LAST', limit = 1 })
       t.eq({ 'own-last', 1, nil }, { found.tag, found.next_offset, found.ends_here })
       t.eq('The end.', calls.call('editor_help', { topic = 'own-last', offset = 1 }).text)
@@ -346,22 +317,14 @@ describe('tools that show the state of the editor', function()
     it('says what is wrong', function()
       t.matches('exactly one', calls.fails('editor_help', {}).message)
       t.matches('exactly one', calls.fails('editor_help', { topic = 'a', search = 'bb' }).message)
-      local err = calls.fails('editor_help', { topic = 'zebracrossing-nowhere' })
-      t.eq('not_found', err.code)
-      t.matches('search looks', err.message)
+      refused('editor_help', 'not_found', 'search looks', { topic = 'zebracrossing-nowhere' })
       t.matches('helptags', calls.fails('editor_help', { topic = 'own-gone' }).message)
     end)
 
     it('stops when it is cancelled', function()
-      local ended
-      local handle = require('mcp-tools').call('editor_help', { search = 'the' }, function(_, err)
-        ended = err
-      end)
-      handle:cancel()
-      t.wait(function()
-        return ended
-      end)
-      t.eq('cancelled', ended.code)
+      local call = project.start('editor_help', { search = 'the' })
+      call:cancel('test')
+      t.eq('cancelled', call.outcome.error.code)
     end)
   end)
 
@@ -409,15 +372,7 @@ describe('tools that show the state of the editor', function()
       project.write('b.txt', 'x\n')
       for _, make in ipairs({
         t.terminal,
-        function()
-          api.nvim_open_win(api.nvim_create_buf(false, true), true, {
-            relative = 'editor',
-            row = 1,
-            col = 1,
-            width = 5,
-            height = 1,
-          })
-        end,
+        open_float,
         function()
           vim.cmd.new()
           vim.wo.winfixbuf = true
@@ -539,22 +494,16 @@ describe('tools that run code in the editor', function()
     end)
 
     it('gives errors as errors, and nothing of secrets', function()
-      local err = calls.fails('editor_command', { command = 'nosuchcommand' })
-      t.eq('tool_error', err.code)
-      t.matches('E492', err.message)
+      refused('editor_command', 'tool_error', 'E492', { command = 'nosuchcommand' })
       t.matches('%[secret%]', calls.call('editor_command', { command = 'echo "password=hunter2"' }).output)
     end)
   end)
 
   describe('editor_eval_lua', function()
     it('gives what it returned and printed', function()
-      t.eq(
-        { output = 'hi 1\ntwo', result = '3', type = 'number' },
-        calls.call('editor_eval_lua', {
-          code = 'print("hi", 1) print("two") local a, b = ... return a + b',
-          args = { 1, 2 },
-        })
-      )
+      local code = 'print("hi", 1) print("two") local a, b = ... return a + b'
+      local value = calls.call('editor_eval_lua', { code = code, args = { 1, 2 } })
+      t.eq({ output = 'hi 1\ntwo', result = '3', type = 'number' }, value)
       t.eq({ result = 'text', type = 'string' }, calls.call('editor_eval_lua', { code = 'return "text"' }))
       t.eq({ result = '{"a":[1,2]}', type = 'table' }, calls.call('editor_eval_lua', { code = 'return {a={1,2}}' }))
       t.matches('<function 1>', calls.call('editor_eval_lua', { code = 'return {print}' }).result)
@@ -564,10 +513,8 @@ describe('tools that run code in the editor', function()
     end)
 
     it('says what is wrong with the code, and what it threw', function()
-      local err = calls.fails('editor_eval_lua', { code = 'return +' })
-      t.eq('validation_error', err.code)
-      t.matches('^code: code:1:', err.message)
-      err = calls.fails('editor_eval_lua', { code = 'local x\nerror("boom")' })
+      refused('editor_eval_lua', 'validation_error', '^code: code:1:', { code = 'return +' })
+      local err = calls.fails('editor_eval_lua', { code = 'local x\nerror("boom")' })
       t.eq('tool_error', err.code)
       t.eq(nil, err.errors, 'only invalid arguments have a list')
       t.matches('code:2: boom', err.message)

@@ -1,7 +1,4 @@
 -- every Neovim
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
-local files = require('mcp-tools.instances.project')
 local project = require('editor_project')
 local t = require('helpers')
 
@@ -11,16 +8,11 @@ local call, refused = project.call, project.refused
 
 before_each(function()
   project.open()
-  config.setup({ tools = { 'quickfix' }, approval = { groups = { quickfix = 'allow' } } })
-  core.get()
-  files.fix(project.root)
+  project.offer({ 'quickfix' })
 end)
 after_each(function()
-  files.fix(nil)
-  vim.fn.setqflist({}, 'f')
   vim.cmd('silent! only!')
   project.close()
-  core.get()
 end)
 
 describe('quickfix_set', function()

@@ -1,7 +1,4 @@
 -- every Neovim
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
-local files = require('mcp-tools.instances.project')
 local project = require('editor_project')
 local t = require('helpers')
 
@@ -22,9 +19,7 @@ end
 
 before_each(function()
   project.open()
-  config.setup({ tools = { 'undo' }, approval = { groups = { undo = 'allow' } } })
-  core.get()
-  files.fix(project.root)
+  project.offer({ 'undo' })
   path = project.write('a.txt', 'one\ntwo\nthree\n')
   vim.cmd('silent edit ' .. path)
   bufnr = api.nvim_get_current_buf()
@@ -34,11 +29,7 @@ before_each(function()
   vim.cmd('silent undo')
   change(2, 3, { 'THREE' }) -- 3, beside 2
 end)
-after_each(function()
-  files.fix(nil)
-  project.close()
-  core.get()
-end)
+after_each(project.close)
 
 --- What the person would notice.
 local function seen()
@@ -106,7 +97,7 @@ describe('undo_diff', function()
     end
     change(0, -1, lines)
     local before = #api.nvim_list_bufs()
-    local running = core.get().executor:execute('undo_diff', { bufnr = 0, from = 0 }, { kind = 'tool', host = 'test' })
+    local running = project.start('undo_diff', { bufnr = 0, from = 0 })
     t.wait(function()
       return #api.nvim_list_bufs() > before
     end, 5000, 'its copy')

@@ -209,8 +209,8 @@ function M.keep(bufnr)
   end
 end
 
---- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If another call or a
---- review uses it, it is unloaded later.
+--- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If another call or
+--- a review uses it, it is unloaded later.
 ---@param bufnr integer
 function M.drop(bufnr)
   local lease = leases[bufnr]

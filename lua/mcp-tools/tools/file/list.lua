@@ -1,17 +1,15 @@
 --- Lists the files of the project.
 
 local access = require('mcp-tools.privacy.access')
-local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local search_files = require('mcp-tools.editor.search.files')
-local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Maximum number of directories in the result, if not all files are listed.
-local MAX_FOLDERS = 50
+local MAX_DIRECTORIES = 50
 
 --- Returns the directories with the most files.
 ---@param counts table<string, integer>
@@ -22,42 +20,10 @@ local function most(counts)
     return counts[a] == counts[b] and a < b or counts[a] > counts[b]
   end)
   local out = vim.empty_dict()
-  for i = 1, math.min(#names, MAX_FOLDERS) do
+  for i = 1, math.min(#names, MAX_DIRECTORIES) do
     out[(utf8.repair(names[i]))] = counts[names[i]]
   end
   return out
-end
-
----@param ctx mcp-tools.Ctx
----@param given string?
----@return string? folder
----@return mcp-tools.Error? err
-local function folder_of(ctx, given)
-  local nowhere = not given and access.no_project(ctx.root)
-  if nowhere then
-    return nil, errors.new('access_denied', nowhere)
-  end
-  local folder, err = buffers.resolve(given or ctx.root)
-  if not folder then
-    return nil, err
-  end
-  local _, why = access.path(folder, ctx.root)
-  if given and why == 'outside the project' and not ctx:covers(folder) then
-    return nil, (target.path_refusal(ctx, folder))
-  end
-  local stat = ctx:await(function(done)
-    vim.uv.fs_stat(
-      folder,
-      vim.schedule_wrap(function(_, stat)
-        done(stat)
-      end)
-    )
-  end)
-  if not stat or stat.type ~= 'directory' then
-    local text = stat and 'path: %s is a file; file_read reads it' or 'path: there is no folder %s'
-    return nil, errors.new('not_found', text:format(access.shown(folder, ctx.root)))
-  end
-  return folder
 end
 
 return {
@@ -80,13 +46,18 @@ return {
   recommended = true,
   timeout = 60000,
   run = function(ctx, args)
-    local folder, err = folder_of(ctx, args.path)
-    if not folder then
+    local place, err = search_files.place(ctx, args.path)
+    if not place then
       return nil, err
     end
-    local names, source, cut = file_names.list(ctx, folder, { ignored = args.ignored })
+    local directory = place.path
+    if not place.is_directory then
+      local text = 'path: %s is a file; file_read reads it'
+      return nil, errors.new('not_found', text:format(access.shown(directory, ctx.root)))
+    end
+    local names, source, cut = file_names.list(ctx, directory, { ignored = args.ignored })
     local matches, pause = assert(search_files.matcher({ args.glob })), time_slice.of(ctx)
-    local prefix = folder == paths.real_root(ctx.root) and '' or access.shown(folder, ctx.root) .. '/'
+    local prefix = directory == paths.real_root(ctx.root) and '' or access.shown(directory, ctx.root) .. '/'
     local files, counts, total, lossy = {}, {}, 0, false
     for _, name in ipairs(names) do
       if matches(name) then

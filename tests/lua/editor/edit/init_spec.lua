@@ -265,25 +265,18 @@ describe('edits', function()
       t.eq('Y\ntwo\n', disk_of(path_a))
     end)
 
-    it('are taken back when one cannot be made', function()
+    it('are taken back when one cannot be made, or throws, and nothing stays changed or loaded', function()
       local buffers, view = #api.nvim_list_bufs(), vim.fn.winsaveview()
-      local told = events(function()
-        local items = both('X')
-        items[2].edits[1].end_col = 99
-        local files, err = apply_all(items)
-        t.eq({ nil, 'validation_error' }, { files, err.code })
-      end)
-      t.eq({}, told)
-      t.eq({ 'one\ntwo', false, view }, { text_of(a), vim.bo[a].modified, vim.fn.winsaveview() })
-      t.eq({ 'one\ntwo\n', buffers }, { disk_of(path_b), #api.nvim_list_bufs() })
-    end)
-
-    it('fail with an error when one throws, and nothing stays changed or loaded', function()
-      local buffers, items = #api.nvim_list_bufs(), both('X')
-      items[2].edits = { {} }
-      local files, err = apply_all(items)
-      t.eq({ nil, 'execution_error' }, { files, err.code })
-      t.eq({ 'one\ntwo', 'one\ntwo\n', buffers }, { text_of(a), disk_of(path_b), #api.nvim_list_bufs() })
+      for code, wrong in pairs({ validation_error = { at(1, 0, 1, 99, 'X') }, execution_error = { {} } }) do
+        local told = events(function()
+          local items = both('X')
+          items[2].edits = wrong
+          local files, err = apply_all(items)
+          t.eq({ nil, code }, { files, err.code })
+        end)
+        t.eq({ {}, 'one\ntwo', false, view }, { told, text_of(a), vim.bo[a].modified, vim.fn.winsaveview() })
+        t.eq({ 'one\ntwo\n', buffers }, { disk_of(path_b), #api.nvim_list_bufs() })
+      end
     end)
 
     it('are taken back when one cannot be written, those written before included', function()
@@ -449,19 +442,21 @@ describe('what agents change', function()
     return api.nvim_buf_get_lines(0, 0, -1, false)
   end
 
+  --- An edit of a new text in the window.
+  local function edited(text, edits)
+    local path = project.write('a.txt', text)
+    vim.cmd('silent edit ' .. path)
+    return edit_buffer({ path = path, edits = edits }), path
+  end
+
   before_each(function()
     project.open()
-    require('mcp-tools').setup({
-      tools = 'all',
-      approval = { default = 'allow', groups = { buffer = 'allow', file = 'allow' } },
-    })
+    project.offer({ 'buffer', 'file' })
   end)
   after_each(project.close)
 
   it('is kept with who, when, which tool and the lines', function()
-    local path = project.write('a.txt', 'a\nb\nc\n')
-    vim.cmd('silent edit ' .. path)
-    local change = edit_buffer({ path = path, edits = { { search = 'b\n', replace = 'B\nB2\n' } } })
+    local change, path = edited('a\nb\nc\n', { { search = 'b\n', replace = 'B\nB2\n' } })
     t.eq({ 'buffer_edit', path, false }, { change.tool, change.path, change.is_new })
     t.ok(math.abs(os.time() - change.at) < 60)
     t.eq({ { start = 2, count = 1, old = { 'b' }, new = { 'B', 'B2' } } }, change.hunks)
@@ -479,18 +474,21 @@ describe('what agents change', function()
     end
     t.eq(
       { '/4', '/3', '/2' },
-      vim.tbl_map(function(change)
-        return change.path
-      end, changes.list())
+      vim
+        .iter(changes.list())
+        :map(function(change)
+          return change.path
+        end)
+        :totable()
     )
   end)
 
   it('is taken back, though the text around it is another by now', function()
-    local path = project.write('a.txt', 'a\nb\nc\nd\ne\n')
-    vim.cmd('silent edit ' .. path)
-    local edits =
-      { { search = 'b\n', replace = 'B\nB2\n' }, { search = 'd\n', replace = '' }, { search = 'e', replace = 'E' } }
-    local change = edit_buffer({ path = path, edits = edits })
+    local change = edited('a\nb\nc\nd\ne\n', {
+      { search = 'b\n', replace = 'B\nB2\n' },
+      { search = 'd\n', replace = '' },
+      { search = 'e', replace = 'E' },
+    })
     api.nvim_buf_set_lines(0, 0, 1, false, { 'mine', 'a!' })
     t.eq({ hunks = 2, left = 0 }, (back(change)))
     t.eq({ 'mine', 'a!', 'b', 'c', 'd', 'e' }, lines())
@@ -498,10 +496,7 @@ describe('what agents change', function()
   end)
 
   it('is taken back as far as it is still there', function()
-    local path = project.write('a.txt', 'a\nb\nc\n')
-    vim.cmd('silent edit ' .. path)
-    local change =
-      edit_buffer({ path = path, edits = { { search = 'a', replace = 'A' }, { search = 'c', replace = 'C' } } })
+    local change = edited('a\nb\nc\n', { { search = 'a', replace = 'A' }, { search = 'c', replace = 'C' } })
     api.nvim_buf_set_lines(0, 2, 3, false, { 'mine' })
     t.eq({ hunks = 1, left = 1 }, (back(change)))
     t.eq({ 'a', 'b', 'mine' }, lines())

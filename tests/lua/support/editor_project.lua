@@ -21,6 +21,13 @@ function M.write(name, text)
   return path
 end
 
+--- The bytes of a file.
+---@param name string relative to the project, or absolute
+---@return string
+function M.disk(name)
+  return vim.fn.readblob(name:sub(1, 1) == '/' and name or M.root .. '/' .. name)
+end
+
 --- An empty project, which the editor is in.
 function M.open()
   vim.fn.delete(M.base, 'rf')

@@ -14,12 +14,10 @@ local function refused(code, pattern, args)
   project.refused('buffer_edit', code, pattern, args)
 end
 
+local disk = project.disk
+
 local function text()
   return table.concat(api.nvim_buf_get_lines(0, 0, -1, false), '\n')
-end
-
-local function disk(path)
-  return table.concat(vim.fn.readfile(path), '\n')
 end
 
 local path
@@ -82,7 +80,7 @@ describe('buffer_edit', function()
   it('writes what is not open, and an open file when it is told to', function()
     local other = project.write('sub/b.lua', 'return 1\n')
     local value = t.ok(run({ path = other, edits = { { search = '1', replace = '2' } } }))
-    t.eq({ true, 'sub/b.lua', 'return 2' }, { value.written, value.path, disk(other) })
+    t.eq({ true, 'sub/b.lua', 'return 2\n' }, { value.written, value.path, disk(other) })
     t.eq(true, t.ok(run({ path = path, write = true, edits = { { search = '1', replace = '9' } } })).written)
     t.matches('local a = 9', disk(path))
   end)
@@ -137,7 +135,7 @@ describe('buffer_edit', function()
     project.write('a.lua', 'theirs again\n')
     t.eq('changed by others', t.ok(run({ bufnr = 0, edits = { { search = 'mine', replace = 'x' } } })).disk)
     refused('stale', 'changed on disk', { bufnr = 0, write = true, edits = { { search = 'x', replace = 'y' } } })
-    t.eq({ 'x', 'theirs again' }, { text(), disk(path) })
+    t.eq({ 'x', 'theirs again\n' }, { text(), disk(path) })
   end)
 
   it('is made by two at a time, each for the text that the other has left', function()

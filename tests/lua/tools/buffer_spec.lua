@@ -4,7 +4,7 @@ local t = require('helpers')
 
 local api = vim.api
 
-local call, refused, write = project.call, project.refused, project.write
+local call, refused, write, disk = project.call, project.refused, project.write, project.disk
 
 describe('tools that read buffers', function()
   before_each(function()
@@ -88,11 +88,11 @@ describe('tools that read buffers', function()
       for name, bytes in pairs(texts) do
         local path = write(name, bytes)
         local closed = call('buffer_read', { path = path, start_line = name:find('long') and 8000 or 1 })
-        local disk = call('file_read', { path = path, start_line = closed.start_line })
+        local on_disk = call('file_read', { path = path, start_line = closed.start_line })
         vim.cmd('silent edit ' .. path)
         local open = call('buffer_read', { path = path, start_line = closed.start_line })
         t.eq({ name, open.text, open.lines, nil }, { name, closed.text, closed.lines, closed.lossy })
-        t.eq({ name, open.text, open.lines }, { name, disk.text, disk.lines })
+        t.eq({ name, open.text, open.lines }, { name, on_disk.text, on_disk.lines })
         vim.cmd('silent bwipeout!')
       end
     end)
@@ -179,10 +179,6 @@ describe('tools that read buffers', function()
 end)
 
 describe('tools that write, compare and close buffers', function()
-  local function disk(path)
-    return table.concat(vim.fn.readfile(path), '\n')
-  end
-
   local path, bufnr
   before_each(function()
     project.open()
@@ -202,7 +198,7 @@ describe('tools that write, compare and close buffers', function()
       vim.cmd.enew()
       local value = call('buffer_write', { bufnr = bufnr, changedtick = api.nvim_buf_get_changedtick(bufnr) })
       t.eq({ true, 'a.txt', 3 }, { value.written, value.path, value.lines })
-      t.eq({ 'ONE\ntwo\nthree', false }, { disk(path), vim.bo[bufnr].modified })
+      t.eq({ 'ONE\ntwo\nthree\n', false }, { disk(path), vim.bo[bufnr].modified })
     end)
 
     it('writes a new file', function()
@@ -215,9 +211,9 @@ describe('tools that write, compare and close buffers', function()
       api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
       project.write('a.txt', 'theirs\n')
       refused('buffer_write', 'stale', 'buffer_diff', { bufnr = 0 })
-      t.eq('theirs', disk(path))
+      t.eq('theirs\n', disk(path))
       t.eq(true, call('buffer_write', { bufnr = 0, overwrite = true }).written)
-      t.eq('mine\ntwo\nthree', disk(path))
+      t.eq('mine\ntwo\nthree\n', disk(path))
     end)
 
     it('says what is wrong', function()
@@ -310,7 +306,7 @@ describe('tools that write, compare and close buffers', function()
       vim.cmd.enew()
       refused('buffer_close', 'tool_error', 'unsaved changes', { bufnr = bufnr })
       t.eq(true, call('buffer_close', { bufnr = bufnr, discard = true }).closed)
-      t.eq('one\ntwo\nthree', disk(path))
+      t.eq('one\ntwo\nthree\n', disk(path))
       refused('buffer_close', 'not_found', 'no buffer 999', { bufnr = 999 })
     end)
   end)
@@ -329,15 +325,6 @@ describe('tools that write, compare and close buffers', function()
       end
       local none = 'no "nothing" in m.lua; there is M.a %(line 2%)'
       refused('buffer_read', 'not_found', none, { path = file, symbol = 'nothing' })
-    end)
-
-    it('reads a symbol by its whole name path, and names the nearest when there is none', function()
-      local code = 'local function ledger()\n  local function post()\n  end\nend\nlocal function post()\nend\n'
-      local file = project.write('n.lua', code)
-      local value = call('buffer_read', { path = file, symbol = 'ledger/post' })
-      t.eq({ 2, 3 }, { value.start_line, value.end_line })
-      t.eq(5, call('buffer_read', { path = file, symbol = '/post' }).start_line)
-      refused('buffer_read', 'not_found', 'there is ledger %(line 1%)$', { path = file, symbol = 'legder' })
     end)
 
     it('says that there is more only when not all was given that was asked for', function()

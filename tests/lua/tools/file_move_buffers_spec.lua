@@ -3,26 +3,12 @@
 
 local Double = require('lsp_double')
 local every = require('editor_project')
-local core = require('mcp-tools.core')
-local config = require('mcp-tools.config')
 local t = require('helpers')
 
 local root = every.root
 
-local function start(path, new_path)
-  return core.get().executor:execute('file_move', { path = path, new_path = new_path }, { host = 'test' })
-end
-
 local function move(path, new_path)
-  local call = start(path, new_path)
-  t.wait(function()
-    return call:ended()
-  end, 10000, 'file_move')
-  return call.outcome.payload and call.outcome.payload.text, call.outcome.error
-end
-
-local function bytes(name)
-  return table.concat(vim.fn.readfile(root .. '/' .. name, 'b'), '\n')
+  return every.text('file_move', { path = path, new_path = new_path })
 end
 
 local doubles
@@ -30,11 +16,7 @@ local doubles
 before_each(function()
   every.open()
   doubles = {}
-  local function rule()
-    return 'allow'
-  end
-  config.setup({ tools = { 'file' }, approval = { rule = rule } })
-  core.get()
+  every.offer({ 'file' })
 end)
 
 after_each(function()
@@ -78,7 +60,7 @@ describe('a file that is moved', function()
       local bufnr = vim.api.nvim_get_current_buf()
       local fixeol = vim.bo.fixendofline
       t.ok(move(name, 'to/' .. name))
-      t.eq({ name, text }, { name, bytes('to/' .. name) })
+      t.eq({ name, text }, { name, every.disk('to/' .. name) })
       t.eq(
         { root .. '/to/' .. name, false, fixeol },
         { vim.api.nvim_buf_get_name(bufnr), vim.bo.modified, vim.bo.fixendofline }
@@ -93,7 +75,7 @@ describe('a file that is moved', function()
     vim.cmd('silent edit a.txt')
     every.write('a.txt', 'one and theirs\n')
     t.ok(move('a.txt', 'b.txt'))
-    t.eq('one and theirs\n', bytes('b.txt'))
+    t.eq('one and theirs\n', every.disk('b.txt'))
     t.eq({ 'one and theirs' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
   end)
 
@@ -132,7 +114,7 @@ describe('a file that is moved', function()
     t.eq('tool_error', err.code)
     t.matches('cannot move', err.message)
     t.matches('ENOTDIR', err.message)
-    t.eq('old\nold\n', bytes('other.txt'))
+    t.eq('old\nold\n', every.disk('other.txt'))
   end)
 
   it('leaves nothing half done when it is cancelled between two servers', function()
@@ -141,15 +123,15 @@ describe('a file that is moved', function()
     vim.cmd('silent edit a.txt')
     server(0, 0)
     local second = server(0, 1, Double.SILENT)
-    local call = start('a.txt', 'b.txt')
+    local call = every.start('file_move', { path = 'a.txt', new_path = 'b.txt' })
     t.wait(function()
-      return bytes('other.txt') == 'new\nold\n' and #second.asked > 1
+      return every.disk('other.txt') == 'new\nold\n' and #second.asked > 1
     end, 10000, 'the first server')
     call:cancel('test')
     t.wait(function()
-      return bytes('other.txt') == 'old\nold\n'
+      return every.disk('other.txt') == 'old\nold\n'
     end, 5000, 'taking it back')
-    t.eq({ 'one\n', 0 }, { bytes('a.txt'), vim.fn.filereadable('b.txt') })
+    t.eq({ 'one\n', 0 }, { every.disk('a.txt'), vim.fn.filereadable('b.txt') })
   end)
 end)
 

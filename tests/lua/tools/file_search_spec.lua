@@ -3,7 +3,7 @@ local project = require('editor_project')
 local search_programs = require('search_programs')
 local t = require('helpers')
 
-local call, start = project.text, project.start
+local call, start, disk = project.text, project.start, project.disk
 
 local function search(args)
   return call('file_search', args)
@@ -11,10 +11,6 @@ end
 
 local function replace(args)
   return call('file_replace', args)
-end
-
-local function disk(name)
-  return table.concat(vim.fn.readfile(project.root .. '/' .. name, 'b'), '\n')
 end
 
 --- What is said when nothing is found, whatever was left out.

@@ -5,6 +5,7 @@ local Call = require('mcp-tools.calls.call')
 local contents = require('mcp-tools.editor.buffer.contents')
 local Ctx = require('mcp-tools.calls.ctx')
 local disk = require('mcp-tools.editor.buffer.disk')
+local Double = require('lsp_double')
 local project = require('editor_project')
 local t = require('helpers')
 local target = require('mcp-tools.editor.buffer.target')
@@ -205,39 +206,10 @@ describe('a file on disk', function()
     end)
 
     it('is told to the language servers of its project, once', function()
-      local heard = {}
-      local function server(root)
-        vim.lsp.start({
-          name = root,
-          root_dir = root,
-          cmd = function()
-            return {
-              request = function(method, _, callback)
-                if method == 'initialize' then
-                  vim.schedule(function()
-                    callback(nil, { capabilities = {} })
-                  end)
-                end
-                return true, 1
-              end,
-              notify = function(method, params)
-                if method == 'workspace/didChangeWatchedFiles' then
-                  table.insert(heard, { root, params.changes[1].uri, params.changes[1].type })
-                end
-                return true
-              end,
-              is_closing = function()
-                return false
-              end,
-              terminate = function() end,
-            }
-          end,
-        }, { bufnr = bufnr })
-      end
-      server(project.root)
-      server(project.base .. '/another')
+      local own = Double.start(bufnr, project.root, {}, {})
+      local other = Double.start(bufnr, project.base .. '/another', {}, {})
       t.wait(function()
-        return #vim.lsp.get_clients() == 2 and vim.lsp.get_clients()[2].initialized
+        return own.client.initialized and other.client.initialized
       end)
       project.write('a.txt', 'one\ntwo\n')
       refresh(bufnr)
@@ -245,7 +217,16 @@ describe('a file on disk', function()
       os.remove(path)
       refresh(bufnr)
       local uri = vim.uri_from_fname(path)
-      t.eq({ { project.root, uri, 2 }, { project.root, uri, 3 } }, heard)
+      local function heard(double)
+        return vim
+          .iter(double.told)
+          :map(function(each)
+            return each.method == 'workspace/didChangeWatchedFiles' and each.params.changes or nil
+          end)
+          :totable()
+      end
+      t.eq({ { { uri = uri, type = 2 } }, { { uri = uri, type = 3 } } }, heard(own))
+      t.eq({}, heard(other))
     end)
   end)
 

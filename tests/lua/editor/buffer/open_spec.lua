@@ -1,8 +1,6 @@
 -- every Neovim
 -- Buffers that calls load: loading, sharing, unloading, cancelled calls.
 
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('editor_project')
 local t = require('helpers')
@@ -244,15 +242,7 @@ describe('a file that is loaded for a call', function()
   before_each(function()
     project.open()
     project.write('a.lua', 'local function f()\n  return "one"\nend\nreturn f\n')
-    config.setup({
-      tools = 'all',
-      approval = {
-        rule = function()
-          return 'allow'
-        end,
-      },
-    })
-    core.get()
+    project.offer('all')
   end)
 
   after_each(project.close)
@@ -270,7 +260,7 @@ describe('a file that is loaded for a call', function()
     local before = #vim.api.nvim_list_bufs()
     for name, args in pairs(CALLS) do
       for turns = 0, 6 do
-        local call = core.get().executor:execute(name, vim.deepcopy(args), { host = 'test' })
+        local call = project.start(name, vim.deepcopy(args))
         local passed = 0
         t.wait(function()
           passed = passed + 1
@@ -279,7 +269,7 @@ describe('a file that is loaded for a call', function()
         if call:cancel('test') then
           settle()
           t.eq({ name, turns, before }, { name, turns, #vim.api.nvim_list_bufs() })
-          t.eq('local function f()\n  return "one"\nend\nreturn f\n', table.concat(vim.fn.readfile('a.lua', 'b'), '\n'))
+          t.eq('local function f()\n  return "one"\nend\nreturn f\n', project.disk('a.lua'))
         else
           vim.cmd('silent! %bwipeout!')
           project.write('a.lua', 'local function f()\n  return "one"\nend\nreturn f\n')

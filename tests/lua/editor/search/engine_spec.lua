@@ -200,10 +200,7 @@ describe('regular expressions', function()
       search_programs.use('rg')
       project.write('a.txt', 'x = a.b + c.\30\r\n\30é.f\r\n')
       t.ok(replace('$2-$1 $0 $$1 $9'))
-      t.eq(
-        'x = b-a a.b $1  + -c c. $1 \30\r\n\30f-é é.f $1 \r\n',
-        table.concat(vim.fn.readfile(project.root .. '/a.txt', 'b'), '\n')
-      )
+      t.eq('x = b-a a.b $1  + -c c. $1 \30\r\n\30f-é é.f $1 \r\n', project.disk('a.txt'))
     end)
 
     it('refuses them where it is not; the whole match needs no groups', function()
@@ -213,7 +210,7 @@ describe('regular expressions', function()
       t.eq('tool_error', err.code)
       t.matches('ripgrep', err.message)
       t.ok(replace('[$0]$$'))
-      t.eq('[a.b]$ [c.]$ [é.f]$\n', table.concat(vim.fn.readfile(project.root .. '/a.txt', 'b'), '\n'))
+      t.eq('[a.b]$ [c.]$ [é.f]$\n', project.disk('a.txt'))
     end)
   end)
 

@@ -41,6 +41,10 @@ local function server(bufnr, line, answer)
     ['workspace/willRenameFiles'] = answer or { changes = changes },
   })
   table.insert(doubles, double)
+  t.wait(function()
+    return double.client.initialized
+  end)
+  double:publish(bufnr, nil, {}) -- it has read the project
   return double
 end
 

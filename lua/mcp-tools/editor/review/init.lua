@@ -386,7 +386,7 @@ local function begin(review, files)
     cancelled = function()
       return review.ended ~= nil
     end,
-  } --[[@as mcp-tools.Ctx]]
+  } --[[@as any]]
   local function step(i)
     local file = files[i]
     if file then

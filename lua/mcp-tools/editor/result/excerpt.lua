@@ -34,25 +34,6 @@ local FILE = assert(uri_template.compile('file:///{+path}'))
 ---@field lines string[]
 ---@field cut boolean whether more lines follow
 
----@param bufnr integer
----@param place string?
----@param root string
----@param first integer
----@return mcp-tools.TextSource
-local function of_buffer(bufnr, place, root, first)
-  local filetype = vim.bo[bufnr].filetype
-  local lines, cut = buffers.some_lines(bufnr, first, MAX_LINES, MAX_READ)
-  return {
-    path = place and access.shown(place, root),
-    place = place,
-    bufnr = bufnr,
-    filetype = filetype ~= '' and filetype or nil,
-    first = first,
-    lines = lines,
-    cut = cut,
-  }
-end
-
 --- Returns the text of a file, from its buffer if it is open; without a path, of the current file. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path? string relative to the project, or absolute
@@ -61,29 +42,34 @@ end
 ---@return string? fault
 function M.find(ctx, path, first)
   first = math.max(first or 1, 1)
-  if not path then
-    local bufnr = buffers.current()
+  local readable, why, place, bufnr
+  if path then
+    place, why = access.path(path, ctx.root)
+    readable, bufnr = place ~= nil, place and buffers.of_path(place)
+  else
+    readable, bufnr = true, buffers.current()
     if not bufnr then
       return nil, 'no file is open in the editor'
     end
-    local name = vim.api.nvim_buf_get_name(bufnr)
-    local ok, why, place = access.buffer(bufnr, ctx.root)
-    if not ok then
-      return nil, ('cannot read %s: it is %s'):format(access.shown(name, ctx.root), why)
-    end
-    return of_buffer(bufnr, place, ctx.root, first)
   end
-  local place, why = access.path(path, ctx.root)
-  if not place then
-    return nil, ('cannot read %s: it is %s'):format(path, why)
-  end
-  local bufnr = buffers.of_path(place)
   if bufnr then
-    local ok, fault = access.buffer(bufnr, ctx.root)
-    if not ok then
-      return nil, ('cannot read %s: it is %s'):format(path, fault)
-    end
-    return of_buffer(bufnr, place, ctx.root, first)
+    readable, why, place = access.buffer(bufnr, ctx.root)
+    path = path or access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root)
+  end
+  if not readable then
+    return nil, ('cannot read %s: it is %s'):format(path, why)
+  elseif bufnr then
+    local filetype = vim.bo[bufnr].filetype
+    local lines, cut = buffers.some_lines(bufnr, first, MAX_LINES, MAX_READ)
+    return {
+      path = place and access.shown(place, ctx.root),
+      place = place,
+      bufnr = bufnr,
+      filetype = filetype ~= '' and filetype or nil,
+      first = first,
+      lines = lines,
+      cut = cut,
+    }
   end
   local range = { first = first, last = first + MAX_LINES - 1, max_bytes = MAX_READ }
   local lines, total = ctx:await(function(done)

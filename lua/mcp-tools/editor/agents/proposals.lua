@@ -33,13 +33,6 @@ local MAX_BYTES = 32 * 1024 * 1024
 --- Tool name in the history: agents write with a tool of their own.
 local TOOL = 'proposal'
 
----@param one string[]
----@param other string[]
----@return boolean
-local function are_same(one, other)
-  return #one == #other and text_diff.same_lines(one, other) == #one
-end
-
 --- Returns the accepted hunks by lines of the new text.
 ---@param proposal mcp-tools.Proposal
 ---@return mcp-tools.EditHunk[]
@@ -65,7 +58,7 @@ local function expect(session, accepted)
   local before, path, is_new, hunks = proposal.base, proposal.path, proposal.is_new, hunks_of(proposal)
   local client = { name = session.client ~= '' and session.client or session.agent, version = session.version }
   return function(now)
-    if #hunks == 0 or not are_same(lines, now) then
+    if #hunks == 0 or not text_diff.are_equal(lines, now) then
       return -- another process has written it, or the agent has not finished
     end
     local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as any]]

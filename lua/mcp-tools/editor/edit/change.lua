@@ -179,7 +179,7 @@ function M.undo(done)
     pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd(('silent undo %d'):format(done.seq))
     end)
-    if not vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- there is no undo tree
+    if not text_diff.are_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- there is no undo tree
       log.guard('undoing an edit', api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
     end
   end)
@@ -336,13 +336,13 @@ local function check_created(path, lines, cb)
   local bufnr = buffers.of_path(path)
   if not bufnr then
     return read.read(path, open.MAX_BYTES, function(bytes, err)
-      local is_same = bytes and vim.deep_equal((file_text.lines_of(file_text.decode(bytes))), lines)
+      local is_same = bytes and text_diff.are_equal((file_text.lines_of(file_text.decode(bytes))), lines)
       cb(err or not is_same and changed_since(path) or nil)
     end)
   end
   disk.refresh(bufnr, function(state)
     local is_current = api.nvim_buf_is_loaded(bufnr) and (state == 'same' or state == 'reloaded')
-    local is_same = is_current and vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), lines)
+    local is_same = is_current and text_diff.are_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), lines)
     cb(not is_same and changed_since(path) or nil)
   end)
 end

@@ -14,6 +14,7 @@ local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local save = require('mcp-tools.editor.buffer.save')
 local task = require('mcp-tools.util.task')
+local text_diff = require('mcp-tools.editor.text.diff')
 local text_edits = require('mcp-tools.editor.text.edits')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -73,7 +74,7 @@ end
 ---@field bufnr integer?
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer?
----@field lines string[]? the lines at `changedtick`, if the caller has read them
+---@field lines string[]? the lines at `changedtick`; without it, the edits are stale if the text differs
 ---@field write boolean? default: `write` of the options
 ---@field ends mcp-tools.TextEnds? line endings to set
 
@@ -111,7 +112,7 @@ end
 ---@return mcp-tools.Error?
 local function gather(work, items, ctx, targets)
   local seen = {}
-  for _, item in ipairs(items) do
+  for i, item in ipairs(items) do
     local bufnr, err, new = item.bufnr, nil, false
     if not bufnr then
       bufnr, err, new = work:await(function(done)
@@ -144,7 +145,14 @@ local function gather(work, items, ctx, targets)
       disk.refresh(bufnr, done)
     end)
     if api.nvim_buf_is_loaded(bufnr) then
+      local is_unchecked = item.lines and not item.changedtick
+      if is_unchecked and not text_diff.are_equal(item.lines, api.nvim_buf_get_lines(bufnr, 0, -1, false)) then
+        return errors.new('stale', ('%s has changed since it was read; read it again'):format(buffers.shown(bufnr)))
+      end
       target.changedtick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
+    end
+    if ctx and #items > 1 then
+      ctx:progress(i, #items)
     end
   end
 end
@@ -226,7 +234,7 @@ local function with_changedtick(item, of_path)
   if not bufnr or not api.nvim_buf_is_valid(bufnr) then
     return item
   end
-  local tick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
+  local tick = item.changedtick or not item.lines and api.nvim_buf_get_changedtick(bufnr) or nil
   return vim.tbl_extend('force', item, { bufnr = bufnr, changedtick = tick })
 end
 

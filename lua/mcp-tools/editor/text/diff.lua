@@ -40,6 +40,14 @@ function M.same_lines(old, new)
   return first, last
 end
 
+--- Returns whether two texts are equal.
+---@param one string[]
+---@param other string[]
+---@return boolean
+function M.are_equal(one, other)
+  return #one == #other and M.same_lines(one, other) == #one
+end
+
 ---@class mcp-tools.DiffMiddle the part between the equal lines at both ends
 ---@field old string
 ---@field new string

@@ -3,21 +3,16 @@
 --- The id of a match depends on the text around it, so it becomes invalid when that changes.
 
 local background = require('mcp-tools.editor.background')
-local buffers = require('mcp-tools.editor.buffer')
 local canonical_json = require('mcp-tools.util.canonical_json')
-local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local matches_text = require('mcp-tools.editor.search.matches_text')
-local open = require('mcp-tools.editor.buffer.open')
 local redact = require('mcp-tools.privacy.redact')
 local result = require('mcp-tools.editor.result')
 local search = require('mcp-tools.editor.search')
 local text_edits = require('mcp-tools.editor.text.edits')
 local time_slice = require('mcp-tools.util.time_slice')
-
-local api = vim.api
 
 --- Maximum number of files and matches in one call.
 local MAX_FILES, MAX_PLACES = 500, 10000
@@ -235,53 +230,29 @@ local function edits_of(each)
   return edits
 end
 
---- Returns the buffer of a file if its text is still the one that was searched.
----@param ctx mcp-tools.Ctx
 ---@param file mcp-tools.search.File
----@return mcp-tools.FileEdits?
----@return mcp-tools.Error? err
-local function ready(ctx, file)
-  local bufnr, err = file.bufnr, nil
-  if not bufnr then
-    bufnr, err = ctx:await(function(done)
-      open.load(file.path, done, ctx)
-    end)
-  end
-  if not bufnr then
-    return nil, err
-  end
-  ctx:await(function(done)
-    disk.refresh(bufnr, done)
-  end)
-  local text = api.nvim_buf_is_loaded(bufnr) and table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') or ''
-  if text ~= file.text:gsub('\n$', '') then
-    local fault = '%s has changed since it was searched; nothing was replaced, make a dry run again'
-    return nil, errors.new('stale', fault:format(file.shown))
-  end
-  return {
-    path = file.path,
-    bufnr = bufnr,
-    edits = {},
-    changedtick = api.nvim_buf_get_changedtick(bufnr),
-    write = buffers.is_unseen(bufnr),
-  }
+---@return string[]
+local function lines_of(file)
+  return vim.split((file.text:gsub('\n$', '')), '\n', { plain = true })
 end
 
---- Applies a plan atomically.
+--- Applies a plan atomically. It is for the texts that were searched.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param plan mcp-tools.ReplacePlan
----@return mcp-tools.FileEdited[]? in the order of the plan
+---@return mcp-tools.FilesEdited? in the order of the plan
 ---@return mcp-tools.Error? err
 local function apply(ctx, plan)
-  local items = {}
+  local items, pause = {}, time_slice.of(ctx)
   for i, each in ipairs(plan.files) do
-    local item, err = ready(ctx, each.file)
-    if not item then
-      return nil, err
-    end
-    item.edits = edits_of(each)
-    items[i] = item
-    ctx:progress(i, #plan.files)
+    local file = each.file
+    items[i] = {
+      path = file.path,
+      bufnr = file.bufnr,
+      edits = edits_of(each),
+      changedtick = file.changedtick,
+      lines = not file.changedtick and lines_of(file) or nil,
+    }
+    pause()
   end
   return ctx:await(function(done)
     edit.apply_all(items, { ctx = ctx }, done)
@@ -336,7 +307,7 @@ local computed = {}
 local function diff_of(ctx, plan)
   local parts, pause = {}, time_slice.of(ctx)
   for _, each in ipairs(plan.files) do
-    local lines = vim.split((each.file.text:gsub('\n$', '')), '\n', { plain = true })
+    local lines = lines_of(each.file)
     local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
     table.insert(parts, (text_edits.unified(lines, edits_of(each), names)))
     pause()

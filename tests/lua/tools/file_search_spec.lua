@@ -216,17 +216,6 @@ describe('file_replace', function()
     t.eq(before, disk('a.lua') .. disk('src/b.py'))
   end)
 
-  it('replaces nothing where one file cannot be changed', function()
-    vim.cmd.edit('src/b.py')
-    vim.bo.modifiable = false
-    local before = disk('a.lua')
-    local _, err = replace({ query = 'post', replacement = 'send', dry_run = false, expected_count = 6 })
-    t.eq('tool_error', err.code)
-    t.matches('not modifiable', err.message)
-    t.eq(before, disk('a.lua'))
-    t.eq('def post():', vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
-  end)
-
   it('takes groups, and text of several lines', function()
     search_programs.use('rg')
     t.matches(

@@ -356,11 +356,6 @@ describe('edits', function()
       items[1].changedtick = tick
       files, err = apply_all(items)
       t.eq({ nil, 'stale' }, { files, err.code })
-      vim.api.nvim_buf_set_lines(a, 0, 1, false, { 'mine' })
-      project.write('a.txt', 'theirs\n')
-      files, err = apply_all(both('X'), { write = true })
-      t.eq({ nil, 'stale' }, { files, err.code })
-      t.eq({ 'mine\ntwo', 'theirs\n', 'one\ntwo\n' }, { text_of(a), project.disk(path_a), project.disk(path_b) })
     end)
 
     it('look through all buffers only a few times, however many files there are', function()

@@ -136,8 +136,7 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         call = await ask()
         await screen.type("N")
         await screen.shows("Why not?")
-        await screen.type("wrong file")
-        await screen.press("Enter")
+        await screen.enter("wrong file")
         assert 'said no: "wrong file"' in error_of(await ended(call))["message"]
         call = await ask()
         await screen.type("X")

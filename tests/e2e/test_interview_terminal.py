@@ -78,6 +78,12 @@ def mode_is(screen: Terminal, mode: str) -> Any:
     return screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == ...", mode)
 
 
+async def go_in(screen: Terminal, *texts: str) -> None:
+    """Go to the window by a key, whose frame then has these texts."""
+    await screen.press("F5")
+    await screen.shows(*texts)
+
+
 async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
     """Keys go to the text until the person goes to the window; there all kinds are answered."""
     async with connect(bridge, "sessions") as client:
@@ -90,10 +96,8 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
         assert "<F5> to answer" in shown
         await screen.type("j q")
         await screen.shows("hello j q")
-        await screen.press("F5")
-        await screen.shows("<CR> next", "<Esc> cancel")
-        await screen.type("j")
-        await screen.press("Enter")
+        await go_in(screen, "<CR> next", "<Esc> cancel")
+        await screen.enter("j")
         await screen.shows("Which toppings?", "2 of 3", "[ ] ham")
         await screen.type(" ")
         await screen.shows("[x] ham")
@@ -105,13 +109,11 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("[x] ham", "[ ] olives", "[x] corn")
         await screen.press("Tab", "Tab", "Tab")
         await mode_is(screen, "i")
-        await screen.type("cheese")
-        await screen.press("Enter")
+        await screen.enter("cheese")
         await screen.shows("Why?", "In a word.", "3 of 3", "your answer", "<CR> done")
         await screen.type("because ü")
         await screen.press("C-j")
-        await screen.type("so")
-        await screen.press("Enter")
+        await screen.enter("so")
         assert await answers(call) == ["blue", ["ham", "corn", "cheese"], "because ü\nso"]
         await screen.hides("Why?")
         await mode_is(screen, "i")
@@ -129,13 +131,11 @@ async def test_own_text_instead_of_a_choice(screen: Terminal, bridge: Bridge) ->
         await mode_is(screen, "i")
         await screen.press("Enter")
         await screen.shows("Which colour?")
-        await screen.type("gg")
-        await screen.press("Enter")
+        await screen.enter("gg")
         await screen.shows("choose one, or type an answer")
         await screen.type("i")
         await mode_is(screen, "i")
-        await screen.type("violet")
-        await screen.press("Enter")
+        await screen.enter("violet")
         assert await answers(call) == ["", "violet"]
 
 
@@ -147,13 +147,11 @@ async def test_leaving_it(screen: Terminal, bridge: Bridge, how: str) -> None:
     async with connect(bridge, "sessions") as client:
         call = asked(client, COLOUR)
         await screen.shows("Which colour?")
-        await screen.press("F5")
-        await screen.shows("<CR> done")
+        await go_in(screen, "<CR> done")
         await screen.type("q")
         await screen.shows("<F5> to answer")
         assert not call.done()
-        await screen.press("F5")
-        await screen.shows("<CR> done")
+        await go_in(screen, "<CR> done")
         if how == "field":
             await screen.type("i")
             await mode_is(screen, "i")
@@ -173,8 +171,7 @@ async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("Which colour?")
         second = asked(client, TOPPINGS)
         await screen.shows("(1 more waiting)")
-        await screen.press("F5")
-        await screen.shows("<CR> done")
+        await go_in(screen, "<CR> done")
         await screen.nvim.lua(CANCEL, "Which colour?")
         shown = await screen.shows("Which toppings?", "<F5> to answer")
         assert "Which colour?" not in shown
@@ -204,8 +201,7 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
         await screen.shows("Why?", "text so far")
         await screen.command("tabonly")
         await screen.press("F5")
-        await screen.type("!")
-        await screen.press("Enter")
+        await screen.enter("!")
         assert await answers(call) == ["text so far!"]
 
 
@@ -220,16 +216,14 @@ async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("Which colour?", "<F5> to answer")
         await screen.type("to cat")
         await screen.shows("to cat")
-        await screen.press("F5")
-        await screen.shows("<CR> next")
+        await go_in(screen, "<CR> next")
         await screen.press("Enter")
         await mode_is(screen, "i")
         await screen.type("so")
         await screen.tmux("resize-window", "-x", "70", "-y", "20")
         await screen.shows("Why?", "so", "<CR> done")
         await mode_is(screen, "i")
-        await screen.type(" it is")
-        await screen.press("Enter")
+        await screen.enter(" it is")
         assert await answers(call) == [COLOUR["choices"][1], "so it is"]
         await mode_is(screen, "t")
         await screen.type(" again")

@@ -101,8 +101,7 @@ async def test_a_command_is_not_disturbed(screen: Terminal) -> None:
     await screen.type(":echo 'so")
     shown = await call(screen, "editor_open", path="two.txt", line=60)
     assert shown["entered"] is False
-    await screen.type(" far'")
-    await screen.press("Enter")
+    await screen.enter(" far'")
     await screen.shows("so far", "one 1", "two 60")
 
 
@@ -137,12 +136,3 @@ async def test_no_question_about_changed_files(screen: Terminal, project: Path) 
     (project / "two.txt").write_text("by others again\n")
     await call(screen, "editor_open", path="two.txt", line=2)
     await screen.shows("by others", "cond")
-
-
-@pytest.mark.slow
-async def test_a_long_message_waits_for_no_key(screen: Terminal) -> None:
-    """A message of many lines takes one row, and no key."""
-    assert await call(screen, "editor_notify", message="first\n" + "word " * 300) == {"shown": True}
-    await screen.shows("[mcp-tools] nvim: first", ":messages")
-    await screen.type("G")
-    await screen.shows("one 100")

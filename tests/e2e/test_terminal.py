@@ -35,8 +35,7 @@ async def test_cancel(idle: Terminal) -> None:
     await idle.command(slow)
     await idle.command("McpTools cancel")
     await idle.shows("Cancel which call?", "2: test_progress")
-    await idle.type("2")
-    await idle.press("Enter")
+    await idle.enter("2")
     await idle.shows("[mcp-tools] cancelled test_progress")
     assert await idle.nvim.lua("return require('mcp-tools.registry').pending_count()") == 1
     await idle.command("McpTools cancel all")
@@ -90,8 +89,7 @@ async def test_a_tool_that_asks(served: Terminal) -> None:
         arguments = {"prompt": "Which colour?", "options": ["red", "green"]}
         call = asyncio.create_task(client.call_tool("nvim_test_async_prompt", arguments))
         await served.shows("Which colour?", "1: red", "2: green")
-        await served.type("2")
-        await served.press("Enter")
+        await served.enter("2")
         assert json.loads(text_of(await call)) == {"selected": "green", "index": 2}
 
 

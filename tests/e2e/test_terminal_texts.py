@@ -42,29 +42,17 @@ async def test_a_long_message(idle: Terminal) -> None:
     assert (await messages(idle)).splitlines()[-3:] == ["[mcp-tools] first", LONG, "third"]
     assert await idle.nvim.lua("return vim.o.shortmess") == before
 
-    await idle.nvim.lua("probe.notify.info('short')")
-    await idle.shows("[mcp-tools] short")
-    assert (await messages(idle)).splitlines()[-1] == "[mcp-tools] short"
-
-
-async def test_a_long_message_when_nothing_may_be_cut(idle: Terminal) -> None:
-    """Also where the person has taken `T` from 'shortmess', and in the start of the editor."""
     await idle.nvim.lua("vim.opt.shortmess:remove('T')")
-    await idle.nvim.lua("probe.notify.warn(...)", LONG)
-    await idle.shows("… (:messages)")
-    assert f"[mcp-tools] {LONG}" in await messages(idle)
-    assert "T" not in await idle.nvim.lua("return vim.o.shortmess")
-
-
-async def test_a_message_of_wide_characters(idle: Terminal) -> None:
-    """A message is cut by the room that its characters take, so that it asks for no key."""
-    await idle.nvim.lua("probe.notify.warn(...)", "漢字" * 60)
-    await idle.shows("… (:messages)")
-    assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
-
+    await idle.nvim.lua("probe.notify.warn(...)", "漢字" * 60)  # wide characters take more room
+    await idle.shows("漢字漢字", "… (:messages)")
     await idle.nvim.lua("probe.notify.progress(...)", "漢字" * 60)
     assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
     await idle.hides("… (:messages)")
+    assert "T" not in await idle.nvim.lua("return vim.o.shortmess")
+
+    await idle.nvim.lua("probe.notify.info('short')")
+    await idle.shows("[mcp-tools] short")
+    assert (await messages(idle)).splitlines()[-1] == "[mcp-tools] short"
 
 
 async def test_a_long_message_of_the_debugger(idle: Terminal) -> None:

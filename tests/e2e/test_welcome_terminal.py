@@ -98,8 +98,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         asked = await screen.shows("connect which client?", "Gemini CLI")
         number = re.search(r"(\d+): Gemini CLI", asked)
         assert number
-        await screen.type(number[1])
-        await screen.press("Enter")
+        await screen.enter(number[1])
         await screen.shows("y write", "nvim-tools")
         assert not settings.exists()
         await screen.type("y")

@@ -163,33 +163,6 @@ describe('notify', function()
       return table.concat(log.lines(2), '\n'):find('broken plugin', 1, true)
     end)
   end)
-
-  it('never makes the editor wait for a key', function()
-    notifications.restore()
-    local editor = vim.fn.jobstart({ vim.v.progpath, '--embed', '-u', 'NONE', '-i', 'NONE', '-n' }, { rpc = true })
-    vim.rpcrequest(editor, 'nvim_ui_attach', 60, 20, {})
-    local function lua(code, ...)
-      return vim.rpcrequest(editor, 'nvim_exec_lua', code, { ... })
-    end
-    lua('vim.opt.runtimepath:prepend(...)', vim.api.nvim_get_runtime_file('lua/mcp-tools', false)[1]:sub(1, -15))
-    lua([[
-      local notify = require('mcp-tools.notify')
-      notify.error(('long '):rep(100))
-      notify.warn('two\nlines')
-      notify.info('and one more')
-      vim.schedule(function() SHOWN = true end)
-    ]])
-    t.wait(function()
-      return vim.rpcrequest(editor, 'nvim_get_mode').blocking or lua('return SHOWN')
-    end)
-    t.eq({ mode = 'n', blocking = false }, vim.rpcrequest(editor, 'nvim_get_mode'))
-    local whole = '\n[mcp-tools] ' .. ('long '):rep(99) .. 'long\n[mcp-tools] two\nlines\n[mcp-tools] and one more'
-    t.eq(whole, lua([[return vim.fn.execute('messages')]]))
-    vim.rpcnotify(editor, 'nvim_command', 'qa!')
-    t.wait(function()
-      return vim.fn.jobwait({ editor }, 0)[1] ~= -1
-    end)
-  end)
 end)
 
 describe('log.guard', function()

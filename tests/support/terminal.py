@@ -63,10 +63,14 @@ class Terminal:
         """Press keys by tmux's names: `Enter`, `Escape`, `Tab`, `C-c`."""
         await self.tmux("send-keys", *keys)
 
+    async def enter(self, text: str, *keys: str) -> None:
+        """Type text, then press Enter and other keys."""
+        await self.type(text)
+        await self.press("Enter", *keys)
+
     async def command(self, text: str) -> None:
         """Type an Ex command and press Enter."""
-        await self.type(f":{text}")
-        await self.press("Enter")
+        await self.enter(f":{text}")
 
     async def screen(self) -> str:
         """What is on the screen now, with wrapped lines whole; nothing when its program has ended."""

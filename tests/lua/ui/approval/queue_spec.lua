@@ -27,6 +27,22 @@ local function asker(more)
   return vim.tbl_extend('force', { serial = false, show = function() end, hide = function() end }, more or {})
 end
 
+--- A call of a tool with a preview.
+local function call_of(preview)
+  serial = serial + 1
+  local call = Call.new({ id = 'previewed-' .. serial, name = 'x', host = 'test' })
+  call.definition = { name = 'x', description = 'x', preview = preview }
+  return call
+end
+
+--- Puts a question whose text was laid out, as for a window.
+local function ask_and_read(asker_of, call)
+  local question, said = ask({ asker_of }, nil, call)
+  question.root = '/p'
+  text.page(question, 76)
+  return question, said
+end
+
 local function logged(part)
   return table.concat(log.lines(), '\n'):find(part, 1, true) ~= nil
 end
@@ -40,33 +56,15 @@ end)
 describe('a yes', function()
   it('is for the changes that were shown, not for others that have come since', function()
     local line, told = 'first', {}
-    local call = Call.new({ id = 'changing', name = 'x', host = 'test' })
-    call.definition = {
-      name = 'x',
-      description = 'x',
-      preview = function()
-        return '-' .. line
-      end,
-    }
-    local question, said = ask({
-      asker({
-        serial = true,
-        renew = function(shown)
-          table.insert(
-            told,
-            vim
-              .iter(text.page(shown, 76).list)
-              :map(function(row)
-                return row.text
-              end)
-              :join('\n')
-              :match('%-%a+')
-          )
-        end,
-      }),
-    }, nil, call)
-    question.root = '/p'
-    text.page(question, 76)
+    local call = call_of(function()
+      return '-' .. line
+    end)
+    local function renew(shown)
+      for _, row in ipairs(text.page(shown, 76).list) do
+        table.insert(told, row.text:match('%-%a+'))
+      end
+    end
+    local question, said = ask_and_read(asker({ serial = true, renew = renew }), call)
     line = 'second'
     local taken, why = question:answer('once')
     t.eq({ false, { '-second' }, {} }, { taken, told, said })
@@ -78,18 +76,13 @@ describe('a yes', function()
   it('of a client, and a no, need no look', function()
     for by, choice in pairs({ client = 'once', person = 'deny' }) do
       local count = 0
-      local call = Call.new({ id = 'changing-' .. by, name = 'x', host = 'test' })
-      call.definition = {
-        name = 'x',
-        description = 'x',
-        preview = function()
+      local question = ask_and_read(
+        asker(),
+        call_of(function()
           count = count + 1
           return tostring(count)
-        end,
-      }
-      local question = ask({ asker() }, nil, call)
-      question.root = '/p'
-      text.page(question, 76)
+        end)
+      )
       t.ok(question:answer(choice, by))
       t.eq(1, count)
     end
@@ -102,24 +95,14 @@ describe('a preview that knows more later', function()
   --- A question on the screen whose preview is still being made.
   local function ask_and_show()
     known, told = 'later', {}
-    local call = Call.new({ id = 'later-' .. vim.uv.hrtime(), name = 'x', host = 'test' })
-    call.definition = {
-      name = 'x',
-      description = 'x',
-      preview = function(_, more)
-        again = more or again
-        return known
-      end,
-    }
-    local show = asker({
-      serial = true,
-      renew = function(question)
-        table.insert(told, question.preview)
-      end,
-    })
-    local question, said = ask({ show }, nil, call)
-    question.root = '/p'
-    text.page(question, 76)
+    local call = call_of(function(_, more)
+      again = more or again
+      return known
+    end)
+    local function renew(question)
+      table.insert(told, question.preview)
+    end
+    local question, said = ask_and_read(asker({ serial = true, renew = renew }), call)
     question.read = true
     return question, said
   end

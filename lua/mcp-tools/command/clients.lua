@@ -64,7 +64,9 @@ function show(verb, arguments, done)
     local window = verb .. ' ' .. arguments[1]
     local lines = sanitize.lines(answer.diff)
     local function confirm()
-      if not scratch.reveal() then
+      if scratch.reveal() then
+        vim.api.nvim_echo({ { 'more below: read on, then press the key again' } }, false, {})
+      else
         write(verb, arguments, answer.diff, done)
       end
     end

@@ -6,6 +6,7 @@ local keepers = require('mcp-tools.ui.window.keeper')
 local notify = require('mcp-tools.notify')
 local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
+local scratch = require('mcp-tools.ui.window.scratch')
 local text = require('mcp-tools.ui.approval.text')
 
 local api = vim.api
@@ -78,16 +79,6 @@ function Window:unread()
   local below = self.question.read and 0 or self:below()
   self.question.read = below == 0
   return below
-end
-
---- Scrolls down by one page.
-function Window:scroll()
-  local window = self.windows[1]
-  api.nvim_win_call(window, function()
-    local height = api.nvim_win_get_height(window)
-    local top = math.max(1, math.min(vim.fn.line('w$') + 1, self.rows - height + 1))
-    vim.fn.winrestview({ topline = top, lnum = top, col = 0 })
-  end)
 end
 
 ---@return table[]
@@ -177,7 +168,7 @@ function M.reveal(question)
   elseif shown:unread() == 0 then
     return false
   end
-  shown:scroll()
+  api.nvim_win_call(shown.windows[1], scratch.reveal)
   keeper:sync_later()
   return true
 end

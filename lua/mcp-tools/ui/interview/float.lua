@@ -83,7 +83,7 @@ local QUESTION, FIELD = 1, 2
 ---@field interview mcp-tools.Interview
 ---@field rows integer rows of the question
 ---@field choice_at table<integer, integer> row → choice
-local Window = float.kind({ zindex = 55, max_width = 66 })
+local Window = float.kind({ zindex = 55, max_width = 66, field = FIELD })
 
 ---@param answers mcp-tools.Answers
 ---@param width integer
@@ -208,12 +208,6 @@ end
 ---@return integer
 function Window:first()
   return self:has_choices() and QUESTION or FIELD
-end
-
----@param index integer
----@return boolean
-function Window:is_field(index)
-  return index == FIELD
 end
 
 ---@return table[]

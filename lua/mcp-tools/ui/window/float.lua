@@ -1,6 +1,6 @@
 --- Floating windows that open without a command of the user: one window, or several that open and close together.
 ---
---- A subclass defines `frames`; one with several windows also `layout`, `first`, `is_field` and `save`.
+--- A subclass defines `frames`; one with several windows also `layout`, `first` and `save`.
 
 local help = require('mcp-tools.ui.window.help')
 local log = require('mcp-tools.log')
@@ -142,6 +142,7 @@ end
 ---@class mcp-tools.FloatKind
 ---@field zindex integer
 ---@field max_width integer
+---@field field? integer index of the window that is a text field, which is entered in insert mode
 
 ---@class mcp-tools.Float: mcp-tools.FloatKind
 ---@field windows integer[]
@@ -256,16 +257,10 @@ function Float:show_hidden(window)
   vim.fn.matchadd(render.group('Hidden'), sanitize.PATTERN, 10, -1, { window = window })
 end
 
---- Returns whether all windows still exist.
----@return boolean
-function Float:is_valid()
-  return vim.iter(self.windows):all(api.nvim_win_is_valid)
-end
-
---- Returns whether all windows are on the current tab page.
+--- Returns whether all windows still exist, on the current tab page.
 ---@return boolean
 function Float:is_here()
-  return self:is_valid() and self.tab == api.nvim_get_current_tabpage()
+  return vim.iter(self.windows):all(api.nvim_win_is_valid) and self.tab == api.nvim_get_current_tabpage()
 end
 
 --- Returns the index of the window that has the cursor.
@@ -285,19 +280,12 @@ function Float:first()
   return 1
 end
 
---- Returns whether a window is a text field, which is entered in insert mode.
----@param _index integer
----@return boolean
-function Float:is_field(_index)
-  return false
-end
-
 --- Enters one of the windows.
 ---@param index integer? default: `first()`
 function Float:enter(index)
   index = index or self:first()
   M.enter_window(self.windows[index])
-  vim.cmd(self:is_field(index) and 'startinsert!' or 'stopinsert')
+  vim.cmd(index == self.field and 'startinsert!' or 'stopinsert')
 end
 
 --- Moves the windows so that they cover as little as possible.
@@ -309,14 +297,6 @@ function Float:move(opened)
       api.nvim_win_set_config(window, self:config(now[i]))
     end
     self.placed = now
-  end
-end
-
---- Moves the windows away from the cursor and from a newly opened window, unless the cursor is in one of them.
----@param opened integer? window to keep visible
-function Float:make_way(opened)
-  if not self:cursor() then
-    self:move(opened)
   end
 end
 

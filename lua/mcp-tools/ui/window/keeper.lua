@@ -80,15 +80,6 @@ function M.new(use)
   return setmetatable({ use = use, ignore_keys_until = 0, failures = 0 }, Keeper)
 end
 
---- Enters the float if the user has enabled that and is in normal mode.
-function Keeper:enter_automatically()
-  if not self.use.may_enter() or api.nvim_get_mode().mode ~= 'n' or vim.fn.getcmdwintype() ~= '' then
-    return
-  end
-  self.ignore_keys_until = uv.hrtime() + GUARD_NS
-  self.shown:enter(1)
-end
-
 ---@param inside integer? index of the window to enter
 function Keeper:open(inside)
   local wanted = self.wanted --[[@as mcp-tools.FloatSubject]]
@@ -97,7 +88,10 @@ function Keeper:open(inside)
     self.shown:enter(inside)
   elseif not wanted.entered then
     wanted.entered = true
-    self:enter_automatically()
+    if self.use.may_enter() and api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == '' then
+      self.ignore_keys_until = uv.hrtime() + GUARD_NS
+      self.shown:enter(1)
+    end
   end
 end
 
@@ -197,8 +191,8 @@ function Keeper:reconcile()
   self:watch()
   if not self.shown then
     self:open(inside)
-  else
-    self.shown:make_way(self.opened)
+  elseif not self.shown:cursor() then
+    self.shown:move(self.opened)
   end
   self.shown:set_frames()
   -- While the editor waits in the command line it does not redraw.

@@ -350,7 +350,7 @@ function M.update(buffer)
   return true
 end
 
---- Scrolls down, for a key that accepts all lines and therefore works only once all of them were visible.
+--- Scrolls the current window down, for a key that accepts all lines and works only once all of them were visible.
 ---@return boolean more false if the end was visible already
 function M.reveal()
   local seen, last = vim.fn.line('w$'), api.nvim_buf_line_count(0)
@@ -360,7 +360,6 @@ function M.reveal()
   local height = api.nvim_win_get_height(0) - (vim.wo.winbar ~= '' and 1 or 0)
   local top = math.max(vim.fn.line('w0') + 1, math.min(seen + 1, last - height + 1))
   vim.fn.winrestview({ topline = top, lnum = math.max(top, seen + 1), col = 0 })
-  api.nvim_echo({ { 'more below: read on, then press the key again' } }, false, {})
   return true
 end
 

@@ -50,7 +50,7 @@ describe('the place of a floating window', function()
 end)
 
 ---A kind of window with a line of text, and a field below it.
-local Window = float.kind({ zindex = 50, max_width = 40 })
+local Window = float.kind({ zindex = 50, max_width = 40, field = 2 })
 
 function Window:layout()
   return { { row = 2, height = 1 }, { row = 5, height = 1 } }
@@ -59,10 +59,6 @@ end
 function Window:frames()
   local frame = { title = { render.chunk(self.subject.text, 'Heading') } }
   return { frame, {} }
-end
-
-function Window:is_field(index)
-  return index == 2
 end
 
 function Window:save()
@@ -135,7 +131,7 @@ describe('a floating window', function()
     t.eq(false, vim.bo[shown.buffers[1]].modifiable)
     keeper:show(two)
     is_shown(two)
-    t.eq({ false, false }, { shown:is_valid(), api.nvim_buf_is_valid(shown.buffers[1]) })
+    t.eq({ false, false }, { api.nvim_win_is_valid(shown.windows[1]), api.nvim_buf_is_valid(shown.buffers[1]) })
     t.eq(nil, keeper:on_screen(one))
     keeper:hide(two)
     t.wait(function()

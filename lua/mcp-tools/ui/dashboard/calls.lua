@@ -266,10 +266,10 @@ local MAX_NAME = 24
 
 ---@param parts mcp-tools.DashboardParts
 ---@param name string
----@return mcp-tools.Piece
+---@return string
 local function last_seen(parts, name)
   local at = parts.history.last_of(name)
-  return { at and ('last call %s ago'):format(age(vim.uv.hrtime() - at)) or 'no call yet', 'Dim' }
+  return at and ('last call %s ago'):format(age(vim.uv.hrtime() - at)) or 'no call yet'
 end
 
 ---@param parts mcp-tools.DashboardParts
@@ -284,12 +284,23 @@ local function connected(parts)
         { (Rows.clip(name, MAX_NAME)), 'Name' },
         tostring(client.version or ''),
         tostring(client.transport or ''),
-        last_seen(parts, name),
+        { last_seen(parts, name), 'Dim' },
       },
       item = { kind = 'client', id = ('client %d %s'):format(i, name) },
     })
   end
   return list
+end
+
+--- Names the tools that an agent has called.
+---@param session mcp-tools.agents.Session
+---@return string
+local function called(session)
+  local list = {}
+  for tool, times in vim.spairs(session.asked) do
+    table.insert(list, times > 1 and ('%s ×%d'):format(tool, times) or tool)
+  end
+  return #list > 0 and ', has called ' .. table.concat(list, ', ') or ''
 end
 
 ---@param parts mcp-tools.DashboardParts
@@ -306,14 +317,14 @@ local function terminal_agents(parts)
           { (Rows.clip(name, MAX_NAME)), 'Name' },
           session.version,
           'agent',
-          last_seen(parts, session.client),
+          { last_seen(parts, session.client) .. called(session), 'Dim' },
         },
         item = { kind = 'client', id = ('agent %s %d'):format(agent.name, i) },
       })
     end
     if #agent.sessions == 0 then
       local edits = agent.proposes and '; proposes edits ' .. agent.proposes or ''
-      local why = agent.reason or agent.state == 'on' and agent.connect and agent.connect .. edits
+      local why = agent.reason or agent.state == 'on' and agent.connect and agent.connect .. edits or nil
       local reason = why and ': ' .. why or ''
       table.insert(list, {
         cells = { { '○', 'Dim' }, { label, 'Dim' }, '', 'agent', { agent.state .. reason, 'Dim' } },

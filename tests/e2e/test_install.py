@@ -163,7 +163,7 @@ async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> No
     assert "belongs to another version of the plugin" in status["last_error"]
     told = await nvim.wait_for("return #told > 0 and told")
     assert len(told) == 1
-    assert told[0].startswith("[mcp-tools] ", "Run :McpTools install or welcome")
+    assert told[0].endswith("Run :McpTools install or welcome")
     assert "ERROR the Python environment of the bridge belongs to another version" in report
     assert "Run :McpTools install" in report
     assert not log.exists()

@@ -169,6 +169,17 @@ describe('the window at the bottom', function()
     end
   end)
 
+  it('as a float gives way to another window that is entered, which it would cover', function()
+    local buffer = scratch.show('float', fill, { rows = true, float = true })
+    scratch.show('other', { 'a line' }, { stay = true })
+    t.eq(true, vim.api.nvim_buf_is_valid(buffer))
+    scratch.show('other', { 'a line' })
+    t.wait(function()
+      return not vim.api.nvim_buf_is_valid(buffer)
+    end)
+    vim.cmd.close()
+  end)
+
   it('goes with its buffer, and its buffer with it, once', function()
     local ended = 0
     for _, float in ipairs({ true, false }) do

@@ -3,36 +3,14 @@ local command = require('mcp-tools.command')
 local inline = require('mcp-tools.ui.review.inline')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
+local screen = require('review_screen')
 local t = require('helpers')
 
 local api = vim.api
-local ends
-
-local function open(files, more)
-  local handle = review.open(vim.tbl_extend('force', {
-    client = { name = 'claude' },
-    key = tostring(vim.uv.hrtime()),
-    title = 'a title',
-    files = files,
-    on_end = function(outcome)
-      table.insert(ends, outcome)
-    end,
-  }, more or {}))
-  t.wait(function()
-    return vim.iter(review.list()):any(function(one)
-      return one.id == handle.id
-    end)
-  end)
-  return review.current()
-end
+local open, press, says = screen.open, screen.press, screen.says
 
 local function run(text)
   command.run({ args = 'review ' .. text })
-end
-
---- Types keys as the person does.
-local function press(keys)
-  api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
 end
 
 local function edit(name, text)
@@ -73,48 +51,17 @@ local function drawn(bufnr)
   return list
 end
 
-local function legend()
-  return t.wait(function()
-    for _, window in ipairs(api.nvim_list_wins()) do
-      if vim.b[api.nvim_win_get_buf(window)].mcp_tools_review then
-        return table.concat(api.nvim_buf_get_lines(api.nvim_win_get_buf(window), 0, -1, false), '\n')
-      end
-    end
-  end, 2000, 'the legend')
-end
-
---- Waits until it says something.
-local function says(text)
-  t.wait(function()
-    return legend():find(text, 1, true)
-  end, 2000, 'the legend with ' .. text)
-end
-
 --- The keys in the frame of the legend.
 local function footer()
-  for _, window in ipairs(api.nvim_list_wins()) do
-    if vim.b[api.nvim_win_get_buf(window)].mcp_tools_review then
-      return table.concat(vim.tbl_map(function(chunk)
-        return chunk[1]
-      end, api.nvim_win_get_config(window).footer))
-    end
-  end
+  local window = screen.legend()
+  return window
+    and table.concat(vim.tbl_map(function(chunk)
+      return chunk[1]
+    end, api.nvim_win_get_config(window).footer))
 end
 
-before_each(function()
-  -- As in an editor that has shown none before: what comes right after another one is guarded.
-  package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
-  project.open()
-  vim.cmd('messages clear')
-  ends = {}
-end)
-
-after_each(function()
-  for _, one in ipairs(review.list()) do
-    one:close('the test is over')
-  end
-  project.close()
-end)
+before_each(screen.reset)
+after_each(screen.close)
 
 describe('a review on the screen', function()
   it('stands in the buffer without touching its text, the cursor or a key', function()
@@ -122,7 +69,7 @@ describe('a review on the screen', function()
     local window, tick = api.nvim_get_current_win(), vim.b.changedtick
     open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nd\n' } })
     t.eq({ '2 McpToolsRemoved', '2+B', '3+d' }, drawn())
-    t.matches('claude: a title\n▸ a.txt  2 of 2 hunks left', legend())
+    t.matches('claude: a title\n▸ a.txt  2 of 2 hunks left', says('2 of 2'))
     t.eq({ window, tick, { 1, 0 } }, { api.nvim_get_current_win(), vim.b.changedtick, api.nvim_win_get_cursor(0) })
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
   end)
@@ -168,7 +115,7 @@ describe('a review on the screen', function()
     press('n')
     t.eq(1, api.nvim_win_get_cursor(0)[1])
     press('n')
-    t.eq({ [path] = 'a\nb\nC\nd\ne\n' }, ends[1].files)
+    t.eq({ [path] = 'a\nb\nC\nd\ne\n' }, screen.ends[1].files)
     is_told('review finished: 1 accepted, 2 rejected')
     press('y')
     t.eq('xa', api.nvim_get_current_line())
@@ -233,10 +180,10 @@ describe('a review on the screen', function()
     t.eq(nil, footer():find('why', 1, true))
     run('reason')
     command.run({ args = 'deny because' })
-    t.eq({}, ends)
+    t.eq({}, screen.ends)
     t.eq('', vim.fn.maparg('N', 'n'))
     command.run({ args = 'deny' })
-    t.eq('rejected', ends[1].state)
+    t.eq('rejected', screen.ends[1].state)
   end)
 
   it('takes one decision where who asked takes everything or nothing', function()
@@ -247,12 +194,12 @@ describe('a review on the screen', function()
     says(']c next  [c previous')
     t.eq(' y accept all  n reject all  q later  ? keys ', footer())
     press('y')
-    t.eq({ [path] = 'A\nb\nC\n' }, ends[1].files)
+    t.eq({ [path] = 'A\nb\nC\n' }, screen.ends[1].files)
     vim.wait(500) -- an answer at once may be meant for the first review
     open({ { path = path, text = 'A\nb\nC\n', editable = false } }, { whole = true })
     run('')
     press('n')
-    t.eq({ 'rejected', 2 }, { ends[2].state, #ends[2].rejected })
+    t.eq({ 'rejected', 2 }, { screen.ends[2].state, #screen.ends[2].rejected })
   end)
 
   it('is not accepted as a whole from elsewhere before all of it was on the screen', function()
@@ -262,16 +209,19 @@ describe('a review on the screen', function()
     run('accept')
     command.run({ args = 'approve' })
     command.run({ args = 'approve' })
-    t.eq({}, ends)
+    t.eq({}, screen.ends)
     press('y')
-    t.eq({ [path] = text }, ends[1].files)
+    t.eq({ [path] = text }, screen.ends[1].files)
   end)
 
   it('is rejected by `:McpTools deny`, with a reason', function()
     propose('a\nb\nc\n', 'A\nb\nC\n')
     vim.cmd('new')
     command.run({ args = 'deny use b' })
-    t.eq({ 'rejected', 2, 'use b' }, { ends[1].state, #ends[1].rejected, ends[1].rejected[1].reason })
+    t.eq(
+      { 'rejected', 2, 'use b' },
+      { screen.ends[1].state, #screen.ends[1].rejected, screen.ends[1].rejected[1].reason }
+    )
   end)
 
   it('says that other unsaved lines are saved as well', function()
@@ -300,7 +250,7 @@ describe('a review on the screen', function()
     vim.cmd('new')
     run('reject')
     run('accept')
-    t.eq({ [path] = 'a\nb\nC\n' }, ends[1].files)
+    t.eq({ [path] = 'a\nb\nC\n' }, screen.ends[1].files)
   end)
 
   it('does nothing where there is no hunk, and takes no yes to one that is not on the screen', function()
@@ -332,7 +282,7 @@ describe('a review on the screen', function()
     end
     run('reason')
     vim.ui.input = input -- luacheck: ignore
-    t.eq('not like this', ends[1].rejected[1].reason)
+    t.eq('not like this', screen.ends[1].rejected[1].reason)
   end)
 
   it('takes what the person writes in place of a hunk', function()
@@ -346,8 +296,8 @@ describe('a review on the screen', function()
       return api.nvim_buf_get_name(0) == path and #api.nvim_buf_get_keymap(0, 'n') > 0
     end)
     press('y')
-    t.eq({ [path] = 'mine\ntoo\nb\n' }, ends[1].files)
-    t.ok(ends[1].edited)
+    t.eq({ [path] = 'mine\ntoo\nb\n' }, screen.ends[1].files)
+    t.ok(screen.ends[1].edited)
   end)
 
   it('leads from file to file, and a new one is a text that can be edited', function()
@@ -360,7 +310,7 @@ describe('a review on the screen', function()
     t.eq('lua', vim.bo.filetype)
     api.nvim_buf_set_lines(0, 0, -1, false, { 'return 2', '', 'x' })
     press('y')
-    t.eq({ [path] = 'A\n', [new] = 'return 2\n\nx\n' }, ends[1].files)
+    t.eq({ [path] = 'A\n', [new] = 'return 2\n\nx\n' }, screen.ends[1].files)
     t.eq(nil, vim.uv.fs_stat(new))
   end)
 
@@ -409,7 +359,7 @@ describe('a review on the screen', function()
     says('  a.txt  0 of 1 hunk left')
     press('y')
     vim.o.hidden = true
-    t.eq({ [path] = 'A\n', [other] = 'B\n' }, ends[1].files)
+    t.eq({ [path] = 'A\n', [other] = 'B\n' }, screen.ends[1].files)
     t.eq({ '', '' }, { vim.bo[vim.fn.bufnr(path)].bufhidden, vim.bo.bufhidden })
   end)
 
@@ -456,7 +406,7 @@ describe('a review on the screen', function()
       return vim.deep_equal({ '3 McpToolsRemoved', '3+B', '5 McpToolsRemoved', '5+D' }, drawn())
     end)
     one:decide_rest('accepted')
-    t.eq({ [path] = 'mine\na\nB\nc\nD\n' }, ends[1].files)
+    t.eq({ [path] = 'mine\na\nB\nc\nD\n' }, screen.ends[1].files)
   end)
 
   it('of something that is there already keeps with y and takes back with n', function()
@@ -465,23 +415,18 @@ describe('a review on the screen', function()
     run('')
     press('y')
     press('n')
-    t.eq({ [path] = 'A\nb\nc\n' }, ends[1].files)
+    t.eq({ [path] = 'A\nb\nc\n' }, screen.ends[1].files)
     is_told('review finished: 1 kept, 1 reverted')
   end)
 
   it('has a legend that stays as it is while it says the same', function()
-    local function window()
-      return vim.iter(api.nvim_list_wins()):find(function(each)
-        return vim.b[api.nvim_win_get_buf(each)].mcp_tools_review ~= nil
-      end)
-    end
     edit('a.txt', 'a\nb\nc\nd\n')
     open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nD\n' } })
     run('')
     t.wait(function()
       return (footer() or ''):find('y accept', 1, true)
     end)
-    local before, drawn_again = window(), false
+    local before, drawn_again = screen.legend(), false
     press(']c')
     vim.schedule(function() -- behind what the key has begun
       drawn_again = true
@@ -489,7 +434,7 @@ describe('a review on the screen', function()
     t.wait(function()
       return drawn_again
     end)
-    t.eq(before, window())
+    t.eq(before, (screen.legend()))
     press('y')
     says('1 of 2 hunks left')
   end)
@@ -548,6 +493,6 @@ describe('a review on the screen', function()
     run('none')
     local want = vim.list_slice(old)
     want[25] = new[25]
-    t.eq(table.concat(want, '\n') .. '\n', ends[1].files[path])
+    t.eq(table.concat(want, '\n') .. '\n', screen.ends[1].files[path])
   end)
 end)

@@ -1,61 +1,27 @@
 -- every Neovim
 local command = require('mcp-tools.command')
 local project = require('editor_project')
-local review = require('mcp-tools.editor.review')
+local screen = require('review_screen')
 local t = require('helpers')
 
 local api = vim.api
-local ends
-
-local function open(files, more)
-  review.open(vim.tbl_extend('force', {
-    client = { name = 'claude' },
-    key = tostring(vim.uv.hrtime()),
-    title = 'a title',
-    files = files,
-    on_end = function(outcome)
-      table.insert(ends, outcome)
-    end,
-  }, more or {}))
-  return t.wait(review.current)
-end
-
-local function press(keys)
-  api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
-end
+local open, press, says = screen.open, screen.press, screen.says
 
 local function lines(bufnr)
   return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false)
 end
 
---- Waits until the legend says something.
-local function says(text)
-  t.wait(function()
-    return vim.iter(api.nvim_list_bufs()):any(function(bufnr)
-      local shown = vim.b[bufnr].mcp_tools_review and table.concat(lines(bufnr), '\n') or ''
-      return shown:find(text, 1, true) ~= nil
-    end)
-  end, 2000, 'the legend with ' .. text)
-end
-
 local path
 
 before_each(function()
-  package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
-  project.open()
+  screen.reset()
   require('mcp-tools').setup({ review = { layout = 'split' } })
-  ends = {}
   path = project.write('a.lua', 'a\nb\nc\nd\ne\n')
   vim.cmd('silent edit ' .. path)
   vim.bo.filetype = 'lua'
 end)
 
-after_each(function()
-  for _, one in ipairs(review.list()) do
-    one:close('the test is over')
-  end
-  project.close()
-end)
+after_each(screen.close)
 
 describe('a review side by side', function()
   it('has the file on the left and what is proposed on the right, and is gone at its end', function()
@@ -70,7 +36,7 @@ describe('a review side by side', function()
     press('<C-w>h')
     t.eq({ path, true }, { api.nvim_buf_get_name(0), vim.wo.diff })
     press('D')
-    t.eq({ [path] = 'a\nB\nc\nd\ne\n' }, ends[1].files)
+    t.eq({ [path] = 'a\nB\nc\nd\ne\n' }, screen.ends[1].files)
     t.eq({ 1, false }, { #api.nvim_list_tabpages(), vim.wo.diff })
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
   end)
@@ -86,8 +52,8 @@ describe('a review side by side', function()
     end)
     t.eq(2, one:undecided())
     command.run({ args = 'review all' })
-    t.eq({ [path] = 'left\na\nmy\nb\nc\nd\nE\n' }, ends[1].files)
-    t.ok(ends[1].edited)
+    t.eq({ [path] = 'left\na\nmy\nb\nc\nd\nE\n' }, screen.ends[1].files)
+    t.ok(screen.ends[1].edited)
   end)
 
   it('is not over while the person types, though they have undone all of it', function()
@@ -99,7 +65,7 @@ describe('a review side by side', function()
     end)
     t.eq(nil, one.ended)
     command.run({ args = 'review all' })
-    t.eq({ [path] = 'a\nb\nc\nd\ne\n' }, ends[1].files)
+    t.eq({ [path] = 'a\nb\nc\nd\ne\n' }, screen.ends[1].files)
   end)
 
   it('leaves the keys that change a text to who types on the right', function()
@@ -113,7 +79,7 @@ describe('a review side by side', function()
     press('<C-w>h')
     says('A accept all')
     press('A')
-    t.eq({ [path] = 'a\nB\nc\nd\ne\n' }, ends[1].files)
+    t.eq({ [path] = 'a\nB\nc\nd\ne\n' }, screen.ends[1].files)
   end)
 
   it('cannot be typed into where the agent takes only yes or no', function()

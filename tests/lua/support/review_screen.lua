@@ -1,0 +1,69 @@
+-- Reviews on the screen: opened as an agent does, looked at as the user does. `local screen = require('review_screen')`.
+
+local project = require('editor_project')
+local review = require('mcp-tools.editor.review')
+local t = require('helpers')
+
+local api = vim.api
+
+local M = {}
+
+--- Begins a test, in an editor that has shown no review: what comes right after another one is guarded.
+function M.reset()
+  package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
+  project.open()
+  vim.cmd('messages clear')
+  M.ends = {} -- outcomes
+end
+
+--- Ends a test.
+function M.close()
+  for _, one in ipairs(review.list()) do
+    one:close('the test is over')
+  end
+  project.close()
+end
+
+--- Proposes texts, and returns the review on the screen.
+function M.open(files, more)
+  local handle = review.open(vim.tbl_extend('force', {
+    client = { name = 'claude' },
+    key = tostring(vim.uv.hrtime()),
+    title = 'a title',
+    files = files,
+    on_end = function(outcome)
+      table.insert(M.ends, outcome)
+    end,
+  }, more or {}))
+  t.wait(function()
+    return vim.iter(review.list()):any(function(one)
+      return one.id == handle.id
+    end)
+  end)
+  return review.current()
+end
+
+--- Types keys as the person does.
+function M.press(keys)
+  api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+end
+
+--- Returns the window of the legend and its text.
+function M.legend()
+  for _, window in ipairs(api.nvim_list_wins()) do
+    local buffer = api.nvim_win_get_buf(window)
+    if vim.b[buffer].mcp_tools_review then
+      return window, table.concat(api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+    end
+  end
+end
+
+--- Waits until the legend has a text.
+function M.says(text)
+  return t.wait(function()
+    local _, shown = M.legend()
+    return shown and shown:find(text, 1, true) and shown
+  end, 2000, 'the legend with ' .. text)
+end
+
+return M

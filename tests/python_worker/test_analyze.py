@@ -133,8 +133,7 @@ async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nv
             "outside": {"path": str(outside)},
             "neither": {},
         }.items():
-            error = (await tools.call("analyze_python", **args)).error
-            assert error is not None
+            error = (await tools.call("analyze_python", **args)).fault
             codes[name] = error["code"]
         assert codes == {
             "missing": "not_found",

@@ -99,8 +99,7 @@ async def test_what_cannot_be_sent(shared: Bridge, way: Way) -> None:
     }
     async with caller(shared, way) as tools:
         for kind, (code, words) in expected.items():
-            error = (await tools.call("py_value", kind=kind)).error
-            assert error is not None
+            error = (await tools.call("py_value", kind=kind)).fault
             assert error["code"] == code, error
             assert words in error["message"]
 
@@ -109,9 +108,7 @@ async def test_bad_arguments_never_reach_python(shared: Bridge, way: Way) -> Non
     """The editor checks arguments by the schema that the hints gave."""
     async with caller(shared, way) as tools:
         for args in ({}, {"a": "x"}, {"a": 1, "unknown": 2}):
-            error = (await tools.call("py_add", **args)).error
-            assert error is not None
-            assert error["code"] == "validation_error"
+            assert (await tools.call("py_add", **args)).fault["code"] == "validation_error"
 
 
 async def test_exceptions(shared: Bridge, way: Way) -> None:
@@ -158,8 +155,7 @@ async def test_failures_that_cannot_be_told(shared: Bridge, way: Way) -> None:
         for how, message in said.items():
             error = (await tools.call("py_fail", how=how)).error
             assert error == {"code": "tool_error", "message": message}
-        error = (await tools.call("py_fail", how="endless")).error
-        assert error is not None
+        error = (await tools.call("py_fail", how="endless")).fault
         assert "characters left out" in error["message"]
         assert len(error["message"]) < 40_000
 
@@ -213,9 +209,7 @@ async def test_cancel_reaches_a_function(shared: Bridge, way: Way, tmp_path: Pat
                     await asyncio.sleep(0.01)
             assert noted.read_text() == ("client" if way == "mcp" else "user")
             if way == "lua":
-                error = (await call.task).error
-                assert error is not None
-                assert error["code"] == "cancelled"
+                assert (await call.task).fault["code"] == "cancelled"
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
@@ -230,27 +224,21 @@ async def test_asks_the_person(shared: Bridge) -> None:
             assert (await tools.call(name)).value == {"action": "accept", "content": {"name": "Ada"}}
     async with caller(shared, "lua") as tools:
         for name in ("py_ask", "py_ask_async"):
-            error = (await tools.call(name)).error
-            assert error is not None
-            assert error["code"] == "capability_missing"
+            assert (await tools.call(name)).fault["code"] == "capability_missing"
 
 
 async def test_runs_lua_in_the_editor(shared: Bridge, way: Way) -> None:
     """A tool reads what only the editor knows; what Lua raises is raised in the tool."""
     async with caller(shared, way) as tools:
         assert (await tools.call("py_editor", code="local a, b = ...; return a + b")).value == 42
-        error = (await tools.call("py_editor", code="error('no')")).error
-        assert error is not None
-        assert error["code"] == "execution_error"
+        assert (await tools.call("py_editor", code="error('no')")).fault["code"] == "execution_error"
 
 
 async def test_approval_is_that_of_any_tool(shared: Bridge, way: Way) -> None:
     """One that does more than read, or wants to be asked for, runs when the person allows it, else not."""
     async with caller(shared, way) as tools:
         for name in ("py_asks_first", "py_dear"):
-            error = (await tools.call(name)).error
-            assert error is not None
-            assert error["code"] == "access_denied"
+            assert (await tools.call(name)).fault["code"] == "access_denied"
         allow = "probe.config.setup({ approval = { tools = { py_asks_first = ... } } })"
         await shared.nvim.lua(allow, "allow")
         assert (await tools.call("py_asks_first")).value == "done"

@@ -176,6 +176,17 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+def project_of(home: Any) -> Path:
+    """A project with a directory for modules."""
+    project: Path = home.make("cwd")
+    for path in (project / ".git", project / "mcp_tools", home.make("state") / "nvim"):
+        path.mkdir(exist_ok=True)
+    return project
+
+
+TRUST = "vim.cmd.edit(...); vim.cmd.trust()"
+
+
 def write(plugin: Path, file: str, name: str, says: str = "hello") -> Path:
     path = plugin / file
     path.write_text(TOOL.format(name=name, says=says))
@@ -477,9 +488,7 @@ async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> Non
 @pytest.mark.slow
 async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor, home: Any) -> None:
     """A project's module is read only after `:trust`, asks whatever it says; not when it has changed."""
-    project = home.make("cwd")
-    (project / ".git").mkdir()
-    (project / "mcp_tools").mkdir()
+    project = project_of(home)
     proof = project / "it_ran"
     path = write(project, "mcp_tools/evil.py", "evil")
     path.write_text(f"open({str(proof)!r}, 'w')\n" + path.read_text())
@@ -490,19 +499,15 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
     assert ":trust" in (await nvim.lua(FAILURES))["evil.py"]
     assert not proof.exists()
 
-    (home.make("state") / "nvim").mkdir(exist_ok=True)
-    await nvim.lua("vim.cmd.edit(...); vim.cmd.trust()", str(path))
+    await nvim.lua(TRUST, str(path))
     assert await refresh(nvim) == ["evil"]
     assert proof.exists()
-    error = (await Caller(nvim, None).call("evil")).error
-    assert error is not None
-    assert error["code"] == "access_denied"
+    assert (await Caller(nvim, None).call("evil")).fault["code"] == "access_denied"
 
     proof.unlink()
     path.write_text(path.read_text() + "# changed\n")
     await nvim.lua("probe.config.setup({ approval = { tools = { evil = 'allow' } } })")
-    error = (await Caller(nvim, None).call("evil")).error
-    assert error is not None
+    error = (await Caller(nvim, None).call("evil")).fault
     assert "has changed since it was trusted" in error["message"]
     assert await refresh(nvim) == []
     assert not proof.exists()
@@ -514,27 +519,24 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
 @pytest.mark.slow
 async def test_trust_that_is_given_again(editor: Editor, home: Any) -> None:
     """What was known of the module is offered again at the next look, in this editor and in the next."""
-    project = home.make("cwd")
-    (project / ".git").mkdir()
-    (project / "mcp_tools").mkdir()
+    project = project_of(home)
     path = write(project, "mcp_tools/own.py", "own")
-    (home.make("state") / "nvim").mkdir(exist_ok=True)
     add = f"vim.opt.runtimepath:append([[{project}]])"
-    trust, distrust = "vim.cmd.edit(...); vim.cmd.trust()", "vim.cmd.edit(...); vim.cmd.trust('++remove')"
+    distrust = "vim.cmd.edit(...); vim.cmd.trust('++remove')"
 
     nvim = await editor(init=add)
-    await nvim.lua(trust, str(path))
+    await nvim.lua(TRUST, str(path))
     assert await looked(nvim) == ["own"]
     for _ in range(2):
         await nvim.lua(distrust, str(path))
         assert await refresh(nvim) == []
-        await nvim.lua(trust, str(path))
+        await nvim.lua(TRUST, str(path))
         assert await refresh(nvim) == ["own"]
     await nvim.lua(distrust, str(path))
     await nvim.stop()
     nvim = await editor(init=add)
     assert await looked(nvim) == []
-    await nvim.lua(trust, str(path))
+    await nvim.lua(TRUST, str(path))
     assert await refresh(nvim) == ["own"]
 
 
@@ -542,36 +544,30 @@ async def test_trust_that_is_given_again(editor: Editor, home: Any) -> None:
 @pytest.mark.parametrize("what", ["file", "folder"])
 async def test_a_link_in_the_project_is_a_file_of_the_project(editor: Editor, home: Any, what: str) -> None:
     """What a project's link leads to was chosen by the project: it runs after `:trust` only."""
-    project, elsewhere = home.make("cwd"), home.make("elsewhere")
-    (project / ".git").mkdir()
+    project, elsewhere = project_of(home), home.make("elsewhere")
     proof = elsewhere / "it_ran"
     (elsewhere / "mcp_tools").mkdir()
     real = write(elsewhere, "mcp_tools/evil.py", "evil")
     real.write_text(f"open({str(proof)!r}, 'w')\n" + real.read_text())
     if what == "file":
-        (project / "mcp_tools").mkdir()
         (project / "mcp_tools" / "evil.py").symlink_to(real)
     else:
+        (project / "mcp_tools").rmdir()
         (project / "mcp_tools").symlink_to(real.parent)
     nvim = await editor(init=f"vim.opt.runtimepath:append([[{project}]])")
     assert await looked(nvim) == []
     assert ":trust" in (await nvim.lua(FAILURES))["evil.py"]
     assert not proof.exists()
 
-    (home.make("state") / "nvim").mkdir(exist_ok=True)
-    await nvim.lua("vim.cmd.edit(...); vim.cmd.trust()", str(project / "mcp_tools" / "evil.py"))
+    await nvim.lua(TRUST, str(project / "mcp_tools" / "evil.py"))
     assert await refresh(nvim) == ["evil"]
-    error = (await Caller(nvim, None).call("evil")).error
-    assert error is not None, "what it says of itself does not count"
-    assert error["code"] == "access_denied"
+    assert (await Caller(nvim, None).call("evil")).fault["code"] == "access_denied"
 
 
 @pytest.mark.slow
 async def test_a_link_of_the_project_takes_nothing_away(editor: Editor, home: Any, plugin: Path) -> None:
     """A file that the person's own folder has counts as theirs, though a project links to it, too."""
-    project = home.make("cwd")
-    (project / ".git").mkdir()
-    (project / "mcp_tools").mkdir()
+    project = project_of(home)
     real = write(plugin, "mcp_tools/mine.py", "mine")
     (project / "mcp_tools" / "mine.py").symlink_to(real)
     nvim = await editor(init=f"vim.opt.runtimepath:prepend([[{project}]])")

@@ -67,14 +67,12 @@ async def test_killed_while_it_runs(start: Start, way: Way) -> None:
         await bridge.nvim.wait_for("return #probe.executor():pending() == 2")
         os.kill(pid, signal.SIGKILL)
         for call in calls:
-            error = (await call.task).error
-            assert error is not None
+            error = (await call.task).fault
             assert error["code"] == "execution_error"
             assert "signal 9" in error["message"]
 
         assert (await tools.call("py_pid")).value != pid
-        error = (await tools.call("py_die")).error
-        assert error is not None
+        error = (await tools.call("py_die")).fault
         assert "signal 9" in error["message"]
     assert await messages(bridge.nvim) == ""
 
@@ -102,9 +100,7 @@ async def test_cancelled_while_its_module_is_imported(start: Start, tmp_path: Pa
             while not Path(f"{marker}.begun").exists():
                 await asyncio.sleep(0.01)
         call.cancel()
-        error = (await call.task).error
-        assert error is not None
-        assert error["code"] == "cancelled"
+        assert (await call.task).fault["code"] == "cancelled"
         marker.touch()
         await bridge.nvim.wait_for(
             "return table.concat(probe.log.lines(200), '\\n'):find(..., 1, true)",
@@ -119,8 +115,7 @@ async def test_one_that_crashes_again_and_again_is_given_time(start: Start, way:
     async with caller(bridge, way) as tools:
         codes = []
         for _ in range(3):
-            error = (await tools.call("py_die")).error
-            assert error is not None
+            error = (await tools.call("py_die")).fault
             codes.append(error["code"])
 
         assert codes == ["execution_error", "execution_error", "busy"]
@@ -155,9 +150,7 @@ async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None
         waits = tools.start("py_block", marker=str(marker))
         await bridge.nvim.wait_for(AT_WORK)
         await bridge.nvim.lua(TIMEOUT, 300)
-        error = (await tools.call("py_cpu", seconds=600)).error
-        assert error is not None
-        assert error["code"] == "timeout"
+        assert (await tools.call("py_cpu", seconds=600)).fault["code"] == "timeout"
         code = "return probe.python_worker.status().state == 'none'"
         await bridge.nvim.wait_for(code)
         await bridge.nvim.lua(TIMEOUT, 60_000)
@@ -216,8 +209,7 @@ async def test_the_restart_command_restarts_the_host(start: Start) -> None:
         never = tools.start("py_never")
         await bridge.nvim.wait_for(AT_WORK)
         await bridge.nvim.lua("vim.cmd('McpTools restart')")
-        error = (await never.task).error
-        assert error is not None
+        error = (await never.task).fault
         assert error["code"] == "execution_error"
         assert "restarted" in error["message"]
         await gone(pid)
@@ -235,9 +227,7 @@ async def test_many_that_never_end_make_others_busy_for_a_while(start: Start) ->
         calls = [tools.start("py_block", marker=str(marker)) for _ in range(64)]
         count = "return #probe.executor():pending() == 64"
         await bridge.nvim.wait_for(count)
-        error = (await tools.call("py_pid")).error
-        assert error is not None
-        assert error["code"] == "busy"
+        assert (await tools.call("py_pid")).fault["code"] == "busy"
         assert (await tools.call("py_steps")).value == "3 steps"
         marker.touch()
         for call in calls:
@@ -279,8 +269,7 @@ async def test_a_python_without_the_packages(
     assert "No module named" in failures[0]["error"]
 
     (nvim.home.path / "cwd" / "a.py").write_text("pass\n")
-    error = (await Caller(nvim, None).call("analyze_python", path="a.py")).error
-    assert error is not None
+    error = (await Caller(nvim, None).call("analyze_python", path="a.py")).fault
     assert error["code"] == "execution_error"
     assert "No module named 'pynvim'" in error["message"]
     report = await nvim.lua(

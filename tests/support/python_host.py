@@ -54,6 +54,12 @@ class Answer:
     value: Any = None
     error: dict[str, Any] | None = None
 
+    @property
+    def fault(self) -> dict[str, Any]:
+        """The error, which must be there."""
+        assert self.error is not None, self
+        return self.error
+
 
 @dataclass
 class Calling:

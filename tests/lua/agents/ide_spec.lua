@@ -58,6 +58,13 @@ local function start()
   end, 5000, 'a bridge that is ready')
 end
 
+--- A bridge is ready, and the endpoints of these agents are open.
+local function ready(...)
+  setup({ ... })
+  start()
+  return attach({ ... })
+end
+
 local function agent(name)
   return require('mcp-tools.agents.known.made_up_' .. name)
 end
@@ -78,11 +85,15 @@ local function pushes()
   return list
 end
 
+local function names_of(list)
+  return vim.tbl_map(function(each)
+    return each.name
+  end, list)
+end
+
 local function listed(scope)
   local reply = wire.list('tools', nil, { client = 'agent', scope = scope })
-  return vim.tbl_map(function(tool)
-    return tool.name
-  end, vim.json.decode(reply.json))
+  return names_of(vim.json.decode(reply.json))
 end
 
 local function call(name, args, scope, opts)
@@ -115,6 +126,12 @@ local function await_lock(what)
   return t.wait(function()
     return #ide.status()[1].files > 0 and lock()
   end, 5000, what or 'a discovery file')
+end
+
+--- A discovery file of the agent lies there.
+local function find()
+  ready('made_up_http')
+  return await_lock()
 end
 
 local function await_no_lock()
@@ -169,15 +186,8 @@ end)
 
 describe('endpoints', function()
   it('are told to the bridge with hello: each has a token of its own, and nobody has that of the bridge', function()
-    setup({ 'made_up_http', 'made_up_websocket', 'made_up_unix' })
-    start()
-    local endpoints = attach({}).endpoints
-    t.eq(
-      { 'made_up_http', 'made_up_websocket', 'made_up_unix' },
-      vim.tbl_map(function(endpoint)
-        return endpoint.name
-      end, endpoints)
-    )
+    local endpoints = ready('made_up_http', 'made_up_websocket', 'made_up_unix').endpoints
+    t.eq({ 'made_up_http', 'made_up_websocket', 'made_up_unix' }, names_of(endpoints))
     local seen = { [bridge.get_auth_token()] = true }
     for _, endpoint in ipairs(endpoints) do
       t.matches('^%x+$', endpoint.token)
@@ -211,9 +221,7 @@ describe('endpoints', function()
   it('lead into a folder among the temporary ones when a path is too long for a socket', function()
     vim.env.XDG_RUNTIME_DIR = vim.env.XDG_RUNTIME_DIR .. '/' .. ('x'):rep(90)
     vim.fn.mkdir(vim.env.XDG_RUNTIME_DIR, 'p', tonumber('700', 8))
-    setup({ 'made_up_unix' })
-    start()
-    local socket = attach({}).endpoints[1].socket
+    local socket = ready('made_up_unix').endpoints[1].socket
     t.ok(#socket < 104)
     t.eq('700', mode_of(vim.fs.dirname(socket)))
   end)
@@ -233,9 +241,7 @@ describe('which agents are on', function()
     setup(true)
     t.eq(true, #ide.status() > 0)
     setup('auto')
-    local names = vim.tbl_map(function(each)
-      return each.name
-    end, ide.status())
+    local names = names_of(ide.status())
     t.ok(vim.list_contains(names, 'made_up_unix') and not vim.list_contains(names, '_made_up'))
     setup(false)
     t.eq({}, ide.status())
@@ -263,9 +269,7 @@ describe('the scope of an agent', function()
     end
     mcp_tools.register({ name = 'mine', description = 'd', needs_approval = false, execute = noop })
     mcp_tools.register({ name = 'getPlace', description = 'd', needs_approval = false, execute = noop })
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
+    ready('made_up_http')
     t.eq({ 'answerDiff', 'getPlace', 'openDiff' }, listed(SCOPE))
     for _, kind in ipairs({ 'resources', 'templates', 'prompts' }) do
       t.eq('[]', wire.list(kind, nil, { client = 'agent', scope = SCOPE }).json)
@@ -279,9 +283,7 @@ describe('the scope of an agent', function()
   end)
 
   it('is closed to everyone else, and empty for an agent that is off', function()
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
+    ready('made_up_http')
     t.eq('unknown_tool', call('getPlace').result.error.code)
     t.eq('unknown_tool', call('openDiff', { text = 'x' }, { tools = { 'all' } }).result.error.code)
     t.ok(not vim.list_contains(listed(), 'nvim_openDiff'))
@@ -295,9 +297,7 @@ describe('the scope of an agent', function()
   end)
 
   it('asks nobody, but keeps to what the person has forbidden', function()
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
+    ready('made_up_http')
     t.eq('running', call('openDiff', { text = 'x', path = '/elsewhere/a.txt' }, SCOPE).state)
     t.eq('access_denied', call('openDiff', { text = 'x', path = '/elsewhere/.env' }, SCOPE).result.error.code)
     config.setup({ approval = { groups = { agents = 'deny' } } })
@@ -312,9 +312,7 @@ end)
 
 describe('a session', function()
   before_each(function()
-    setup({ 'made_up_http', 'made_up_websocket' })
-    start()
-    attach({ 'made_up_http', 'made_up_websocket' })
+    ready('made_up_http', 'made_up_websocket')
     sent = {}
   end)
 
@@ -403,12 +401,7 @@ describe('a session', function()
     opened('made_up_websocket', 's2')
     setup({ 'made_up_websocket' })
     t.eq({ 'left', 's1', false }, agent('http').told[2])
-    t.eq(
-      { 's2' },
-      vim.tbl_map(function(session)
-        return session.key
-      end, agent_sessions.sessions())
-    )
+    t.eq({ 1, 's2' }, { #agent_sessions.sessions(), agent_sessions.sessions()[1].key })
     wire.lost(channel)
     t.eq({}, agent_sessions.sessions())
     t.eq({ 'left', 's2', false }, agent('websocket').told[#agent('websocket').told])
@@ -425,6 +418,9 @@ end)
 
 describe('a discovery file', function()
   it('lies there for this user alone while the endpoint is open, and goes with the bridge', function()
+    local directory = vim.env.MADE_UP_FOLDER .. '/ide' -- that its group may change
+    vim.fn.mkdir(directory, 'p')
+    vim.uv.fs_chmod(directory, tonumber('775', 8))
     setup({ 'made_up_http' })
     start()
     t.eq(nil, lock())
@@ -444,10 +440,7 @@ describe('a discovery file', function()
   end)
 
   it('stays while the bridge is started anew, to the byte', function()
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
+    find()
     local inode, seen = vim.uv.fs_stat(lock_file()).ino, {}
     local path = lock_file()
     bridge.restart()
@@ -480,10 +473,7 @@ describe('a discovery file', function()
       vim.fn.writefile({ '../..' }, gitdir .. '/commondir')
     end
     vim.fn.writefile({ 'gitdir: ' .. linked .. 'tree' }, tree .. '/.git')
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
+    find()
     local before = vim.uv.cwd()
     vim.cmd.cd(vim.fn.fnameescape(repo))
     local roots = t.wait(function()
@@ -502,11 +492,8 @@ describe('a discovery file', function()
     await_no_lock()
   end)
 
-  it('goes when another plugin has come that does the same, and comes again', function()
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
+  it('goes when another plugin has come that does the same, comes again, and goes with the editor', function()
+    find()
     vim.env.MADE_UP_SKIP = 'another plugin does that'
     vim.cmd('doautocmd TermOpen')
     await_no_lock()
@@ -515,6 +502,8 @@ describe('a discovery file', function()
     vim.cmd('doautocmd TermOpen')
     await_lock()
     t.eq('on', ide.status()[1].state)
+    vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.agents' })
+    t.eq(nil, vim.uv.fs_stat(lock_file()))
   end)
 
   it('is not written below a folder of another user, or one that all may change', function()
@@ -522,9 +511,7 @@ describe('a discovery file', function()
     vim.fn.mkdir(shared, 'p')
     vim.uv.fs_chmod(shared, tonumber('777', 8))
     vim.env.MADE_UP_FOLDER = shared
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
+    ready('made_up_http')
     local status = t.wait(function()
       return ide.status()[1].reason and ide.status()[1]
     end, 5000, 'a fault')
@@ -539,17 +526,6 @@ describe('a discovery file', function()
       end, 5000, 'the other fault')
       t.eq({}, vim.fn.readdir(shared))
     end
-  end)
-
-  it('is written to a directory that its group may change, which becomes private', function()
-    local directory = vim.env.MADE_UP_FOLDER .. '/ide'
-    vim.fn.mkdir(directory, 'p')
-    vim.uv.fs_chmod(directory, tonumber('775', 8))
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
-    t.eq({ '600', '700' }, { mode_of(lock_file()), mode_of(directory) })
   end)
 
   it('follows no link and no folder that lies in its place', function()
@@ -587,10 +563,7 @@ describe('a discovery file', function()
   end)
 
   it('of another editor, which has our port by now, stays where it is', function()
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
+    find()
     local path = lock_file()
     for _, ends in ipairs({
       bridge.stop,
@@ -606,9 +579,7 @@ describe('a discovery file', function()
       t.eq({ 'of another' }, vim.fn.readfile(path))
       vim.fn.delete(path)
       if bridge.status().state ~= 'ready' then
-        start()
-        attach({ 'made_up_http' })
-        await_lock()
+        find()
         path = lock_file()
       end
     end
@@ -640,15 +611,6 @@ describe('a discovery file', function()
     discovery_files.set({}, {})
   end)
 
-  it('goes with the editor', function()
-    setup({ 'made_up_http' })
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
-    local path = lock_file()
-    vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.agents' })
-    t.eq(nil, vim.uv.fs_stat(path))
-  end)
 end)
 
 describe('people', function()

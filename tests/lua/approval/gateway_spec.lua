@@ -44,6 +44,14 @@ local function judge(definition, args)
   return decision.action, decision.reason
 end
 
+local function rule(fn)
+  config.setup({ approval = { rule = fn } })
+end
+
+local function throws()
+  error('x')
+end
+
 before_each(function()
   config.reset()
   write(root .. '/in.txt')
@@ -130,15 +138,7 @@ describe('the order of decision', function()
   end)
 
   it('asks when needs_approval throws', function()
-    t.eq(
-      'ask',
-      judge({
-        needs_approval = function()
-          error('x')
-        end,
-        annotations = { read_only = true },
-      })
-    )
+    t.eq('ask', judge({ needs_approval = throws, annotations = { read_only = true } }))
   end)
 
   it("puts the person's rules first: function, tool, group", function()
@@ -147,13 +147,9 @@ describe('the order of decision', function()
     t.eq('ask', judge(read_only))
     config.setup({ approval = { tools = { x = 'allow' } } })
     t.eq('allow', judge(read_only))
-    config.setup({
-      approval = {
-        rule = function(tool, args, ctx)
-          return tool == 'x' and args.n == 1 and ctx.client.name == 'c' and 'ask' or nil
-        end,
-      },
-    })
+    rule(function(tool, args, ctx)
+      return tool == 'x' and args.n == 1 and ctx.client.name == 'c' and 'ask' or nil
+    end)
     t.eq('ask', judge(read_only, { n = 1 }))
     t.eq('allow', judge(read_only, { n = 2 }))
   end)
@@ -169,13 +165,9 @@ describe('the order of decision', function()
     local hard = { needs_approval = true, annotations = { destructive = true } }
     config.setup({ approval = { default = 'allow' } })
     t.eq({ 'ask', 'ask' }, { (judge(hard)), (judge({}, { path = outside .. '/out.txt' })) })
-    config.setup({
-      approval = {
-        rule = function()
-          return 'allow'
-        end,
-      },
-    })
+    rule(function()
+      return 'allow'
+    end)
     t.eq({ 'allow', 'allow' }, { (judge(hard)), (judge(hard, { path = outside .. '/out.txt' })) })
     t.eq('deny', (judge(hard, { path = root .. '/.env' })))
     assert(gateway.ledger:set(root, { name = 'x', description = 'x' }, 'denied'))
@@ -184,21 +176,11 @@ describe('the order of decision', function()
   end)
 
   it('denies when a rule throws or says nonsense', function()
-    config.setup({
-      approval = {
-        rule = function()
-          error('x')
-        end,
-      },
-    })
+    rule(throws)
     t.eq('deny', judge({ annotations = { read_only = true } }))
-    config.setup({
-      approval = {
-        rule = function()
-          return 'perhaps'
-        end,
-      },
-    })
+    rule(function()
+      return 'perhaps'
+    end)
     t.eq('deny', judge({ annotations = { read_only = true } }))
   end)
 end)
@@ -329,15 +311,10 @@ describe('a preview', function()
   end)
 
   it('that gives a text, nothing, or throws, is left for the question', function()
-    for _, each in ipairs({
-      function()
-        return 'x'
-      end,
-      function() end,
-      function()
-        error('x')
-      end,
-    }) do
+    local function text()
+      return 'x'
+    end
+    for _, each in ipairs({ text, function() end, throws }) do
       t.eq(nil, decide(each))
       t.eq(1, asked)
     end

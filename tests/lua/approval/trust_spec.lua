@@ -171,8 +171,8 @@ describe('an answer', function()
   end)
 end)
 
-describe('a call that is cancelled while it is judged', function()
-  it('is not asked for', function()
+describe('a call', function()
+  it('that is cancelled while it is judged is not asked for', function()
     local b = bench()
     b.tool({
       name = 'waits',
@@ -224,19 +224,15 @@ describe('what was shown', function()
     local function change(args)
       args.n, args.list[1] = 2, 'b'
     end
-    config.setup({
-      approval = {
-        rule = function(_, args)
-          change(args)
-        end,
-      },
-    })
-    b.tool({
-      needs_approval = function(args)
-        change(args)
-        return false
-      end,
-    })
+    local function rule(_, args)
+      change(args)
+    end
+    local function needs_approval(args)
+      change(args)
+      return false
+    end
+    config.setup({ approval = { rule = rule } })
+    b.tool({ needs_approval = needs_approval })
     b.run({ n = 1, list = { 'a' } })
     t.eq({ { n = 1, list = { 'a' } } }, b.ran)
   end)
@@ -403,41 +399,30 @@ describe('trust', function()
 end)
 
 describe('a question that nobody answered', function()
+  local function nobody(_, answer)
+    answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout')
+  end
+
   it('can be granted for the next try of the same call, once, whichever session makes it', function()
     local b = bench()
-    b.person = function(_, answer)
-      answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout')
-    end
+    b.person = nobody
     t.eq('access_denied', (b.run({ n = 1 })))
     b.says(nil)
     t.eq(1, #b.gateway.grants.unanswered)
     b.gateway.grants.unanswered[1].granted = true
     t.eq('waiting_approval', (b.run({ n = 2 })))
+    b.root = outside -- a grant is for the project that was asked in
+    t.eq('waiting_approval', (b.run({ n = 1 })))
+    b.answer('once')
+    b.root = root
     t.eq('ran', (b.run({ n = 1 }, { session = 's2' })))
     t.eq('waiting_approval', (b.run({ n = 1 })))
     t.eq({}, b.gateway.grants.unanswered)
   end)
 
-  it('is granted in the project that it was asked in', function()
-    local b = bench()
-    b.person = function(_, answer)
-      answer(nil, nil, 'timeout')
-    end
-    b.run({ n = 1 })
-    b.says(nil)
-    b.gateway.grants.unanswered[1].granted = true
-    b.root = outside
-    t.eq('waiting_approval', (b.run({ n = 1 })))
-    b.answer('once')
-    b.root = root
-    t.eq('ran', (b.run({ n = 1 })))
-  end)
-
   it('tells the person the line that would let the tool run, where one would', function()
     local b = bench()
-    b.person = function(_, answer)
-      answer(nil, nil, 'timeout')
-    end
+    b.person = nobody
     local function remedy()
       b.gateway.grants:reset()
       b.run({ n = 1 })
@@ -452,21 +437,16 @@ describe('a question that nobody answered', function()
     t.eq('ran', obey(remedy()))
     config.setup({ approval = { tools = { x = 'ask' } } })
     t.eq('ran', obey(remedy()))
-    config.setup({
-      approval = {
-        rule = function()
-          return 'ask'
-        end,
-      },
-    })
+    local function rule()
+      return 'ask'
+    end
+    config.setup({ approval = { rule = rule } })
     t.eq(nil, remedy())
   end)
 
   it('can be granted as far as it could have been answered', function()
     local b = bench()
-    b.person = function(_, answer)
-      answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout')
-    end
+    b.person = nobody
     b.run({ path = outside .. '/out.txt' })
     config.setup({ approval = { tools = { x = 'ask' } } })
     b.run({ n = 1 })
@@ -479,9 +459,7 @@ describe('a question that nobody answered', function()
 
   it('is kept for a while, not for ever', function()
     local b = bench()
-    b.person = function(_, answer)
-      answer(nil, nil, 'timeout')
-    end
+    b.person = nobody
     for i = 1, 30 do
       b.run({ n = i })
       b.run({ n = i })
@@ -559,19 +537,9 @@ describe('"always" for a tool that runs what its arguments say', function()
   end)
 
   it('is set by every bundled tool that runs what its arguments say', function()
-    for _, name in ipairs({
-      'shell.run',
-      'shell.jobs',
-      'editor.eval_lua',
-      'editor.command',
-      'plugin.call',
-      'dap.run',
-      'dap.evaluate',
-      'dap.set_breakpoint',
-      'dap.set_variable',
-      'runner.run',
-      'runner.debug',
-    }) do
+    local names = 'shell.run shell.jobs editor.eval_lua editor.command plugin.call runner.run runner.debug'
+      .. ' dap.run dap.evaluate dap.set_breakpoint dap.set_variable'
+    for name in names:gmatch('%S+') do
       local definition = require('mcp-tools.tools.' .. name)
       t.ok(#definition.always_for > 0, name)
       for _, argument in ipairs(vim.list_extend({ unpack(definition.always_for) }, definition.short_lived or {})) do

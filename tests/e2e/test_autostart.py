@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 from tests.support import processes, terminal
 from tests.support.nvim import Home, Nvim
-from tests.support.terminal import Terminal
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
@@ -51,28 +49,6 @@ async def test_without_setup(spawn_nvim: Spawn) -> None:
     assert lines[0].startswith("No tools are on.")
 
 
-@pytest.mark.slow
-async def test_setup_after_the_start(spawn_nvim: Spawn) -> None:
-    """`setup()` that a plugin manager runs late starts the bridge at once."""
-    nvim = await spawn_nvim()
-    await nvim.attach_ui()
-    await nvim.lua(LATER)
-    await nvim.wait_for("return later")
-    await nvim.lua(SETUP)
-    await nvim.wait_for(READY, timeout=15_000)
-
-
-@pytest.mark.slow
-async def test_no_screen(spawn_nvim: Spawn) -> None:
-    """A headless editor has no bridge until a screen comes, or somebody asks for one."""
-    nvim = await spawn_nvim(init_lua=SETUP)
-    await nvim.lua(LATER)
-    await nvim.wait_for("return later")
-    assert not await nvim.lua("return probe.is_loaded('control')")
-    await nvim.request("nvim_command", "McpTools start")
-    await nvim.wait_for(READY, timeout=15_000)
-
-
 async def test_switched_off(spawn_nvim: Spawn) -> None:
     """With `bridge.autostart = false` only `:McpTools start` starts it."""
     nvim = await spawn_nvim(
@@ -105,21 +81,3 @@ async def test_short_lived(nvim_program: Path, home: Home, command: str, why: st
         nvim_program, home, init_lua=SETUP, command=command, cwd=cwd, env=dict.fromkeys(names, "test")
     ) as screen:
         await starts_not(screen.nvim, why)
-
-
-async def inner_nvim(screen: Terminal, program: Path, home: Home) -> Nvim:
-    """Start a second Neovim in a terminal window of the first."""
-    socket = home.path / "inner.sock"
-    await screen.nvim.lua("vim.cmd.terminal(...)", shlex.join([str(program), "--listen", str(socket)]))
-    return terminal.Screened(await terminal.attach(screen, socket), socket, home)
-
-
-@needs_terminal
-@pytest.mark.slow
-async def test_nested(nvim_program: Path, home: Home) -> None:
-    """A Neovim in the terminal window of another one leaves the bridge to that one."""
-    async with terminal.opened(nvim_program, home, init_lua=SETUP) as screen:
-        await screen.nvim.wait_for(READY, timeout=15_000)
-        inner = await inner_nvim(screen, nvim_program, home)
-        await starts_not(inner, "inside another Neovim")
-        inner.rpc.close()

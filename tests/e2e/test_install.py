@@ -211,19 +211,3 @@ async def test_packages_of_ones_own(spawn_nvim: Spawn, home: Home, tmp_path: Pat
     await nvim.request("nvim_command", "McpTools install")
     await nvim.wait_for("return not probe.install.is_running()")
     assert log.read_text().splitlines()[-1].endswith(f" --packages {file}")
-
-
-@pytest.mark.slow
-async def test_a_command_of_ones_own(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """`bridge.command` is run as it is, with its arguments, and no environment is asked for."""
-    wrapper = program(
-        tmp_path / "my bridge",
-        f'#!/bin/sh\n[ "$1" = "an argument" ] || exit 1\nexec {BRIDGE}\n',
-    )
-    init = INIT + f"mcp_tools.setup({{ bridge = {{ command = {{ [[{wrapper}]], 'an argument' }} }} }})"
-    nvim = await spawn_nvim(init_lua=init)
-    await nvim.attach_ui()
-
-    assert (await nvim.wait_for(STATE, "ready"))["source"] == "command"
-    assert "bridge.command is set" in await nvim.lua(HEALTH)
-    await echoes(nvim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -9,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -82,23 +83,19 @@ async def test_one_that_cannot_start_says_why(bridge: Bridge) -> None:
         assert "bad  waiting" in await shown(bridge, "McpTools status")
 
 
-async def test_no_such_program(bridge: Bridge) -> None:
-    """The name of it is told."""
-    async with mounts.mounted(bridge, "none", {"command": ["/no/such/program"]}, "waiting") as status:
-        assert status["error"] == "command not found: /no/such/program"
-
-
-async def test_one_that_refuses(bridge: Bridge) -> None:
-    """Its refusal is told, not that it was ended for it."""
-    async with mounts.mounted(bridge, "no", mounts.raw("refusing"), "waiting") as status:
-        assert status["error"] == "the licence has run out"
-
-
-async def test_one_that_says_nothing(bridge: Bridge) -> None:
-    """It is given up in time, and ended."""
-    spec = mounts.raw("silent", start_timeout=300)
-    async with mounts.mounted(bridge, "silent", spec, "waiting") as status:
-        assert status["error"] == "the server did not list its tools within 0.3 s"
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ({"command": ["/no/such/program"]}, "command not found: /no/such/program"),
+        (mounts.raw("refusing"), "the licence has run out"),
+        (mounts.raw("silent", start_timeout=300), "the server did not list its tools within 0.3 s"),
+    ],
+    ids=["no such program", "refusing", "silent"],
+)
+async def test_one_that_does_not_come_up(bridge: Bridge, spec: dict[str, Any], error: str) -> None:
+    """What is wrong is told; one that says nothing is given up in time."""
+    async with mounts.mounted(bridge, "bad", spec, "waiting") as status:
+        assert status["error"] == error
 
 
 class _Slow(BaseHTTPRequestHandler):
@@ -133,27 +130,28 @@ class _Bomb(_Slow):
     pause, bomb = 0.0, True
 
 
+@contextlib.contextmanager
+def served(handler: type[_Slow]) -> Iterator[str]:
+    """The URL of such a server."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+        server.shutdown()
+
+
 async def test_one_whose_answers_grow(bridge: Bridge) -> None:
     """What is compressed is not unpacked, however small it looks."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Bomb)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    spec = {"url": f"http://127.0.0.1:{server.server_port}/mcp"}
-    async with mounts.mounted(bridge, "bomb", spec, "waiting") as status:
-        assert "compressed" in status["error"]
-    server.shutdown()
-    server.server_close()
+    with served(_Bomb) as url:
+        async with mounts.mounted(bridge, "bomb", {"url": url}, "waiting") as status:
+            assert "compressed" in status["error"]
 
 
 @pytest.mark.slow
 async def test_one_at_a_url_that_never_comes_to_an_end(bridge: Bridge) -> None:
     """The time to say what it offers is that of all its answers, also where no process can be ended."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    spec = {"url": f"http://127.0.0.1:{server.server_port}/mcp", "start_timeout": 1500}
-    async with mounts.mounted(bridge, "slow", spec, "waiting") as status:
-        assert status["error"] == "the server did not list its tools within 1.5 s"
-    server.shutdown()
-    server.server_close()
+    with served(_Slow) as url:
+        async with mounts.mounted(bridge, "slow", {"url": url, "start_timeout": 1500}, "waiting") as status:
+            assert status["error"] == "the server did not list its tools within 1.5 s"
 
 
 async def test_tools_that_change_while_they_are_looked_at(bridge: Bridge) -> None:

@@ -326,47 +326,6 @@ async def test_what_a_dead_editor_left_is_replaced(
     assert len(list((folder / "ide").iterdir())) == 1
 
 
-async def test_one_proposal_too_many_is_told_so(start_bridge: Start, home: Home, tmp_path: Path) -> None:
-    """The agent hears that it is busy, and not that it was rejected; once one is decided, there is room."""
-    bridge = await start_bridge(setup=SETUP.format("claude"))
-    await bridge.nvim.attach_ui()
-    endpoint = await found(home.make("home") / ".claude")
-    head = {"x-claude-code-ide-authorization": endpoint["authToken"]}
-    waiting = "return probe.review.count() == ..."
-
-    def proposal(number: int) -> dict[str, Any]:
-        path = str(tmp_path / f"{number}.txt")
-        places = {"old_file_path": path, "new_file_path": path, "tab_name": path}
-        return call("openDiff", number, new_file_contents="new\n", **places)
-
-    async with (
-        aiohttp.ClientSession() as http,
-        http.ws_connect(f"ws://127.0.0.1:{bridge.port}/", headers=head, protocols=("mcp",)) as ws,
-    ):
-
-        async def answer() -> Any:
-            while "id" not in (message := await ws.receive_json(timeout=5)):
-                pass
-            return message["id"], message["result"]
-
-        await ws.send_json(INITIALIZE)
-        await answer()
-        await ws.send_json(INITIALIZED)
-        for number in range(2, 10):
-            await ws.send_json(proposal(number))
-        await bridge.nvim.wait_for(waiting, 8)
-        await ws.send_json(proposal(10))
-        number, result = await answer()
-        assert (number, result["isError"]) == (10, True)
-        assert "propose it again" in result["content"][0]["text"]
-        await bridge.nvim.request("nvim_command", "McpTools review none")
-        number, result = await answer()
-        assert number in range(2, 10), "files are read side by side: any may have come first"
-        assert result["content"][0]["text"] == "DIFF_REJECTED"
-        await ws.send_json(proposal(10))
-        await bridge.nvim.wait_for(waiting, 8)
-
-
 async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, tmp_path: Path) -> None:
     """Gemini CLI would wait for ever; until it is connected, the status says what to type in it."""
     bridge = await start_bridge(setup="{ agents = { 'gemini' } }")

@@ -233,21 +233,6 @@ async def test_the_ninth_is_busy(bridge: Bridge) -> None:
         assert await bridge.nvim.lua("return Seen.late") == 1
 
 
-async def test_a_changed_definition_asks_again(bridge: Bridge) -> None:
-    """Trust does not pass to a tool that took the name, whatever it says of itself."""
-    async with connect(bridge, "sessions") as client:
-        await bridge.nvim.lua("vim.cmd('McpTools trust all')")
-        assert text_of(await ask(client)) == "it ran"
-        await bridge.nvim.lua(
-            "mcp_tools.register({ name = 'risky', description = 'Harmless.',"
-            " annotations = { read_only = true }, execute = function(ctx) ctx('another') end })"
-        )
-        call = ask(client)
-        await open_questions(bridge, 1)
-        await bridge.nvim.lua("return Answer('deny')")
-        assert error_of(await call)["code"] == "access_denied"
-
-
 async def test_a_tool_of_the_project(bridge: Bridge) -> None:
     """A tool whose file lies in the project asks, whatever it says of itself; one that it calls asks too."""
     source = """

@@ -215,6 +215,9 @@ async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Pa
     bridge = await ready(nvim)
     assert seen.read_text().split() == ["an", "argument", str(bridge.port), str(nvim.socket), "none"]
     assert not any(bridge.token in command for command in descendants().values())
+    health = "vim.cmd('silent checkhealth mcp-tools') return vim.api.nvim_buf_get_lines(0, 0, -1, false)"
+    assert "bridge.command is set" in "\n".join(await nvim.lua(health))
+    assert (await nvim.lua("return mcp_tools.status()"))["source"] == "command"
     await nvim.lua("probe.log.error('%s', mcp_tools.endpoint().token)")
     log = Path(await nvim.lua("return probe.log.path()"))
     async with asyncio.timeout(3):

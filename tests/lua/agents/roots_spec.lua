@@ -42,11 +42,15 @@ end)
 
 it('include the work trees of a repository, from each of them', function()
   local bank = repository('bank')
-  local tree = vim.fs.joinpath(top, 'tree')
+  local tree, claimed = vim.fs.joinpath(top, 'tree'), vim.fs.joinpath(top, 'claimed')
   git(bank, 'worktree', 'add', '-q', tree)
+  git(bank, 'worktree', 'add', '-q', claimed)
+  vim.uv.fs_unlink(claimed .. '/.git')
+  git(claimed, 'init', '-q') -- it does not say that it belongs to the other repository
   for _, directory in ipairs({ bank, tree }) do
     local found = found_in(directory)
     t.ok(vim.list_contains(found, bank) and vim.list_contains(found, tree), vim.inspect(found))
+    t.ok(not vim.list_contains(found, claimed))
   end
 end)
 

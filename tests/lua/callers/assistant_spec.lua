@@ -112,27 +112,20 @@ describe('an assistant of somebody else', function()
   end)
 
   it('is told of a mistyped option instead of being given all', function()
-    t.raises('opts.tools%[1%]: expected string', function()
-      assistant.offered('my_plugin', { tools = { { 'one' } } })
-    end)
-    t.raises('opts.tools%[one%]: expected string, got boolean', function()
-      assistant.offered('my_plugin', { tools = { one = true } })
-    end)
-    t.raises('opts.tools: must be a list', function()
-      assistant.offered('my_plugin', { tools = { one = 'one' } })
-    end)
-    t.raises('opts.tool: unknown option', function()
-      assistant.offered('my_plugin', { tool = { 'one' } })
-    end)
-    t.raises('opts.group: expected string', function()
-      require('mcp-tools.callers.codecompanion').setup({ group = true })
-    end)
-    t.raises('opts.read_only: unknown option', function()
-      require('mcp-tools.callers.codecompanion').tools({ read_only = true })
-    end)
-    t.raises('opts.readonly: expected boolean', function()
-      assistant.offered('my_plugin', { readonly = 'yes' })
-    end)
+    local offered, codecompanion = assistant.offered, require('mcp-tools.callers.codecompanion')
+    for _, case in ipairs({
+      { 'opts.tools%[1%]: expected string', offered, 'my_plugin', { tools = { { 'one' } } } },
+      { 'opts.tools%[one%]: expected string, got boolean', offered, 'my_plugin', { tools = { one = true } } },
+      { 'opts.tools: must be a list', offered, 'my_plugin', { tools = { one = 'one' } } },
+      { 'opts.tool: unknown option', offered, 'my_plugin', { tool = { 'one' } } },
+      { 'opts.readonly: expected boolean', offered, 'my_plugin', { readonly = 'yes' } },
+      { 'opts.group: expected string', codecompanion.setup, { group = true } },
+      { 'opts.read_only: unknown option', codecompanion.tools, { read_only = true } },
+    }) do
+      t.raises(case[1], function()
+        case[2](unpack(case, 3))
+      end)
+    end
   end)
 
   it('gets text for a model, whatever a tool gives', function()

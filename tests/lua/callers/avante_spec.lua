@@ -110,28 +110,6 @@ describe('the tools for Avante', function()
     t.matches('on_complete', err)
   end)
 
-  it('are stopped with its request, which then hears nothing', function()
-    local stopped, told
-    register('waits', {
-      execute = function(ctx)
-        ctx:on_cancel(function(reason)
-          stopped = reason
-        end)
-      end,
-    })
-    by_name('nvim_waits').func({}, {
-      on_complete = function()
-        told = true
-      end,
-    })
-    vim.api.nvim_exec_autocmds('User', { pattern = 'AvanteLLMEscape' })
-    t.eq('user', stopped)
-    vim.wait(20, function()
-      return told
-    end)
-    t.eq(nil, told)
-    t.eq({}, vim.api.nvim_get_autocmds({ event = 'User', pattern = 'AvanteLLMEscape' }))
-  end)
 end)
 
 local CHECKOUTS = vim.env.AVANTE

@@ -38,7 +38,7 @@ describe('the tools for CodeCompanion', function()
     t.eq(false, tools.nvim_says.opts.require_approval_before)
   end)
 
-  it('are narrowed, and what is left out cannot be called', function()
+  it('are narrowed by its options', function()
     says()
     register('reads', {
       annotations = { read_only = true },
@@ -48,26 +48,13 @@ describe('the tools for CodeCompanion', function()
     })
     local tools = host.tools({ readonly = true, group = 'mine' })
     t.eq({ 'nvim_reads' }, tools.groups.mine.tools)
-    local outcome
-    require('mcp-tools.callers.assistant').start('codecompanion', 'says', {}, { readonly = true }, {}, function(found)
-      outcome = found
-    end)
-    t.wait(function()
-      return outcome
-    end)
-    t.eq('unknown_tool', outcome.error.code)
   end)
 
-  it('take what a definition has for this host alone', function()
-    says({ callers = { codecompanion = { system_prompt = 'be brief' }, other = { system_prompt = 'no' } } })
-    t.eq('be brief', host.tools().nvim_says.callback().system_prompt)
-  end)
-
-  it('leave the approval that CodeCompanion could ask for to this plugin, unless a definition wants both', function()
-    says()
-    t.eq(false, host.tools().nvim_says.opts.require_approval_before)
-    says({ callers = { codecompanion = { opts = { require_approval_before = true } } } })
-    t.eq(true, host.tools().nvim_says.opts.require_approval_before)
+  it('take what a definition has for this host alone, such as that CodeCompanion asks for approval, too', function()
+    local own = { system_prompt = 'be brief', opts = { require_approval_before = true } }
+    says({ callers = { codecompanion = own, other = { system_prompt = 'no' } } })
+    local tool = host.tools().nvim_says
+    t.eq({ 'be brief', true }, { tool.callback().system_prompt, tool.opts.require_approval_before })
   end)
 
   it('do not bear the names of what else stands in that table', function()
@@ -111,21 +98,6 @@ describe('the tools for CodeCompanion', function()
     t.eq(nil, told[closed])
   end)
 
-  it('ask the person, as a client of MCP would', function()
-    config.setup({ approval = { default = 'deny' } })
-    says({ needs_approval = true })
-    local outcome
-    host.tools().nvim_says.callback().cmds[1]({ bufnr = 1 }, { value = 'x' }, {
-      output_cb = function(found)
-        outcome = found
-      end,
-    })
-    t.wait(function()
-      return outcome
-    end)
-    t.eq('error', outcome.status)
-    t.matches('not run', outcome.data)
-  end)
 end)
 
 describe('the extension for CodeCompanion', function()

@@ -140,18 +140,10 @@ describe('call() without a callback', function()
   end)
 end)
 
-describe('the name of a host', function()
-  it('is a text', function()
-    t.raises('opts.host: expected string or nil, got function', function()
-      mcp.call('any', {}, { host = function() end }, function() end)
-    end)
-  end)
-end)
-
 describe('options of call()', function()
   it('that are none are refused before anything runs', function()
     register('any', { execute = function() end })
-    for name, wrong in pairs({ timeout = '5000', on_progress = 'print', on_state = true }) do
+    for name, wrong in pairs({ host = print, timeout = '5000', on_progress = 'print', on_state = true }) do
       t.raises('opts.' .. name .. ': expected %a+ or nil, got ' .. type(wrong), function()
         mcp.call('any', {}, { [name] = wrong }, function() end)
       end)

@@ -587,7 +587,6 @@ describe('a discovery file', function()
     end
     discovery_files.set({}, {})
   end)
-
 end)
 
 describe('people', function()

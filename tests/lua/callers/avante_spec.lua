@@ -109,7 +109,6 @@ describe('the tools for Avante', function()
     t.eq(nil, result)
     t.matches('on_complete', err)
   end)
-
 end)
 
 local CHECKOUTS = vim.env.AVANTE

@@ -97,7 +97,6 @@ describe('the tools for CodeCompanion', function()
     t.matches('cancelled', told[other])
     t.eq(nil, told[closed])
   end)
-
 end)
 
 describe('the extension for CodeCompanion', function()

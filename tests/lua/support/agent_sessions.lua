@@ -2,7 +2,7 @@
 
 local core = require('mcp-tools.core')
 local agent_sessions = require('mcp-tools.editor.agents')
-local definition = require('mcp-tools.registry.definition.tool')
+local definitions = require('mcp-tools.agents.definitions')
 local scope = require('mcp-tools.scope')
 local review = require('mcp-tools.editor.review')
 local t = require('helpers')
@@ -17,18 +17,7 @@ local count = 0
 ---@return mcp-tools.agents.Session session `pushed` has its notifications: { method, params }
 function M.open(name, client)
   local agent = require('mcp-tools.agents.known.' .. name)
-  scope.set_agent_tools(
-    name,
-    vim.tbl_map(function(tool)
-      local made = assert(definition.normalize(tool))
-      made.agent = name
-      if made.needs_approval == nil and made.annotations and made.annotations.read_only then
-        made.needs_approval = false
-      end
-      made.source = { origin = 'bundled', name = name, group = 'agents', file = name }
-      return made
-    end, agent.tools)
-  )
+  scope.set_agent_tools(name, assert(definitions.named(name)).definitions)
   count = count + 1
   local session = {
     key = 's' .. count,

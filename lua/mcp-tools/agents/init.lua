@@ -269,14 +269,9 @@ local function watch()
   vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = discovery_files.remove_all })
 end
 
-sessions.use({
-  find = function(name)
-    return enabled[name] and enabled[name].agent
-  end,
-  context = function()
-    return editor_context.get()
-  end,
-})
+function sessions.find_agent(name)
+  return enabled[name] and enabled[name].agent
+end
 
 --- Records the tools that an agent calls.
 ---@param definition mcp-tools.Definition

@@ -2,6 +2,7 @@
 
 local editor_agents = require('mcp-tools.editor.agents')
 local current = require('mcp-tools.bridge.current')
+local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 
@@ -11,16 +12,11 @@ local M = {}
 --- is ready, about 50 ms after it starts to listen.
 local REPEAT_DELAYS = { 200, 1000, 5000 }
 
----@type fun(name: string): mcp-tools.Agent? of the enabled agents
-local find_agent = function() end
-
----@type fun(): table? what the user sees now
-local context = function() end
-
---- Sets where agents and the context come from.
----@param opts { find: (fun(name: string): mcp-tools.Agent?), context: fun(): table? }
-function M.use(opts)
-  find_agent, context = opts.find, opts.context
+--- Returns an enabled agent; agents/init.lua replaces this.
+---@param _ string name
+---@return mcp-tools.Agent?
+function M.find_agent(_)
+  return nil
 end
 
 ---@class mcp-tools.agents.LiveSession: mcp-tools.agents.Session
@@ -53,7 +49,7 @@ end
 ---@return any value
 ---@return any more
 local function call(session, field, ...)
-  local agent = find_agent(session.agent)
+  local agent = M.find_agent(session.agent)
   local fn = agent and agent[field]
   if not fn then
     return nil
@@ -121,7 +117,7 @@ end
 ---@param session mcp-tools.agents.LiveSession
 local function send_first_context(session)
   local function push()
-    local now = editor_agents.session(session.key) == session and context()
+    local now = editor_agents.session(session.key) == session and editor_context.get()
     if now then
       session.sent_context = nil
       push_context(session, now)
@@ -158,7 +154,7 @@ local events = {
 ---@param event string
 ---@param data table
 function M.handle(event, data)
-  if events[event] and find_agent(data.agent) then
+  if events[event] and M.find_agent(data.agent) then
     events[event](data)
   end
 end

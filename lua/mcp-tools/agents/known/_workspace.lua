@@ -3,8 +3,6 @@
 --
 -- The field for directory trust is omitted: these agents would accept our answer instead of asking the user.
 
-local content = require('mcp-tools.content')
-local json = require('mcp-tools.util.json')
 local proposals = require('mcp-tools.editor.agents.proposals')
 local agent_sessions = require('mcp-tools.editor.agents')
 local shapes = require('mcp-tools.agents.known._shapes')
@@ -47,45 +45,38 @@ local function notify_of_outcome(session, path)
   end
 end
 
-local open_diff = {
-  name = 'openDiff',
-  description = '(IDE Tool) Shows a proposed edit of a file to the user. A notification reports the decision.',
-  annotations = { read_only = true },
-  input_schema = {
-    type = 'object',
-    properties = { filePath = { type = 'string' }, newContent = { type = 'string' } },
-    required = { 'filePath', 'newContent' },
-  },
-  execute = function(ctx, args)
-    local session = session_of(ctx)
-    local path = args.filePath
+local open_diff = shapes.tool(
+  'openDiff',
+  '(IDE Tool) Shows a proposed edit of a file to the user. A notification reports the decision.',
+  { filePath = shapes.STRING, newContent = shapes.STRING },
+  { 'filePath', 'newContent' },
+  function(ctx, args)
+    local session, path = session_of(ctx), args.filePath
     local spec = { path = path, text = args.newContent }
     local ok, fault, code = proposals.open(session, path, spec, notify_of_outcome(session, path))
     if not ok then
       return ctx:fail(code or 'tool_error', fault)
     end
-    ctx(content.result({ content = {} }))
-  end,
-}
+    ctx(shapes.texts())
+  end
+)
 
-local close_diff = {
-  name = 'closeDiff',
-  description = '(IDE Tool) Closes a proposed edit. Returns its text with the changes of the user.',
-  annotations = { read_only = true },
-  input_schema = {
-    type = 'object',
-    properties = { filePath = { type = 'string' }, suppressNotification = { type = 'boolean' } },
-    required = { 'filePath' },
-  },
-  execute = function(ctx, args)
-    local session = session_of(ctx)
-    local closed =
-      proposals.close(session, args.filePath, 'it was answered in the terminal', args.suppressNotification == true)
+local close_diff = shapes.tool(
+  'closeDiff',
+  '(IDE Tool) Closes a proposed edit. Returns its text with the changes of the user.',
+  { filePath = shapes.STRING, suppressNotification = shapes.BOOLEAN },
+  { 'filePath' },
+  function(ctx, args)
+    local closed = proposals.close(
+      session_of(ctx),
+      args.filePath,
+      'it was answered in the terminal',
+      args.suppressNotification == true
+    )
     -- The agent writes this text if the user has accepted in the terminal.
-    local answer = closed and { content = closed.shown } or vim.empty_dict()
-    ctx(content.result({ content = content.text((assert(json.encode(answer)))) }))
-  end,
-}
+    ctx(shapes.json(closed and { content = closed.shown } or vim.empty_dict()))
+  end
+)
 
 ---@param context mcp-tools.Context
 ---@return table[]
@@ -170,18 +161,6 @@ function M.workspace_path(roots)
     end, roots),
     ':'
   )
-end
-
---- Returns the agents' settings with our MCP server.
----@param endpoint mcp-tools.agents.TerminalEndpoint
----@return table
-function M.settings(endpoint)
-  local server = endpoint.server
-  return {
-    mcpServers = {
-      [server.name] = { httpUrl = server.url, headers = { Authorization = 'Bearer ' .. server.token } },
-    },
-  }
 end
 
 return M

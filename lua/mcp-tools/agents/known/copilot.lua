@@ -55,6 +55,15 @@ local function pushes(context, session)
   return selection and { { method = 'selection_changed', params = selection } } or {}
 end
 
+--- Stops watching the agent's configuration.
+---@param session mcp-tools.agents.Session
+local function stop_watching(session)
+  if session.data.stop then
+    session.data.stop()
+    session.data.stop = nil
+  end
+end
+
 --- Starts to send what the user sees.
 ---@param session mcp-tools.agents.Session
 local function trust(session)
@@ -63,10 +72,7 @@ local function trust(session)
     return
   end
   data.trusted = true
-  if data.stop then
-    data.stop()
-    data.stop = nil
-  end
+  stop_watching(session)
   for _, push in ipairs(pushes(editor_context.get(), session)) do
     session:push(push.method, push.params, true)
   end
@@ -243,10 +249,7 @@ return {
 
   left = function(session, is_bridge_gone)
     shapes.left(session, is_bridge_gone)
-    if session.data.stop then
-      session.data.stop()
-      session.data.stop = nil
-    end
+    stop_watching(session)
   end,
 
   mention = function(session, place)

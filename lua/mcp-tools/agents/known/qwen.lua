@@ -31,7 +31,9 @@ return workspace.new({
   end,
 
   environment = function(endpoint)
-    local env = { QWEN_CODE_SYSTEM_DEFAULTS_PATH = endpoint.file(workspace.settings(endpoint)) }
+    local server = endpoint.server
+    local entry = { httpUrl = server.url, headers = { Authorization = 'Bearer ' .. server.token } }
+    local env = { QWEN_CODE_SYSTEM_DEFAULTS_PATH = endpoint.file({ mcpServers = { [server.name] = entry } }) }
     if endpoint.token then
       env.QWEN_CODE_IDE_SERVER_PORT = tostring(endpoint.port)
       env.QWEN_CODE_IDE_WORKSPACE_PATH = workspace.workspace_path(endpoint.roots)

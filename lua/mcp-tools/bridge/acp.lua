@@ -36,50 +36,29 @@ function M.relay()
   }
 end
 
----@param endpoint { url: string, token: string }
----@return table
-local function http(endpoint)
-  return {
-    type = 'http',
-    name = NAME,
-    url = endpoint.url,
-    headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
-  }
-end
-
----@return table?
-local function stdio()
-  local relay = M.relay()
-  if not relay then
-    return nil
-  end
-  local env = {}
-  for _, name in ipairs(VARIABLES) do
-    table.insert(env, relay.env[name] and { name = name, value = relay.env[name] })
-  end
-  return { name = NAME, command = relay.command, args = relay.args, env = env }
-end
-
-local ENTRIES = { http = http, stdio = stdio }
-
 --- Returns the entry for a transport.
 ---@param transport string
 ---@return table? entry
 ---@return mcp-tools.Error? err
 function M.entry(transport)
-  local endpoint, make = current.endpoint(), ENTRIES[transport]
-  if not make then
+  local endpoint = current.endpoint()
+  if transport ~= 'http' and transport ~= 'stdio' then
     local text = 'transport: must be "http" or "stdio", got "%s"'
     return nil, errors.new('validation_error', text:format(tostring(transport)))
   elseif not endpoint then
     return nil, errors.new('busy', 'the bridge is not ready; start it with start() or :McpTools start')
+  elseif transport == 'http' then
+    local headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } }
+    return { type = 'http', name = NAME, url = endpoint.url, headers = headers }
   end
-  local entry = make(endpoint)
-  if not entry then
-    local text = 'transport: must be "http" with the option bridge.command'
-    return nil, errors.new('validation_error', text)
+  local relay, env = M.relay(), {}
+  if not relay then
+    return nil, errors.new('validation_error', 'transport: must be "http" with the option bridge.command')
   end
-  return entry
+  for name, value in vim.spairs(relay.env) do
+    table.insert(env, { name = name, value = value })
+  end
+  return { name = NAME, command = relay.command, args = relay.args, env = env }
 end
 
 return M

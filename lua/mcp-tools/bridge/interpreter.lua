@@ -56,8 +56,12 @@ local function is_old(version)
   return vim.version.lt(version:match('^%d+%.%d+') or '0', MINIMUM)
 end
 
----@type table
-local INSTALL = { advice = 'Run :McpTools install', needs_install = true }
+--- Makes a fault that `:McpTools install` fixes.
+---@param message string
+---@return mcp-tools.bridge.PythonFault
+local function missing(message)
+  return { message = message, advice = 'Run :McpTools install', needs_install = true }
+end
 
 -- Maximum duration of an installation in s; an older note is of one that hangs, or from before a reboot.
 local MAX_INSTALL_TIME = 15 * 60
@@ -71,8 +75,7 @@ local function installation_fault(dir)
   if not ok or type(note) ~= 'table' then
     return nil -- the note is being written
   elseif note.failed then
-    local text = 'the Python environment of the bridge could not be installed: %s'
-    return vim.tbl_extend('error', { message = text:format(note.failed) }, INSTALL)
+    return missing(('the Python environment of the bridge could not be installed: %s'):format(note.failed))
   elseif type(note.pid) == 'number' then
     local stat = uv.fs_stat(file)
     if stat and os.time() - stat.mtime.sec < MAX_INSTALL_TIME and uv.kill(note.pid, 0) == 0 then
@@ -83,9 +86,7 @@ local function installation_fault(dir)
         under_way = true,
       }
     end
-    return vim.tbl_extend('error', {
-      message = 'the installation of the Python environment of the bridge was interrupted',
-    }, INSTALL)
+    return missing('the installation of the Python environment of the bridge was interrupted')
   end
 end
 
@@ -108,16 +109,12 @@ function M.environment_fault()
   if run then
     return run
   elseif not stamp then
-    return vim.tbl_extend('error', { message = 'the Python environment of the bridge is not installed' }, INSTALL)
+    return missing('the Python environment of the bridge is not installed')
   elseif not fits then
-    return vim.tbl_extend('error', {
-      message = 'the Python environment of the bridge belongs to another version of the plugin',
-    }, INSTALL)
+    return missing('the Python environment of the bridge belongs to another version of the plugin')
   elseif not uv.fs_access(M.interpreter(dir), 'X') then
     -- A virtual environment refers to the interpreter it was made from, which a system upgrade may remove.
-    return vim.tbl_extend('error', {
-      message = 'the Python interpreter of the environment of the bridge no longer exists',
-    }, INSTALL)
+    return missing('the Python interpreter of the environment of the bridge no longer exists')
   end
 end
 
@@ -156,11 +153,9 @@ function M.packages_fault()
       advice = 'Create the file, or remove the option',
     }
   elseif not stamp then
-    return vim.tbl_extend('error', { message = ('the packages of %s are not installed'):format(file) }, INSTALL)
+    return missing(('the packages of %s are not installed'):format(file))
   elseif trim(stamp) ~= vim.fn.sha256(text) then
-    return vim.tbl_extend('error', {
-      message = ('%s has changed since its packages were installed'):format(file),
-    }, INSTALL)
+    return missing(('%s has changed since its packages were installed'):format(file))
   end
 end
 

@@ -77,18 +77,23 @@ local function is_entry(entry)
     and (entry.calls == nil or is_string_list(entry.calls))
 end
 
+--- Returns why the directory of the files, or the plugin's state directory above it, is not private.
+---@param path string
+---@return string?
+local function directory_fault(path)
+  local directory = vim.fs.dirname(path)
+  return private_files.fault(vim.fs.dirname(directory), 'directory') or private_files.fault(directory, 'directory')
+end
+
 --- Reads the decisions.
 ---@param path string
 ---@param root string
----@param dir string the plugin's state directory
 ---@return mcp-tools.LedgerEntry[]? entries
 ---@return string? fault
-local function read(path, root, dir)
-  for _, directory in ipairs({ dir, vim.fs.dirname(path) }) do
-    local fault = private_files.fault(directory, 'directory')
-    if fault then
-      return nil, fault
-    end
+local function read(path, root)
+  local fault = directory_fault(path)
+  if fault then
+    return nil, fault
   end
   local found, err = private_files.read(path, MAX_BYTES)
   if not found then
@@ -223,7 +228,7 @@ function Ledger:open(root, now)
   local path = project and project.path or self:path(root)
   local stamp = stamp_of(path)
   if not project or project.stamp ~= stamp or project.fault or now then
-    local entries, fault = read(path, root, self.dir())
+    local entries, fault = read(path, root)
     ---@diagnostic disable-next-line: missing-fields -- `index` sets them
     project = { root = root, path = path, entries = entries or {}, fault = fault, stamp = stamp }
     for _, change in ipairs(self.waiting[root] or {}) do
@@ -273,7 +278,7 @@ end
 ---@return string? err
 function Ledger:rewrite(root, path, lock)
   local queue = self.waiting[root]
-  local entries, fault = read(path, root, self.dir())
+  local entries, fault = read(path, root)
   if not entries and queue[1].reset then
     entries, fault = {}, private_files.fault(path, 'file') -- another user's file is not replaced
   end
@@ -381,12 +386,7 @@ end
 ---@return boolean
 function Ledger:can_reset(root)
   local path = self:path(root)
-  for _, directory in ipairs({ self.dir(), vim.fs.dirname(path) }) do
-    if private_files.fault(directory, 'directory') then
-      return false
-    end
-  end
-  return private_files.fault(path, 'file') == nil
+  return not directory_fault(path) and not private_files.fault(path, 'file')
 end
 
 --- Returns all decisions of a project.

@@ -36,12 +36,6 @@ local function new_token(random)
   end))
 end
 
----@param root string
----@return string
-local function hash(root)
-  return vim.fn.sha256(root)
-end
-
 ---@param value any
 ---@return boolean
 local function is_token(value)
@@ -98,7 +92,7 @@ end
 ---@param random? mcp-tools.bridge.Random source of the token; default: the system's
 ---@return mcp-tools.bridge.Identity? identity, string? err
 function M.load(root, random)
-  local digest = hash(root)
+  local digest = vim.fn.sha256(root)
   local dir = vim.fs.joinpath(project.state_dir(), 'projects')
   for _, directory in ipairs({ project.state_dir(), dir }) do
     local ok, err = private_files.ensure_dir(directory)

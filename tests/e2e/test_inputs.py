@@ -154,21 +154,6 @@ async def test_clients_that_cannot_be_asked(asking: Bridge, transport: Transport
 
 
 @pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
-async def test_a_client_that_refuses(asking: Bridge, transport: Transport) -> None:
-    """An error of the client is an error for the tool, in the client's words."""
-    person = Person(
-        types.ErrorData(code=-1, message="not now"), types.ElicitResult(action="accept", content={"name": 1})
-    )
-    async with connect(asking, transport, **person.options) as client:
-        error = error_of(await client.call_tool("nvim_who", {}))
-        assert error["code"] == "tool_error"
-        assert "not now" in error["message"]
-        error = error_of(await client.call_tool("nvim_who", {}))
-        assert error["code"] == "validation_error"
-        assert "name" in error["message"]
-
-
-@pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
 @pytest.mark.parametrize("how", ["cancel", "close"])
 async def test_a_client_that_goes_while_asked(asking: Bridge, transport: Transport, how: str) -> None:
     """Nothing of the call stays: the tool is cancelled, or hears the refusal that the client leaves."""

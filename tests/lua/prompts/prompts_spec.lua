@@ -415,33 +415,6 @@ describe('write_tests and analyze_module', function()
   end)
 end)
 
-describe('search_code', function()
-  it('finds text in files, nothing in sensitive ones', function()
-    repository()
-    project.write('b.lua', '-- M.run is here\n')
-    project.write('server.pem', 'M.run')
-    local text = project.prompt('search_code', { query = 'M.run' })
-    t.matches('a%.lua:3: function M%.run%(x%)', text)
-    t.matches('b%.lua:1: %-%- M%.run is here', text)
-    t.ok(not text:find('server.pem', 1, true))
-    t.ok(not project.prompt('search_code', { query = 'M.run', path = 'b.lua' }):find('a.lua:', 1, true))
-    t.matches('found nothing', project.prompt('search_code', { query = '-no-such-thing' }))
-    t.matches('found nothing', project.prompt('search_code', { query = 'M.*run' }))
-    t.eq('validation_error', failure('search_code', { query = 'a\nb' }).code)
-    t.eq('not_found', failure('search_code', { query = 'a', path = '/etc' }).code)
-  end)
-
-  it('is bounded', function()
-    repository()
-    for i = 1, 30 do
-      project.write(i .. '.txt', ('needle %s\n'):format(('x'):rep(1000)):rep(10))
-    end
-    local text = project.prompt('search_code', { query = 'needle' })
-    t.matches('Only the first 100 lines', text)
-    t.ok(#text < 40 * 1024)
-  end)
-end)
-
 describe('debug_stopped', function()
   after_each(function()
     package.loaded.dap = nil

@@ -62,19 +62,14 @@ describe('what a client sees', function()
     core.registry():clear('tools')
   end)
 
-  describe('names of a scope', function()
-    it('are kept apart, whatever is in them', function()
-      t.eq({}, listed({ tools = { 'mine\nwrites' } }))
-      t.eq({ 'mine', 'writes' }, listed({ tools = { 'mine', 'writes' } }))
-    end)
-  end)
-
   describe('a scope', function()
     it('takes names of groups and of tools, with or without the prefix', function()
       local all = listed()
       t.ok(vim.list_contains(all, 'mine') and vim.list_contains(all, 'test_echo'))
       t.eq({ 'mine', 'test_echo' }, listed({ tools = { 'mine', 'nvim_test_echo' } }))
       t.eq({ 'mine', 'writes' }, listed({ tools = { 'registered' } }))
+      t.eq({}, listed({ tools = { 'mine\nwrites' } }))
+      t.eq({ 'mine', 'writes' }, listed({ tools = { 'mine', 'writes' } })) -- not the list before
       t.eq(all, listed({ tools = { 'all' } }))
       t.eq({ all, {} }, { listed({}), listed({ tools = { '*' } }) })
       for _, name in ipairs(listed({ tools = { 'recommended' } })) do
@@ -361,41 +356,28 @@ describe('a schema that is nested too deep', function()
 end)
 
 describe('a definition that cannot be written', function()
-  local kinds = {
-    tools = {
-      add = function(name, callers)
-        mcp_tools.register({ name = name, description = 'd', execute = noop, callers = callers })
-      end,
-      prefix = 'nvim_',
-      label = 'bad_tools',
-    },
-    resources = {
-      add = function(name, callers)
-        mcp_tools.register_resource({ uri = 'x://' .. name, name = name, read = noop, callers = callers })
-      end,
-      label = "resource 'x://bad_resources'",
-    },
+  for kind, case in pairs({
+    tools = { 'register', { description = 'd', execute = noop }, label = 'bad_tools' },
+    resources = { 'register_resource', { uri = 'x://%s', read = noop }, label = "resource 'x://bad_resources'" },
     templates = {
-      add = function(name, callers)
-        local uri = ('x://%s/{n}'):format(name)
-        mcp_tools.register_resource({ uri_template = uri, name = name, read = noop, callers = callers })
-      end,
+      'register_resource',
+      { uri_template = 'x://%s/{n}', read = noop },
       label = "resource 'x://bad_templates/{n}'",
     },
-    prompts = {
-      add = function(name, callers)
-        mcp_tools.register_prompt({ name = name, description = 'd', get = noop, callers = callers })
-      end,
-      label = "prompt 'bad_prompts'",
-    },
-  }
-  for kind, case in pairs(kinds) do
+    prompts = { 'register_prompt', { description = 'd', get = noop }, label = "prompt 'bad_prompts'" },
+  }) do
+    local function add(name, callers)
+      local def = vim.tbl_extend('error', case[2], { name = name, callers = callers })
+      def.uri, def.uri_template = def.uri and def.uri:format(name), def.uri_template and def.uri_template:format(name)
+      mcp_tools[case[1]](def)
+    end
+
     it('is left out of the ' .. kind .. ', logged, and reported', function()
       local callers = { mcp = { meta = { a = 1 } } }
-      case.add('good_' .. kind, nil)
-      case.add('bad_' .. kind, callers)
+      add('good_' .. kind)
+      add('bad_' .. kind, callers)
       callers.mcp.meta.a = noop -- who registered it still holds this table
-      local names, prefix = listed(kind), case.prefix or ''
+      local names, prefix = listed(kind), kind == 'tools' and 'nvim_' or ''
       t.ok(names[prefix .. 'good_' .. kind], 'the good one is missing')
       t.eq(nil, names[prefix .. 'bad_' .. kind])
       t.matches('not listed: definition%._meta%.a: a function', failures_of(case.label)[1].error)

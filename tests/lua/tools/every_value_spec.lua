@@ -30,21 +30,34 @@ describe('every tool', function()
   local LEFT_OUT =
     { editor_command = true, editor_eval_lua = true, shell_run = true, shell_jobs = true, interview = true }
 
+  local NUMBERS = { 0, -1, 2 ^ 31, 2 ^ 53 - 1, 2 ^ 53, 1e308, -1e308 }
+
   ---@param schema table
   ---@return boolean
   local function is_text(schema)
     return every.takes(schema, 'string') and not schema.enum
   end
 
+  ---@param schema table
+  ---@return boolean
+  local function is_number(schema)
+    return every.takes(schema, 'integer', 'number')
+  end
+
   local limit, world = every.LIMIT, nil
+
+  --- Opens a file with this text.
+  local function look_at(text)
+    local path = editor.write('sample.py', text)
+    vim.cmd.edit(path)
+    world = { path = 'sample.py', uri = vim.uri_from_fname(path), glob = '*.py', word = 'sample_3', other = 'other.py' }
+    world.bufnr = vim.api.nvim_get_current_buf()
+  end
 
   before_each(function()
     every.LIMIT = 300
     editor.open()
-    local path = editor.write('sample.py', 'def sample_3():\n    return 3\n')
-    vim.cmd.edit(path)
-    world = { path = 'sample.py', uri = vim.uri_from_fname(path), glob = '*.py', word = 'sample_3', other = 'other.py' }
-    world.bufnr = vim.api.nvim_get_current_buf()
+    look_at('def sample_3():\n    return 3\n')
     every.offer()
   end)
 
@@ -74,8 +87,7 @@ describe('every tool', function()
     local trial = every.trial()
     for number, text in ipairs(FILES) do
       vim.cmd('%bwipeout!')
-      vim.cmd.edit(editor.write('sample.py', text))
-      world.bufnr = vim.api.nvim_get_current_buf()
+      look_at(text)
       for _, tool in ipairs(every.tools()) do
         if tool.annotations and tool.annotations.read_only and not LEFT_OUT[tool.name] then
           for _, args in ipairs(every.ways(tool.input_schema, world)) do
@@ -86,42 +98,17 @@ describe('every tool', function()
     end
     trial:ends_well()
   end)
-end)
 
-describe('every tool', function()
-  local VALUES = { 0, -1, 2 ^ 31, 2 ^ 53 - 1, 2 ^ 53, 1e308, -1e308 }
-
-  ---@param schema table
-  ---@return boolean
-  local function is_number(schema)
-    return every.takes(schema, 'integer', 'number')
-  end
-
-  local limit, world = every.LIMIT, nil
-
-  before_each(function()
-    every.LIMIT = 300
-    editor.open()
+  it('bears numbers that nobody means', function()
     local lines = {}
     for i = 1, 120 do
       lines[i] = ('def sample_%d(): return %d'):format(i, i)
     end
-    local path = editor.write('sample.py', table.concat(lines, '\n') .. '\n')
-    vim.cmd.edit(path)
-    world = { path = 'sample.py', uri = vim.uri_from_fname(path), glob = '*.py', word = 'sample_3', other = 'other.py' }
-    world.bufnr = vim.api.nvim_get_current_buf()
-    every.offer()
-  end)
-
-  after_each(function()
-    every.LIMIT = limit
-    editor.close()
-  end)
-
-  it('bears numbers that nobody means', function()
+    vim.cmd('%bwipeout!')
+    look_at(table.concat(lines, '\n') .. '\n')
     local trial = every.trial()
     for _, tool in ipairs(every.tools()) do
-      for _, value in ipairs(VALUES) do
+      for _, value in ipairs(NUMBERS) do
         for place, args in pairs(every.with_value(tool.input_schema, world, value, is_number)) do
           trial:call(('%s.%s = %g'):format(tool.name, place, value), tool.name, args)
         end

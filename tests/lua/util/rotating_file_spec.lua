@@ -32,13 +32,11 @@ describe('a file of lines', function()
     path = vim.fn.tempname()
   end)
 
-  local function new()
-    return rotating_file.new({
-      path = function()
-        return path
-      end,
-      max_bytes = 1e6,
-    })
+  local function new(max_bytes)
+    local function path_of()
+      return path
+    end
+    return rotating_file.new({ path = path_of, max_bytes = max_bytes or 1e6 })
   end
 
   it('makes a line that takes long in turns, and keeps the order', function()
@@ -71,12 +69,7 @@ describe('a file of lines', function()
   it('is moved aside by one editor at a time', function()
     local function full()
       vim.fn.writefile({ ('x'):rep(99) }, path)
-      local file = rotating_file.new({
-        path = function()
-          return path
-        end,
-        max_bytes = 100,
-      })
+      local file = new(100)
       file:add('new')
       file:flush()
       t.wait(function()

@@ -8,37 +8,25 @@ local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 describe('strings', function()
-  it('gives the last line and the whole lines of a text', function()
-    t.eq('c', strings.last_line('a\nb\nc'))
-    t.eq('', strings.last_line('a\n'))
-    t.eq('a', strings.last_line('a'))
-    t.eq('a\nb\n', strings.whole_lines('a\nb\nc'))
-    t.eq('', strings.whole_lines('a'))
-  end)
-
-  it('iterates over parts that are ended', function()
+  it('gives parts of a text', function()
+    for name, cases in pairs({
+      last_line = { ['a\nb\nc'] = 'c', ['a\n'] = '', a = 'a' },
+      whole_lines = { ['a\nb\nc'] = 'a\nb\n', a = '' },
+      trim_end = { ['  a \n\t'] = '  a', [' \n'] = '' },
+      last_word = { ['M.ärger_1'] = 'ärger_1', all = 'all', ['f('] = '' },
+      directory = { ['/a'] = '/a/', ['/a/'] = '/a/', ['/a//'] = '/a/', ['/'] = '/' },
+    }) do
+      for text, wanted in pairs(cases) do
+        t.eq({ name, text, wanted }, { name, text, strings[name](text) })
+      end
+    end
     t.eq({ 'a', '', 'b' }, vim.iter(strings.each_ended('a\0\0b\0c', '\0')):totable())
     t.eq({}, vim.iter(strings.each_ended('a', '\n')):totable())
-  end)
-
-  it('trims the end alone', function()
-    t.eq('  a', strings.trim_end('  a \n\t'))
-    t.eq('', strings.trim_end(' \n'))
-  end)
-
-  it('gives the word at the end', function()
-    t.eq('ärger_1', strings.last_word('M.ärger_1'))
-    t.eq('all', strings.last_word('all'))
-    t.eq('', strings.last_word('f('))
-  end)
-
-  it('ends a directory with one slash', function()
-    t.eq({ '/a/', '/a/', '/a/', '/' }, vim.tbl_map(strings.directory, { '/a', '/a/', '/a//', '/' }))
-  end)
-
-  it('joins lines', function()
     t.eq('a / b / c', strings.join_lines('a \n\n  b\r\n\tc\n', ' / '))
     t.eq(' one line ', strings.join_lines(' one line ', ' / '))
+    for given, wanted in pairs({ [''] = '', [' \t\n'] = '', ['a'] = 'a', ['  a b\n'] = 'a b', ['a '] = 'a' }) do
+      t.eq(wanted, trim(given))
+    end
   end)
 
   it('counts and replaces characters, also between two pieces of work', function()
@@ -57,6 +45,7 @@ describe('strings', function()
   it('takes time that grows with the length of a text', function()
     local begun = vim.uv.hrtime()
     local long, blank = ('a'):rep(200000), (' '):rep(200000)
+    t.eq('', trim(blank))
     t.eq('', strings.last_line(long .. '\n'))
     t.eq(long, strings.last_line(long))
     t.eq('', strings.last_word(long .. '('))
@@ -64,20 +53,6 @@ describe('strings', function()
     t.eq('a;b', strings.join_lines(blank .. 'a' .. blank .. '\n' .. blank .. '\n' .. blank .. 'b', ';'))
     t.eq(0, #vim.iter(strings.each_ended(long, '\n')):totable())
     t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
-  end)
-end)
-
-describe('trim', function()
-  it('takes away the blanks around a text, and nothing else', function()
-    for given, wanted in pairs({ [''] = '', [' \t\n'] = '', ['a'] = 'a', ['  a b\n'] = 'a b', ['a '] = 'a' }) do
-      t.eq(wanted, trim(given))
-    end
-  end)
-
-  it('takes time that grows with the text, also where all of it is blank', function()
-    local begun = os.clock()
-    t.eq('', trim((' '):rep(2 ^ 20)))
-    t.ok(os.clock() - begun < 1)
   end)
 end)
 

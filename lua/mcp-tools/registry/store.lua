@@ -100,7 +100,7 @@ local function note(what, normalized, old, source)
   if old then
     log.info('%s was replaced by a new definition', what)
   end
-  for _, text in ipairs(vim.list_extend(vim.list_slice(normalized.repairs), normalized.lint)) do
+  for _, text in ipairs(normalized.lint) do
     log.info('%s: %s', what, text)
   end
   normalized.source = source or { origin = 'registered' }

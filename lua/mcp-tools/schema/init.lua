@@ -377,18 +377,4 @@ function M.compile(json_schema)
   return M.compile_sound(json_schema)
 end
 
---- Checks one value against one schema, for one-off use.
----@param json_schema table|boolean
----@param v any
----@param opts? { strict?: boolean }
----@return boolean? ok nil if the schema is invalid
----@return mcp-tools.Fault[]? errors of the value, or faults of the schema
-function M.check(json_schema, v, opts)
-  local validator, found = M.compile(json_schema)
-  if not validator then
-    return nil, found
-  end
-  return validator:check(v, opts)
-end
-
 return M

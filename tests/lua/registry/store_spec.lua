@@ -259,7 +259,7 @@ package.loaded.song_definition = {
     if not def.play then
       return nil, ("song '%s': play: is required"):format(tostring(def.title))
     end
-    return { key = def.title, name = def.title, handler = def.play, lint = {}, repairs = {} }
+    return { key = def.title, name = def.title, handler = def.play, lint = {} }
   end,
   published = function(def)
     return { title = def.name }

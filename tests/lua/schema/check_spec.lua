@@ -214,14 +214,6 @@ describe('faults of a schema', function()
     t.matches('properties.child: contains itself; use %$ref', faults_of(loop)[1])
   end)
 
-  it('are given by the one-off check as well', function()
-    local ok, faults = schema.check({ type = 5 }, 1)
-    t.eq(nil, ok)
-    t.eq('type', faults[1].field)
-    t.eq({ true }, { schema.check({ type = 'number' }, 1) })
-    t.eq(false, (schema.check({ type = 'number' }, 'x')))
-  end)
-
   it('do not include patterns that cannot be tried: they pass and are named', function()
     local validator =
       compile({ properties = { a = { pattern = '\\bx' } }, patternProperties = { ['(x)\\1'] = { type = 'string' } } })

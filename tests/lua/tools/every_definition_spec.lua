@@ -57,12 +57,12 @@ describe('every tool', function()
     t.eq({}, wrong)
   end)
 
-  it('is well formed: nothing mistyped, nothing repaired, nothing to be noted', function()
+  it('is well formed: nothing mistyped, nothing to be noted', function()
     local wrong = {}
     for _, file in ipairs(bundled.files('tools')) do
       -- As the definition of somebody else, for what an editor that loads ours does not look at again.
       local tool = assert(require('mcp-tools.registry.definition.tool').normalize(require(file.module)))
-      for _, what in ipairs({ 'lint', 'repairs', 'unchecked' }) do
+      for _, what in ipairs({ 'lint', 'unchecked' }) do
         if #tool[what] > 0 then
           table.insert(wrong, ('%s: %s'):format(tool.name, vim.inspect(tool[what])))
         end

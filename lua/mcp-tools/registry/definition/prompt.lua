@@ -19,7 +19,6 @@ local MAX_NAME = 40
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field lint string[]
----@field repairs string[]
 
 ---@class mcp-tools.PromptArgument
 ---@field name string
@@ -144,7 +143,6 @@ function M.normalize(def)
     style = def.run and 'run' or 'execute',
     handler = def.run or def.get,
     lint = common.lines(out.lint),
-    repairs = {},
   }
 end
 

@@ -26,7 +26,6 @@ local M = {}
 ---@field handler function
 ---@field source mcp-tools.Source? set by the registry
 ---@field lint string[]
----@field repairs string[]
 
 local RULES = {
   uri = common.filled_text,
@@ -179,7 +178,6 @@ function M.normalize(def)
     style = def.run and 'run' or 'execute',
     handler = def.run or def.read,
     lint = common.lines(out.lint),
-    repairs = {},
   }
 end
 

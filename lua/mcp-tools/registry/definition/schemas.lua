@@ -6,9 +6,6 @@ local keywords = require('mcp-tools.schema.keywords')
 local schema_faults = require('mcp-tools.schema.faults')
 local value = require('mcp-tools.schema.value')
 
-local EMPTY_DICT = getmetatable(vim.empty_dict())
-local join = keywords.join
-
 local M = {}
 
 -- The short form ----------------------------------------------------------------------------------------------------
@@ -133,45 +130,27 @@ end
 
 local prepare
 
---- State of the conversion.
----@class mcp-tools.Publishing
----@field repairs mcp-tools.Fault[]
-
---- Returns whether a value is an empty table that would be encoded as `[]`.
-local function written_as_list(v)
-  return type(v) == 'table' and next(v) == nil and getmetatable(v) ~= EMPTY_DICT
+---@param list table<any, table>
+---@return table
+local function prepare_map(list)
+  local copy = vim.tbl_map(prepare, list)
+  return next(copy) and copy or vim.empty_dict()
 end
 
----@type table<mcp-tools.schema.Shape, fun(v: any, path: string, notes: mcp-tools.Publishing, schema: table): any>
+---@type table<mcp-tools.schema.Shape, fun(v: any, schema: table): any>
 local by_shape = {
-  schema = function(v, path, notes)
-    return prepare(v, path, notes)
+  schema = function(v)
+    return prepare(v)
   end,
-  schemas = function(v, path, notes)
-    local copy = {}
-    for i, item in ipairs(v) do
-      copy[i] = prepare(item, join(path, i), notes)
-    end
-    return copy
+  schemas = function(v)
+    return vim.tbl_map(prepare, v)
   end,
-  map = function(v, path, notes)
-    if written_as_list(v) then
-      table.insert(notes.repairs, { field = path, message = 'empty, published as an object' })
-    end
-    local copy = {}
-    for name, item in pairs(v) do
-      copy[name] = prepare(item, join(path, name), notes)
-    end
-    return next(copy) and copy or vim.empty_dict()
-  end,
+  map = prepare_map,
   lists = function(v)
-    local copy = {}
-    for name, list in pairs(v) do
-      copy[name] = vim.list_slice(list)
-    end
+    local copy = vim.tbl_map(vim.list_slice, v)
     return next(copy) and copy or vim.empty_dict()
   end,
-  list = function(v, _, _, schema)
+  list = function(v, schema)
     local copy = {}
     for i, item in ipairs(v) do
       copy[i] = M.shaped(item, schema)
@@ -181,42 +160,32 @@ local by_shape = {
 }
 
 ---@param schema table|boolean
----@param path string
----@param notes mcp-tools.Publishing
 ---@return table|boolean
-prepare = function(schema, path, notes)
+prepare = function(schema)
   if type(schema) ~= 'table' then
     return schema
   end
   local copy = {}
   for keyword, v in pairs(schema) do
-    local at, by = join(path, keyword), by_shape[keywords.shapes[keyword]]
+    local by = by_shape[keywords.shapes[keyword]]
     if by then
-      copy[keyword] = by(v, at, notes, schema)
+      copy[keyword] = by(v, schema)
     elseif keyword == 'default' or keyword == 'const' then
       copy[keyword] = M.shaped(v, schema)
-    elseif keyword == 'required' and next(v) == nil then
-      table.insert(notes.repairs, { field = at, message = 'empty, dropped' })
-    else
+    elseif keyword ~= 'required' or next(v) ~= nil then
       copy[keyword] = value.copy(v)
     end
   end
   if vim.list_contains(keywords.types_of(copy) or {}, 'array') and copy.items == nil and copy.prefixItems == nil then
-    table.insert(notes.repairs, { field = path, message = 'an array without items, published with items of any kind' })
-    copy.items = vim.empty_dict()
+    copy.items = vim.empty_dict() -- some clients require it
   end
   return next(copy) and copy or vim.empty_dict()
 end
 
---- Returns a copy of a schema that can be published.
----@param schema table
----@return table copy
----@return mcp-tools.Fault[] repairs paths are relative to the schema
-function M.publish(schema)
-  local notes = { repairs = {} }
-  local copy = prepare(schema, '', notes) --[[@as table]]
-  return copy, notes.repairs
-end
+--- Returns a copy of a schema that can be published: without an empty `required`, with `items` for each array, and
+--- with empty tables marked as objects where they are.
+---@type fun(schema: table): table
+M.publish = prepare --[[@as any]]
 
 -- Mounted servers: published unchanged, because the server validates the arguments ----------------------------------
 

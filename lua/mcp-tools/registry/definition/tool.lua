@@ -1,6 +1,6 @@
 --- Checks and normalizes tool definitions, and converts them for clients.
 ---
---- The original definition is never changed. The caller logs `lint` and `repairs`.
+--- The original definition is never changed. The caller logs `lint`.
 
 local common = require('mcp-tools.registry.definition.common')
 local schemas = require('mcp-tools.registry.definition.schemas')
@@ -36,7 +36,6 @@ local M = {}
 ---@field check_output mcp-tools.Validator?
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
----@field repairs string[] what was changed before publishing
 ---@field agent string? name of the only agent that may call it
 ---@field source mcp-tools.Source? set by the registry
 ---@field fingerprint string? set on first use (util/canonical_json.lua)
@@ -165,10 +164,7 @@ local function add_all(list, field, found)
 end
 
 --- The findings of a definition and its schemas so far.
----@class mcp-tools.Intake
----@field faults mcp-tools.Fault[]
----@field lint mcp-tools.Fault[]
----@field repairs mcp-tools.Fault[]
+---@class mcp-tools.Intake: mcp-tools.Findings
 ---@field unchecked mcp-tools.Unchecked[]
 
 --- Checks and compiles one schema of a definition.
@@ -187,9 +183,8 @@ local function take_schema(intake, field, raw, is_bundled)
   if #found > 0 then
     return nil
   end
-  local published, repairs = schemas.publish(raw)
+  local published = schemas.publish(raw)
   local validator = schema.compile_sound(published)
-  add_all(intake.repairs, field, repairs)
   if not is_bundled then
     add_all(intake.lint, field, validator:misfits())
   end
@@ -272,9 +267,8 @@ function M.normalize(def, closed, mounted)
     return nil, 'tool: must be a table, got ' .. type(def)
   end
   def = common.given(def)
-  local checked = check_fields(def, mounted)
-  ---@type mcp-tools.Intake
-  local intake = { faults = checked.faults, lint = checked.lint, repairs = {}, unchecked = {} }
+  local intake = check_fields(def, mounted) --[[@as mcp-tools.Intake]]
+  intake.unchecked = {}
   local input, check, output, check_output, texts
   if mounted then
     input, output, texts = take_foreign(intake, def)
@@ -312,7 +306,6 @@ function M.normalize(def, closed, mounted)
     check_output = check_output,
     unchecked = intake.unchecked,
     lint = common.lines(intake.lint),
-    repairs = common.lines(intake.repairs),
   }
 end
 

@@ -171,19 +171,6 @@ describe('publishing', function()
     end
   end)
 
-  it('lists its repairs', function()
-    local repairs = normalize({
-      input_schema = { type = 'object', properties = { l = { type = 'array' } }, ['$defs'] = {}, required = {} },
-    }).repairs
-    table.sort(repairs)
-    t.eq({
-      'input_schema.$defs: empty, published as an object',
-      'input_schema.properties.l: an array without items, published with items of any kind',
-      'input_schema.required: empty, dropped',
-    }, repairs)
-    t.eq({}, normalize({ args = {} }).repairs)
-  end)
-
   it('uses the names of MCP and leaves out what is not there', function()
     t.eq(
       {

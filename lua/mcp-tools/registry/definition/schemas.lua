@@ -128,7 +128,7 @@ end
 
 -- Publishing in `inputSchema` and `outputSchema` --------------------------------------------------------------------
 
-local prepare
+local prepare ---@type fun(schema: any): any
 
 ---@param list table<any, table>
 ---@return table
@@ -185,7 +185,7 @@ end
 --- Returns a copy of a schema that can be published: without an empty `required`, with `items` for each array, and
 --- with empty tables marked as objects where they are.
 ---@type fun(schema: table): table
-M.publish = prepare --[[@as any]]
+M.publish = prepare
 
 -- Mounted servers: published unchanged, because the server validates the arguments ----------------------------------
 

@@ -184,7 +184,7 @@ end
 
 --- Returns a copy of a schema that can be published: without an empty `required`, with `items` for each array, and
 --- with empty tables marked as objects where they are.
----@type fun(schema: table): table
+---@type fun(schema: any): any
 M.publish = prepare
 
 -- Mounted servers: published unchanged, because the server validates the arguments ----------------------------------

@@ -232,16 +232,13 @@ class MountCalls:
             case "resource":
                 return await session.request(read_request, progress, uri=self._mount.original_uri(name))
             case "prompt":
-                return await session.request(
-                    prompt_request, progress, name=original_name, arguments=arguments or None
-                )
+                given = {"name": original_name, "arguments": arguments or None}
+                return await session.request(prompt_request, progress, **given)
             case "completion of a prompt":
-                return await session.request(
-                    completion_request, ref=types.PromptReference(name=original_name), **arguments
-                )
+                ref: Any = types.PromptReference(name=original_name)
             case _:
                 ref = types.ResourceTemplateReference(uri=self._mount.original_uri(name))
-                return await session.request(completion_request, ref=ref, **arguments)
+        return await session.request(completion_request, ref=ref, **arguments)
 
     def _failure(self, kind: str, fault: MCPError) -> MountOutcome:
         error = fault.error

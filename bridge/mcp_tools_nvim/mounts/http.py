@@ -38,12 +38,13 @@ class Remote:
     Attributes:
         pid: always None; see `Child`.
         reason: why the connection failed, as far as HTTP reports it.
+        limit: maximum bytes of an answer.
     """
 
     def __init__(self, mount: Mount, lost: Callable[[], None]) -> None:
         self._mount = mount
         self._lost = lost
-        self._limit = mount.limit * ESCAPED + ENVELOPE
+        self.limit = mount.limit * ESCAPED + ENVELOPE
         self.pid: int | None = None
         self.reason = ""
         self._stream_at = 0.0
@@ -61,7 +62,7 @@ class Remote:
         async with (
             client,
             streamable_http_client(
-                self._mount.url, http_client=client, max_sse_event_size=self._limit
+                self._mount.url, http_client=client, max_sse_event_size=self.limit
             ) as streams,
         ):
             yield streams
@@ -91,11 +92,7 @@ class Remote:
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             stream = response.stream
             assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 (the client is async)
-            response.stream = _Bounded(stream, self._limit, self._too_much)
-
-    def _too_much(self) -> None:
-        self.reason = f"the answer is larger than {self._limit} bytes (option limits.tool_result)"
-        raise httpx2.DecodingError(self.reason)
+            response.stream = _Bounded(stream, self)
 
 
 async def _set_timeout(request: httpx2.Request) -> None:
@@ -117,17 +114,18 @@ def _is_notification(content: bytes) -> bool:
 class _Bounded(httpx2.AsyncByteStream):
     """A body that raises an error when it is too large."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, limit: int, refuse: Callable[[], None]) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, connection: Remote) -> None:
         self._stream = stream
-        self._limit = limit
-        self._refuse = refuse
+        self._connection = connection
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size, limit = 0, self._connection.limit
         async for chunk in self._stream:
             size += len(chunk)
-            if size > self._limit:
-                self._refuse()
+            if size > limit:
+                reason = f"the answer is larger than {limit} bytes (option limits.tool_result)"
+                self._connection.reason = reason
+                raise httpx2.DecodingError(reason)
             yield chunk
 
     async def aclose(self) -> None:

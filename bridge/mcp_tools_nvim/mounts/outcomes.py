@@ -39,13 +39,6 @@ def utf8_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def too_large_outcome(size: int, limit: int, option: str) -> MountOutcome:
-    """Returns the outcome of a call with too large a result."""
-    return error_outcome(
-        "too_large", f"the result has {size} bytes, the limit is {limit} (option limits.{option})"
-    )
-
-
 def plain_text(raw: dict[str, Any], limit: int) -> str | None:
     """Returns the text of a `tools/call` result that is a single text; else None. Most results are."""
     content: list[dict[str, Any]] = raw.get("content") or []
@@ -113,7 +106,8 @@ def _passed(mount: Mount, result: dict[str, Any], size: int, limit: int, option:
     try:
         size += utf8_size(_dumped(more)) if more else 0
         if size > limit:
-            return too_large_outcome(size, limit, option)
+            text = f"the result has {size} bytes, the limit is {limit} (option limits.{option})"
+            return error_outcome("too_large", text)
         text = _dumped(result)
     except (ValueError, RecursionError) as fault:
         return error_outcome(

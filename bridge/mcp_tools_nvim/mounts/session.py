@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -48,6 +49,12 @@ MAX_NAME = 100
 """Maximum characters of a server's name and version."""
 MAX_ROUNDS = 10
 """Maximum consecutive questions of one call."""
+QUESTIONS: tuple[tuple[str, str, str, Any], ...] = (
+    ("elicitation", "elicitation_callback", "elicitation/create", types.ElicitResult),
+    ("sampling", "sampling_callback", "sampling/createMessage", types.CreateMessageResult),
+    ("roots", "list_roots_callback", "roots/list", types.ListRootsResult),
+)
+"""Permission, the SDK's callback, method and result of each question that a server may ask."""
 _REQUESTS: dict[str, Any] = {
     "tools/list": types.ListToolsRequest,
     "resources/list": types.ListResourcesRequest,
@@ -189,14 +196,14 @@ class MountSession:
         self._ask = ask
         self._on_notification = on_notification
         self._dispatcher = Dispatcher(streams, patience)
-        callbacks: list[tuple[str, str, Any]] = [
-            ("elicitation", "elicitation_callback", self._elicit),
-            ("sampling", "sampling_callback", self._sample),
-            ("roots", "list_roots_callback", self._roots),
-        ]
+        callbacks: dict[str, Any] = {
+            callback: partial(self._forward, method, result)
+            for permission, callback, method, result in QUESTIONS
+            if permission in allow
+        }
         self._session = ClientSession(
             dispatcher=self._dispatcher,
-            **{name: callback for permission, name, callback in callbacks if permission in allow},
+            **callbacks,
             message_handler=self._on_event,
             client_info=types.Implementation(name="mcp-tools.nvim", version=__version__),
         )
@@ -328,16 +335,7 @@ class MountSession:
             more = {"input_responses": answers or None, "request_state": needed.request_state}
         raise MCPError(types.INTERNAL_ERROR, f"the server asked more than {MAX_ROUNDS} questions")
 
-    async def _elicit(self, _: Any, params: Any) -> Any:
-        return await self._forward("elicitation/create", params, types.ElicitResult)
-
-    async def _sample(self, _: Any, params: Any) -> Any:
-        return await self._forward("sampling/createMessage", params, types.CreateMessageResult)
-
-    async def _roots(self, _: Any) -> Any:
-        return await self._forward("roots/list", None, types.ListRootsResult)
-
-    async def _forward(self, method: str, params: Any, result: Any) -> Any:
+    async def _forward(self, method: str, result: Any, _: Any, params: Any = None) -> Any:
         given = params.model_dump(by_alias=True, mode="json", exclude_none=True) if params else {}
         given.pop("_meta", None)
         try:

@@ -59,18 +59,14 @@ def prepare_process() -> None:
         typing.TypedDict = typing_extensions.TypedDict  # type: ignore[misc, assignment, unused-ignore]
 
 
-def hash_of(data: bytes) -> str:
-    """SHA-256 in hex digits."""
-    import hashlib  # loads OpenSSL, which most workers do not need
-
-    return hashlib.sha256(data).hexdigest()
-
-
 def run_file(path: str, sha256: str | None) -> ModuleType:
     """Run a file as a module with a unique name."""
     data = Path(path).read_bytes()
-    if sha256 and hash_of(data) != sha256:
-        raise UntrustedError(f"{path} has changed since it was trusted; review it and run :trust again")
+    if sha256:
+        import hashlib  # loads OpenSSL, which most workers do not need
+
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise UntrustedError(f"{path} has changed since it was trusted; review it and run :trust again")
     name = f"mcp_tools_{Path(path).stem}_{next(numbers)}"
     spec = importlib.util.spec_from_loader(name, loader=None, origin=path)
     if spec is None:

@@ -105,11 +105,11 @@ def main(plugin: str, *import_paths: str) -> None:
     from ..modules import prepare_process
 
     prepare_process()
-    # pynvim raises an exception when the channel is closed.
+    # boundary: pynvim raises exceptions of several types when the channel is closed, and the process ends.
     with contextlib.suppress(Exception, SystemExit):
         pynvim.start_host(own_session())
     for stream in (sys.stdout, sys.stderr):
-        # A tool may have closed or replaced it, and Neovim may have exited.
+        # boundary: a tool may have closed it, or replaced it by an object that raises anything.
         with contextlib.suppress(Exception):
             stream.flush()
     end_all()

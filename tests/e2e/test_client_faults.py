@@ -69,19 +69,6 @@ async def test_the_editor_asks_something(spawn_nvim: Spawn) -> None:
     assert "Esc" in result["error"]["message"]
 
 
-async def test_busy(spawn_nvim: Spawn) -> None:
-    """Calls beyond `limits.calls` are refused, whoever makes them."""
-    nvim = await editor(spawn_nvim, "{ limits = { calls = 1 } }")
-    socket = str(nvim.socket)
-    async with AsyncClient(socket) as client:
-        call = asyncio.create_task(client.call_tool("hold"))
-        await nvim.wait_for("return Seen.running == 1")
-        assert code(await client.call_tool("echo")) == "busy"
-        assert code(await call_tool_async("echo", socket=socket)) == "busy"
-        await nvim.lua("Seen.ctx('x')")
-        assert (await call)["text"] == "x"
-
-
 @pytest.mark.slow
 async def test_the_program_is_killed(spawn_nvim: Spawn) -> None:
     """Its tools are cancelled, and the editor forgets its channel."""

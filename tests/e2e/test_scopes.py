@@ -12,7 +12,6 @@ from mcp import Client, MCPError
 from mcp.types import Implementation
 
 from tests.support.bridge import Bridge, Transport, connect
-from tests.support.news import follow
 from tests.support.results import error_of, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -102,29 +101,3 @@ async def test_a_call_by_the_catalogue_is_cancelled(scoped: Bridge) -> None:
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         await scoped.nvim.wait_for("return #Seen.cancelled == 1")
-
-
-async def test_a_session_is_told_of_its_own_list_only(scoped: Bridge) -> None:
-    """A group that it does not see is switched: no word of it. One that it sees: it is told."""
-    async with (
-        follow(scoped, "sessions", query="?tools=test_echo") as (client, news),
-        follow(scoped, "sessions") as (other, of_other),
-    ):
-        assert await tool_names(client) == {"test_echo"}
-        await tool_names(other)
-        await scoped.nvim.lua(
-            "mcp_tools.register({ name = 'the_last', description = 'x', run = function() end })"
-        )
-        await of_other.wait_for("tools")  # with what was still to be told of the start
-        await asyncio.sleep(0.5)  # to both: the session with a scope is told later, if at all
-        news.seen.clear()
-        of_other.seen.clear()
-        await scoped.nvim.lua("mcp_tools.disable('buffer')")
-        await of_other.wait_for("tools")
-        await asyncio.sleep(0.3)  # what it may be told comes in the same moment
-        assert news.seen == []
-        await scoped.nvim.lua("mcp_tools.disable('test')")
-        await news.wait_for("tools")  # perhaps more than once, until it asks for its list
-        assert await tool_names(client) == set()
-    again = "mcp_tools.enable('buffer') mcp_tools.enable('test') mcp_tools.unregister('the_last')"
-    await scoped.nvim.lua(again)

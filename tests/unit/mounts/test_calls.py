@@ -11,7 +11,6 @@ from mcp import MCPError
 
 from mcp_tools_nvim.mounts.calls import AMBIGUOUS, MountCalls
 from mcp_tools_nvim.mounts.mount import Mount
-from mcp_tools_nvim.mounts.session import MountSession
 
 TARGET = {"kind": "tool", "name": "m__t"}
 
@@ -93,45 +92,18 @@ async def test_a_mount_that_is_taken_away(forgotten: list[str]) -> None:
     assert len(editor.told) == 2
 
 
-class QueueEditor:
-    """Hears of what is passed on."""
-
-    def __init__(self) -> None:
-        self.told: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
-
-    def remote(self, verb: str, *args: Any) -> None:
-        """Something of a call."""
-        self.told.put_nowait((verb, *args))
-
-
-class Away:
-    """A server that never comes."""
-
-    async def session(self) -> MountSession | None:
-        """None yet."""
-        return await asyncio.get_running_loop().create_future()
-
-    def unavailable_reason(self) -> str:
-        """Nobody asks."""
-        return ""
-
-
 async def asked(sessions: Sequence[str | None]) -> str:
-    """The call that is told of a question while calls of these sessions run."""
-    editor = QueueEditor()
-    calls = MountCalls(Mount("m"), editor, Away())  # type: ignore[arg-type] # of an editor it needs no more
+    """The call that gets a question while calls of these sessions run."""
+    editor, _, calls = await made()
     for i, session in enumerate(sessions):
         calls.begin(str(i), {"name": "x"}, {}, {"session": session} if session else {}, lambda _: None)
     question = asyncio.create_task(calls.ask("elicitation/create", {}))
-    told = asyncio.create_task(editor.told.get())
-    await asyncio.wait({question, told}, return_when=asyncio.FIRST_COMPLETED)
-    told.cancel()
+    await settled()
     if question.done():
         await question
     question.cancel()
     calls.end_all("over")
-    _, call, *_ = told.result()
-    return str(call)
+    return next(call for verb, call, *_ in editor.told if verb == "remote_ask")
 
 
 @pytest.mark.parametrize("sessions", [["a"], [None], ["a", "a"]])

@@ -412,17 +412,11 @@ describe('a call of git', function()
     local marker = p.base .. '/ran'
     local script = p.write(p.base .. '/evil.sh', '#!/bin/sh\necho x >> ' .. marker .. '\ncat\n')
     vim.uv.fs_chmod(script, 493)
-    for key, value in pairs({
-      ['filter.evil.clean'] = script,
-      ['diff.evil.command'] = script,
-      ['diff.evil.textconv'] = script,
-      ['core.fsmonitor'] = script,
-      ['core.pager'] = script,
-      ['log.showSignature'] = 'true',
-      ['gpg.program'] = script,
-    }) do
-      p.git('config', key, value)
+    local names = 'filter.evil.clean diff.evil.command diff.evil.textconv core.fsmonitor core.pager gpg.program'
+    for name in names:gmatch('%S+') do
+      p.git('config', name, script)
     end
+    p.git('config', 'log.showSignature', 'true')
     p.write('.gitattributes', '* filter=evil diff=evil\n')
     p.write('a.lua', 'two\n')
     vim.fn.delete(marker)

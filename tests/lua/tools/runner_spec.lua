@@ -5,6 +5,13 @@ local t = require('helpers')
 
 local trust, write_python = runner_project.trust, runner_project.write_python
 
+--- One field of each item.
+local function all(list, field)
+  return vim.tbl_map(function(item)
+    return item[field]
+  end, list)
+end
+
 before_each(runner_project.open)
 after_each(p.close)
 
@@ -205,16 +212,11 @@ describe('runner_discover', function()
     p.write('node_modules/x/x.test.js', '')
     p.write('a_spec.lua', '')
     local found = p.ok('runner_discover')
-    t.eq(
-      { 'pytest', 'npm:test', 'make:test', 'make:check' },
-      vim.tbl_map(function(runner)
-        return runner.id
-      end, found.runners)
-    )
+    t.eq({ 'pytest', 'npm:test', 'make:test', 'make:check' }, all(found.runners, 'id'))
     t.eq({ nil, true }, { found.runners[1].not_trusted, found.runners[2].not_trusted })
     t.eq(true, found.runners[3].not_trusted)
-    t.eq({ 3, 'a.test.ts', 'a_spec.lua' }, { found.total_files, found.files[1].path, found.files[2].path })
-    t.eq('tests/test_half.py', found.files[3].path)
+    t.eq(3, found.total_files)
+    t.eq({ 'a.test.ts', 'a_spec.lua', 'tests/test_half.py' }, all(found.files, 'path'))
     t.eq(nil, found.files[1].tests)
     t.eq({ id = 'tests/test_half.py::TestHalf::test_wrong', line = 10 }, found.files[3].tests[2])
     t.eq(1, p.ok('runner_discover', { path = 'tests' }).total_files)
@@ -246,12 +248,7 @@ describe('what a link leads to outside of the project', function()
     end
     local found = p.ok('workflow_list')
     t.eq(0, found.total)
-    t.eq(
-      { '.claude/commands', 'Makefile', 'package.json' },
-      vim.tbl_map(function(each)
-        return each.path
-      end, found.withheld)
-    )
+    t.eq({ '.claude/commands', 'Makefile', 'package.json' }, all(found.withheld, 'path'))
     t.eq({}, p.ok('runner_discover').runners)
     p.fails('not_found', 'no test runner', 'runner_run', {})
     p.fails('not_found', 'no package.json', 'runner_run', { runner = 'npm:x' })

@@ -56,24 +56,15 @@ local function nothing_ran()
 end
 
 --- Every command, as it looks at most: the work tree, the index, commits.
+local ALL = [[
+  status | status --short | diff HEAD | diff --numstat HEAD | diff HEAD~ HEAD | log -p | show HEAD | blame a.txt
+  | grep -e one | grep --untracked -e one | ls-files -m -o | for-each-ref | rev-parse HEAD
+]]
+
 local function ask_all()
-  for _, args in ipairs({
-    { 'status' },
-    { 'status', '--short' },
-    { 'diff', 'HEAD' },
-    { 'diff', '--numstat', 'HEAD' },
-    { 'diff', 'HEAD~', 'HEAD' },
-    { 'log', '-p' },
-    { 'show', 'HEAD' },
-    { 'blame', 'a.txt' },
-    { 'grep', '-e', 'one' },
-    { 'grep', '--untracked', '-e', 'one' },
-    { 'ls-files', '-m', '-o' },
-    { 'for-each-ref' },
-    { 'rev-parse', 'HEAD' },
-  }) do
-    local result = ask(args)
-    t.ok(result.ok, table.concat(args, ' ') .. ': ' .. tostring(result.fault))
+  for command in ALL:gmatch('[^|]+') do
+    local result = ask(vim.split(vim.trim(command), ' '))
+    t.ok(result.ok, command .. ': ' .. tostring(result.fault))
   end
 end
 
@@ -276,14 +267,9 @@ describe('git', function()
     local dot_git = project.root .. '/.git/'
     local function faults()
       local said = {}
-      for _, args in ipairs({
-        { 'status' },
-        { 'log', '-n1' },
-        { 'blame', 'a.txt' },
-        { 'grep', '-e', 'nowhere' },
-        { 'rev-parse', '--verify', 'nowhere' },
-      }) do
-        table.insert(said, ask(args).fault)
+      local commands = 'status|log -n1|blame a.txt|grep -e nowhere|rev-parse --verify nowhere'
+      for command in commands:gmatch('[^|]+') do
+        table.insert(said, ask(vim.split(command, ' ')).fault)
       end
       t.ok(#said > 0)
       t.eq(nil, table.concat(said, '\n'):find('hunter2', 1, true))
@@ -331,30 +317,20 @@ end)
 describe('no program of the repository is run:', function()
   it('monitors, hooks, pagers, external diffs, text conversion, signatures, aliases', function()
     local script = evil()
+    local names = [[
+      core.fsmonitor core.pager core.editor core.askPass core.alternateRefsCommand credential.helper
+      diff.external diff.evil.command diff.evil.textconv interactive.diffFilter pager.diff
+      pager.status pager.config gpg.program gpg.openpgp.program gpg.ssh.program
+      gpg.ssh.allowedSignersFile gpg.x509.program hook.evil.command
+    ]]
+    for name in names:gmatch('%S+') do
+      config({ [name] = script })
+    end
     config({
-      ['core.fsmonitor'] = script,
-      ['core.pager'] = script,
-      ['core.editor'] = script,
-      ['core.askPass'] = script,
-      ['core.alternateRefsCommand'] = script,
-      ['credential.helper'] = script,
-      ['diff.external'] = script,
-      ['diff.evil.command'] = script,
-      ['diff.evil.textconv'] = script,
-      ['interactive.diffFilter'] = script,
-      ['pager.diff'] = script,
-      ['pager.status'] = script,
-      ['pager.config'] = script,
-      ['gpg.program'] = script,
-      ['gpg.openpgp.program'] = script,
-      ['gpg.ssh.program'] = script,
-      ['gpg.ssh.allowedSignersFile'] = script,
-      ['gpg.x509.program'] = script,
       ['log.showSignature'] = 'true',
       ['format.pretty'] = '%G? %H',
       ['alias.status'] = '!' .. script,
       ['alias.diff'] = '!' .. script,
-      ['hook.evil.command'] = script,
       ['hook.evil.event'] = 'post-index-change',
       ['color.diff'] = 'always',
       ['color.grep'] = 'always',

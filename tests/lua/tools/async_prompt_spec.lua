@@ -32,12 +32,12 @@ describe('test_async_prompt', function()
     return editor.run('tool', 'test_async_prompt', args)
   end
 
-  it('is asked for', function()
+  it('needs approval', function()
     t.eq('access_denied', run({ prompt = 'Which?', options = { 'a' } }).error.code)
     t.eq(nil, shown)
   end)
 
-  it('shows what is there, nothing that hides, and no more than fits', function()
+  it('makes control characters visible, and limits lengths', function()
     config.setup({ approval = { tools = { test_async_prompt = 'allow' } } })
     local outcome = run({ prompt = 'a\nb\27[2J\226\128\174c', options = { 'x\ny', 'z' } })
     t.eq(nil, outcome.error)

@@ -42,7 +42,7 @@ local function named(list, name)
 end
 
 describe('plugin_list', function()
-  it('names plugins that are loaded and those that are not, once each', function()
+  it('lists loaded and other plugins once each', function()
     local found = p.ok('plugin_list', { contains = 'ZEBRA' })
     t.eq({ 1, 'zebra.nvim', 'package' }, { found.total, found.plugins[1].name, found.plugins[1].manager })
     t.eq(false, found.plugins[1].loaded)
@@ -53,13 +53,13 @@ describe('plugin_list', function()
     t.eq(1, #p.ok('plugin_list', { limit = 1 }).plugins)
   end)
 
-  it('names the modules that are loaded', function()
+  it('lists loaded modules', function()
     local found = p.ok('plugin_list', { what = 'modules', contains = 'mcp-tools.core' })
     t.eq({ 'mcp-tools.core' }, found.modules)
     p.fails('validation_error', '', 'plugin_list', { what = 'x' })
   end)
 
-  it('hears of managers', function()
+  it('reads plugin managers', function()
     package.loaded['lazy'] = {
       plugins = function()
         return {
@@ -78,7 +78,7 @@ describe('plugin_list', function()
 end)
 
 describe('plugin_info', function()
-  it('tells of folder, modules, help and readme, and loads nothing', function()
+  it('returns directory, modules, help and readme, and loads nothing', function()
     local found = p.ok('plugin_info', { name = 'zebra' })
     t.eq({ 'zebra.nvim', folder, false }, { found.name, found.path, found.loaded })
     t.eq({ 'zebra', 'zebra._private', 'zebra.util.deep' }, found.modules)
@@ -88,7 +88,7 @@ describe('plugin_info', function()
     t.eq({ 1, 3, 1 }, { #found.modules, found.modules_total, found.next_offset })
   end)
 
-  it('tells an address without the password in it', function()
+  it('returns a URL without its password', function()
     package.loaded['lazy'] = {
       plugins = function()
         return { { name = 'zebra.nvim', dir = folder, url = 'https://me:hunter2hunter2@example.org/z', _ = {} } }
@@ -100,14 +100,14 @@ describe('plugin_info', function()
     t.eq(nil, found.url:find('hunter2', 1, true))
   end)
 
-  it('says what is near to a name that is none', function()
+  it('suggests similar names for an unknown one', function()
     p.fails('not_found', 'zebra.nvim', 'plugin_info', { name = 'ebra' })
     p.fails('not_found', 'plugin_list', 'plugin_info', { name = 'qqqq' })
   end)
 end)
 
 describe('plugin_readme', function()
-  it('is read in pieces', function()
+  it('is read in pages', function()
     local found = p.ok('plugin_readme', { name = 'zebra', limit = 1 })
     t.eq({ '# Zebra', 'README.md', 2 }, { found.text, found.file, found.next_line })
     found = p.ok('plugin_readme', { name = 'zebra', start_line = 3 })
@@ -130,7 +130,7 @@ describe('a plugin that is the project', function()
     vim.opt.runtimepath:remove(own)
   end)
 
-  it('shows no readme that lies elsewhere', function()
+  it('shows no readme outside of it', function()
     vim.uv.fs_symlink(outside, own .. '/README.md')
     p.fails('access_denied', '', 'plugin_readme', { name = 'project' })
     vim.fn.delete(own .. '/README.md')
@@ -139,7 +139,7 @@ describe('a plugin that is the project', function()
     t.eq('of the project', p.ok('plugin_readme', { name = 'project' }).text)
   end)
 
-  it('shows no help that lies elsewhere', function()
+  it('shows no help outside of it', function()
     require('editor_project').offer({ 'editor' })
     p.write('doc/tags', 'dear-diary\t../../diary.txt\t/*dear-diary*\ndear-link\tlink.txt\t/*dear-link*\n')
     vim.uv.fs_symlink(outside, own .. '/doc/link.txt')
@@ -154,7 +154,7 @@ describe('a plugin that is the project', function()
 end)
 
 describe('plugin_functions', function()
-  it('lists the public ones of a module that is loaded', function()
+  it('lists the public functions of a loaded module', function()
     vim.cmd.packadd('zebra.nvim')
     p.fails('not_found', 'is not loaded', 'plugin_functions', { module = 'zebra' })
     require('zebra') -- luacheck: ignore
@@ -168,7 +168,7 @@ describe('plugin_functions', function()
     t.eq(1, #p.ok('plugin_functions', { module = 'zebra', limit = 1 }).functions)
   end)
 
-  it('keeps what is private, ours or no plugin', function()
+  it('refuses private modules, our own, and those of no plugin', function()
     for module, code in pairs({
       ['zebra._private'] = 'access_denied',
       ['mcp-tools.bridge'] = 'access_denied',
@@ -187,7 +187,7 @@ describe('plugin_call', function()
     vim.cmd.packadd('zebra.nvim')
   end)
 
-  it('gives what the function returned and printed', function()
+  it('returns the result and the output of the function', function()
     local sum = p.ok('plugin_call', { module = 'zebra', ['function'] = 'add', args = { 1, 2 } })
     t.eq({ result = '3', type = 'number', output = 'adding' }, sum)
     local inner = { module = 'zebra', ['function'] = 'nested.inner', args = { { a = 1 } } }
@@ -195,7 +195,7 @@ describe('plugin_call', function()
     p.fails('tool_error', 'no stripes', 'plugin_call', { module = 'zebra', ['function'] = 'fails' })
   end)
 
-  it('never calls private ones, ours, or what is no plugin', function()
+  it('never calls private functions, our own, or those of no plugin', function()
     for _, case in ipairs({
       { 'zebra', '_secret', 'access_denied' },
       { 'zebra', '_state.hidden', 'access_denied' },
@@ -210,7 +210,7 @@ describe('plugin_call', function()
     end
   end)
 
-  it('asks, and exists only where its own name stands', function()
+  it('needs approval, and is only enabled by its own name', function()
     config.setup({ approval = { rule = function() end } })
     p.fails('access_denied', '', 'plugin_call', { module = 'zebra', ['function'] = 'add' })
     local preview = require('mcp-tools.tools.plugin.call').preview

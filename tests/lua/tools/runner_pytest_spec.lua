@@ -32,7 +32,7 @@ describe('pytest', function()
     t.eq({ 2, 1, window }, { done.quickfix, #vim.api.nvim_list_wins(), vim.api.nvim_get_current_win() })
   end)
 
-  it('runs a file, the nearest test, or tests by their ids', function()
+  it('runs a file, the nearest test, or tests by id', function()
     write_python()
     p.write('tests/test_other.py', 'def test_other():\n    assert False\n')
     t.eq(4, p.ok('runner_run', { path = 'tests/test_half.py', quickfix = false }).total)
@@ -48,7 +48,7 @@ describe('pytest', function()
     t.eq({ 'tests/test_half.py' }, p.ok('runner_run', { path = 'tests/test_other.py' }).unsaved)
   end)
 
-  it('tells errors of collection and fixtures, and what is printed when no test is known', function()
+  it('reports errors of collection and fixtures, and the output if no test is known', function()
     p.write('conftest.py', 'import pytest\n\n\n@pytest.fixture\ndef bad():\n    raise ValueError("no")\n')
     p.write('test_a.py', 'def test_a(bad):\n    pass\n')
     p.write('test_b.py', 'import nothing_like_this\n')
@@ -70,7 +70,7 @@ describe('pytest', function()
     t.eq({ 'No module named pytest\n', 1 }, { done.output, done.exit_code })
   end)
 
-  it('answers with less when there is much', function()
+  it('shortens large answers', function()
     p.write(
       'test_many.py',
       [[
@@ -92,7 +92,7 @@ def test_many(n):
     t.eq({ ['test_many.py'] = 120 }, done.failures_per_file)
   end)
 
-  it('goes on in the background, and is ended', function()
+  it('runs in the background, and can be ended', function()
     p.write('test_slow.py', 'import time\n\n\ndef test_a():\n    pass\n\n\ndef test_b():\n    time.sleep(100)\n')
     local run = p.ok('runner_run', { background = true })
     t.eq({ 'running', nil }, { run.state, run.ok })
@@ -117,7 +117,7 @@ def test_many(n):
 end)
 
 describe('a test that prints', function()
-  it('tells no line of a sensitive file', function()
+  it('does not reveal lines of a sensitive file', function()
     p.write('.env', 'KEY=hidden-value\n')
     p.write('test_env.py', 'def test_env():\n    assert open(".env").read() == "", open(".env").read()\n')
     local done = p.ok('runner_run')

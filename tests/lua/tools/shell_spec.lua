@@ -20,7 +20,7 @@ local function pid_in(name)
 end
 
 describe('shell_run', function()
-  it('runs a line or a program, in the project or a folder, with variables and input', function()
+  it('runs a command line or an executable, with directory, environment and input', function()
     local done = p.ok('shell_run', { command = 'pwd; echo "$A" >&2; exit 3', env = { A = 'value' } })
     t.eq({ p.root .. '\n', 'value\n', 3 }, { done.stdout, done.stderr, done.exit_code })
     t.ok(done.duration_ms >= 0)
@@ -29,7 +29,7 @@ describe('shell_run', function()
     t.eq({ 'a  b|' .. p.root .. '/sub\nin', nil, 0 }, { done.stdout, done.stderr, done.exit_code })
   end)
 
-  it('lets the editor go on, however long a line of output is', function()
+  it('does not block the main thread, however long a line of output is', function()
     for _, command in ipairs({
       [[printf '%0200000d\rdone\n' 1]],
       [[printf '%0100000d' 1; printf '%0100000d' 1 | tr 01 '\b\b'; echo done]],
@@ -47,7 +47,7 @@ describe('shell_run', function()
     end
   end)
 
-  it('gives the end of what is long, and tells the rest as progress', function()
+  it('returns the end of long output, and reports progress', function()
     local seen = {}
     local call = p.start('shell_run', { command = 'seq 1 20000; echo "\27[31mlast\27[0m"', max_bytes = 100 }, {
       on_progress = function(progress)
@@ -61,7 +61,7 @@ describe('shell_run', function()
     t.eq('last', t.ok(seen[#seen]).message)
   end)
 
-  it('gives the end of a long stderr, and says that it was cut', function()
+  it('returns the end of a long stderr, and that it was cut', function()
     local script = 'seq 1 60000 >&2'
     local done = p.ok('shell_run', { command = script, max_bytes = 262144 })
     t.eq(true, done.cut)
@@ -71,7 +71,7 @@ describe('shell_run', function()
     t.matches('^%d%d%d%d%d\n.*60000\n$', done.stderr)
   end)
 
-  it('names the files whose changes it did not see', function()
+  it('names files with unsaved changes', function()
     t.eq(nil, p.ok('shell_run', { command = 'true' }).unsaved)
     vim.cmd.edit(p.write('a.txt', 'old\n'))
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'new' })
@@ -79,7 +79,7 @@ describe('shell_run', function()
     t.eq({ 'old\n', { 'a.txt' } }, { done.stdout, done.unsaved })
   end)
 
-  it('tells no secrets', function()
+  it('withholds secrets', function()
     p.write('.env', 'KEY=hidden-value\n')
     local seen = {}
     local script = 'cat .env; echo password: letmein; echo ghp_' .. ('a1'):rep(18) .. '; echo it is hidden-value'
@@ -99,7 +99,7 @@ describe('shell_run', function()
     t.eq('[secret]\n[secret]\n', job.output)
   end)
 
-  it('says what is wrong', function()
+  it('refuses invalid arguments', function()
     p.fails('validation_error', 'exactly one of command and argv', 'shell_run', {})
     p.fails('validation_error', 'exactly one', 'shell_run', { command = 'true', argv = { 'true' } })
     p.fails('validation_error', 'command: is empty', 'shell_run', { command = ' \n' })
@@ -111,7 +111,7 @@ describe('shell_run', function()
     t.eq({ nil, 9 }, { killed.exit_code, killed.signal })
   end)
 
-  it('ends all that it started, when its time is over or it is cancelled', function()
+  it('ends everything that it started, after a timeout or a cancel', function()
     local script = '(sleep 100 & echo $! > child; wait) & echo some; sleep 100'
     local done = p.ok('shell_run', { command = script, timeout_ms = 300 })
     t.eq({ true, nil, 'some\n' }, { done.timed_out, done.exit_code, done.stdout })
@@ -126,7 +126,7 @@ describe('shell_run', function()
     end, 3000, 'the end of what it started')
   end)
 
-  it('asks, with the command as preview', function()
+  it('needs approval, with the command as preview', function()
     p.refuse({ 'shell' })
     p.fails('access_denied', '', 'shell_run', { command = 'touch ran' })
     p.fails('access_denied', '', 'shell_jobs', { action = 'start', command = 'touch ran' })
@@ -147,7 +147,7 @@ describe('shell_jobs', function()
     return p.ok('shell_jobs', vim.tbl_extend('force', { action = action }, args or {}))
   end
 
-  it('starts, reads on from an offset, lists and stops', function()
+  it('starts, reads from an offset, lists and stops', function()
     local script = 'echo one; printf part; while [ ! -e go ]; do sleep 0.02; done; echo -end >&2; exec sleep 100'
     local job = jobs('start', { command = script, wait_ms = 5000 })
     t.eq({ true, 0 }, { job.running, job.offset })
@@ -174,7 +174,7 @@ describe('shell_jobs', function()
     t.eq('', jobs('read', { id = job.id, since = stopped.next_offset, wait_ms = 60000 }).output)
   end)
 
-  it('reads in pieces of whole lines, and says what is not kept', function()
+  it('reads whole lines, and reports bytes that are no longer kept', function()
     local job = jobs('start', { command = 'seq 1 300000' })
     t.wait(function()
       job = jobs('read', { id = job.id, wait_ms = 100 })
@@ -189,7 +189,7 @@ describe('shell_jobs', function()
     t.eq(tonumber(piece.output:match('(%d+)\n$')) + 1, tonumber(next_piece.output:match('^(%d+)\n')))
   end)
 
-  describe('belong to the session that has started them;', function()
+  describe('belong to the session that started them;', function()
     local first = { session = 'one', client = { name = 'agent' } }
     local second = { session = 'two', client = { name = 'agent' } }
 
@@ -243,7 +243,7 @@ describe('shell_jobs', function()
     end)
   end)
 
-  it('say what is wrong', function()
+  it('refuse invalid arguments', function()
     p.fails('not_found', 'no job job999', 'shell_jobs', { action = 'read', id = 'job999' })
     p.fails('not_found', 'none given', 'shell_jobs', { action = 'stop' })
     p.fails('validation_error', 'exactly one', 'shell_jobs', { action = 'start' })
@@ -252,7 +252,7 @@ describe('shell_jobs', function()
     t.matches('cannot run', job.fault)
   end)
 
-  it('are not more than can be kept in view', function()
+  it('are limited in number', function()
     for _, job in ipairs(jobs('list').jobs) do
       jobs('stop', { id = job.id })
     end

@@ -37,7 +37,7 @@ describe('sessions', function()
     sessions.attach()
   end)
 
-  it('a session that another one has started stops for both, prints for both, and ends alone', function()
+  it('a child session stops and prints for both, and ends alone', function()
     local parent = session()
     local child = session(parent)
     event('process', parent, {})
@@ -58,7 +58,7 @@ describe('sessions', function()
   end)
 
   describe('a stop', function()
-    it('is the first one, when other threads stop meanwhile', function()
+    it('is the first one, if other threads stop meanwhile', function()
       local one = session()
       event('stopped', one, { threadId = 1, reason = 'breakpoint' })
       event('stopped', one, { threadId = 2, reason = 'breakpoint' })
@@ -72,7 +72,7 @@ describe('sessions', function()
       t.eq('running', (sessions.state(entry)))
     end)
 
-    it("moves nobody's cursor after a tool's step, and the person's after their own", function()
+    it("does not move the cursor after a tool's step, but after one of the user", function()
       local one = session()
       t.eq(nil, event('stopped', one, { threadId = 1, reason = 'entry' }).preserveFocusHint)
       local ours = { threadId = 1 }
@@ -83,7 +83,7 @@ describe('sessions', function()
       t.eq(nil, event('stopped', one, { threadId = 1, reason = 'step' }).preserveFocusHint)
     end)
 
-    it('is taken back when the adapter refuses to go on', function()
+    it('is restored if the adapter refuses to continue', function()
       local one = session()
       event('stopped', one, { threadId = 1, reason = 'entry' })
       local entry = sessions.get(one.id)
@@ -93,7 +93,7 @@ describe('sessions', function()
       t.eq('stopped', (sessions.state(entry)))
     end)
 
-    it('of before the first tool is known', function()
+    it('before the first call of a tool is known', function()
       local one = session()
       one.stopped_thread_id = 3
       dap.sessions()[one.id] = one
@@ -103,7 +103,7 @@ describe('sessions', function()
     end)
   end)
 
-  it('a breakpoint is known as the adapter has it, also when that changes later', function()
+  it('a breakpoint is bound as the adapter reports it, also later', function()
     local one = session()
     response(
       'setBreakpoints',
@@ -119,7 +119,7 @@ describe('sessions', function()
     t.eq({ true, nil, 4 }, { bound[3].verified, bound[3].message, bound[3].line })
   end)
 
-  it('a session that is about to start is not taken for one that the user starts at the same moment', function()
+  it('a session that a tool starts is not mistaken for one that the user starts meanwhile', function()
     local wanted = sessions.expect({ name = 'of a tool', type = 'none', request = 'launch' })
     local theirs = session()
     theirs.config.request = 'launch'
@@ -131,8 +131,8 @@ describe('sessions', function()
     t.eq(ours.id, wanted.entry.id)
   end)
 
-  describe('sessions that have ended', function()
-    it('are kept, the last five', function()
+  describe('ended sessions', function()
+    it('are kept, up to five', function()
       for _ = 1, 9 do
         local one = session()
         event('output', one, { output = 'text\n' })
@@ -143,7 +143,7 @@ describe('sessions', function()
       t.eq('not_found', sessions.get(1) == nil and select(2, sessions.any({ session_id = 1 })).code)
     end)
 
-    it('end by their closing, too, and tell who waits', function()
+    it('may also be closed, which notifies waiting calls', function()
       local one = session()
       event('process', one, {})
       local told = 0
@@ -168,7 +168,7 @@ local function texts(output, category, since)
 end
 
 describe('output', function()
-  it('becomes lines, whatever pieces it comes in', function()
+  it('is split into lines, however it arrives', function()
     local output = Output.new()
     output:add('stdout', 'one')
     output:add('stdout', ' more\r\ntwo\n\nth')
@@ -182,7 +182,7 @@ describe('output', function()
     t.eq({ ' four' }, texts(output, 'all', output.reported), 'what was told does not change')
   end)
 
-  it('keeps the last lines, and no endless one', function()
+  it('is limited in lines, and in the length of a line', function()
     local output = Output.new()
     for i = 1, Output.MAX_LINES + 5 do
       output:add('stdout', i .. '\n')

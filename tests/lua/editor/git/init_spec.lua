@@ -55,7 +55,7 @@ local function nothing_ran()
   t.eq(nil, file and file:read('*a'))
 end
 
---- Every command, as it looks at most: the work tree, the index, commits.
+--- Every command, with options that make it read work tree, index and commits.
 local ALL = [[
   status | status --short | diff HEAD | diff --numstat HEAD | diff HEAD~ HEAD | log -p | show HEAD | blame a.txt
   | grep -e one | grep --untracked -e one | ls-files -m -o | for-each-ref | rev-parse HEAD
@@ -86,7 +86,7 @@ end)
 after_each(project.close)
 
 describe('git', function()
-  it('says what it is asked, and why it cannot', function()
+  it('returns output and faults', function()
     touch()
     t.eq(' M a.txt\n', ask({ 'status', '--short' }).stdout)
     t.matches('diff %-%-git a/a%.txt b/a%.txt\n.*\n%-two\n%+three\n', ask({ 'diff', 'HEAD' }).stdout)
@@ -98,7 +98,7 @@ describe('git', function()
     end)
   end)
 
-  it('leaves no lock and changes no file; an empty folder is no repository', function()
+  it('leaves no lock and changes no file; an empty directory is no repository', function()
     touch()
     local before = vim.uv.fs_stat(project.root .. '/.git/index').ino
     ask_all()
@@ -109,7 +109,7 @@ describe('git', function()
     t.eq('not a git repository', ask({ 'status' }).fault)
   end)
 
-  it('works in a folder of the repository, a linked work tree, and a submodule', function()
+  it('works in a subdirectory, a linked work tree, and a submodule', function()
     project.write('sub/c.txt', 'c')
     t.eq('?? sub/\n', ask({ 'status', '--short' }, { cwd = project.root .. '/sub' }).stdout:gsub('%./', 'sub/'))
     own('worktree', 'add', '-q', '../other')
@@ -125,7 +125,7 @@ describe('git', function()
     t.eq(' M a.txt\n', ask({ 'status', '--short' }, { cwd = project.base .. '/third/module' }).stdout)
   end)
 
-  --- A new folder beside the project, or in it.
+  --- Returns a new directory beside the project, or in it.
   local function stranger(above)
     local folder = (above or project.base) .. '/stranger'
     vim.fn.delete(folder, 'rf')
@@ -137,14 +137,14 @@ describe('git', function()
     return ask({ 'log', '-n1', '--format=%s' }, { cwd = cwd })
   end
 
-  --- That the history of the project is not told to one who is in this folder.
+  --- Checks that the history of the project is not readable from a directory.
   local function refuses(folder, why)
     local answer = log(folder)
     t.eq({ false, '' }, { answer.ok, answer.stdout })
     t.matches(why, answer.fault)
   end
 
-  it('shows no repository of somebody else, whatever points to it', function()
+  it('shows no other repository, whatever points to it', function()
     own('worktree', 'add', '-q', '../linked') -- whose folder names another `.git` than the stranger's
     for _, pointer in ipairs({ project.root .. '/.git', '../project/.git', '../project/.git/worktrees/linked' }) do
       local folder = stranger()
@@ -189,7 +189,7 @@ describe('git', function()
     end
   end)
 
-  it('reads the repository that was decided on, where git would find another one', function()
+  it('reads the repository that was checked, even where git would find another one', function()
     -- git passes over this `.git` and takes the repository above.
     local folder = stranger(project.root)
     project.write(folder .. '/.git/HEAD', 'nothing\n')
@@ -214,7 +214,7 @@ describe('git', function()
     refuses(folder, 'does not point back')
   end)
 
-  it('reads a repository that borrows objects once its lender is allowed', function()
+  it('reads a repository that borrows objects once that is allowed', function()
     local clone, reference = project.base .. '/shared', project.base .. '/chain'
     own('clone', '-q', '--shared', project.root, clone)
     system({ 'git', 'clone', '-q', '--shared', clone, reference })
@@ -254,7 +254,7 @@ describe('git', function()
     t.ok(ask({ 'status' }).ok)
   end)
 
-  it('refuses objects of more entries than git makes, without reading them all', function()
+  it('refuses an object directory with more entries than git creates', function()
     local objects = project.root .. '/.git/objects/'
     for i = 1, 3000 do
       vim.uv.fs_mkdir(objects .. 'x' .. i, 493)
@@ -262,7 +262,7 @@ describe('git', function()
     t.matches('more entries', ask({ 'status' }).fault)
   end)
 
-  it('quotes no file that it is led to', function()
+  it('does not quote files in its faults', function()
     local secret = project.write(project.base .. '/elsewhere', 'hunter2first\nhunter2second\n')
     local dot_git = project.root .. '/.git/'
     local function faults()
@@ -285,7 +285,7 @@ describe('git', function()
     end
   end)
 
-  it('is that of the person, not one that lies in the project', function()
+  it('is never taken from the project', function()
     local path, script = vim.env.PATH, evil()
     vim.fn.mkdir(project.root .. '/bin')
     vim.uv.fs_symlink(script, project.root .. '/git')
@@ -301,7 +301,7 @@ describe('git', function()
     nothing_ran()
   end)
 
-  it('is not steered by the environment of the editor', function()
+  it('is not affected by the environment of the editor', function()
     evil()
     vim.env.GIT_DIR, vim.env.GIT_EXTERNAL_DIFF, vim.env.GIT_CONFIG_COUNT = '/nowhere', project.base .. '/evil.sh', '1'
     vim.env.GIT_CONFIG_KEY_0, vim.env.GIT_CONFIG_VALUE_0 = 'core.fsmonitor', project.base .. '/evil.sh'
@@ -314,7 +314,7 @@ describe('git', function()
   end)
 end)
 
-describe('no program of the repository is run:', function()
+describe('no command of the repository runs:', function()
   it('monitors, hooks, pagers, external diffs, text conversion, signatures, aliases', function()
     local script = evil()
     local names = [[
@@ -365,7 +365,7 @@ describe('no program of the repository is run:', function()
     t.ok(vim.uv.fs_stat(marker))
   end)
 
-  it('filters, whatever they are called', function()
+  it('filters, whatever their names', function()
     local script = evil()
     for _, name in ipairs({ 'evil', 'a.b c', 'Ünï"\\' }) do
       config({ ['filter.' .. name .. '.clean'] = script, ['filter.' .. name .. '.smudge'] = script })
@@ -387,7 +387,7 @@ describe('no program of the repository is run:', function()
     t.ok(vim.uv.fs_stat(marker))
   end)
 
-  it('filters that are added while the names in the configuration are remembered', function()
+  it('filters that are added while overrides are cached', function()
     local script, time = evil(), os.time
     local function starts()
       return t.calls(vim.uv, 'spawn', function()
@@ -415,7 +415,7 @@ describe('no program of the repository is run:', function()
     nothing_ran()
   end)
 
-  it('a filter that cannot be turned off ends it', function()
+  it('a filter that cannot be turned off is refused', function()
     local script = evil()
     config({ ['filter.a=b.clean'] = script })
     project.write('.gitattributes', '*.txt filter=a=b\n')
@@ -462,7 +462,7 @@ describe('no program of the repository is run:', function()
     end
   end)
 
-  it('programs of submodules', function()
+  it('commands of submodules', function()
     local script = evil()
     local origin = project.base .. '/origin'
     system({ 'git', 'clone', '-q', project.root, origin }, '/')
@@ -491,7 +491,7 @@ describe('no program of the repository is run:', function()
     t.ok(vim.uv.fs_stat(marker))
   end)
 
-  it('programs that a bare repository names, which lies there as files', function()
+  it('commands of a bare repository in the project', function()
     local script = evil()
     local bare = project.root .. '/docs'
     system({ 'git', 'clone', '-q', '--bare', project.root, bare }, '/')
@@ -508,7 +508,7 @@ describe('no program of the repository is run:', function()
 end)
 
 describe('the work tree', function()
-  it('is the folder with `.git`, wherever the configuration says it is', function()
+  it('is the directory with `.git`, whatever the configuration says', function()
     local secret = project.write(project.base .. '/elsewhere/a.txt', 'secret\n')
     config({ ['core.worktree'] = vim.fs.dirname(secret) })
     t.matches('secret', own('diff', 'HEAD'))

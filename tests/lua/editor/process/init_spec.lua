@@ -42,7 +42,7 @@ local function ms_since(start)
 end
 
 describe('a program', function()
-  it('that is not there is not started to find that out', function()
+  it('that is missing is not started to find that out', function()
     local started, result, other, there = {}, nil, nil, nil
     t.calls(vim.uv, 'spawn', function()
       result = run({ 'no-such-program-anywhere' })()
@@ -57,12 +57,12 @@ describe('a program', function()
     t.eq({ 'no-such-program-anywhere', 'true' }, started)
   end)
 
-  it('gives what it printed, in its folder', function()
+  it('returns its output, and runs in its directory', function()
     local result = run({ 'pwd' }, { cwd = '/usr' })()
     t.eq({ true, '/usr\n', 0, false }, { result.ok, result.stdout, result.code, result.cut })
   end)
 
-  it('has our environment, without token and address of the editor', function()
+  it('inherits our environment, without token and address of the editor', function()
     vim.env.MCP_AUTH_TOKEN = 'secret'
     vim.env.NVIM = '/some/socket'
     vim.env.SPEC_VALUE = 'a=b c'
@@ -77,7 +77,7 @@ describe('a program', function()
     t.ok(not other:find('SPEC_VALUE', 1, true))
   end)
 
-  it('fails with what it said, or that it cannot be run', function()
+  it('fails with its error message, or because it cannot be run', function()
     local result = run({ 'sh', '-c', 'echo no >&2; exit 3' })()
     t.eq({ false, 'no', 3, false }, { result.ok, result.fault, result.code, result.quiet })
     result = run({ 'sh', '-c', 'exit 1' })()
@@ -86,7 +86,7 @@ describe('a program', function()
     t.matches('killed by signal 9', sh('kill -9 $$')().fault)
   end)
 
-  it('is not run where or as it cannot be', function()
+  it('is refused with an invalid directory or argument', function()
     t.matches('no directory /no/such', run({ 'true' }, { cwd = '/no/such' })().fault)
     t.matches('no directory /etc/passwd', run({ 'true' }, { cwd = '/etc/passwd' })().fault)
     t.matches('NUL byte', run({ 'echo', 'a\0b' })().fault)
@@ -95,13 +95,13 @@ describe('a program', function()
     t.matches('^cannot run echo: ', result.fault)
   end)
 
-  it('prints bytes, but its fault is text', function()
+  it('returns bytes, but its fault is valid UTF-8', function()
     local result = sh([[printf 'a\377\0b'; printf 'no \377\nmore' >&2; exit 1]])()
     t.eq('a\255\0b', result.stdout)
     t.eq('no \239\191\189', result.fault)
   end)
 
-  it('reads what it is given, or nothing', function()
+  it('reads its stdin, by default nothing', function()
     local text = ('line\n'):rep(200000)
     t.ok(run({ 'cat' }, { stdin = text })().stdout == text)
     t.eq(true, run({ 'true' }, { stdin = text })().ok)
@@ -109,8 +109,8 @@ describe('a program', function()
   end)
 end)
 
-describe('a bound', function()
-  it('ends what takes too long, counted from its start', function()
+describe('a limit', function()
+  it('of time counts from the start', function()
     local result = run({ 'sleep', '20' }, { timeout = 100 })()
     t.matches('sleep .* 0%.1 s', result.fault)
     t.eq('timeout', result.ended_by)
@@ -118,7 +118,7 @@ describe('a bound', function()
     t.eq(true, run({ 'sleep', '0.2' }, { timeout = 390 })().ok)
   end)
 
-  it('ends what says too much, or keeps the last of it', function()
+  it('of output ends the process, or keeps the last bytes', function()
     local result = run({ 'yes' }, { limit = 1000 })()
     t.eq({ true, true, 1000, 'limit' }, { result.ok, result.cut, #result.stdout, result.ended_by })
     t.eq(false, sh('printf %1000s', { limit = 1000 })().cut)
@@ -128,7 +128,7 @@ describe('a bound', function()
     t.eq({ true, true, '99998\n299999\n300000\n' }, { result.ok, result.cut, result.stdout })
   end)
 
-  it('holds for what goes to stderr, of which the end is kept', function()
+  it('of stderr keeps the last bytes', function()
     collectgarbage()
     local before = vim.uv.resident_set_memory()
     local result = sh('head -c 200000000 /dev/zero >&2; echo last words >&2; exit 1')()
@@ -137,7 +137,7 @@ describe('a bound', function()
     t.ok(vim.uv.resident_set_memory() - before < 64 * 1024 * 1024)
   end)
 
-  it('leaves no open file behind', function()
+  it('leaves no open files', function()
     local function files()
       return #vim.fn.glob('/proc/self/fd/*', true, true)
     end
@@ -186,7 +186,7 @@ describe('the end', function()
     cancel()
   end
 
-  it('comes with that of the call, and takes everything along', function()
+  it('comes with that of the call, for all descendants', function()
     local result, ms = ends_with('sleep 60 & echo $$ $!; wait', {}, cancel_it)
     t.eq({ false, 'kill', 'sh was killed' }, { result.ok, result.ended_by, result.fault })
     t.ok(ms < 900, 'it was not asked, but killed')
@@ -196,21 +196,21 @@ describe('the end', function()
     end)
   end)
 
-  it('comes for those, too, that do not want to', function()
+  it('comes for processes that ignore SIGTERM', function()
     local _, ms = ends_with(IGNORES, {}, cancel_it)
     t.ok(ms >= 900, 'it was not asked first')
     local result = ends_with(IGNORES, { timeout = 300 }, function() end)
     t.eq('timeout', result.ended_by)
   end)
 
-  it('lets a program say its last words', function()
+  it('leaves time for output after SIGTERM', function()
     local script = [[trap 'echo bye; exit 0' TERM; echo $$ $$; while :; do sleep 0.02; done]]
     local result = ends_with(script, {}, cancel_it)
     t.matches('bye\n$', result.stdout)
     t.eq({ false, 0 }, { result.ok, result.code })
   end)
 
-  it('does not wait for children that hold the output', function()
+  it('does not wait for children that keep the output open', function()
     for _, script in ipairs({
       'sleep 60 & echo $!',
       "(trap '' TERM; sleep 60) & echo $!",
@@ -253,7 +253,7 @@ describe('the end', function()
 end)
 
 describe('a callback', function()
-  it('hears output as it comes, before the end', function()
+  it('receives output as it arrives', function()
     local heard, at_end = {}, nil
     local wait = run({ 'sh', '-c', 'echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three' }, {
       on_output = function(stream, text)
@@ -267,7 +267,7 @@ describe('a callback', function()
     t.eq({ 3, 'one\nthree\n' }, { at_end, result.stdout })
   end)
 
-  it('hears a bounded part of what comes faster than that', function()
+  it('receives a bounded part of fast output', function()
     local most, total = 0, 0
     local result = sh('head -c 50000000 /dev/zero', {
       keep = 'tail',
@@ -281,7 +281,7 @@ describe('a callback', function()
     t.ok(most <= 100000 and total > 0)
   end)
 
-  it('starts in a turn of the event loop of its own; until then it can be ended', function()
+  it('belongs to a start in its own loop iteration, which can be killed before', function()
     local uv, turn, turns, results, handles = vim.uv, 0, {}, {}, {}
     local counter = assert(uv.new_prepare())
     counter:start(function()
@@ -307,7 +307,7 @@ describe('a callback', function()
     t.ok(#turns == 3 and turns[1] > 0 and turns[2] > turns[1] and turns[3] > turns[2])
   end)
 
-  it('ends with its call, however that ends, or has ended already', function()
+  it('follows the end of its call, however that ends', function()
     for method, args in pairs({
       finish = { 'finish', {} },
       fail = { 'tool_error', 'broken' },
@@ -330,7 +330,7 @@ describe('a callback', function()
     end
   end)
 
-  it('of a process that has ended does not keep its output until the call ends', function()
+  it('does not keep the output of an ended process until the call ends', function()
     local call = new_call()
     collectgarbage()
     local before = collectgarbage('count')

@@ -21,8 +21,8 @@ local function lines_of_client()
   return lines
 end
 
-describe('without a program', function()
-  it('are set in a file that nobody has opened, in no window and no list', function()
+describe('breakpoints without a program', function()
+  it('are set in a file that is not open, without a window or a listed buffer', function()
     local wins, listed = vim.api.nvim_list_wins(), #vim.fn.getbufinfo({ buflisted = 1 })
     local answer = dap.ok('dap_set_breakpoint', { filename = 'loop.py', line = 6, condition = 'n == 2' })
     t.eq({ 'loop.py', 6, 'conditional', 'n == 2' }, { answer.file, answer.line, answer.type, answer.condition })
@@ -32,7 +32,7 @@ describe('without a program', function()
     t.eq({ 6 }, lines_of_client())
   end)
 
-  it('are set by buffer, too, changed in place, listed in pages', function()
+  it('are set by buffer, replaced in the same line, and listed in pages', function()
     vim.cmd.edit(path)
     dap.ok('dap_set_breakpoint', { bufnr = 0, line = 6 })
     dap.ok('dap_set_breakpoint', { path = path, line = 6, log_message = 'n is {n}' })
@@ -46,7 +46,7 @@ describe('without a program', function()
     t.eq(7, dap.ok('dap_breakpoints', { limit = 1, offset = 1 }).breakpoints[1].line)
   end)
 
-  it('are removed where they are, and none is made where there is none', function()
+  it('are removed; a line without one is an error', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
     dap.fails('not_found', 'no breakpoint in line 7', 'dap_remove_breakpoint', { filename = path, line = 7 })
     t.eq({ 6 }, lines_of_client())
@@ -59,7 +59,7 @@ describe('without a program', function()
     t.eq({}, lines_of_client())
   end)
 
-  it('say what is wrong', function()
+  it('are refused with a reason', function()
     local cases = {
       { { line = 1 }, 'validation_error', 'exactly one of path and bufnr' },
       { { filename = path }, 'validation_error', 'line' },
@@ -78,8 +78,8 @@ describe('without a program', function()
   end)
 end)
 
-describe('with a program', function()
-  it('say whether they are bound and where, and hold and go at once', function()
+describe('breakpoints with a program', function()
+  it('report whether and where they are bound, and take effect at once', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 6, condition = 'n == 2' })
     t.eq({ 'n = 2', 'numbers = [1, 2, 3]', 'sum_ = 1' }, dap.run(path).locals)
     local moved = dap.ok('dap_set_breakpoint', { filename = path, line = 9 })
@@ -98,7 +98,7 @@ describe('with a program', function()
     t.eq('ended', dap.ok('dap_continue').status)
   end)
 
-  it('are told when they could not be bound', function()
+  it('are listed if they could not be bound', function()
     local other = dap.write('never.txt', 'no code\n')
     dap.ok('dap_set_breakpoint', { filename = other, line = 1 })
     dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
@@ -111,7 +111,7 @@ describe('with a program', function()
     t.ok(all['never.txt'] ~= nil, 'nothing is said of a breakpoint that the adapter has')
   end)
 
-  it('print instead of stopping, where that is asked for', function()
+  it('print instead of stopping, with log_message', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 6, log_message = 'sum {sum_}' })
     local ended = dap.run(path)
     t.eq('ended', ended.status)
@@ -120,7 +120,7 @@ describe('with a program', function()
 end)
 
 describe('dap_run_to', function()
-  it('comes to its line, leaves no breakpoint, and says when another one held', function()
+  it('reaches its line, leaves no breakpoint, and reports a stop at another one', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 12 })
     dap.run(path)
     dap.fails('validation_error', 'beyond the end', 'dap_run_to', { filename = path, line = 99 })
@@ -135,7 +135,7 @@ describe('dap_run_to', function()
     dap.fails('not_found', '', 'dap_run_to', { filename = path, line = 8 })
   end)
 
-  it('leaves no breakpoint when it is cancelled', function()
+  it('leaves no breakpoint if it is cancelled', function()
     local gate = dap.root .. '/gate'
     local waiting = dap.write(
       'waiting.py',

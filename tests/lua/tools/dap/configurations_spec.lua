@@ -25,7 +25,7 @@ local LAUNCH = [[
 }
 ]]
 
---- The person reads launch.json and trusts it.
+--- The user trusts launch.json.
 local function trust()
   runner_project.trust('.vscode/launch.json')
 end
@@ -40,7 +40,7 @@ local function named(name)
 end
 
 describe('dap_configurations', function()
-  it("lists the editor's, and those of launch.json once the person trusts it", function()
+  it("lists the editor's, and those of launch.json once the user trusts it", function()
     dap.write('.vscode/launch.json', LAUNCH)
     dap.dap().configurations.python = {
       { name = 'File', type = 'python', request = 'launch', program = '${file}' },
@@ -64,14 +64,14 @@ describe('dap_configurations', function()
     t.matches('not trusted', dap.ok('dap_configurations').withheld[1].why)
   end)
 
-  it('says what is wrong with the file', function()
+  it('reports an invalid launch.json', function()
     dap.write('.vscode/launch.json', '{ "configurations": [ }')
     trust()
     t.matches('invalid list of configurations', dap.ok('dap_configurations').withheld[1].why)
   end)
 end)
 
-it('configurations of plugins are listed, but for those of a provider that asks', function()
+it('configurations of plugins are listed, except those of a provider that waits', function()
   dap.dap().providers = {
     configs = {
       plugin = function()
@@ -90,7 +90,7 @@ it('configurations of plugins are listed, but for those of a provider that asks'
   t.eq({ 1, 'Plugged', 'plugin' }, { answer.total, answer.configurations[1].name, answer.configurations[1].source })
 end)
 
-it('messages of nvim-dap are its own again when no program of a tool is left', function()
+it('messages of nvim-dap are restored when no program of a tool is left', function()
   local utils = require('dap.utils')
   local own = utils.notify
   dap.ok('dap_configurations')
@@ -102,7 +102,7 @@ it('messages of nvim-dap are its own again when no program of a tool is left', f
 end)
 
 describe('dap_run', function()
-  it('does not run what was not shown for approval', function()
+  it('does not run a configuration that differs from the approved one', function()
     local run = require('mcp-tools.tools.dap.run')
     local one, other = dap.write('one.py', 'print("one")\n'), dap.write('other.py', 'print("other")\n')
     local args = { type = 'python', request = 'launch', name = 'test', program = '${file}', wait_until_paused = true }
@@ -114,7 +114,7 @@ describe('dap_run', function()
     t.eq('other', dap.ok('dap_run', args).output)
   end)
 
-  it('runs a configuration by its name, without a terminal window, changed by what else is given', function()
+  it('runs a configuration by name, without a terminal window, with other arguments as overrides', function()
     dap.write('short.py', 'import sys, os\nprint(sys.argv[1:], os.environ.get("EXTRA"), os.getcwd())\n')
     dap.write('.vscode/launch.json', LAUNCH)
     trust()
@@ -127,27 +127,27 @@ describe('dap_run', function()
     t.matches("%['x'%] None", other.output)
   end)
 
-  it('takes ${file} for what the person looks at, anywhere in a value', function()
+  it('replaces ${file} by the current file, anywhere in a value', function()
     vim.cmd.edit(dap.write('short.py', 'import sys\nprint(sys.argv[1])\n'))
     t.terminal() -- an agent's own
     local answer = dap.run('${file}', { args = { 'at ${fileBasename} in ${workspaceFolder}' } })
     t.eq('at short.py in ' .. dap.root, answer.output)
   end)
 
-  it('answers at once when it need not wait, and the end is told later', function()
+  it('returns at once with wait_until_paused=false; the end is reported later', function()
     local path = dap.write('short.py', 'print("over")\n')
     local answer = dap.run(path, { wait_until_paused = false })
     t.eq('running', answer.status)
     t.eq({ 'ended', 'over' }, { dap.ok('dap_wait_until_paused').status, dap.ok('dap_program_output').lines[1] })
   end)
 
-  it('stops at exceptions from the beginning where that is asked for', function()
+  it('stops at exceptions from the start, with exception_filters', function()
     local path = dap.write('caught.py', 'try:\n    int("x")\nexcept ValueError:\n    pass\n')
     local answer = dap.run(path, { exception_filters = { 'raised' } })
     t.eq({ 'exception', '<module> (caught.py:2)' }, { answer.reason, answer.at })
   end)
 
-  it('says what is wrong, and starts nothing', function()
+  it('refuses invalid configurations with a reason, and starts nothing', function()
     local path = dap.write('short.py', 'print("over")\n')
     local whole = { type = 'python', request = 'launch', name = 'x', program = path }
     dap.dap().adapters.gone = { type = 'executable', command = '/nowhere/adapter' }
@@ -175,7 +175,7 @@ describe('dap_run', function()
     end, 5000, 'the end of what was refused')
   end)
 
-  it('attaches to a program, and leaves it running', function()
+  it('attaches to a program and leaves it running', function()
     local server = assert(vim.uv.new_tcp())
     server:bind('127.0.0.1', 0)
     local port = server:getsockname().port
@@ -217,7 +217,7 @@ describe('dap_run', function()
 end)
 
 describe('approval', function()
-  it('is asked for by whatever runs or changes, with what it would do; the rest only reads', function()
+  it('is required by all tools that run or change something, with a preview; the others only read', function()
     local path = dap.write('short.py', '')
     local args = { name = 'x', type = 'python', request = 'launch', program = path, line = 1, path = path, value = '1' }
     args.expression, args.condition, args.filters, args.terminate_debuggee = 'danger()', 'danger()', { 'raised' }, true

@@ -8,7 +8,7 @@ before_each(function()
 end)
 after_each(p.close)
 
-it('say so, and run no file of the project in its place', function()
+it('report that, and run no file of the project in its place', function()
   p.write('dap.lua', '_G.ran = true\nreturn { run = function() end }\n')
   local path = p.write('a.py', 'x = 1\n')
   for name, args in pairs({

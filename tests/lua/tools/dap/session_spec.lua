@@ -57,7 +57,7 @@ local WAITING = table.concat({
 }, '\n')
 
 describe('a launch', function()
-  it('that is cancelled at once starts nothing', function()
+  it('that is cancelled immediately starts nothing', function()
     local path = dap.write('waiting.py', WAITING)
     local args = { type = 'python', request = 'launch', name = 'test', program = path, args = { dap.root .. '/gate' } }
     local call = dap.start('dap_run', args)
@@ -70,8 +70,8 @@ describe('a launch', function()
   end)
 end)
 
-describe('a program that runs', function()
-  it('is no error when the wait runs out, is paused, and is told at once when it has stopped already', function()
+describe('a running program', function()
+  it('is no error after a timeout, can be paused, and a stopped one is reported at once', function()
     local path = dap.write('waiting.py', WAITING)
     local gate = dap.root .. '/gate'
     local answer = dap.run(path, { args = { gate }, wait_timeout_ms = 50 })
@@ -98,7 +98,7 @@ describe('a program that runs', function()
     dap.fails('not_found', 'has ended %(exit code 0%)', 'dap_continue')
   end)
 
-  it('ends with a call that is cancelled while it is started', function()
+  it('ends if the call that starts it is cancelled', function()
     local path = dap.write('waiting.py', WAITING)
     local call = dap.start('dap_run', {
       type = 'python',
@@ -118,7 +118,7 @@ describe('a program that runs', function()
     end, 10000, 'the end of the session')
   end)
 
-  it('goes on when a wait for it is cancelled', function()
+  it('continues if a wait for it is cancelled', function()
     local gate = dap.root .. '/gate'
     dap.run(dap.write('waiting.py', WAITING), { args = { gate }, wait_until_paused = false })
     local call = dap.start('dap_wait_until_paused')
@@ -129,8 +129,8 @@ describe('a program that runs', function()
   end)
 end)
 
-describe('a session that another one starts', function()
-  it('is the one that is told and asked, and both are listed', function()
+describe('a child session', function()
+  it('is the one that tools use; both are listed', function()
     local adapter = dap.checkout .. '/tests/lua/fixtures/dap_adapter.py'
     dap.dap().adapters.many = { type = 'executable', command = dap.python, args = { adapter } }
     local answer = dap.ok('dap_run', { type = 'many', request = 'launch', name = 'parent' })
@@ -149,7 +149,7 @@ describe('a session that another one starts', function()
 end)
 
 describe('the end of a program', function()
-  it('is told with exit code and output, also when it was short, and what it printed is kept', function()
+  it('is reported with exit code and output; the output is kept', function()
     local path = dap.write('short.py', 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nsys.exit(3)\n')
     local answer = dap.run(path, { exception_filters = {} })
     t.eq({ 'ended', 3 }, { answer.status, answer.exit_code })
@@ -169,7 +169,7 @@ describe('the end of a program', function()
     t.eq(false, dap.ok('dap_status').active)
   end)
 
-  it('is told for an exception with its type and message', function()
+  it('by an exception is reported with its type and message', function()
     local path = dap.write('broken.py', 'def f(password):\n    raise ValueError("no " + "way")\n\nf("pa55word")\n')
     local answer = dap.run(path)
     t.eq({ 'exception', 'f (broken.py:2)' }, { answer.reason, answer.at })
@@ -202,8 +202,8 @@ describe('the end of a program', function()
   end)
 end)
 
---- Two windows, the cursor in the second one, a file beside it, a register and a search of the person.
-local function person()
+--- Two windows, the cursor in the second one, a file beside it, a register and a search.
+local function prepare_user()
   vim.cmd.edit(dap.write('notes.txt', ('line\n'):rep(30)))
   vim.cmd.vsplit(dap.write('other.txt', ('other\n'):rep(30)))
   vim.cmd.edit(dap.root .. '/notes.txt')
@@ -212,16 +212,16 @@ local function person()
   vim.fn.setreg('/', 'searched')
 end
 
---- What of the person must stay as it is. The files that are debugged are loaded, but not listed.
+--- State of the user that tools must not change. Debugged files are loaded, but not listed.
 local function view()
   local listed = vim.fn.getbufinfo({ buflisted = 1 })
   return vim.tbl_extend('force', tool_calls.view(), { buffers = #listed, messages = '' })
 end
 
-describe('the person', function()
-  it('keeps window, cursor, files and registers through a whole session of tools', function()
+describe('the user', function()
+  it('keeps window, cursor, files and registers during a session of tools', function()
     local path = dap.write('loop.py', dap.LOOP)
-    person()
+    prepare_user()
     vim.cmd('normal! 3j') -- a count of theirs is no count of a step
     local before = view()
     dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
@@ -236,9 +236,9 @@ describe('the person', function()
     t.eq(before, view())
   end)
 
-  it('is brought to a stop after a step of their own, as ever', function()
+  it('sees the stop after a step of their own, as always', function()
     local path = dap.write('loop.py', dap.LOOP)
-    person()
+    prepare_user()
     dap.ok('dap_set_breakpoint', { filename = path, line = 6 })
     dap.run(path)
     local session = dap.dap().session()

@@ -1,5 +1,5 @@
 -- slow
--- What is told of variables: names and values apart, bounded, without secrets.
+-- Variables in answers: names and values, bounded, without secrets.
 
 local dap = require('dap_project')
 local t = require('helpers')
@@ -53,7 +53,7 @@ local function by_name(answer)
 end
 
 describe('a stopped program', function()
-  it('shows names, values and what is in them, secrets withheld', function()
+  it('shows names, values and contents of variables, without secrets', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
     local stop = without_secrets(dap.run(path))
     t.ok(#vim.json.encode(stop) < 800, 'a stop with large values is ' .. #vim.json.encode(stop))
@@ -98,7 +98,7 @@ describe('a stopped program', function()
     without_secrets(dap.ok('dap_evaluate', { expression = 'print("password:", api_key)' }))
   end)
 
-  it('gives nothing below a secret, not even by a reference that no answer has shown', function()
+  it('withholds the contents of secrets, even for a guessed reference', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
     dap.run(path)
     -- debugpy numbers the variables of a scope in one go, whichever of them are shown.
@@ -115,7 +115,7 @@ describe('a stopped program', function()
     without_secrets(dap.ok('dap_set_variable', { name = 'count', value = 'api_key' }))
   end)
 
-  it('is shown whole, by frames and scopes', function()
+  it('is shown by frames, scopes and as a whole', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 7 })
     dap.run(path)
     local snapshot = dap.ok('dap_snapshot', { context_lines = 1 })
@@ -144,7 +144,7 @@ describe('a stopped program', function()
     t.eq({ true, 'work (vars.py:7)' }, { session[#session].focused, session[#session].at })
   end)
 
-  it('is changed: locals, fields, expressions; says why that failed, and when it takes too long', function()
+  it('can be changed and evaluated, with errors and timeouts', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
     dap.run(path)
     local set = dap.ok('dap_set_variable', { name = 'count', value = '3 + 4' })
@@ -166,7 +166,7 @@ describe('a stopped program', function()
 end)
 
 describe('without a session', function()
-  it('every tool that needs one says what to do', function()
+  it('each tool that needs one reports what to do', function()
     local args = {
       evaluate = { expression = '1' },
       set_variable = { name = 'a', value = '1' },

@@ -268,7 +268,7 @@ function M.remove(ctx, args)
   if fault then
     return nil, fault
   end
-  return { success = true, message = ('removed; %d breakpoints are left'):format(#M.list(ctx)) }
+  return { success = true, message = ('removed; %d breakpoints are left'):format(M.count()) }
 end
 
 --- Removes all breakpoints.

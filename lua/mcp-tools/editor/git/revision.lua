@@ -44,11 +44,7 @@ end
 ---@param text string
 ---@return string[]
 function M.entries(text)
-  local list = {}
-  for entry in M.each(text) do
-    list[#list + 1] = entry
-  end
-  return list
+  return vim.iter(M.each(text)):totable()
 end
 
 --- Returns the full hash of a revision. Only commits are accepted: the diff of two blobs could show any file. Call it

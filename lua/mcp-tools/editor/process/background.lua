@@ -131,6 +131,16 @@ function M.new(opts)
     end)
   end
 
+  --- Returns why a call needs approval to read or end work.
+  ---@param call table a call or its ctx
+  ---@param id string?
+  ---@return string|false
+  function list.reason(call, id)
+    local work = list.get(call, id)
+    local is_own = not work or owners.is_own(work.owner, call)
+    return not is_own and ('another session has started this %s'):format(opts.prefix)
+  end
+
   return list
 end
 

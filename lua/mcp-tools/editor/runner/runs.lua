@@ -51,8 +51,7 @@ local runs = background.new({
   busy = '%d runs are already in progress; wait for one or cancel one',
 })
 
---- Returns why no run can be started now.
-M.refusal = runs.refusal
+M.refusal, M.reason = runs.refusal, runs.reason
 
 --- Maximum number of bytes of output that are redacted and kept for results, from its end.
 local MAX_SHOWN = 64 * 1024

@@ -29,7 +29,7 @@ local jobs = background.new({
   busy = '%d jobs are already running; stop one (action stop) or ask the user to (:McpTools jobs)',
 })
 
-M.refusal, M.all, M.of, M.get = jobs.refusal, jobs.all, jobs.of, jobs.get
+M.refusal, M.all, M.of, M.get, M.reason = jobs.refusal, jobs.all, jobs.of, jobs.get, jobs.reason
 
 --- Starts a job.
 ---@param command mcp-tools.shell.Command

@@ -3,7 +3,6 @@
 local background = require('mcp-tools.editor.process.background')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
-local owners = require('mcp-tools.util.owner')
 local runs = require('mcp-tools.editor.runner.runs')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -19,8 +18,7 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   needs_approval = function(args, call)
-    local run = runs.get(call, args.run_id)
-    return run and not owners.is_own(run.owner, call) and 'another session has started this run' or false
+    return runs.reason(call, args.run_id)
   end,
   run = function(ctx, args)
     local run = runs.get(ctx, args.run_id)

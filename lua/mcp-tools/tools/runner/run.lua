@@ -63,11 +63,7 @@ return {
   always_for = { 'runner', 'tests', 'args' },
   short_lived = { 'cancel' },
   needs_approval = function(args, call)
-    if not args.cancel then
-      return 'it runs tests, and with them code of the project'
-    end
-    local run = runs.get(call, args.cancel)
-    return run and not owners.is_own(run.owner, call) and 'another session has started this run' or false
+    return not args.cancel and 'it runs tests, and with them code of the project' or runs.reason(call, args.cancel)
   end,
   preview = function(args)
     if args.cancel then

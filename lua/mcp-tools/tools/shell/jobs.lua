@@ -100,8 +100,7 @@ return {
     if args.action == 'start' then
       return 'it runs a command that goes on until it is stopped'
     end
-    local job = args.action ~= 'list' and jobs.get(call, args.id)
-    return job and not owners.is_own(job.owner, call) and 'another session has started this job' or false
+    return args.action ~= 'list' and jobs.reason(call, args.id)
   end,
   preview = function(args)
     if args.action == 'start' then

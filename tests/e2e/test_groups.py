@@ -161,20 +161,6 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
             answer = await client.call_tool("nvim_shipped", {})
             assert answer.content[0].text == "first"
 
-            found = json.loads(
-                (await client.read_resource("nvim://discovery", cache_mode="bypass")).contents[0].text
-            )
-            ext = next(source for source in found["sources"] if source["name"] == "ext")
-            assert {Path(file["file"]).stem: file["tools"] for file in ext["found"]} == {
-                "one": ["shipped"],
-                "broken": [],
-                "more": ["more_a", "more_b"],
-            }
-            assert 0 <= ext["age_ms"] < ext["ttl_ms"] == 300_000
-            assert {Path(failure["source"]).stem for failure in found["failures"]} == {"broken", "more"}
-            shipped = next(item for item in found["tools"] if item["name"] == "shipped")
-            assert (Path(shipped["file"]).stem, shipped["origin"]) == ("one", "registered")
-
             plugin("one", f"return {tool('shipped', 'second')}")
             await received(news, "tools", switched, REFRESH)
             assert (await client.call_tool("nvim_shipped", {})).content[0].text == "second"
@@ -185,17 +171,9 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
             assert {"shipped", "mended"} <= names
             assert not {"more_a", "more_b"} & names
             assert await switched.nvim.lua("return #Looked") == 0
-
-            await received(news, "tools", switched, "mcp_tools.setup({ tools = { shipped = false } })" + GET)
-            assert "shipped" not in await tool_names(client)
-            await received(news, "tools", switched, "mcp_tools.setup({ tools = { broken = false } })" + GET)
-            assert "mended" not in await tool_names(client)
         finally:
             await switched.nvim.lua("vim.opt.runtimepath:remove(...) " + REFRESH, str(root))
         assert "shipped" not in await tool_names(client)
-
-
-GET = " probe.core.get()"
 
 
 async def test_a_client_has_it_looked_again(switched: Bridge, transport: Transport, plugin: Plugin) -> None:

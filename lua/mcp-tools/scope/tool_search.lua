@@ -19,10 +19,10 @@ local READS = { read_only = true, idempotent = true }
 local GIVEN = {
   [M.SEARCH] = {
     name = M.SEARCH,
-    description = 'Finds tools of the editor by words for what is to be done: a name and what it does per line. Without'
-      .. ' words: all names by group. Then tools_describe and tools_call.',
+    description = 'Finds tools of the editor by keywords. Returns a name and a summary per line; without keywords, all'
+      .. ' names by group. Then use tools_describe and tools_call.',
     args = {
-      words = { type = 'string', description = 'Such as "rename symbol"', default = '', maxLength = 500 },
+      words = { type = 'string', description = 'Keywords, such as "rename symbol"', default = '', maxLength = 500 },
       limit = { type = 'integer', description = 'Maximum number of tools', default = 10, minimum = 1, maximum = 200 },
     },
     annotations = READS,
@@ -30,7 +30,7 @@ local GIVEN = {
   },
   [M.DESCRIBE] = {
     name = M.DESCRIBE,
-    description = 'Gives description and argument schema of tools that tools_search has named.',
+    description = 'Returns descriptions and argument schemas of tools that tools_search has found.',
     args = {
       names = {
         type = 'array',
@@ -46,12 +46,12 @@ local GIVEN = {
   },
   [M.CALL] = {
     name = M.CALL,
-    description = 'Calls a tool of the editor by its name, with arguments as tools_describe gives their schema.',
+    description = 'Calls a tool of the editor by name, with arguments that match the schema from tools_describe.',
     input_schema = {
       type = 'object',
       properties = {
         name = { type = 'string', description = 'Name of the tool', maxLength = 200 },
-        arguments = { type = 'object', description = "The tool's arguments" },
+        arguments = { type = 'object', description = 'Arguments of the tool' },
       },
       required = { 'name' },
       additionalProperties = false,
@@ -191,7 +191,7 @@ function M.search(list, words, limit, prefix)
     end
   end
   if #found == 0 then
-    local text = 'No tool fits these words. All there are, by group:\n'
+    local text = 'No tool matches these keywords. All tools, by group:\n'
     return text .. table.concat(by_group(list, prefix), '\n')
   end
   table.sort(found, function(a, b)
@@ -207,7 +207,7 @@ function M.search(list, words, limit, prefix)
     lines[i] = line_of(found[i].definition, prefix)
   end
   if #found > limit then
-    table.insert(lines, ('(%d more fit: raise limit, or use more words)'):format(#found - limit))
+    table.insert(lines, ('(%d more match: raise limit, or use more keywords)'):format(#found - limit))
   end
   return table.concat(lines, '\n')
 end

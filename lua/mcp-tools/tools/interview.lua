@@ -9,30 +9,30 @@ local MAX_QUESTIONS, MAX_CHOICES = 20, 50
 return {
   name = 'interview',
   title = 'Ask the user',
-  description = 'Asks the person at the editor questions and waits for the answers: text, or one or several of'
-    .. ' choices (text of their own is always possible). Ask all you need at once. Gives answers as [{question,'
-    .. ' answer}]; completed is false when they left it.',
+  description = 'Asks the user at the editor questions and waits for the answers: text, or one or several of the'
+    .. ' choices (the user can always type another answer). Ask all questions in one call. Returns answers as'
+    .. ' [{question, answer}]; completed is false if the user closed the interview.',
   args = {
     questions = {
       type = 'array',
       required = true,
       minItems = 1,
       maxItems = MAX_QUESTIONS,
-      description = 'Asked one after the other',
+      description = 'Questions, asked one after the other',
       items = {
         type = 'object',
         required = { 'question' },
         properties = {
-          question = { type = 'string', minLength = 1, maxLength = MAX_QUESTION, description = 'What is asked' },
+          question = { type = 'string', minLength = 1, maxLength = MAX_QUESTION, description = 'Text of the question' },
           choices = {
             type = 'array',
             maxItems = MAX_CHOICES,
             items = { type = 'string', maxLength = MAX_CHOICE },
-            description = 'Without any the answer is typed',
+            description = 'Choices; without them the user types the answer',
           },
-          multiselect = { type = 'boolean', description = 'Any number of choices; the answer is an array' },
-          default_choice = { type = 'integer', minimum = 0, description = 'Index of a choice, from 0' },
-          default = { type = 'string', maxLength = MAX_TEXT, description = 'Text to begin with' },
+          multiselect = { type = 'boolean', description = 'Allow several choices; the answer is then an array' },
+          default_choice = { type = 'integer', minimum = 0, description = '0-based index of the preselected choice' },
+          default = { type = 'string', maxLength = MAX_TEXT, description = 'Initial text of the answer' },
         },
       },
     },
@@ -59,7 +59,7 @@ return {
   timeout = 0,
   execute = function(ctx, args)
     local name = ctx.client.name
-    local from = name and ('a client called "%s"'):format(name) or ('the host ' .. ctx.host)
+    local from = name and ('a client called "%s"'):format(name) or ('the caller ' .. ctx.host)
     local handle = mcp_tools.interview(args.questions, { from = from }, ctx)
     ctx:on_cancel(function()
       handle:cancel()

@@ -204,13 +204,13 @@ describe('what a client sees', function()
         t.matches('^nvim_[%w_]+: ', line)
       end
       text = call('tools_search', SEARCH, nil, { words = 'buffer', limit = 1 }).text
-      t.matches('^nvim_buffer_%w+: .*\n%(%d+ more fit: raise limit', text)
+      t.matches('^nvim_buffer_%w+: .*\n%(%d+ more match: raise limit', text)
     end)
 
     it('names everything by group without words, and when nothing fits', function()
       local text = call('tools_search', SEARCH).text
       t.matches('registered: nvim_mine nvim_writes', text)
-      t.matches('^No tool fits.*registered: nvim_mine', call('tools_search', SEARCH, nil, { words = 'zzz' }).text)
+      t.matches('^No tool matches.*registered: nvim_mine', call('tools_search', SEARCH, nil, { words = 'zzz' }).text)
     end)
 
     it('describes tools as a list of all would, and names those that are not there', function()

@@ -18,7 +18,7 @@ return {
     },
   },
   annotations = { read_only = true },
-  needs_approval = 'it opens a menu that may hold the editor until somebody chooses',
+  needs_approval = 'it opens a menu that can block the editor until the user chooses',
   execute = function(ctx, args)
     -- Scheduled: vim.ui.select may block the main thread, and the request must be answered first.
     vim.schedule(function()

@@ -117,10 +117,14 @@ local function row_of(change)
   return text:format(change.id, when, shown(change), line, added, removed, who, change.tool, state)
 end
 
----@return string[]
-local function rows()
-  local list = vim.tbl_map(row_of, changes.list())
-  return #list > 0 and list or { 'no agent has changed a file' }
+---@param rows mcp-tools.Rows
+---@return string[]?
+local function add_rows(rows)
+  local list = changes.list()
+  for _, change in ipairs(list) do
+    rows:add({ row_of(change) }, { kind = 'change', id = tostring(change.id), value = change })
+  end
+  return #list == 0 and { 'no agent has changed a file' } or nil
 end
 
 ---@param change mcp-tools.Change
@@ -183,50 +187,49 @@ local function revert_change(change, done)
   end)
 end
 
-local UNDO = { lhs = 'u', word = 'revert', description = 'revert this change' }
+---@param lhs string
+---@param word string
+---@param description string
+---@param fn fun(change: mcp-tools.Change)
+---@param change? mcp-tools.Change default: the one under the cursor
+---@return mcp-tools.ScratchKey
+local function key(lhs, word, description, fn, change)
+  local function run(item)
+    if change or item then
+      fn(change or item.value)
+    end
+  end
+  return { lhs = lhs, word = word, description = description, run = run }
+end
 
 ---@param here? integer id of the change under the cursor (default: that of the current line)
 local function show_changes(here)
-  local list = changes.list()
   here = here or edits.at(0, api.nvim_win_get_cursor(0)[1])
   local buffer ---@type integer
-  local function key(lhs, word, description, fn)
-    local function run()
-      local change = list[api.nvim_win_get_cursor(0)[1]]
-      if change then
-        fn(change)
-      end
-    end
-    return { lhs = lhs, word = word, description = description, run = run }
-  end
-  local function draw()
-    list = changes.list()
-    scratch.update(buffer)
-  end
   local function undo(change)
-    revert_change(change, draw)
+    revert_change(change, function()
+      scratch.update(buffer)
+    end)
   end
   local function show_diff(change)
     local function back()
       show_changes(change.id)
     end
-    local function revert_and_return()
+    local function undo_and_return()
       revert_change(change, back)
     end
-    diff(change, { keys = { vim.tbl_extend('error', UNDO, { run = revert_and_return }) }, back = back })
+    diff(change, { keys = { key('u', 'revert', 'revert this change', undo_and_return, change) }, back = back })
   end
-  local keys = {
-    key('<CR>', 'go', 'jump to this change', jump),
-    key('d', 'difference', 'show this change as a diff', show_diff),
-    key(UNDO.lhs, UNDO.word, UNDO.description, undo),
-  }
-  buffer = scratch.show('changes', rows, {
+  buffer = scratch.show('changes', add_rows, {
     title = TITLE,
-    keys = keys,
-    again = draw,
+    keys = {
+      key('<CR>', 'go', 'jump to this change', jump),
+      key('d', 'difference', 'show this change as a diff', show_diff),
+      key('u', 'revert', 'revert this change', undo),
+    },
   })
-  for row, change in ipairs(list) do
-    if change.id == here then
+  for row, each in ipairs(scratch.rows(buffer)) do
+    if each.item and each.item.value.id == here then
       api.nvim_win_set_cursor(0, { row, 0 })
     end
   end

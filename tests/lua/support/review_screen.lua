@@ -1,4 +1,4 @@
--- Reviews on the screen: opened as an agent does, looked at as the user does. `local screen = require('review_screen')`.
+-- Reviews on the screen, opened as an agent does: `local screen = require('review_screen')`.
 
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')

@@ -127,10 +127,7 @@ describe('an edit that stays unsaved', function()
     vim.cmd('silent edit ' .. open)
     t.matches('unsaved', edit_buffer(open, 'a').note)
     t.eq(nil, edit_buffer(closed, 'a').note)
-    t.wait(function()
-      return #notifications.list > 0
-    end, 2000, 'the notification')
-    t.matches('%d files; pricing.py is unsaved', notifications.text())
+    notifications.wait('2 files; pricing.py is unsaved')
     edit_buffer(open, 'b')
     vim.wait(300)
     t.eq(1, #notifications.list)
@@ -151,10 +148,7 @@ describe('an edit that stays unsaved', function()
       local data = { path = path, bufnr = api.nvim_get_current_buf(), tool = 'buffer_edit', client = { name = name } }
       api.nvim_exec_autocmds('User', { pattern = 'McpToolsEdit', data = data })
     end
-    t.wait(function()
-      return #notifications.list > 0
-    end, 2000, 'the notification')
-    t.matches('several agents changed a.py', notifications.text())
+    notifications.wait('several agents changed a.py')
     vim.bo.modified = false
   end)
 

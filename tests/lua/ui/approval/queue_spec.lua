@@ -43,6 +43,19 @@ local function ask_and_read(asker_of, call)
   return question, said
 end
 
+local function is_shown(question)
+  t.wait(function()
+    return question.shown_at
+  end)
+end
+
+--- Waits for the first item of a list.
+local function has_one(list)
+  t.wait(function()
+    return list[1]
+  end)
+end
+
 local function logged(part)
   return table.concat(log.lines(), '\n'):find(part, 1, true) ~= nil
 end
@@ -111,9 +124,7 @@ describe('a preview that knows more later', function()
     local question, said = ask_and_show()
     known = '-a difference'
     again()
-    t.wait(function()
-      return #told > 0
-    end)
+    has_one(told)
     t.eq({ { '-a difference' }, nil }, { told, question.read })
     t.ok(question:answer('once'))
     again()
@@ -131,16 +142,12 @@ describe('a preview that knows more later', function()
   it('ends a question whose call fails; not one that is about files outside', function()
     local _, said = ask_and_show()
     again({ code = 'not_found', message = 'gone' })
-    t.wait(function()
-      return #said > 0
-    end)
+    has_one(said)
     t.eq({ 'gone', 'preview' }, { said[1].err.message, said[1].by })
     local question = ask_and_show()
     question.targets = { { path = '/elsewhere/x', given = 'x' } }
     again({ code = 'not_found', message = 'gone' })
-    t.wait(function()
-      return #told > 0
-    end)
+    has_one(told)
     t.ok(not question.closed)
   end)
 end)
@@ -156,9 +163,7 @@ describe('an asker that fails', function()
           end,
         }),
       })
-      t.wait(function()
-        return #said == 1
-      end)
+      has_one(said)
       t.eq({ nil, 'access_denied', 'nobody to ask' }, { said[1].choice, said[1].err.code, said[1].by })
       t.ok(logged('broken picker ' .. tostring(is_serial)))
       t.eq(0, #queue.list())
@@ -172,9 +177,7 @@ describe('an asker that fails', function()
       end,
     })
     local question, said = ask({ broken, asker({ serial = true }) })
-    t.wait(function()
-      return question.shown_at
-    end)
+    is_shown(question)
     t.eq({}, said)
     t.eq(true, question:answer('once'))
     t.eq('once', said[1].choice)
@@ -185,9 +188,7 @@ describe('an asker that fails', function()
       error('broken window')
     end
     local question, said = ask({ asker({ serial = true, update = fail, reveal = fail }) })
-    t.wait(function()
-      return question.shown_at
-    end)
+    is_shown(question)
     ask({ asker({ serial = true }) })
     t.ok(logged('broken window'))
     t.eq(false, (question:answer_shown('once')))
@@ -200,9 +201,7 @@ describe('the end of a call', function()
   it('ends its question, whatever it came by', function()
     for event, state in pairs({ cancel = 'cancelled', fail = 'failed' }) do
       local question, said = ask({ asker({ serial = true }) })
-      t.wait(function()
-        return question.shown_at
-      end)
+      is_shown(question)
       question.call:finish(event, {})
       t.eq({ {}, 1, state }, { queue.list(), #said, said[1] and said[1].by })
     end
@@ -214,9 +213,7 @@ describe('the end of a call', function()
     local _, said = ask({ asker({ serial = true }) }, nil, call)
     t.eq({ {}, 1 }, { queue.list(), #said })
     local next_one = ask({ asker({ serial = true }) })
-    t.wait(function()
-      return next_one.shown_at
-    end)
+    is_shown(next_one)
   end)
 end)
 
@@ -227,9 +224,7 @@ describe('the time for an answer', function()
     end
     local began = vim.uv.hrtime()
     local _, said = ask({ asker() }, 500)
-    t.wait(function()
-      return #said == 1
-    end)
+    has_one(said)
     t.eq('timeout', said[1].by)
     t.ok(vim.uv.hrtime() - began >= 499e6, ('%d ms'):format((vim.uv.hrtime() - began) / 1e6))
   end)
@@ -289,9 +284,7 @@ describe('a picker', function()
       done('not here')
     end
     local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
-    t.wait(function()
-      return #said == 1
-    end)
+    has_one(said)
     t.eq({ 'deny', 'not here' }, { said[1].choice, said[1].reason })
   end)
 
@@ -301,9 +294,7 @@ describe('a picker', function()
         on_choice(nonsense)
       end
       local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
-      t.wait(function()
-        return #said == 1
-      end)
+      has_one(said)
       t.eq('deny', said[1].choice)
     end
   end)

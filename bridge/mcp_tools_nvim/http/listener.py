@@ -61,29 +61,18 @@ class Connection(web.RequestHandler):
         unread: bytes buffered, and time of the last change; None while the client reads.
     """
 
-    __slots__ = (
-        "_deadlines",
-        "answer",
-        "body",
-        "busy",
-        "half_closed",
-        "idle_since",
-        "since",
-        "store",
-        "unread",
-    )
+    answer = 0
+    body: StreamReader | None = None
+    busy = False
+    half_closed = False
+    since: float | None = None
+    unread: tuple[int, float] | None = None
 
     def __init__(self, server: web.Server, deadlines: _Deadlines, **options: Any) -> None:
         super().__init__(server, **options)
         self._deadlines = deadlines
-        self.half_closed = False
-        self.body: StreamReader | None = None
         self.idle_since = self._loop.time()
-        self.answer = 0
-        self.busy = False
         self.store: dict[str, Any] = {}
-        self.since: float | None = None
-        self.unread: tuple[int, float] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.since = self._loop.time()
@@ -192,8 +181,6 @@ class Runner(web.ServerRunner):
         backpressure: counts unread bytes.
         keep_alive_seconds: see `KEEP_ALIVE_SECONDS`.
     """
-
-    __slots__ = ("_app", "_deadlines")
 
     def __init__(
         self,

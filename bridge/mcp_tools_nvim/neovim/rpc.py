@@ -12,7 +12,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgpack  # type: ignore[import-untyped]
 
@@ -36,23 +36,11 @@ _REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
 _TCP = re.compile(r"^\[?([^/\\]*?)\]?:(\d+)$")
 
 
-class Handle(NamedTuple):
-    """A buffer (kind 0), window (1) or tabpage (2)."""
-
-    kind: int
-    number: int
-
-
-def _extension(code: int, data: bytes) -> Any:
-    return Handle(code, msgpack.unpackb(data)) if code in (0, 1, 2) else msgpack.ExtType(code, data)
-
-
 def _unpacker() -> Any:
     return msgpack.Unpacker(
         raw=False,
         unicode_errors="surrogateescape",
         strict_map_key=False,
-        ext_hook=_extension,
         max_buffer_size=MAX_MESSAGE,
         max_array_len=MAX_ITEMS,
         max_map_len=MAX_ITEMS,

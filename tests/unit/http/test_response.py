@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import json
-import re
 from typing import Any
 
 import pytest
@@ -15,56 +12,11 @@ from mcp_tools_nvim.http.response import PING_SECONDS, DeferredResponse, Respons
 from mcp_tools_nvim.mcp.dispatch import Dispatch
 from mcp_tools_nvim.sessions.session import Exchange
 from tests.support.memory import ToolContext
-from tests.support.served import TOKEN, Served, bare, served
+from tests.support.served import bare, served
 
 
 def repeat(context: ToolContext, arguments: dict[str, int]) -> str:
     return "x" * arguments["times"]
-
-
-async def ask(
-    bridge: Served, session: str, times: int, version: str = "1.1", **fields: str
-) -> tuple[str, bytes, bool]:
-    """A call over a connection of its own: the answer's head and body, and whether the connection stays."""
-    params = {"name": "nvim_repeat", "arguments": {"times": times}}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
-    head = {
-        "Host": "localhost",
-        "Authorization": f"Bearer {TOKEN}",
-        "Accept": "application/json, text/event-stream",
-        "Content-Type": "application/json",
-        "Content-Length": str(len(body)),
-        "Mcp-Session-Id": session,
-    } | fields
-    lines = [f"POST /mcp HTTP/{version}", *(f"{name}: {value}" for name, value in head.items())]
-    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port, limit=1 << 22)
-    try:
-        async with asyncio.timeout(5):
-            writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-            answer = (await reader.readuntil(b"\r\n\r\n")).decode()
-            length = re.search(r"Content-Length: (\d+)", answer)
-            assert length
-            content = await reader.readexactly(int(length[1]))
-            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            return answer, content, bool(await reader.read(1))
-    finally:
-        writer.close()
-
-
-@pytest.mark.parametrize(
-    ("version", "connection"),
-    [("1.1", "keep-alive"), ("1.1", "close"), ("1.0", "close"), ("1.0", "keep-alive")],
-)
-async def test_the_client_says_whether_the_connection_stays_open(version: str, connection: str) -> None:
-    """Old clients, and those that ask for the end of the connection, get what they ask for."""
-    async with served() as bridge:
-        bridge.editor.add_tool("repeat", repeat)
-        session = await bridge.initialize()
-        head, body, stays = await ask(bridge, session, 5, version, Connection=connection)
-        assert head.startswith(f"HTTP/{version} 200 OK\r\n")
-        assert json.loads(body)["result"]["content"][0]["text"] == "xxxxx"
-        assert stays == (connection == "keep-alive")
-        assert ("keep-alive" in head) == (stays and version == "1.0")
 
 
 async def test_a_long_silence_becomes_a_stream() -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.values import FieldError
-from tests.support.memory import FailError, ToolContext
+from tests.support.memory import ToolContext
 from tests.support.served import LEGACY, Served, events, next_event, served
 
 
@@ -85,48 +82,6 @@ async def test_the_root_path_is_the_same_endpoint(bridge: Served) -> None:
     session = await bridge.initialize()
     async with await bridge.post(bridge.call_message("echo"), session, path="/") as response:
         assert response.status == 200
-
-
-async def test_results_and_errors_of_tools(bridge: Served) -> None:
-    """Text, JSON, structured content and failures, each in its place."""
-
-    def fail(ctx: ToolContext, arguments: dict[str, Any]) -> None:
-        raise FailError("no such line", Code.NOT_FOUND, (FieldError("line", "too large"),))
-
-    bridge.editor.add_tool("json", lambda ctx, arguments: {"a": [1, None]})
-    bridge.editor.add_tool("typed", lambda ctx, arguments: {"n": 1}, outputSchema={"type": "object"})
-    bridge.editor.add_tool("nothing", lambda ctx, arguments: None)
-    bridge.editor.add_tool("fail", fail)
-    session = await bridge.initialize()
-    json_result = await bridge.call(session, "json")
-    assert json_result == {"content": [{"type": "text", "text": '{"a":[1,null]}'}]}
-    typed = await bridge.call(session, "typed")
-    assert typed["structuredContent"] == {"n": 1}
-    assert (await bridge.call(session, "nothing"))["content"] == []
-    failed = await bridge.call(session, "fail")
-    assert failed["isError"] is True
-    assert failed["content"] == [{"type": "text", "text": "Error: no such line"}]
-    errors = [{"field": "line", "message": "too large"}]
-    assert failed["structuredContent"] == {"code": "not_found", "message": "no such line", "errors": errors}
-
-
-async def test_what_is_wrong_with_a_call(bridge: Served) -> None:
-    """Unknown tools and malformed parameters are JSON-RPC errors; numbers that Lua would round are not."""
-    session = await bridge.initialize()
-    for params in ({"name": "nvim_none"}, {}, {"name": 5}, {"name": "nvim_echo", "arguments": [1]}):
-        assert (await bridge.ask(session, "tools/call", params))["error"]["code"] == -32602, params
-    assert (await bridge.ask(session, "no/such"))["error"]["code"] == -32601
-    assert (await bridge.ask(session, "tools/list", {"cursor": "nonsense"}))["error"]["code"] == -32602
-    assert (await bridge.ask(session, "tools/list", {"cursor": 5}))["error"]["code"] == -32602
-    for number, fine in ((2**53, True), (2**53 + 1, False), (-(2**53) - 1, False), (1e300, True)):
-        result = await bridge.call(session, "echo", {"a": {"b": [1, number]}})
-        assert result.get("isError", False) is not fine
-        if not fine:
-            assert result["structuredContent"]["code"] == "validation_error"
-            assert result["structuredContent"]["errors"][0]["field"] == "a.b[1]"
-    body = json.dumps(bridge.call_message("echo", {"x": 0})).replace('"x": 0', '"x": 1e999')
-    async with await bridge.post(body.encode(), session) as response:
-        assert (await response.json())["error"]["code"] == -32700
 
 
 async def test_a_request_before_initialized(bridge: Served) -> None:

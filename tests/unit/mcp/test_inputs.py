@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
-from mcp_tools_nvim.errors import Code
-from tests.support.memory import FailError, ToolContext
-from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event, served
+from tests.support.memory import ToolContext
+from tests.support.served import TOKEN, Served, events, eventually, next_event, served
 
 ELICIT = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object"}}}
 ROOTS = {"method": "roots/list"}
@@ -81,32 +80,6 @@ async def test_the_end_of_a_session_ends_its_questions(bridge: Served) -> None:
     assert bridge.calls.in_flight == 0
 
 
-async def test_input_required_results(bridge: Served) -> None:
-    """Without a session a question is a result; nothing but the sealed state names the call."""
-    params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
-    async with await bridge.post_stateless("tools/call", params) as response:
-        first = (await response.json())["result"]
-    assert first["resultType"] == "input_required"
-    assert first["inputRequests"] == {"name": ELICIT, "folders": ROOTS}
-    assert "boot" not in first["requestState"]
-    roots: dict[str, Any] = {"roots": []}
-    params |= {"requestState": first["requestState"], "inputResponses": {"folders": roots}}
-    async with await bridge.post_stateless("tools/call", params) as response:
-        again = (await response.json())["result"]
-    assert again["inputRequests"] == first["inputRequests"], "one answer is missing"
-    params["inputResponses"] = {
-        "folders": roots,
-        "name": {"action": "decline"},
-        "more": {"action": "decline"},
-    }
-    async with await bridge.post_stateless("tools/call", params) as response:
-        result = (await response.json())["result"]
-    assert (
-        result["content"][0]["text"]
-        == '{"name":{"result":{"action":"decline"}},"folders":{"result":{"roots":[]}}}'
-    )
-
-
 async def test_states_that_open_nothing(bridge: Served) -> None:
     """Of another life of the editor, forged, for another call: all refused in the same words."""
     params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
@@ -159,25 +132,3 @@ async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
         error = (await response.json())["error"]
     assert (error["code"], error["message"]) == (-32602, "Invalid or expired requestState")
     assert bridge.editor.received == []
-
-
-async def test_a_missing_capability(bridge: Served) -> None:
-    """Without a session it is an error of the protocol that says what is missing; else the tool's own."""
-
-    def lacks(ctx: ToolContext, arguments: dict[str, Any]) -> None:
-        failure = FailError("the client cannot sample", Code.CAPABILITY_MISSING)
-        required = {"sampling": {}} if arguments.get("named", True) else None
-        failure.error = type(failure.error)(failure.error.code, failure.error.message, (), required)
-        raise failure
-
-    bridge.editor.add_tool("lacks", lacks)
-    async with await bridge.post_stateless("tools/call", {"name": "nvim_lacks"}) as response:
-        assert response.status == 400
-        error = (await response.json())["error"]
-    assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"sampling": {}}})
-    assert error["message"] == "the client cannot sample"
-    unnamed = {"name": "nvim_lacks", "arguments": {"named": False}}
-    async with await bridge.post_stateless("tools/call", unnamed, version=STATELESS) as response:
-        assert (await response.json())["result"]["structuredContent"]["code"] == "capability_missing"
-    session = await bridge.initialize()
-    assert (await bridge.call(session, "lacks"))["structuredContent"]["code"] == "capability_missing"

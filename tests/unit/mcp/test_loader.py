@@ -56,15 +56,3 @@ async def test_first_requests_share_one_import() -> None:
         assert len(set(map(id, kernels))) == 1
     async with served(Settings(preload=True)) as bridge:
         await eventually(lambda: bridge.app.handlers.loader.kernel)
-
-
-async def test_health_and_refusals_need_no_sdk() -> None:
-    """Whoever only looks whether the bridge lives does not cost a second and 45 MB."""
-    async with served() as bridge:
-        async with bridge.http.get(bridge.url + "/health") as response:
-            assert response.status == 200
-        async with await bridge.post(b"{") as response:
-            assert response.status == 400
-        async with bridge.http.get(bridge.url + "/mcp", headers={"Accept": "*/*"}) as response:
-            assert response.status == 400
-        assert bridge.app.handlers.loader.kernel is None

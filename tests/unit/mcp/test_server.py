@@ -1,4 +1,4 @@
-"""MCP methods on the editor's twin, as the SDK's own client sees them: over our front and over the SDK's."""
+"""MCP methods on the editor's twin, some as the SDK's own client sees them."""
 
 from __future__ import annotations
 
@@ -13,34 +13,20 @@ from typing import Any
 
 import mcp.types as t
 import pytest
-import uvicorn
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
 from mcp_tools_nvim.mcp.dispatch import Dispatch
 from mcp_tools_nvim.mcp.pages import CursorError, DefinitionList, Definitions, Pages, page
 from mcp_tools_nvim.mcp.results import tool_result
-from mcp_tools_nvim.mcp.server import Assembly
 from mcp_tools_nvim.values import Kind, Outcome, Scope, Settings, ToolError, View
 from mcp_tools_nvim.values import Listing as ListingReply
 from tests.support.bridge import http_client
 from tests.support.memory import FailError, MemoryEditor, ToolContext
-from tests.support.sdk_front import behind_the_sdk
 from tests.support.served import TOKEN, eventually, served
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-
-FRONTS = (
-    "ours-legacy",
-    "ours-auto",
-    "ours-2026-07-28",
-    "sdk-legacy",
-    "sdk-2026-07-28",
-    "sdk_http-legacy",
-    "sdk_http-2026-07-28",
-)
 
 
 async def work(ctx: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -73,62 +59,16 @@ async def our_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, M
                 yield client, bridge.editor
 
 
-@asynccontextmanager
-async def their_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
-    settings = Settings(instructions="Use it.")
-    editor = MemoryEditor(settings)
-    prepare(editor)
-    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda *_: None, TOKEN, "life")
-    async with Client(behind_the_sdk(assembly.server), mode=mode, **options) as client:
-        yield client, editor
-    assembly.stop()
-    editor.close()
-
-
-@asynccontextmanager
-async def their_http_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
-    """The same server behind the SDK's own HTTP front."""
-    settings = Settings(instructions="Use it.")
-    editor = MemoryEditor(settings)
-    prepare(editor)
-    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda *_: None, TOKEN, "life")
-    config = uvicorn.Config(
-        behind_the_sdk(assembly.server).streamable_http_app(), port=0, log_level="error", lifespan="on"
-    )
-    front = uvicorn.Server(config)
-    serving = asyncio.create_task(front.serve())
-    await eventually(lambda: front.started)
-    port = front.servers[0].sockets[0].getsockname()[1]
-    try:
-        async with Client(
-            streamable_http_client(f"http://127.0.0.1:{port}/mcp"), mode=mode, **options
-        ) as client:
-            yield client, editor
-    finally:
-        front.should_exit = True
-        await serving
-        assembly.stop()
-        editor.close()
-
-
-@asynccontextmanager
-async def client_of(front: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
-    side, _, mode = front.partition("-")
-    make = {"ours": our_client, "sdk": their_client, "sdk_http": their_http_client}[side]
-    async with make(mode, **options) as made:
-        yield made
-
-
-@pytest.mark.parametrize("front", FRONTS)
-async def test_the_sdk_client(front: str) -> None:
-    """Listing, calling, progress and errors look the same over both fronts and in both eras."""
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
+async def test_the_sdk_client(mode: str) -> None:
+    """Listing, calling, progress and errors look the same in both eras."""
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def on_progress(done: float, total: float | None, message: str | None) -> None:
         seen.append((done, total, message))
 
-    async with client_of(front) as (client, _):
-        if not front.endswith("2026-07-28"):  # a client that is told the version asks for nothing else
+    async with our_client(mode) as (client, _):
+        if mode != "2026-07-28":  # a client that is told the version asks for nothing else
             assert client.server_info.name == "mcp-tools.nvim"
             assert client.instructions == "Use it."
         tools = (await client.list_tools()).tools
@@ -147,10 +87,10 @@ async def test_the_sdk_client(front: str) -> None:
         assert caught.value.error.code == -32602
 
 
-@pytest.mark.parametrize("front", FRONTS)
-async def test_resources_and_prompts_of_the_sdk_client(front: str) -> None:
-    """Templates, reads, prompts and completion look the same over both fronts and in both eras."""
-    async with client_of(front) as (client, _):
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
+async def test_resources_and_prompts_of_the_sdk_client(mode: str) -> None:
+    """Templates, reads, prompts and completion look the same in both eras."""
+    async with our_client(mode) as (client, _):
         templates = (await client.list_resource_templates()).resource_templates
         assert [template.uri_template for template in templates] == ["test://{id}"]
         assert (await client.list_resources()).resources == []
@@ -158,7 +98,7 @@ async def test_resources_and_prompts_of_the_sdk_client(front: str) -> None:
         assert (contents[0].uri, contents[0].text) == ("test://x", "the text of x")
         with pytest.raises(MCPError) as caught:
             await client.read_resource("none://x")
-        assert caught.value.error.code == (-32002 if front.endswith("legacy") else -32602)
+        assert caught.value.error.code == (-32002 if mode == "legacy" else -32602)
         assert caught.value.error.data == {"uri": "none://x"}
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["hello"]
         assert (await client.get_prompt("hello")).messages[0].content.text == "Say hello"
@@ -166,15 +106,14 @@ async def test_resources_and_prompts_of_the_sdk_client(front: str) -> None:
         assert (await client.complete(ref, {"name": "to", "value": ""})).completion.values == ["Ada", "Bob"]
 
 
-@pytest.mark.parametrize("front", ["ours-legacy", "sdk-legacy"])
-async def test_updates_to_the_sdk_client(front: str) -> None:
+async def test_updates_to_the_sdk_client() -> None:
     """The client's own handler hears that a resource changed."""
     seen: list[Any] = []
 
     async def on_message(message: Any) -> None:
         seen.append(message)
 
-    async with client_of(front, message_handler=on_message) as (client, editor):
+    async with our_client("legacy", message_handler=on_message) as (client, editor):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             await client.subscribe_resource("test://x")
@@ -184,15 +123,14 @@ async def test_updates_to_the_sdk_client(front: str) -> None:
         await eventually(lambda: not editor.offers.subscribed["test://x"])
 
 
-@pytest.mark.parametrize("front", ["ours-legacy", "sdk-legacy"])
-async def test_logging_to_the_sdk_client(front: str) -> None:
+async def test_logging_to_the_sdk_client() -> None:
     """Log messages of a tool arrive, as far as the session's level lets them."""
     seen: list[t.LoggingMessageNotificationParams] = []
 
     async def on_log(params: t.LoggingMessageNotificationParams) -> None:
         seen.append(params)
 
-    async with client_of(front, logging_callback=on_log) as (client, _):
+    async with our_client("legacy", logging_callback=on_log) as (client, _):
         await client.call_tool("nvim_work", {"n": 1})
         await eventually(lambda: seen)
         assert (seen[0].level, seen[0].logger, seen[0].data) == ("error", "nvim_work", {"seen": True})
@@ -210,7 +148,7 @@ async def test_list_changed_to_the_sdk_client() -> None:
     async def on_message(message: Any) -> None:
         seen.append(message)
 
-    async with client_of("ours-legacy", message_handler=on_message) as (client, editor):
+    async with our_client("legacy", message_handler=on_message) as (client, editor):
         await client.list_tools()
         editor.add_tool("more", fail)
         await eventually(lambda: any("ToolListChanged" in type(m).__name__ for m in seen))

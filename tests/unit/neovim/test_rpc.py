@@ -13,7 +13,7 @@ import msgpack
 import pytest
 
 from mcp_tools_nvim.errors import EditorError, EditorGoneError, LuaError, NoAnswerError
-from mcp_tools_nvim.neovim.rpc import Channel, Handle, connect
+from mcp_tools_nvim.neovim.rpc import Channel, connect
 from tests.support.nvim import Home, Nvim
 
 Spawn = Callable[..., Awaitable[Nvim]]
@@ -173,7 +173,6 @@ async def test_the_end_of_the_channel_fails_all_that_waits(line: Line) -> None:
         msgpack.packb({}),
         b"\x81\x90\x01",  # a map with a list as key
         b"\xdd\x7f\xff\xff\xff",  # a list of two thousand million
-        b"\x94\x01\x01\xc0\xd4\x00\xc1",  # a handle that holds no number
         b"\x91" * 2000 + b"\x01",  # too deep
     ],
 )
@@ -254,7 +253,7 @@ async def test_congestion_is_seen_and_ends(line: Line) -> None:
 
 
 async def test_neovim_over_a_socket(spawn_nvim: Spawn) -> None:
-    """Bytes that are not UTF-8 go both ways, handles arrive, sizes and nesting are no matter."""
+    """Bytes that are not UTF-8 go both ways, sizes and nesting are no matter."""
     nvim = await spawn_nvim()
     channel = await connect(str(nvim.socket), lambda name, args: None)
 
@@ -263,7 +262,6 @@ async def test_neovim_over_a_socket(spawn_nvim: Spawn) -> None:
 
     assert await lua(r"return '\255bin'") == "\udcffbin"
     assert await lua("return (...) == '\\255bin'", "\udcffbin") is True
-    assert await channel.request("nvim_get_current_buf", (), soon()) == Handle(0, 1)
     assert len(await lua("return ('x'):rep(12 * 2^20)")) == 12 << 20
     assert await lua("return #...", "y" * (4 << 20)) == 4 << 20
     assert await lua("return {{}, vim.empty_dict(), 2^53, 1.5, vim.NIL}") == [[], {}, 2**53, 1.5, None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from time import monotonic
@@ -123,66 +122,6 @@ async def test_faults_of_tools(setup: Setup) -> None:
 async def test_a_tool_that_holds_the_main_thread_is_waited_for(setup: Setup) -> None:
     """It has started, so silence beyond start_by is no reason to give it up."""
     assert (await setup.run("busy")).text == "after all"
-
-
-async def test_subscriptions(setup: Setup) -> None:
-    """What is not there is refused; what changes is told, until each subscription is taken back."""
-    await setup.nvim.lua("""
-      require('mcp-tools').register_resource({ uri = 'test://watched', name = 'watched',
-        read = function(ctx) ctx('text') end,
-        watch = function(changed) _G.changed = changed return function() _G.changed = nil end end })
-    """)
-    received: asyncio.Queue[str] = asyncio.Queue()
-    setup.editor.on("updated", received.put_nowait)
-    refused = await setup.editor.subscribe("test://none")
-    assert refused is not None
-    assert refused.code is Code.NOT_FOUND
-    for _ in range(2):
-        assert await setup.editor.subscribe("test://watched") is None
-    setup.editor.unsubscribe("test://watched")
-    await setup.nvim.lua("_G.changed()")
-    assert await asyncio.wait_for(received.get(), 2) == "test://watched"
-    setup.editor.unsubscribe("test://watched")
-    await setup.nvim.wait_for("return _G.changed == nil")
-
-
-async def test_other_kinds_of_calls(setup: Setup) -> None:
-    """A resource, a prompt and a completion go the same way as a tool."""
-    await setup.nvim.lua("""
-      local tools = require('mcp-tools')
-      tools.register_resource({ uri = 'test://r', name = 'r', read = function(ctx) ctx('text') end })
-      tools.register_prompt({ name = 'p', description = 'p', get = function(ctx) ctx('hello') end,
-        args = { x = { complete = function(ctx, prefix) ctx({ prefix .. '!' }) end } } })
-    """)
-    asked = {"ref": {"type": "prompt", "name": "p"}, "argument": {"name": "x", "value": "a"}}
-    requests = [
-        CallRequest("test://r", {}, Sender(ClientInfo("t", "1")), kind="resource"),
-        CallRequest("p", {}, Sender(ClientInfo("t", "1")), kind="prompt"),
-        CallRequest("p", asked, Sender(ClientInfo("t", "1")), kind="completion"),
-    ]
-    outcomes = [await setup.calls.run(request, setup.seen) for request in requests]
-    contents, prompt, completion = (json.loads(outcome.text) for outcome in outcomes)
-    assert contents == {"contents": [{"uri": "test://r", "mimeType": "text/plain", "text": "text"}]}
-    assert prompt["messages"] == [{"role": "user", "content": {"type": "text", "text": "hello"}}]
-    assert completion["values"] == ["a!"]
-
-
-@pytest.mark.parametrize("lost", [False, True], ids=["woken", "polled"])
-async def test_a_tool_asks_its_client(setup: Setup, lost: bool) -> None:
-    """The question and the answer cross the wire, also without wake-ups; the tool has it once."""
-    if lost:
-        await setup.nvim.lua("vim.rpcnotify = function() end")
-    asked: list[dict[str, Any]] = []
-
-    async def ask(requests: dict[str, Any]) -> dict[str, Any]:
-        asked.append(requests)
-        return {"answer": {"result": {"action": "accept", "content": {"name": "Ädä"}}}}
-
-    request = CallRequest("asks", {}, Sender(ClientInfo("t", "1"), capabilities={"elicitation": {}}))
-    outcome = await setup.calls.run(request, setup.seen, ask)
-    assert json.loads(outcome.text) == ["Ädä", 1]
-    params = {"message": "Who?", "requestedSchema": {"type": "object"}}
-    assert asked == [{"answer": {"method": "elicitation/create", "params": params}}]
 
 
 async def test_answers_to_nothing(setup: Setup) -> None:

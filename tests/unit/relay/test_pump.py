@@ -385,53 +385,6 @@ def test_signals_at_the_end() -> None:
     bridge.end()
 
 
-def test_a_client_that_starts_before_the_editor(
-    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It has one tool, gets the editor's when that appears, and again the one tool when it goes away."""
-    monkeypatch.setattr(pumps, "MAX_RETRY_SECONDS", 0.5)
-    bridge = FakeBridge(TOKEN, answered)
-    port = bridge.server_port
-    bridge.end()
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    begun = client.answer(0)["result"]
-    client.ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    assert begun["capabilities"]["tools"] == {"listChanged": True}
-    client.ask(call(1))
-    (tool,) = client.answer(1)["result"]["tools"]
-    assert tool["name"] == offline.STATUS_TOOL
-    client.ask(CALL_STATUS)
-    assert "nobody" in client.answer(9)["result"]["content"][0]["text"]
-    for id_, method, key in (
-        (2, "resources/list", "resources"),
-        (3, "resources/templates/list", "resourceTemplates"),
-        (4, "prompts/list", "prompts"),
-    ):
-        client.ask(call(id_) | {"method": method})
-        assert client.answer(id_)["result"] == {key: []}
-    client.ask(call(5) | {"method": "tools/call", "params": {"name": "nvim_echo"}})
-    assert "nobody" in client.answer(5)["error"]["message"]
-    assert not any(line.get("method") == CHANGED for line in client.lines)
-
-    again = FakeBridge(TOKEN, answered, port)
-    client.hear(CHANGED)
-    client.ask(call(6))
-    assert client.answer(6)["result"] == {}, "answered by the bridge"
-    client.ask(CALL_STATUS | {"id": 10})
-    assert "is connected" in client.answer(10)["result"]["content"][0]["text"]
-
-    again.end()
-    client.hear(CHANGED, 2)
-    client.ask(call(7))
-    assert client.answer(7)["result"]["tools"] == [tool]
-    last = FakeBridge(TOKEN, answered, port)
-    client.hear(CHANGED, 3)
-    client.ask(call(8))
-    assert client.answer(8)["result"] == {}
-    last.end()
-
-
 def test_an_absent_editor_is_looked_for_less_and_less_often(
     clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:

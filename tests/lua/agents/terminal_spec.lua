@@ -37,6 +37,13 @@ local function comes(text)
   t.ok(ok, ('there is no %q in %s; %s'):format(text, screen(), notifications.text()))
 end
 
+local function start()
+  bridge.start()
+  t.wait(function()
+    return bridge.status().state == 'ready'
+  end, 5000, 'a bridge that is ready')
+end
+
 before_each(function()
   path = vim.env.PATH
   project.open()
@@ -102,28 +109,18 @@ describe(':McpTools send', function()
 end)
 
 describe(':McpTools terminal', function()
-  local function start()
-    bridge.start()
-    t.wait(function()
-      return bridge.status().state == 'ready'
-    end, 5000, 'a bridge that is ready')
-  end
-
-  it(
-    'gives an agent our tools by flags and environment, with the token in neither flags nor files of others',
-    function()
-      start()
-      program('claude', 'echo "args: $*"; cat "$2"')
-      vim.cmd('McpTools terminal claude --verbose')
-      comes('"Authorization"')
-      local text = screen()
-      t.ok(text:find(bridge.get_auth_token(), 1, true))
-      local given, more = text:match('args: %-%-mcp%-config (%S-%.json) (%-%-verbose)')
-      t.eq('--verbose', more)
-      t.eq('600', ('%o'):format(bit.band(vim.uv.fs_stat(given).mode, tonumber('777', 8))))
-      t.ok(vim.startswith(vim.uv.fs_realpath(given), vim.fs.dirname(vim.uv.fs_realpath(vim.fs.dirname(given)))))
-    end
-  )
+  it('gives an agent our tools by flags and environment, with the token in no flag and no file of others', function()
+    start()
+    program('claude', 'echo "args: $*"; cat "$2"')
+    vim.cmd('McpTools terminal claude --verbose')
+    comes('"Authorization"')
+    local text = screen()
+    t.ok(text:find(bridge.get_auth_token(), 1, true))
+    local given, more = text:match('args: %-%-mcp%-config (%S-%.json) (%-%-verbose)')
+    t.eq('--verbose', more)
+    t.eq('600', ('%o'):format(bit.band(vim.uv.fs_stat(given).mode, tonumber('777', 8))))
+    t.ok(vim.startswith(vim.uv.fs_realpath(given), vim.fs.dirname(vim.uv.fs_realpath(vim.fs.dirname(given)))))
+  end)
 
   it('types a prompt into it, and leaves Enter to the person', function()
     start()
@@ -174,10 +171,7 @@ describe('acp_server()', function()
     local acp_server = require('mcp-tools').acp_server
     local entry, err = acp_server()
     t.eq({ nil, 'busy' }, { entry, err.code })
-    bridge.start()
-    t.wait(function()
-      return bridge.status().state == 'ready'
-    end, 5000)
+    start()
     local endpoint = bridge.endpoint()
     t.eq({
       type = 'http',

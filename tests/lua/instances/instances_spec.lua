@@ -7,8 +7,12 @@ local t = require('helpers')
 
 local function directory(...)
   local path = vim.fs.joinpath(vim.fn.tempname(), ...)
-  vim.fn.mkdir(path, 'p')
+  vim.fn.mkdir(path, 'p', tonumber('700', 8))
   return vim.uv.fs_realpath(path)
+end
+
+local function mode(path)
+  return ('%o'):format(bit.band(vim.uv.fs_stat(path).mode, tonumber('777', 8)))
 end
 
 describe('the root of the project', function()
@@ -89,9 +93,6 @@ describe('the plugin', function()
     t.ok(vim.uv.fs_stat(project.plugin_dir() .. '/lua/mcp-tools/instances/project.lua'))
   end)
 end)
-local function mode(path)
-  return ('%o'):format(bit.band(vim.uv.fs_stat(path).mode, tonumber('777', 8)))
-end
 
 describe('identity', function()
   before_each(function()
@@ -107,6 +108,7 @@ describe('identity', function()
     t.eq(64, #first.token)
     t.ok(first.token ~= other.token and first.port ~= other.port)
     t.ok(first.port >= 20000 and first.port < 32000)
+    t.eq({ '600', '700', '700' }, { mode(first.path), mode(vim.fs.dirname(first.path)), mode(project.state_dir()) })
   end)
 
   it('keeps whether a client has connected', function()
@@ -133,33 +135,22 @@ describe('identity', function()
     t.eq({ first.token, nil, true }, { stored.token, stored.kept_from, stored.had_client })
   end)
 
-  it('keeps them where only the owner reads and writes', function()
+  it('refuses what others can write and what is not a plain file, and says what to do', function()
     local mine = assert(identity.load('/a/project'))
-    t.eq('600', mode(mine.path))
-    t.eq('700', mode(vim.fs.dirname(mine.path)))
-    t.eq('700', mode(project.state_dir()))
-  end)
-
-  it('refuses a file or directory that others can write, and says what to do', function()
-    local mine = assert(identity.load('/a/project'))
+    local function refuses(pattern)
+      local none, err = identity.load('/a/project')
+      t.eq(nil, none)
+      t.matches(pattern, err)
+    end
     vim.uv.fs_chmod(mine.path, tonumber('622', 8))
-    local none, err = identity.load('/a/project')
-    t.eq(nil, none)
-    t.matches('is writable by other users; run `rm ', err)
+    refuses('is writable by other users; run `rm ')
     vim.uv.fs_chmod(mine.path, tonumber('600', 8))
     vim.uv.fs_chmod(vim.fs.dirname(mine.path), tonumber('770', 8))
-    none, err = identity.load('/a/project')
-    t.eq(nil, none)
-    t.matches('is writable by other users; run `chmod 700 ', err)
-  end)
-
-  it('refuses what is not a plain file, such as a link that somebody has laid', function()
-    local mine = assert(identity.load('/a/project'))
+    refuses('is writable by other users; run `chmod 700 ')
+    vim.uv.fs_chmod(vim.fs.dirname(mine.path), tonumber('700', 8))
     vim.uv.fs_rename(mine.path, mine.path .. '.real')
     vim.uv.fs_symlink(mine.path .. '.real', mine.path)
-    local none, err = identity.load('/a/project')
-    t.eq(nil, none)
-    t.matches('is a link', err)
+    refuses('is a link')
   end)
 
   it('makes a new token when others could read the old one', function()
@@ -229,12 +220,6 @@ describe('private files', function()
     t.matches('cannot write', err)
   end)
 end)
-local function own_directory(permissions)
-  local path = vim.fn.tempname()
-  vim.fn.mkdir(path, 'p', permissions or tonumber('700', 8))
-  return vim.uv.fs_realpath(path)
-end
-
 local facts =
   { root = '/p', socket = '/s', url = 'http://127.0.0.1:1/mcp', port = 1, token = ('a'):rep(64), boot = 'b' }
 
@@ -248,7 +233,7 @@ end
 
 describe('instances', function()
   before_each(function()
-    vim.env.XDG_RUNTIME_DIR = own_directory()
+    vim.env.XDG_RUNTIME_DIR = directory()
   end)
 
   after_each(function()
@@ -262,7 +247,7 @@ describe('instances', function()
     t.eq(state, instances.dir())
     vim.env.XDG_RUNTIME_DIR = nil
     t.eq(state, instances.dir())
-    local shared = own_directory()
+    local shared = directory()
     vim.uv.fs_chmod(shared, tonumber('777', 8))
     vim.env.XDG_RUNTIME_DIR = shared
     t.eq(state, instances.dir())
@@ -277,7 +262,7 @@ describe('instances', function()
     for key, value in pairs(facts) do
       t.eq(value, got[key])
     end
-    t.eq('600', ('%o'):format(bit.band(vim.uv.fs_stat(own_file()).mode, tonumber('777', 8))))
+    t.eq('600', mode(own_file()))
     instances.remove()
     t.eq(nil, vim.uv.fs_stat(own_file()))
   end)
@@ -285,7 +270,7 @@ describe('instances', function()
   it('follow the working directory and, not too often, the focus', function()
     instances.publish(facts)
     local before = vim.uv.cwd()
-    local other = own_directory()
+    local other = directory()
     vim.cmd.cd(other)
     t.eq(other, read().cwd)
     vim.cmd.cd(before)

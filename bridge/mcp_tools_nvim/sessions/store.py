@@ -27,8 +27,11 @@ MAX_AGE_SECONDS = 7 * 24 * 3600
 MAX_RECORD = 256 * 1024
 """Maximum bytes of a file."""
 
-MAX_SAVED = 1024
-"""Maximum number of files; the oldest are deleted."""
+MAX_SAVED = 4096
+"""Maximum number of files: some clients open a session for every call. The oldest are deleted."""
+
+TIDY_EVERY = 64
+"""Old files are looked for with the first new session of a process, and then with every so many."""
 
 _KEY_LABEL = b"mcp-tools.nvim saved sessions 1"
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -80,6 +83,7 @@ class SessionStore:
         # The token is the message here and the key in the proof of /health, so no proof can be used as a key.
         self._project = hmac.digest(_KEY_LABEL, token.encode(), "sha256").hex()[:32]
         self._directory = directory
+        self._saved = 0
         self.now = now
 
     def save(
@@ -106,7 +110,9 @@ class SessionStore:
                 file = os.open(self._path(id_), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with open(file, "wb") as writing:
                     writing.write(data)
-                self._tidy(self._directory)
+                if self._saved % TIDY_EVERY == 0:
+                    self._tidy(self._directory)
+                self._saved += 1
             except OSError as failure:
                 logger.warning("cannot save a session: %s", failure)
         return id_

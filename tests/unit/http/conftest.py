@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-ON_BOTH_LOOPS = ("test_listener.py", "test_pipelining.py", "test_streamable.py")
+ON_BOTH_LOOPS = ("test_listener.py", "test_streamable.py")
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

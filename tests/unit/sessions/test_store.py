@@ -92,6 +92,7 @@ def test_deleted_and_expired_sessions(tmp_path: Path) -> None:
 def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest are deleted, of every project, and those that have expired."""
     monkeypatch.setattr(stores, "MAX_SAVED", 3)
+    monkeypatch.setattr(stores, "TIDY_EVERY", 1)
     store, other = SessionStore("token", tmp_path), SessionStore("other", tmp_path)
     expired, *ids = [each.save("key", VERSION, CLIENT, {}) for each in (store, other, store, store)]
     assert (store.read(expired), len(list(tmp_path.iterdir()))) == (None, 3)

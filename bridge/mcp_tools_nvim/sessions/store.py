@@ -31,7 +31,7 @@ MAX_SAVED = 4096
 """Maximum number of files: some clients open a session for every call. The oldest are deleted."""
 
 TIDY_EVERY = 64
-"""Old files are looked for with the first new session of a process, and then with every so many."""
+"""New sessions between two searches for old files; the first session of a process starts one, too."""
 
 _KEY_LABEL = b"mcp-tools.nvim saved sessions 1"
 _ID = re.compile(r"[0-9a-f]{32}")

@@ -7,7 +7,6 @@ local change = require('mcp-tools.editor.edit.change')
 local disk = require('mcp-tools.editor.buffer.disk')
 local disk_writes = require('mcp-tools.editor.agents.disk_writes')
 local file_text = require('mcp-tools.files.text')
-local history = require('mcp-tools.editor.edit.history')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
@@ -62,12 +61,14 @@ local function expect(session, accepted)
       return -- another process has written it, or the agent has not finished
     end
     local ctx = { call = { name = TOOL }, client = client, session = session.key } --[[@as any]]
-    local bufnr = buffers.of_path(path)
-    local fields = { path = path, bufnr = bufnr, before = before, hunks = hunks, is_new = is_new }
-    local id = history.note(ctx, fields, function(first, count)
-      return vim.list_slice(lines, first, first + count - 1)
-    end)
-    change.announce(path, bufnr, hunks, ctx, id)
+    change.publish_change(ctx, {
+      path = path,
+      bufnr = buffers.of_path(path),
+      before = before,
+      after = lines,
+      hunks = hunks,
+      is_new = is_new,
+    })
     return true
   end
 end

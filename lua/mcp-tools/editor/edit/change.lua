@@ -249,22 +249,20 @@ function M.finish(done)
   done.after = done.before and is_loaded and garbage.without(api.nvim_buf_get_lines, done.bufnr, 0, -1, false) or nil
 end
 
---- Announces a change: `User McpToolsEdit`.
----@param path string
----@param bufnr integer? if the file is open
----@param hunks mcp-tools.EditHunk[]
+--- Adds a change to the history and announces it: `User McpToolsEdit`.
 ---@param ctx mcp-tools.Ctx?
----@param id integer? of the change in the history
-function M.announce(path, bufnr, hunks, ctx, id)
+---@param fields mcp-tools.ChangeFields
+function M.publish_change(ctx, fields)
+  local id = history.note(ctx, fields)
   log.guard('an autocommand for User McpToolsEdit', api.nvim_exec_autocmds, 'User', {
     pattern = 'McpToolsEdit',
     modeline = false,
     data = {
-      path = path,
-      bufnr = bufnr,
+      path = fields.path,
+      bufnr = fields.bufnr,
       tool = ctx and ctx.call and ctx.call.name or nil,
       client = ctx and ctx.client or nil,
-      hunks = hunks,
+      hunks = fields.hunks,
       change = id,
     },
   })
@@ -276,16 +274,13 @@ end
 ---@param spans mcp-tools.LineSpan[]
 ---@return mcp-tools.Edited
 local function publish_spans(done, ctx, spans)
-  local hunks = hunks_of(spans)
+  local edited = { bufnr = done.bufnr, path = done.path, changedtick = done.changedtick, hunks = hunks_of(spans) }
   if #spans > 0 then
     history.note_baseline(ctx and ctx.session, done.bufnr, done.before)
-    local noted = { path = done.path, bufnr = done.bufnr, before = done.before, hunks = hunks }
-    local id = history.note(ctx, noted, function(first, count)
-      return vim.list_slice(done.after, first, first - 1 + count)
-    end)
-    M.announce(done.path, done.bufnr, hunks, ctx, id)
+    local texts = { before = done.before, after = done.after }
+    M.publish_change(ctx, vim.tbl_extend('error', texts, edited) --[[@as mcp-tools.ChangeFields]])
   end
-  return { bufnr = done.bufnr, path = done.path, changedtick = done.changedtick, hunks = hunks }
+  return edited
 end
 
 --- Publishes an edit without waiting.
@@ -304,18 +299,6 @@ function M.publish(done, ctx, cb)
   text_diff.spans_async(done.after and done.before or {}, done.after or {}, function(spans)
     cb(publish_spans(done, ctx, spans))
   end)
-end
-
---- Publishes the creation of a file.
----@param path string
----@param lines string[]
----@param ctx mcp-tools.Ctx?
-function M.publish_created(path, lines, ctx)
-  local hunks = { { line = 1, removed = 0, added = #lines } }
-  local id = history.note(ctx, { path = path, before = {}, hunks = hunks, is_new = true }, function()
-    return lines
-  end)
-  M.announce(path, nil, hunks, ctx, id)
 end
 
 --- `FileChangeType` of the LSP specification.

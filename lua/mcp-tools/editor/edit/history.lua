@@ -29,9 +29,9 @@ local last_id, bytes_kept = 0, 0
 --- Returns the hunks of an edit with their lines.
 ---@param before string[]
 ---@param made mcp-tools.EditHunk[]
----@param lines_of fun(first: integer, count: integer): string[] of the new text
+---@param after string[]
 ---@return mcp-tools.Hunk[]
-local function with_lines(before, made, lines_of)
+local function with_lines(before, made, after)
   local hunks, shift = {}, 0
   for i, hunk in ipairs(made) do
     local now = hunk.added > 0 and hunk.line or hunk.line + 1
@@ -40,7 +40,7 @@ local function with_lines(before, made, lines_of)
       start = start,
       count = hunk.removed,
       old = vim.list_slice(before, start, start + hunk.removed - 1),
-      new = lines_of(now, hunk.added),
+      new = vim.list_slice(after, now, now + hunk.added - 1),
     }
     shift = shift + hunk.added - hunk.removed
   end
@@ -57,16 +57,23 @@ local function bytes_of(lines)
   return bytes
 end
 
+---@class mcp-tools.ChangeFields
+---@field path string
+---@field bufnr integer? if the file is open
+---@field before string[]
+---@field after string[]
+---@field hunks mcp-tools.EditHunk[]
+---@field is_new boolean?
+
 --- Adds an edit of a call.
 ---@param ctx mcp-tools.Ctx? edits without a call are not kept
----@param fields { path: string, bufnr: integer?, before: string[], hunks: mcp-tools.EditHunk[], is_new: boolean? }
----@param lines_of fun(first: integer, count: integer): string[] of the new text, 1-based
+---@param fields mcp-tools.ChangeFields
 ---@return integer? id nil: not kept
-function M.note(ctx, fields, lines_of)
+function M.note(ctx, fields)
   if not ctx or not ctx.call or #fields.hunks == 0 then
     return
   end
-  local hunks = with_lines(fields.before, fields.hunks, lines_of)
+  local hunks = with_lines(fields.before, fields.hunks, fields.after)
   local bytes = bytes_of(fields.before)
   for _, hunk in ipairs(hunks) do
     bytes = bytes + bytes_of(hunk.new)

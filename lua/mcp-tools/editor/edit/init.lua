@@ -259,7 +259,8 @@ end
 ---@param lines string[]
 ---@param ctx mcp-tools.Ctx
 function M.record_created(path, lines, ctx)
-  buffer_change.publish_created(path, lines, ctx)
+  local hunks = { { line = 1, removed = 0, added = #lines } }
+  buffer_change.publish_change(ctx, { path = path, before = {}, after = lines, hunks = hunks, is_new = true })
   if #lines > 0 then
     edit_review.after_new(ctx, path, revert_rejected)
   end

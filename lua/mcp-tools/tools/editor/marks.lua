@@ -103,15 +103,6 @@ end
 local READERS = { marks = marks, jumps = jumps, changes = changes }
 local KINDS = { 'marks', 'jumps', 'changes' }
 
---- Returns the places of one kind.
----@param kind 'marks'|'jumps'|'changes'
----@param bufnr integer loaded
----@param root string
----@return table[]
-local function places_of_kind(kind, bufnr, root)
-  return READERS[kind](bufnr, places(root))
-end
-
 return {
   name = 'editor_marks',
   title = 'Marks, jumps and changes',
@@ -138,7 +129,7 @@ return {
     end
     local answer = { bufnr = found.bufnr } ---@type table<string, any>
     for _, kind in ipairs(args.kind and { args.kind } or KINDS) do
-      local items, about = result.page(places_of_kind(kind, found.bufnr, ctx.root), args)
+      local items, about = result.page(READERS[kind](found.bufnr, places(ctx.root)), args)
       answer[kind] = items
       if about.next_offset then
         answer.next_offset = about.next_offset

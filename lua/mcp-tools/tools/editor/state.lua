@@ -73,16 +73,6 @@ local function tabs(root, limit)
   return list, count
 end
 
----@param bufnr integer
----@return table<string, any>
-local function options_of(bufnr)
-  local options = {}
-  for _, name in ipairs(OPTIONS) do
-    options[name] = vim.bo[bufnr][name]
-  end
-  return options
-end
-
 --- Returns the current file.
 ---@param root string
 ---@return table?
@@ -95,26 +85,11 @@ local function current_of(root)
   place.modified = vim.bo[bufnr].modified
   place.lines = api.nvim_buf_line_count(bufnr)
   place.changedtick = api.nvim_buf_get_changedtick(bufnr)
-  place.options = options_of(bufnr)
+  place.options = {}
+  for _, name in ipairs(OPTIONS) do
+    place.options[name] = vim.bo[bufnr][name]
+  end
   return place
-end
-
---- Returns the whole state.
----@param root string
----@param max_windows integer
----@return table
-local function state_of(root, max_windows)
-  local mode = api.nvim_get_mode()
-  local list, count = tabs(root, max_windows)
-  return {
-    mode = mode.mode,
-    blocking = mode.blocking or nil,
-    root = root,
-    cwd = fn.getcwd(),
-    current = current_of(root),
-    tabs = list,
-    windows_total = count > max_windows and count or nil,
-  }
 end
 
 return {
@@ -128,6 +103,16 @@ return {
   annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx, args)
-    ctx(result.utf8(state_of(ctx.root, args.limit)))
+    local mode = api.nvim_get_mode()
+    local list, count = tabs(ctx.root, args.limit)
+    ctx(result.utf8({
+      mode = mode.mode,
+      blocking = mode.blocking or nil,
+      root = ctx.root,
+      cwd = fn.getcwd(),
+      current = current_of(ctx.root),
+      tabs = list,
+      windows_total = count > args.limit and count or nil,
+    }))
   end,
 }

@@ -458,10 +458,8 @@ describe('what agents change', function()
   it('takes no more room than is meant for it, new files among it', function()
     local text = { ('x'):rep(10 * 1024 * 1024) }
     for i = 1, 4 do
-      local made = { path = '/' .. i, before = {}, is_new = true, hunks = { { line = 1, removed = 0, added = 1 } } }
-      changes.note({ call = { name = 'file_write' } }, made, function()
-        return text
-      end)
+      local made = { path = '/' .. i, before = {}, after = text, hunks = { { line = 1, removed = 0, added = 1 } } }
+      changes.note({ call = { name = 'file_write' } }, made)
     end
     t.eq(
       { '/4', '/3', '/2' },

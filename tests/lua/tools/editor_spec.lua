@@ -288,7 +288,7 @@ describe('tools that show the state of the editor', function()
 
     it('takes wildcards and patterns literally', function()
       for _, topic in ipairs({ ('*'):rep(200), ('\\(\\S\\{-}\\)\\{-}'):rep(12), ('?'):rep(200), ('[^a]'):rep(50) }) do
-        t.matches('no tag like', calls.fails('editor_help', { topic = topic }).message)
+        t.matches('no help tag like', calls.fails('editor_help', { topic = topic }).message)
       end
       t.eq({}, calls.call('editor_help', { search = ('*'):rep(200) }).tags)
       t.eq('/\\{-', calls.call('editor_help', { topic = '\\{-' }).tag)

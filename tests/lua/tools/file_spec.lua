@@ -69,7 +69,7 @@ describe('file_write', function()
     t.eq({ 'new/deep/a.txt', true, 7 }, { value.path, value.created, value.bytes })
     t.eq('one\ntwo', disk('new/deep/a.txt'))
     t.eq({ project.root .. '/new/deep/a.txt', 'file_write', 2 }, { told.path, told.tool, told.hunks[1].added })
-    refused('file_write', 'stale', 'exists; give expected_sha256', { path = 'new/deep/a.txt', text = '' })
+    refused('file_write', 'stale', 'exists; pass expected_sha256', { path = 'new/deep/a.txt', text = '' })
   end)
 
   it('writes and deletes nothing elsewhere when a directory becomes a link meanwhile', function()
@@ -95,7 +95,7 @@ describe('file_write', function()
         cb(...)
       end)
     end
-    refused('file_write', 'tool_error', 'not the place', { path = 'dir/a.txt', text = 'secret' })
+    refused('file_write', 'tool_error', 'replaced after', { path = 'dir/a.txt', text = 'secret' })
     uv.fs_open = open -- luacheck: ignore 122
     t.eq(nil, (uv.fs_stat(elsewhere .. '/a.txt')))
     t.eq(nil, (uv.fs_stat(directory .. '/a.txt')))
@@ -107,7 +107,7 @@ describe('file_write', function()
       end
       return write(fd, data, ...)
     end
-    refused('file_write', 'tool_error', 'not the place', { path = 'dir/a.txt', text = 'secret' })
+    refused('file_write', 'tool_error', 'replaced after', { path = 'dir/a.txt', text = 'secret' })
     uv.fs_write = write -- luacheck: ignore 122
     t.eq('of others\n', disk(elsewhere .. '/a.txt'))
     t.eq(nil, (uv.fs_stat(directory .. '-real/a.txt')))
@@ -115,12 +115,12 @@ describe('file_write', function()
   end)
 
   it('makes folders inside of the project only, and leaves none behind', function()
-    refused('file_write', 'not_found', 'inside of the project only', {
+    refused('file_write', 'not_found', 'inside the project', {
       path = project.base .. '/elsewhere/a.txt',
       text = '',
     })
     project.write('file', 'x')
-    refused('file_write', 'tool_error', 'cannot be made', { path = 'new/' .. ('x'):rep(300), text = '' })
+    refused('file_write', 'tool_error', 'cannot be created', { path = 'new/' .. ('x'):rep(300), text = '' })
     t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))
     refused('file_write', 'tool_error', 'is a directory', { path = project.root, text = '' })
     assert(vim.uv.fs_symlink(project.base .. '/nowhere', project.root .. '/link'))
@@ -192,7 +192,7 @@ describe('file_write', function()
     t.eq(true, call('file_write', { path = path, text = 'x\n', changedtick = tick }).written)
     t.eq('x\n', disk(path))
     refused('file_write', 'stale', 'changedtick', { path = path, text = 'y\n', changedtick = tick })
-    refused('file_write', 'stale', 'not exist any more', { path = 'b.txt', text = '', changedtick = 1 })
+    refused('file_write', 'stale', 'no longer exists', { path = 'b.txt', text = '', changedtick = 1 })
   end)
 
   it('writes exactly the text that was sent, or reports what the file keeps', function()

@@ -108,7 +108,7 @@ describe('many calls of quickfix_set', function()
     for i = 1, 10 do
       vim.fn.setqflist({}, ' ', { title = 'mine ' .. i })
     end
-    t.matches('pushes the oldest list', needs(args))
+    t.matches('oldest list', needs(args))
   end)
 
   it('leave no buffers of files behind', function()
@@ -157,7 +157,7 @@ describe('many calls of quickfix_set', function()
     for _ = 1, 10 do
       call('quickfix_set', { action = 'append', entries = list })
     end
-    refused('quickfix_set', 'too_large', 'make a new one', { action = 'append', entries = { { text = 'x' } } })
+    refused('quickfix_set', 'too_large', 'create a new list', { action = 'append', entries = { { text = 'x' } } })
   end)
 end)
 

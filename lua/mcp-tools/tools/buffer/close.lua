@@ -14,11 +14,11 @@ local utf8 = require('mcp-tools.util.utf8')
 ---@return mcp-tools.Error?
 local function refusal(bufnr, shown, discard)
   if #vim.fn.win_findbuf(bufnr) > 0 then
-    return errors.new('busy', ('%s is shown in a window; the person closes that'):format(shown))
+    return errors.new('busy', ('%s is shown in a window; the user can close it'):format(shown))
   elseif vim.bo[bufnr].buftype == 'terminal' then
-    return errors.new('tool_error', ('%s is a terminal; it is not closed from here'):format(shown))
+    return errors.new('tool_error', ('%s is a terminal, which this tool does not close'):format(shown))
   elseif vim.bo[bufnr].modified and not discard then
-    local text = '%s has unsaved changes; write it (buffer_write), or give discard = true to throw them away'
+    local text = '%s has unsaved changes; write them (buffer_write), or discard them with discard = true'
     return errors.new('tool_error', text:format(shown))
   end
 end
@@ -26,15 +26,15 @@ end
 return {
   name = 'buffer_close',
   title = 'Close a buffer',
-  description = 'Closes a buffer that is in no window. One with unsaved changes is refused unless discard is given.',
+  description = 'Closes a buffer that is not shown in a window. Refuses unsaved changes unless discard is true.',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Buffer number; buffer_list names them', minimum = 1 },
-    discard = { type = 'boolean', description = 'Throw unsaved changes away', default = false },
+    bufnr = { type = 'integer', description = 'Buffer number; see buffer_list', minimum = 1 },
+    discard = { type = 'boolean', description = 'Discard unsaved changes', default = false },
   },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function(args)
-    return args.discard and 'it throws unsaved changes away: those that are shown, against the file' or false
+    return args.discard and 'it discards the unsaved changes shown here' or false
   end,
   preview = function(args, again)
     local found, err = buffers.find(args)

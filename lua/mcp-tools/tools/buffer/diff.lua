@@ -11,18 +11,18 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'buffer_diff',
   title = 'Unsaved changes of a buffer',
-  description = 'The difference between a buffer and its file on the disk, or its text before this session first'
-    .. ' changed it: a unified diff and counts of lines. A large one comes without context, then as places or counts.',
+  description = 'Compares a buffer with its file on disk, or with its text before this session first changed it.'
+    .. ' Returns a unified diff and line counts; a large diff has no context, or only hunk positions or counts.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     against = {
       type = 'string',
       enum = { 'disk', 'session' },
-      description = 'disk: the file as it is now; session: the text before this session first changed it',
+      description = 'disk: the current file; session: the text before this session first changed it',
       default = 'disk',
     },
-    context = { type = 'integer', description = 'Lines around each change', default = 3, minimum = 0, maximum = 100 },
+    context = { type = 'integer', description = 'Lines of context', default = 3, minimum = 0, maximum = 100 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -47,7 +47,7 @@ return {
       if not before and err.code ~= 'not_found' then
         return nil, err
       end
-      about.note = not before and 'there is no such file on the disk' or nil
+      about.note = not before and 'there is no such file on disk' or nil
       before = before or {}
     else
       about.note = 'the buffer has no file'

@@ -11,13 +11,13 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'buffer_write',
   title = 'Save a buffer',
-  description = 'Writes the unsaved changes of a buffer to its file, as :write does. A file that others changed since'
-    .. ' is not overwritten unless told. Answers with written (false: there was nothing to write) and changedtick.',
+  description = 'Writes the unsaved changes of a buffer to its file, as :write does. A file that has changed on disk is'
+    .. ' not overwritten unless overwrite is true. Returns written (false: nothing to write) and changedtick.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
-    changedtick = { type = 'integer', description = 'Do not write if the buffer is not at this any more' },
-    overwrite = { type = 'boolean', description = 'Also over what others wrote since it was read', default = false },
+    changedtick = { type = 'integer', description = 'Refuse if the buffer has changed since' },
+    overwrite = { type = 'boolean', description = 'Overwrite a file that has changed on disk', default = false },
   },
   output_schema = {
     type = 'object',
@@ -32,7 +32,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function(args)
-    return args.overwrite and 'it writes over what others wrote' or 'it writes a file'
+    return args.overwrite and 'it overwrites changes of the file on disk' or 'it writes a file'
   end,
   preview = function(args, again)
     local found = buffers.find(args)

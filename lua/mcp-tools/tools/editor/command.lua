@@ -6,19 +6,19 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'editor_command',
   title = 'Run an Ex command',
-  description = 'Runs an Ex command in the editor and gives what it printed; the person is asked first. Not for what'
-    .. ' asks by itself or takes long (:s///c, :!, :make): it would hold up the editor.',
+  description = 'Runs an Ex command in the editor and returns its output; the user is asked first. Not for commands'
+    .. ' that prompt or take long (:s///c, :!, :make), which would block the editor.',
   args = {
     command = {
       type = 'string',
-      description = 'Without the colon; several lines are a script',
+      description = 'Command without the colon; several lines are a script',
       required = true,
       minLength = 1,
       maxLength = 20000,
     },
     max_bytes = {
       type = 'integer',
-      description = 'Output beyond it is cut',
+      description = 'Maximum size of the output',
       default = 32768,
       minimum = 100,
       maximum = 1048576,
@@ -27,7 +27,7 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,
   always_for = { 'command' },
-  needs_approval = 'it runs an Ex command, which can do whatever you can',
+  needs_approval = 'it runs an Ex command, which can do anything that you can',
   preview = function(args)
     return ':' .. args.command
   end,

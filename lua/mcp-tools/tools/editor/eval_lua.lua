@@ -15,20 +15,20 @@ end
 return {
   name = 'editor_eval_lua',
   title = 'Run Lua',
-  description = 'Runs Lua code in the editor; the person is asked first. Gives what it returned (result: text, JSON,'
-    .. ' or as vim.inspect shows it) and printed (output). It holds up the editor while it runs.',
+  description = 'Runs Lua code in the editor; the user is asked first. Returns its first return value (result: text,'
+    .. ' JSON, or as vim.inspect shows it) and what it printed (output). The editor is blocked while it runs.',
   args = {
     code = {
       type = 'string',
-      description = 'A chunk; return gives its result, ... its args',
+      description = 'Lua chunk; `...` are its args',
       required = true,
       minLength = 1,
       maxLength = 100000,
     },
-    args = { type = 'array', description = 'What the chunk gets as ...', items = {}, default = {} },
+    args = { type = 'array', description = 'Arguments of the chunk', items = {}, default = {} },
     max_bytes = {
       type = 'integer',
-      description = 'Of result and output; what is more is cut',
+      description = 'Maximum size of result and of output',
       default = 32768,
       minimum = 100,
       maximum = 1048576,
@@ -37,7 +37,7 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,
   always_for = { 'code', 'args' },
-  needs_approval = 'it runs Lua in the editor, which can do whatever you can',
+  needs_approval = 'it runs Lua in the editor, which can do anything that you can',
   preview = function(args)
     local fn, err = chunk(args.code)
     return fn and args.code, err

@@ -239,7 +239,7 @@ local function read(ctx, args, found, pause)
   end
   local part = text and read_topic(text, tag, args.offset, args.limit)
   if not part then
-    local message = 'the tag %s is not in its file any more; :helptags makes its index anew'
+    local message = 'the tag %s is no longer in its file; :helptags updates the index'
     return nil, errors.new('not_found', message:format(tag))
   end
   local others = vim.list_slice(found, 2, SEE + 1)
@@ -257,17 +257,16 @@ end
 return {
   name = 'editor_help',
   title = 'Help',
-  description = "Reads the editor's help, plugins' included. topic: the text of a tag (nvim_buf_get_lines(),"
-    .. " 'tabstop', :substitute, lsp-config), or of the nearest one; next_offset goes on reading. search: tags and"
-    .. ' lines that hold all of these words.',
+  description = "Reads Neovim's and plugins' help. topic: text of the best matching tag (nvim_buf_get_lines(),"
+    .. " 'tabstop', :substitute, lsp-config); continue at next_offset. search: tags and lines that contain all words.",
   args = {
     topic = {
       type = 'string',
-      description = 'A help tag; what marks it may be left out',
+      description = 'Help tag, such as tabstop',
       minLength = 1,
       maxLength = 200,
     },
-    search = { type = 'string', description = 'Words, in any case', minLength = 2, maxLength = 200 },
+    search = { type = 'string', description = 'Words, case-insensitive', minLength = 2, maxLength = 200 },
     limit = {
       type = 'integer',
       description = 'Maximum number of lines or matches',
@@ -286,7 +285,7 @@ return {
     local found = matching_tags(ctx, args.topic or args.search, pause)
     if args.topic then
       if #found == 0 then
-        local text = 'topic: the help has no tag like %s; search looks into its text'
+        local text = 'topic: there is no help tag like %s; search looks into the text'
         return nil, errors.new('not_found', text:format(args.topic))
       end
       return read(ctx, args, found, pause)

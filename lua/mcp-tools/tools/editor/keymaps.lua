@@ -98,17 +98,19 @@ end
 return {
   name = 'editor_keymaps',
   title = 'Mappings',
-  description = 'The mappings of a mode, those of the buffer first: keys (lhs), what they type (rhs) or lua = true'
-    .. ' for a function, description, and the file and line that define them. Built-in keys are none: editor_help has'
-    .. ' those.',
+  description = 'Lists the mappings of a mode, buffer-local ones first: keys (lhs), action (rhs, or lua = true for a'
+    .. ' function), description, and the file and line that define them. For built-in keys, use editor_help.',
   args = {
     mode = { type = 'string', enum = MODES, default = 'n', description = 'n normal, i insert, x visual, …' },
     contains = {
       type = 'string',
-      description = 'Only with this text in keys, action, description or file, in any case',
+      description = 'Only mappings with this text in keys, action, description or file; case-insensitive',
       maxLength = 200,
     },
-    path = { type = 'string', description = 'An open file whose own mappings count; default: the current one' },
+    path = {
+      type = 'string',
+      description = 'Open file whose buffer-local mappings are included; default: the current one',
+    },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     limit = { type = 'integer', description = 'Maximum number of results', default = 50, minimum = 1, maximum = 1000 },
     offset = { type = 'integer', description = 'Number of mappings to skip', default = 0, minimum = 0 },

@@ -106,15 +106,14 @@ local KINDS = { 'marks', 'jumps', 'changes' }
 return {
   name = 'editor_marks',
   title = 'Marks, jumps and changes',
-  description = 'Places in a buffer and beyond: marks (a-z, A-Z and those that Neovim sets), the jumps of its window'
-    .. ' and its last changes, both latest first. Lines and columns (characters) count from 1; text is the line'
-    .. ' there.',
+  description = 'Lists marks of a buffer (a-z, A-Z and those that Neovim sets), the jump list of its window and its'
+    .. ' change list, both newest first, with the text of each line. Lines and columns (characters) count from 1.',
   args = {
-    path = { type = 'string', description = 'A file that is open; default: the current one' },
+    path = { type = 'string', description = 'Open file; default: the current one' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
-    kind = { type = 'string', enum = KINDS, description = 'Only these; default: all three' },
-    limit = { type = 'integer', description = 'Maximum number of each', default = 30, minimum = 1, maximum = 200 },
-    offset = { type = 'integer', description = 'Number of each to skip', default = 0, minimum = 0 },
+    kind = { type = 'string', enum = KINDS, description = 'Only this list; default: all three' },
+    limit = { type = 'integer', description = 'Maximum number per list', default = 30, minimum = 1, maximum = 200 },
+    offset = { type = 'integer', description = 'Number to skip per list', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx, args)

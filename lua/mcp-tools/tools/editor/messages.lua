@@ -7,10 +7,9 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'editor_messages',
   title = 'Messages',
-  description = 'The last messages and errors that the editor has shown (:messages), the latest first. What looks'
-    .. ' like a secret is left out.',
+  description = 'Returns the last messages and errors of the editor (:messages), newest first, with secrets redacted.',
   args = {
-    contains = { type = 'string', description = 'Only lines with this text, in any case', maxLength = 200 },
+    contains = { type = 'string', description = 'Only lines with this text; case-insensitive', maxLength = 200 },
     limit = { type = 'integer', description = 'Maximum number of lines', default = 50, minimum = 1, maximum = 1000 },
     offset = { type = 'integer', description = 'Number of lines to skip', default = 0, minimum = 0 },
   },

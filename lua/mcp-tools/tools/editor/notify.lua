@@ -9,11 +9,17 @@ local limit = rate(20, 0.5)
 return {
   name = 'editor_notify',
   title = 'Notify the user',
-  description = 'Shows the person a short message in the editor, with your name before it. Waits for nothing; to ask'
-    .. ' something use interview.',
+  description = 'Shows the user a short message in the editor, with your name. Does not wait; to ask a question, use'
+    .. ' interview.',
   args = {
-    message = { type = 'string', description = 'One line is best', required = true, minLength = 1, maxLength = 2000 },
-    level = { type = 'string', enum = messages.LEVELS, default = 'info', description = 'How much it matters' },
+    message = {
+      type = 'string',
+      description = 'Text, preferably one line',
+      required = true,
+      minLength = 1,
+      maxLength = 2000,
+    },
+    level = { type = 'string', enum = messages.LEVELS, default = 'info', description = 'Severity' },
   },
   annotations = { read_only = false, destructive = false, idempotent = false, open_world = false },
   needs_approval = false,

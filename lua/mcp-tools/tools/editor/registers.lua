@@ -29,12 +29,12 @@ end
 local function refusal(names)
   for name in names:gmatch('.') do
     if not (OWN .. SHARED .. FILES):find(name:lower(), 1, true) then
-      local text = 'names: there is no register %s; give some of %s'
+      local text = 'names: there is no register %s; registers are %s'
       return errors.new('validation_error', text:format(utf8.repair(name), OWN .. FILES .. SHARED))
     end
   end
   if is_shared(names) and vim.fn.has('clipboard') == 0 then
-    return errors.new('not_found', 'names: this editor has no clipboard; leave + and * out')
+    return errors.new('not_found', 'names: this editor has no clipboard; leave out + and *')
   end
 end
 
@@ -97,20 +97,19 @@ end
 return {
   name = 'editor_registers',
   title = 'Registers',
-  description = 'Text of the registers that hold something: yanks, macros, last search (/) and command (:). What'
-    .. ' looks like a secret is left out. The clipboard (+ and *) is read only when names has it, and the person is'
-    .. ' asked first.',
+  description = 'Returns the contents of non-empty registers: yanks, macros, last search (/) and command (:), with'
+    .. ' secrets redacted. The clipboard (+ and *) is read only if names contains it, after asking the user.',
   args = {
     names = {
       type = 'string',
-      description = 'Names of registers, one after the other, such as "0a+. Default: all but the clipboard',
+      description = 'Register names in one string, such as "0a+; default: all but the clipboard',
       minLength = 1,
       maxLength = 60,
       default = OWN,
     },
     max_bytes = {
       type = 'integer',
-      description = 'Of each register; the rest is cut',
+      description = 'Maximum size of each register',
       default = 2000,
       minimum = 1,
       maximum = 100000,
@@ -118,7 +117,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   needs_approval = function(args)
-    return is_shared(args.names) and 'it reads the clipboard, which may hold anything'
+    return is_shared(args.names) and 'it reads the clipboard, which may contain anything'
   end,
   preview = function(args)
     local err = refusal(args.names)

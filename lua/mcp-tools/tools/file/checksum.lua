@@ -7,8 +7,8 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'file_checksum',
   title = 'Checksum of a file',
-  description = 'The SHA-256 of a file on the disk and its size in bytes. unsaved says that the editor has changes that'
-    .. ' are not in it. file_write wants the sum of the file that it replaces.',
+  description = 'Returns the SHA-256 and the size of a file on disk. unsaved: the editor has changes that are not in'
+    .. ' the file. file_write needs the checksum of the file that it replaces.',
   args = {
     path = {
       type = 'string',

@@ -56,7 +56,7 @@ local function steps_of(path)
       local name
       name, after = path:match((at == 1 and '^' or '^%.') .. '([^.%[%]]+)()', at)
       if not name then
-        return nil, ('it cannot be read from character %d on'):format(at)
+        return nil, ('invalid from character %d on'):format(at)
       end
       steps[#steps + 1], at = name, after
     end
@@ -162,7 +162,7 @@ local function find(ctx, text, path, max)
     thread:queue(text, vim.mpack.encode(steps), max, MAX_LEVELS)
   end)
   if not packed then
-    return nil, errors.new('tool_error', 'the text could not be taken apart')
+    return nil, errors.new('tool_error', 'the text could not be parsed')
   end
   local found = vim.mpack.decode(packed)
   if found.fault then
@@ -181,20 +181,20 @@ end
 return {
   name = 'file_json',
   title = 'Read a value of a JSON file',
-  description = 'A value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"]; without a'
-    .. ' query the whole. Of a value that is too large: its keys or the number of its items. Unsaved changes count.',
+  description = 'Returns a value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"], or the'
+    .. ' whole file; for a value that is too large, its keys or number of items. Includes unsaved changes.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
     query = {
       type = 'string',
-      description = 'Path of the value; indices count from 0',
+      description = 'Path of the value; indices from 0',
       default = '',
       maxLength = 10000,
     },
     max_bytes = {
       type = 'integer',
-      description = 'Size of a value that is given as a whole',
+      description = 'Maximum size of the value',
       default = 16384,
       minimum = 100,
       maximum = 1048576,
@@ -220,8 +220,8 @@ return {
     end
     answer.path = (utf8.repair(found.shown))
     if answer.value == nil and answer.type ~= 'null' then
-      answer.narrowed = answer.deep and 'the value is nested too deep to be given whole; ask for one below it'
-        or 'the value is too large; ask for one below it, or give max_bytes'
+      answer.narrowed = answer.deep and 'the value is nested too deep; query a value below it'
+        or 'the value is too large; query a value below it, or raise max_bytes'
       answer.deep = nil
     end
     return answer

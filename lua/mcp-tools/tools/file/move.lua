@@ -458,7 +458,7 @@ end
 local function resolved(root, name, given)
   local path, err = buffers.resolve(given, name)
   if path and path == paths.real_root(root) then
-    return nil, errors.new('validation_error', ('%s: it is the project itself'):format(name))
+    return nil, errors.new('validation_error', ('%s: is the project root'):format(name))
   end
   return path, err
 end
@@ -481,12 +481,12 @@ end
 return {
   name = 'file_move',
   title = 'Move a file',
-  description = 'Moves or renames a file or directory. Language servers change what refers to it, such as imports, and'
-    .. ' the answer names imports that do not resolve afterwards; open buffers follow. Missing directories are created.'
-    .. ' Nothing is overwritten; files with unsaved changes are not moved.',
+  description = 'Moves or renames a file or directory. Language servers update references such as imports; the result'
+    .. ' lists imports that no longer resolve. Open buffers follow. Creates missing directories. Refuses to overwrite'
+    .. ' files and to move unsaved changes.',
   args = {
-    path = { type = 'string', description = 'File or folder', required = true, minLength = 1 },
-    new_path = { type = 'string', description = 'Where it goes, with its name', required = true, minLength = 1 },
+    path = { type = 'string', description = 'File or directory', required = true, minLength = 1 },
+    new_path = { type = 'string', description = 'New path, including the name', required = true, minLength = 1 },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it moves files',
@@ -502,7 +502,7 @@ return {
     if err then
       return nil, err
     end
-    return ('%s → %s\nLanguage servers may change what refers to it in other files.'):format(args.path, args.new_path)
+    return ('%s → %s\nLanguage servers may update references in other files.'):format(args.path, args.new_path)
   end,
   run = function(ctx, args)
     local from, err = allowed(ctx, 'path', args.path)

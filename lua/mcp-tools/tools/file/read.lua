@@ -9,8 +9,8 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'file_read',
   title = 'Read a file',
-  description = 'Reads a file as it is on the disk, whatever the editor has of it (buffer_read reads that; unsaved says'
-    .. ' that there are changes). Lines count from 1. When the answer has next_line there is more: read on from there.',
+  description = 'Reads a file on disk, without unsaved changes of the editor (use buffer_read for those; unsaved: there'
+    .. ' are some). Lines count from 1. If next_line is present, continue there.',
   args = {
     path = {
       type = 'string',

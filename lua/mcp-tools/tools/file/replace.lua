@@ -417,7 +417,7 @@ end
 local function done_text(plan, files)
   local list = { ('%d occurrences replaced in %d files'):format(plan.total, #plan.files) }
   if files.rejected or files.edited then
-    list[1] = ('%d occurrences in %d files, as far as the person accepted them'):format(plan.total, #plan.files)
+    list[1] = ('%d occurrences in %d files, as far as the user accepted them'):format(plan.total, #plan.files)
   end
   local named, others = {}, {}
   for i, each in ipairs(plan.files) do
@@ -428,7 +428,7 @@ local function done_text(plan, files)
   vim.list_extend(named, #others <= MAX_FEW and others or {})
   vim.list_extend(list, named, 1, math.min(#named, MAX_NAMED))
   if #named > MAX_NAMED then
-    table.insert(list, ('and %d more files that are not saved or unchanged'):format(#named - MAX_NAMED))
+    table.insert(list, ('and %d more unsaved or unchanged files'):format(#named - MAX_NAMED))
   end
   for _, each in ipairs(files.rejected or {}) do
     local reason = each.reason and ': ' .. each.reason or ''
@@ -440,40 +440,45 @@ end
 return {
   name = 'file_replace',
   title = 'Replace in files',
-  description = 'Replaces text in many files. With expected_count it replaces all of them at once, or nothing where the'
-    .. ' number differs; without, it is a dry run that changes nothing and lists occurrences as `id line:column: text`.'
-    .. ' ids select some of them. One undo block per file; open files are left unsaved.',
+  description = 'Replaces text in many files. Without expected_count it is a dry run, which lists occurrences as'
+    .. ' `id line:column: text`. With expected_count it replaces all, or the ones in ids, atomically; nothing if the'
+    .. ' number differs. One undo block per file; open files are left unsaved.',
   args = {
     query = { type = 'string', description = 'Text to find, plain unless regex', required = true, minLength = 1 },
     replacement = {
       type = 'string',
-      description = 'What takes its place; with regex $1 to $9 are groups, $0 all, $$ a dollar',
+      description = 'New text; with regex, $1 to $9 are groups, $0 is the match, $$ a dollar',
       required = true,
     },
-    path = { type = 'string', description = 'File or folder; default: the project' },
+    path = { type = 'string', description = 'File or directory; default: the project' },
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
-      description = 'Only such files, as `*.lua` or `src/**`; with ! before it without them',
+      description = 'Only files such as `*.lua` or `src/**`; a leading ! excludes',
     },
     regex = {
       type = 'boolean',
       description = 'query is a regular expression (ripgrep syntax), matched line by line',
       default = false,
     },
-    ignore_case = { type = 'boolean', description = 'Capital and small letters are alike', default = false },
+    ignore_case = { type = 'boolean', description = 'Case-insensitive', default = false },
     word = { type = 'boolean', description = 'Whole words only', default = false },
     dry_run = {
       type = 'boolean',
-      description = 'List what would be replaced without changing it; default: true without expected_count',
+      description = 'List occurrences without replacing them; default: true without expected_count',
     },
-    ids = { type = 'array', items = { type = 'string' }, description = 'Only these occurrences', maxItems = 10000 },
+    ids = {
+      type = 'array',
+      items = { type = 'string' },
+      description = 'Ids of the occurrences to replace',
+      maxItems = 10000,
+    },
     expected_count = {
       type = 'integer',
-      description = 'Number of occurrences to be replaced; needed to replace',
+      description = 'Number of occurrences to replace; required to replace',
       minimum = 0,
     },
-    limit = { type = 'integer', description = 'List at most so many', default = 200, minimum = 1, maximum = 5000 },
+    limit = { type = 'integer', description = 'Maximum number listed', default = 200, minimum = 1, maximum = 5000 },
     offset = { type = 'integer', description = 'Number of listed occurrences to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },

@@ -120,10 +120,10 @@ return {
     local text = text_of(found, args, pause)
     if found.total == 0 then
       -- A general note: naming the skipped files that contain the query would reveal their contents.
-      text = text .. '; sensitive files, links that lead outside of the project and what git ignores are not searched'
+      text = text .. '; sensitive files, links to files outside the project and files that git ignores are not searched'
     end
     if found.total == 0 and not args.regex and args.query:find(LIKE_REGEX) then
-      text = text .. ' (query was taken as plain text; regex=true takes it as a regular expression)'
+      text = text .. ' (the query is plain text; for a regular expression, set regex=true)'
     end
     return text
   end,

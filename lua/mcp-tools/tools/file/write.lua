@@ -86,15 +86,15 @@ local function refusal(args, found, stat)
     return errors.new('tool_error', ('%s is a %s, not a file'):format(found.shown, stat.type))
   elseif not stat and not found.bufnr then
     local expected = args.expected_sha256 or args.changedtick
-    local text = '%s does not exist any more, or is not open'
+    local text = '%s no longer exists, or is not open'
     return expected and errors.new('stale', text:format(found.shown)) or nil
   elseif found.bufnr and args.changedtick then
     return edit.refusal(found.bufnr, args.changedtick)
   elseif found.bufnr and vim.bo[found.bufnr].modified then
-    local text = '%s is open with unsaved changes; give the changedtick of buffer_read, or use buffer_edit'
+    local text = '%s is open with unsaved changes; pass changedtick (buffer_read), or use buffer_edit'
     return errors.new('stale', text:format(found.shown))
   elseif not args.expected_sha256 then
-    local text = '%s exists; give expected_sha256 (file_checksum) to replace all of it, or use buffer_edit'
+    local text = '%s exists; pass expected_sha256 (file_checksum) to replace the file, or use buffer_edit'
     return errors.new('stale', text:format(found.shown))
   end
 end
@@ -164,9 +164,9 @@ local DIRECTORY_MODE, FILE_MODE = 511, 438
 ---@param problem string?
 local function not_created(path, problem)
   if (problem or ''):match('^EEXIST') then
-    return errors.new('stale', ('%s is there now; look at it before it is changed'):format(path))
+    return errors.new('stale', ('%s exists now; read it before you change it'):format(path))
   end
-  return errors.new('tool_error', ('%s cannot be made: %s'):format(path, problem or 'unknown'))
+  return errors.new('tool_error', ('%s cannot be created: %s'):format(path, problem or 'unknown'))
 end
 
 --- Creates missing directories, parents first.
@@ -182,7 +182,7 @@ local function create_directories(work, directory, root, made)
     directory = vim.fs.dirname(directory)
   end
   if #missing > 0 and not paths.inside(missing[1], root) then
-    local text = 'there is no folder %s, and folders are made inside of the project only'
+    local text = 'there is no directory %s; directories are only created inside the project'
     return errors.new('not_found', text:format(missing[1]))
   end
   for _, each in ipairs(missing) do
@@ -214,7 +214,7 @@ local function write_new(work, path, text)
   if not fd then
     return not_created(path, problem)
   end
-  local at, elsewhere = 0, 'it is not the place any more that was decided on'
+  local at, elsewhere = 0, 'it was replaced after it was approved'
   problem = place_of(work, fd, path) ~= path and elsewhere or nil
   while at < #text and not problem do
     local count
@@ -255,22 +255,22 @@ end
 return {
   name = 'file_write',
   title = 'Write a file',
-  description = 'Writes a whole file. A new one is made, with its folders inside of the project. One that exists is'
-    .. ' replaced only with its expected_sha256, or the changedtick of its buffer; the change is one undo step there.',
+  description = 'Writes a whole file. Creates a new file and its directories inside the project. Replaces a file'
+    .. ' only with expected_sha256 or the changedtick of its buffer, in one undo step. For parts, use buffer_edit.',
   args = {
     path = {
       type = 'string',
       description = 'File',
       required = true,
     },
-    text = { type = 'string', description = 'All of its text', required = true },
+    text = { type = 'string', description = 'Whole text', required = true },
     line_breaks = {
       type = 'string',
       enum = { 'lf', 'crlf' },
-      description = 'Default: CRLF if the text or the file that is replaced has them',
+      description = 'Line breaks; default: CRLF if the text or the replaced file has them',
     },
-    expected_sha256 = { type = 'string', description = 'Of the file that is replaced', pattern = '^[0-9a-fA-F]{64}$' },
-    changedtick = { type = 'integer', description = 'Of the open buffer whose text is replaced' },
+    expected_sha256 = { type = 'string', description = 'Checksum of the replaced file', pattern = '^[0-9a-fA-F]{64}$' },
+    changedtick = { type = 'integer', description = 'changedtick of the open buffer that is replaced' },
     diagnostics = diagnostics.EDIT_ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = false },

@@ -8,14 +8,14 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'quickfix_get',
   title = 'Entries of the quickfix list',
-  description = 'Entries of the quickfix list, or of a location list: path, line, column (in characters), kind, text. '
-    .. 'current is the entry that the person is at, lists how many lists there are; older ones have another nr.',
+  description = 'Returns entries of the quickfix list or a location list: path, line, column (in characters), kind,'
+    .. ' text. current: the index of the current entry; lists: the number of lists on the stack (nr).',
   args = {
     list = { type = 'string', enum = { 'quickfix', 'location' }, description = 'Which list', default = 'quickfix' },
-    window = { type = 'integer', description = 'Window of the location list; the current one when left out' },
+    window = { type = 'integer', description = 'Window of the location list; default: the current one' },
     nr = {
       type = 'integer',
-      description = 'Place on the stack of lists; 0 = the current one',
+      description = 'Position on the stack of lists; 0 = the current list',
       default = 0,
       minimum = 0,
     },

@@ -56,7 +56,7 @@ local function list_and_items(args)
   end
   local size = args.action == 'append' and quickfix.get({ window = list.window }, { size = 0 }).size or 0
   if size + #items > quickfix.MAX_ENTRIES then
-    local text = 'entries: the list has %d already, and takes %d; make a new one'
+    local text = 'entries: the list already has %d; the maximum is %d; create a new list'
     return nil, errors.new('too_large', text:format(size, quickfix.MAX_ENTRIES))
   end
   return list, items
@@ -80,22 +80,21 @@ end
 return {
   name = 'quickfix_set',
   title = 'Fill the quickfix list',
-  description = 'Puts entries into the quickfix list or a location list, so that the user can go through them. A new'
-    .. ' list is put on top of the others, which stay; the fourth takes the place of the first. No window opens and no'
-    .. ' cursor moves.',
+  description = 'Writes entries to the quickfix list or a location list, so that the user can go through them. A new'
+    .. ' list is added on top of the stack; your fourth replaces your first. No window opens and no cursor moves.',
   args = {
     list = { type = 'string', enum = { 'quickfix', 'location' }, description = 'Which list', default = 'quickfix' },
-    window = { type = 'integer', description = 'Window of the location list; the current one when left out' },
+    window = { type = 'integer', description = 'Window of the location list; default: the current one' },
     title = { type = 'string', description = 'Title of the list', maxLength = 200 },
     action = {
       type = 'string',
       enum = { 'new', 'append', 'replace' },
-      description = 'A new list, or what happens to the current one',
+      description = 'new: a new list; append, replace: change the current list',
       default = 'new',
     },
     entries = {
       type = 'array',
-      description = 'The entries; one with text alone is a heading',
+      description = 'Entries; one with only text is a heading',
       required = true,
       maxItems = 1000,
       items = {
@@ -108,12 +107,12 @@ return {
           end_line = { type = 'integer', description = 'Last line', minimum = 1, maximum = MAX },
           end_column = {
             type = 'integer',
-            description = 'Column behind the last character',
+            description = 'Column after the last character',
             minimum = 1,
             maximum = MAX,
           },
-          kind = { type = 'string', enum = { 'error', 'warning', 'info', 'note' }, description = 'What it is' },
-          text = { type = 'string', description = 'What is said of the place', maxLength = 2000 },
+          kind = { type = 'string', enum = { 'error', 'warning', 'info', 'note' }, description = 'Type' },
+          text = { type = 'string', description = 'Message', maxLength = 2000 },
         },
       },
     },
@@ -125,9 +124,9 @@ return {
     end
     local list = args.action == 'new' and quickfix.find(args)
     if list and quickfix.is_full(list, KIND) then
-      return 'it pushes the oldest list off the stack'
+      return 'it removes the oldest list from the stack'
     end
-    return count_new_files(args.entries or {}) > MAX_NEW_FILES and 'it makes buffers for many files' or false
+    return count_new_files(args.entries or {}) > MAX_NEW_FILES and 'it creates buffers for many files' or false
   end,
   preview = function(args)
     local list, err = list_and_items(args)

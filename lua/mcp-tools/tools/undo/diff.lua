@@ -9,14 +9,14 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'undo_diff',
   title = 'Compare undo states',
-  description = 'What differs between two states of the undo tree of a buffer, as a unified diff with counts of lines.'
-    .. ' Nothing that the person sees changes. States are the seq of undo_tree; 0 is the text that was read.',
+  description = 'Compares two states of the undo tree of a buffer. Returns a unified diff and line counts. The buffer'
+    .. ' does not change. States are seq numbers of undo_tree; 0 is the text before the first change.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
-    from = { type = 'integer', description = 'The older state; the last written one when left out', minimum = 0 },
-    to = { type = 'integer', description = 'The other state; the current one when left out', minimum = 0 },
-    context = { type = 'integer', description = 'Lines around each change', default = 3, minimum = 0, maximum = 100 },
+    from = { type = 'integer', description = 'Older state; default: the last written one', minimum = 0 },
+    to = { type = 'integer', description = 'Newer state; default: the current one', minimum = 0 },
+    context = { type = 'integer', description = 'Lines of context', default = 3, minimum = 0, maximum = 100 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)

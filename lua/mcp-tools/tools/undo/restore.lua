@@ -48,13 +48,13 @@ end
 return {
   name = 'undo_restore',
   title = 'Restore an undo state',
-  description = 'Brings a buffer to a state of its undo tree (seq of undo_tree; 0 is the text that was read). Nothing'
-    .. ' is lost: from in the answer is the state before, to which it can be brought back. The file is not written.',
+  description = 'Restores a state of the undo tree of a buffer (seq of undo_tree; 0 is the text before the first'
+    .. ' change). Nothing is lost: from in the result is the previous state. The file is not written.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
-    seq = { type = 'integer', description = 'The state', required = true, minimum = 0 },
-    changedtick = { type = 'integer', description = 'Refuse it if the buffer is not at this any more' },
+    seq = { type = 'integer', description = 'State', required = true, minimum = 0 },
+    changedtick = { type = 'integer', description = 'Refuse if the buffer has changed since' },
   },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it changes text',

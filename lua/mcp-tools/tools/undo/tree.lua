@@ -37,8 +37,8 @@ end
 return {
   name = 'undo_tree',
   title = 'Undo tree',
-  description = 'The undo tree of a buffer as undotree() gives it: seq_cur, seq_last, save_cur, save_last and entries'
-    .. ' with seq, time and branches (alt). Without path and bufnr: the current file. undo_diff compares two states.',
+  description = 'Returns the undo tree of a buffer, as undotree() does: seq_cur, seq_last, save_cur, save_last and'
+    .. ' entries with seq, time and branches (alt). Default: the current file. To compare two states, use undo_diff.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },

@@ -114,6 +114,37 @@ local function findings_of(all, filter, pause)
   return list
 end
 
+--- Returns the diagnostics of a buffer at one moment. Neovim copies all that it returns, so each severity is read in a
+--- piece of its own; all at once if they change in between.
+---@param bufnr integer
+---@param least integer number of the minimum severity
+---@param pause fun()
+---@return vim.Diagnostic[]
+local function copied(bufnr, least, pause)
+  local list, has_changed = {}, false
+  local hook = api.nvim_create_autocmd('DiagnosticChanged', {
+    buffer = bufnr,
+    once = true, -- a call that ends during a pause leaves it behind
+    desc = 'mcp-tools: diagnostics that change while they are read',
+    callback = function()
+      has_changed = true
+    end,
+  })
+  for severity = 1, least do
+    pause()
+    if has_changed or not api.nvim_buf_is_valid(bufnr) then
+      break
+    end
+    vim.list_extend(list, garbage.without(vim.diagnostic.get, bufnr, { severity = severity }))
+  end
+  if has_changed then
+    local is_valid, opts = api.nvim_buf_is_valid(bufnr), { severity = { min = least } }
+    return is_valid and garbage.without(vim.diagnostic.get, bufnr, opts) or {}
+  end
+  pcall(api.nvim_del_autocmd, hook) -- deleted with the buffer
+  return list
+end
+
 --- Returns the findings of a buffer, by line.
 ---@param bufnr integer
 ---@param filter mcp-tools.diagnostics.FindingFilter
@@ -121,12 +152,11 @@ end
 ---@return mcp-tools.diagnostics.Finding[] all at one moment
 ---@return boolean steady false: the text has changed since
 function M.of(bufnr, filter, pause)
-  pause() -- Neovim copies all diagnostics at once
   if not api.nvim_buf_is_valid(bufnr) then
     return {}, false
   end
   local tick = api.nvim_buf_get_changedtick(bufnr)
-  local list = findings_of(garbage.without(vim.diagnostic.get, bufnr), filter, pause)
+  local list = findings_of(copied(bufnr, NUMBERS.hint, pause), filter, pause)
   return list, api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick
 end
 
@@ -151,14 +181,20 @@ function M.rows(list, limit)
   return rows
 end
 
+---@param counts table<string, integer>
+---@param list { severity: integer? }[]
+local function add_counts(counts, list)
+  for _, each in ipairs(list) do
+    local name = SEVERITIES[each.severity or 1]
+    counts[name] = (counts[name] or 0) + 1
+  end
+end
+
 ---@param list mcp-tools.diagnostics.Finding[]
 ---@return table<string, integer>
 function M.counts(list)
   local counts = {}
-  for _, each in ipairs(list) do
-    local name = SEVERITIES[each.severity]
-    counts[name] = (counts[name] or 0) + 1
-  end
+  add_counts(counts, list)
   return next(counts) and counts or vim.empty_dict()
 end
 
@@ -212,17 +248,17 @@ end
 --- Calls `fn` for the buffers that have diagnostics and that clients may read.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer? nil: all
----@param opts vim.diagnostic.GetOpts
+---@param least integer number of the minimum severity
 ---@param pause fun()
----@param fn fun(path: string?, list: vim.Diagnostic[], bufnr: integer)
+---@param fn fun(path: string?, list: vim.Diagnostic[])
 ---@return { path: string, count: integer, why: string }[]? withheld
-local function each_file(ctx, bufnr, opts, pause, fn)
+local function each_file(ctx, bufnr, least, pause, fn)
   local withheld = {}
   redact.refresh(pause)
   for _, number in ipairs(bufnr and { bufnr } or api.nvim_list_bufs()) do
     local count = 0
-    for _, each in pairs(api.nvim_buf_is_valid(number) and vim.diagnostic.count(number, opts) or {}) do
-      count = count + each
+    for severity, each in pairs(api.nvim_buf_is_valid(number) and vim.diagnostic.count(number) or {}) do
+      count = count + (severity <= least and each or 0)
     end
     if count > 0 then
       local name = api.nvim_buf_get_name(number)
@@ -231,7 +267,7 @@ local function each_file(ctx, bufnr, opts, pause, fn)
       if err then
         table.insert(withheld, { path = path or '', count = count, why = why })
       else
-        fn(path, garbage.without(vim.diagnostic.get, number, opts), number)
+        fn(path, copied(number, least, pause))
       end
       pause()
     end
@@ -247,10 +283,10 @@ end
 ---@return { path: string, count: integer, why: string }[]? withheld
 function M.everywhere(ctx, filter, pause)
   local files = {}
-  local withheld = each_file(ctx, nil, {}, pause, function(path, all, bufnr)
+  local withheld = each_file(ctx, nil, NUMBERS.hint, pause, function(path, all)
     local list = findings_of(all, filter, pause)
     if #list > 0 then
-      table.insert(files, { bufnr = bufnr, path = path or '', list = list, worst = worst(list) })
+      table.insert(files, { bufnr = list[1].bufnr, path = path or '', list = list, worst = worst(list) })
     end
   end)
   table.sort(files, function(a, b)
@@ -318,16 +354,12 @@ end
 function M.view(ctx, bufnr, severity)
   local pause = time_slice.of(ctx)
   local view = { diagnostics = {}, total = 0, counts = {} }
-  local opts = { severity = { min = NUMBERS[severity or 'hint'] } } ---@type any
-  view.withheld = each_file(ctx, bufnr, opts, pause, function(path, all, number)
+  view.withheld = each_file(ctx, bufnr, NUMBERS[severity or 'hint'], pause, function(path, all)
     view.total = view.total + #all
-    for severity_number, count in pairs(vim.diagnostic.count(number, opts)) do
-      local name = SEVERITIES[severity_number]
-      view.counts[name] = (view.counts[name] or 0) + count
-    end
+    add_counts(view.counts, all)
     all = #view.diagnostics < MAX_VIEW and sort(all, is_worse, pause) or {}
     for i = 1, math.min(#all, MAX_VIEW - #view.diagnostics) do
-      if api.nvim_buf_is_valid(number) then
+      if api.nvim_buf_is_valid(all[i].bufnr) then
         table.insert(view.diagnostics, item_of(all[i], path))
       end
       pause()

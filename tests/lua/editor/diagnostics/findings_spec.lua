@@ -21,10 +21,10 @@ describe('twenty thousand diagnostics', function()
     end
     list[1].message, list[1].severity = 'a' .. (' '):rep(20000) .. '\nb', 1
     vim.diagnostic.set(namespace, 0, list)
-    local longest, last = 0, vim.uv.hrtime()
+    local longest, last = 0, os.clock() -- not the time of other processes
     local timer = assert(vim.uv.new_timer())
     timer:start(0, 1, function()
-      local now = vim.uv.hrtime()
+      local now = os.clock()
       longest, last = math.max(longest, now - last), now
     end)
     for _, work in ipairs({
@@ -38,12 +38,12 @@ describe('twenty thousand diagnostics', function()
         t.matches('4999 warning', project.prompt('project_status'))
       end,
     }) do
-      last = vim.uv.hrtime()
+      last = os.clock()
       work()
-      longest = math.max(longest, vim.uv.hrtime() - last)
+      longest = math.max(longest, os.clock() - last)
     end
     timer:stop()
     timer:close()
-    t.ok(longest < 400e6, ('blocked for %.0f ms'):format(longest / 1e6))
+    t.ok(longest < 0.2, ('blocked for %.0f ms'):format(longest * 1e3))
   end)
 end)

@@ -3,7 +3,7 @@
 --- Servers with pull diagnostics (`textDocument/diagnostic`) are asked. Other servers must publish after they received
 --- the text, for the version of the buffer if they send versions, and then be idle. A server that does not publish may
 --- have nothing new or may not have checked the text: its diagnostics are `assumed`, which never means "no errors". A
---- client that has never published is not waited for.
+--- client that had time to publish about a file and has not is ignored.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local log = require('mcp-tools.log')
@@ -22,10 +22,9 @@ local REST_MS = 300
 --- A server without news is assumed to have none after this number of rounds, ms each. A server under load answers the
 --- barrier of each round later, so it gets more time.
 local ROUNDS, ROUND_MS = 3, 500
---- Time for a client that never published, from when it received the text, if another one has reported; ns.
-local FIRST_PUBLISH_NS = 2e9
---- Maximum wait until a client that never published is ready, ms.
-local FIRST_READY_MS = 4000
+--- Time that a client has to publish for the first time, ns: from when we saw it receive its first text, or, if it
+--- publishes about other files, the first text of the file.
+local FIRST_NS = 4e9
 --- Cheap requests. Their answer shows that the server has read everything sent before.
 local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
 local PULL = 'textDocument/diagnostic'
@@ -54,24 +53,18 @@ local function can_pull(client, bufnr)
   return clients.supports(client, PULL, bufnr)
 end
 
---- Whether a client has never published for a file although it had time to, such as one that only completes.
+--- Whether a client has published nothing about a file although it had time to, such as one that only completes.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@return boolean
-local function is_mute(client, bufnr)
-  local state = server_state.of(client)
-  local silent = state.silent and not state.has_published or state.silent_about[uri_of(bufnr)] == true
-  return silent and not can_pull(client, bufnr)
-end
-
---- Records that a client has published nothing for a text that it received.
----@param client vim.lsp.Client
----@param bufnr integer
-local function note_silent(client, bufnr)
+local function is_silent(client, bufnr)
   local state, uri = server_state.of(client), uri_of(bufnr)
-  if state.sent[uri] and not state.published[uri] then
-    state.silent, state.silent_about[uri] = true, true
+  if state.published[uri] or can_pull(client, bufnr) then
+    return false
   end
+  local sent = state.sent[uri]
+  local since = state.has_published and sent and sent.first_at or state.first_sent_at or state.observed_at
+  return vim.uv.hrtime() - since > FIRST_NS and not server_state.has_begun_work_since(state, since)
 end
 
 --- Whether the latest diagnostics of a server are of the current text.
@@ -96,7 +89,7 @@ function M.state(bufnr)
   local checked, all = false, true
   local changed = vim.api.nvim_buf_get_changedtick(bufnr)
   for _, client in ipairs(clients.of(bufnr)) do
-    if not is_mute(client, bufnr) then
+    if not is_silent(client, bufnr) then
       checked = checked or server_state.of(client).published[uri_of(bufnr)] ~= nil
       all = all and is_fresh(client, bufnr) and (version_of(bufnr) or changed) == changed
     end
@@ -171,9 +164,6 @@ local function push(ctx, client, bufnr, over)
     local sent = state.sent[uri]
     return server_state.has_begun_work_since(state, sent and sent.at or 0)
   end
-  local function is_unobserved() -- it may have published before we began to listen
-    return not state.sent[uri] and not state.published[uri] and vim.uv.hrtime() - state.since > FIRST_PUBLISH_NS
-  end
   local function is_versioned()
     local published, sent = state.published[uri], state.sent[uri]
     return published ~= nil and published.version ~= nil and not (sent and sent.reused)
@@ -212,8 +202,11 @@ local function push(ctx, client, bufnr, over)
       and is_fresh(client, bufnr)
     then
       return 'yes'
-    elseif not is_fresh(client, bufnr) and (silent >= ROUNDS or is_unobserved()) then
-      note_silent(client, bufnr)
+    elseif
+      not is_fresh(client, bufnr)
+      and silent >= ROUNDS
+      and (state.published[uri] or not state.sent[uri] or is_silent(client, bufnr))
+    then
       local text = '%s has published nothing since the change; earlier diagnostics are assumed to be valid'
       return 'assumed', text:format(client.name)
     end
@@ -235,43 +228,6 @@ local function push(ctx, client, bufnr, over)
   local text = state.published[uri] and '%s has not published diagnostics of the current text'
     or '%s has not published diagnostics of this file'
   return 'no', text:format(client.name)
-end
-
---- Waits for the first diagnostics of a client that may never publish, after another one has reported.
----@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param bufnr integer
----@param over integer ns
----@return mcp-tools.diagnostics.Checked? nil: it does not publish
----@return string? why
-local function first_push(ctx, client, bufnr, over)
-  local state = server_state.of(client)
-  local sent = state.sent[uri_of(bufnr)]
-  local chance = (math.max(sent and sent.at or 0, state.since) + FIRST_PUBLISH_NS - vim.uv.hrtime()) / 1e6
-  server_state.await(ctx, math.min((over - vim.uv.hrtime()) / 1e6, chance), function()
-    return state.has_published
-      or can_pull(client, bufnr)
-      or clients.is_stopped(client)
-      or not vim.api.nvim_buf_is_loaded(bufnr)
-  end)
-  if state.has_published or can_pull(client, bufnr) then
-    return push(ctx, client, bufnr, over)
-  end
-  state.silent = true
-end
-
---- Returns the clients that may report on a buffer: mute ones only if there is no other and they have published before.
----@param list vim.lsp.Client[]
----@param bufnr integer
----@return vim.lsp.Client[]
-local function reporting(list, bufnr)
-  local active = vim.tbl_filter(function(client)
-    return not is_mute(client, bufnr)
-  end, list)
-  return #active > 0 and active
-    or vim.tbl_filter(function(client)
-      return server_state.of(client).has_published
-    end, list)
 end
 
 --- Waits until servers have reported on other files than the changed one.
@@ -304,6 +260,28 @@ function M.wait_for_others(ctx, list, others, ms)
   end)
 end
 
+--- Whether a client may have published about a file: it has about others, or we have not seen the file being sent.
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@return boolean
+local function is_known(client, bufnr)
+  local state = server_state.of(client)
+  return state.has_published or not state.sent[uri_of(bufnr)]
+end
+
+--- Returns the clients that may report on a buffer: silent ones only if there is no other.
+---@param list vim.lsp.Client[]
+---@param bufnr integer
+---@return vim.lsp.Client[]
+local function reporting(list, bufnr)
+  local active = vim.tbl_filter(function(client)
+    return not is_silent(client, bufnr)
+  end, list)
+  return #active > 0 and active or vim.tbl_filter(function(client)
+    return is_known(client, bufnr)
+  end, list)
+end
+
 --- The outcome of several servers is the worst one.
 local RANK = { yes = 1, assumed = 2, no = 3 }
 
@@ -319,40 +297,32 @@ function M.wait(ctx, bufnr, list, ms)
   while true do
     local version, worst, why = version_of(bufnr), nil, nil
     local function note(checked, reason)
-      if checked and (not worst or RANK[checked] > RANK[worst]) then
+      if not worst or RANK[checked] > RANK[worst] then
         worst, why = checked, reason
       end
     end
-    local never_published = {}
+    local fallback
     for _, client in ipairs(reporting(list, bufnr)) do
       if not vim.api.nvim_buf_is_loaded(bufnr) then
         return 'no', CLOSED
-      elseif can_pull(client, bufnr) then
+      end
+      local checked, reason
+      if can_pull(client, bufnr) then
         if not lsp.was_ready(client) then
           lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
         end
-        note(pull(ctx, client, bufnr, over))
-      elseif server_state.of(client).has_published then
-        local checked, reason = push(ctx, client, bufnr, over)
-        if checked ~= 'assumed' or not is_mute(client, bufnr) or #list == 1 then
-          note(checked, reason)
-        end
+        checked, reason = pull(ctx, client, bufnr, over)
       else
-        table.insert(never_published, client)
+        checked, reason = push(ctx, client, bufnr, over)
+      end
+      if checked ~= 'assumed' or server_state.of(client).published[uri_of(bufnr)] then
+        note(checked, reason)
+      elseif is_known(client, bufnr) then
+        fallback = reason
       end
     end
-    for _, client in ipairs(never_published) do
-      if not vim.api.nvim_buf_is_loaded(bufnr) then
-        return 'no', CLOSED
-      elseif worst then
-        note(first_push(ctx, client, bufnr, over))
-      else
-        lsp.await_ready(ctx, client, bufnr, math.min(FIRST_READY_MS, (over - vim.uv.hrtime()) / 1e6))
-        local checked, reason = push(ctx, client, bufnr, over)
-        if checked ~= 'assumed' or not is_mute(client, bufnr) then
-          note(checked, reason)
-        end
-      end
+    if fallback and not worst then
+      worst, why = 'assumed', fallback
     end
     if not worst then
       local names = vim.tbl_map(function(client)

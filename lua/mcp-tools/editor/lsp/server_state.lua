@@ -17,6 +17,7 @@ local CLOSE_NS = 500e6
 
 ---@class mcp-tools.lsp.Sent the text that was last sent to a server
 ---@field at integer ns
+---@field first_at integer ns, when its first text was sent since it was opened
 ---@field version integer? nil before the first text, and where Neovim has none
 ---@field reused boolean the version did not grow, so an older text may have had the same
 ---@field closed boolean
@@ -28,6 +29,8 @@ local CLOSE_NS = 500e6
 ---@field asked table<integer, 'waiting'|'cancelled'> our requests (request.lua) by their id
 ---@field versioned boolean its diagnostics have versions
 ---@field since integer ns, when it was started or, if it was running before we began to listen, when the editor was
+---@field observed_at integer ns, when we began to listen
+---@field first_sent_at integer? ns, when we saw the first text that was sent to it
 ---@field progress table<any, mcp-tools.lsp.Progress>
 ---@field announced table<any, integer> token → ns, of progress that has not begun
 ---@field extension string? extension of the first file that was sent
@@ -38,8 +41,6 @@ local CLOSE_NS = 500e6
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field has_published boolean it has published diagnostics since
 ---@field published_at integer ns, when it last published about any file
----@field silent boolean it has published nothing about a text that was sent (diagnostics/fresh.lua)
----@field silent_about table<string, true> the same, by file URI
 ---@field unsettled_until integer? ns, until when it may not have read files that it was notified of
 ---@field ready boolean it has read its project (lsp/init.lua)
 ---@field stable boolean equal answers are the only sign that it has
@@ -222,7 +223,7 @@ local HANDLERS = {
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
     local version = type(params.version) == 'number' and params.version or nil
     local sent, now = state.sent[uri], vim.uv.hrtime()
-    state.has_published, state.published_at, state.silent_about[uri] = true, now, nil
+    state.has_published, state.published_at = true, now
     state.versioned = state.versioned or version ~= nil
     local is_empty = not version and type(params.diagnostics) == 'table' and #params.diagnostics == 0
     if is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSE_NS then
@@ -272,6 +273,7 @@ function M.of(client, was_running)
   local now = vim.uv.hrtime()
   state = {
     since = was_running == false and now or editor_start(now),
+    observed_at = now,
     progress = pending_progress(client, now),
     announced = {},
     ended_at = 0,
@@ -283,8 +285,6 @@ function M.of(client, was_running)
     sent = {},
     asked = {},
     has_published = false,
-    silent = false,
-    silent_about = {},
     versioned = false,
     ready = false,
     stable = false,
@@ -324,12 +324,14 @@ function M.note_sent(state, uri, is_new_text, version)
   local now, before = vim.uv.hrtime(), state.sent[uri]
   local last = before and before.version
   if version then
+    state.first_sent_at = state.first_sent_at or now
     local extension = uri:match('%.([%w_]+)$') or ''
     state.extension = state.extension or extension
     state[(is_new_text or extension ~= state.extension) and 'opened_at' or 'changed_at'] = now
   end
   state.sent[uri] = {
     at = now,
+    first_at = not is_new_text and before and before.first_at or now,
     version = version or last,
     reused = version ~= nil and last ~= nil and version <= last,
     closed = is_new_text and not version,

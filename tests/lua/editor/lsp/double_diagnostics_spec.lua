@@ -20,6 +20,16 @@ local function edit(lines)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
 end
 
+--- Publishes about the present text when the server has received it.
+local function publish(s, messages)
+  local version = vim.lsp.util.buf_versions[bufnr]
+  t.wait(function()
+    local heard = s:heard('textDocument/didChange')
+    return heard and heard.textDocument.version == version
+  end)
+  s:publish(bufnr, version, messages)
+end
+
 before_each(function()
   path = double_project.open()
   require('mcp-tools.editor.lsp.server_state').ensure_listening()
@@ -136,9 +146,8 @@ describe('diagnostics', function()
     project.call('lsp_status')
     for i = 1, 3 do
       edit({ 'text ' .. i })
-      local version = vim.lsp.util.buf_versions[bufnr]
       local begun, call = vim.uv.hrtime(), start('diagnostics_wait', { path = path, timeout_ms = 15000 })
-      s:publish(bufnr, version, { 'wrong ' .. i })
+      publish(s, { 'wrong ' .. i })
       local result = result_of(call, 12000)
       t.eq({ true, { ('1:1 error: wrong %d'):format(i) } }, { result.settled, result.new })
       t.ok(i == 1 or vim.uv.hrtime() - begun < 1.5e9, 'it was waited for again')
@@ -156,9 +165,8 @@ describe('diagnostics', function()
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     for i = 1, 2 do
       edit({ 'text ' .. i })
-      local version = vim.lsp.util.buf_versions[bufnr]
       local begun, call = vim.uv.hrtime(), start('diagnostics_wait', { path = path })
-      s:publish(bufnr, version, {})
+      publish(s, {})
       t.eq(true, result_of(call, 12000).settled)
       t.ok(i == 1 or vim.uv.hrtime() - begun < 1.2e9, 'it was waited for again')
     end

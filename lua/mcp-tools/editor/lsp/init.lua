@@ -83,22 +83,19 @@ function M.document(bufnr, more)
 end
 
 -- Readiness: whether a server has read the project, so that its answers are complete. Before that, servers answer with
--- nothing or with a part, and no error. A server counts as ready when it reports no progress and has published
--- diagnostics at least once. A server that never publishes is probed until its answers stay the same. That proves
--- little: typescript-language-server answers from single files until the project is loaded, and on a busy machine it
--- begins to load late. Such a server is doubted for a while after its start.
+-- nothing or with a part, and no error: typescript-language-server answers from single files until the project is
+-- loaded, and on a busy machine it begins to load late. A server counts as ready when it reports no progress and has
+-- published diagnostics at least once. One that never publishes is doubted until it is old enough.
 
 --- Time without progress before a server counts as idle, ns: it often begins new work just after it ends some.
 local QUIET_NS = 100e6
---- A server that has published nothing within this time is assumed not to publish diagnostics, ns.
-local PUBLISH_NS = 10e9
---- Age at which a server that has published nothing is no longer doubted, ns.
-local DOUBT_NS = 30e9
---- Time between two probes, ms: enough for a server that is still reading to know more.
-local PROBE_MS = 300
+--- The same where that is the only sign, ns.
+local WORKED_NS = 3e9
+--- How long a server without a sign is waited for, and doubted, ns from its start.
+local PUBLISH_NS, DOUBT_NS = 10e9, 30e9
+--- Time between two requests for diagnostics to a server that does not answer them, ms.
+local PULL_MS = 300
 local PULL = 'textDocument/diagnostic'
---- Number of equal probes in a row.
-local PROBES = 3
 
 ---@class mcp-tools.lsp.Readiness
 ---@field state 'starting'|'indexing'|'unsure'|'ready'|'stopped'
@@ -151,70 +148,6 @@ function M.state_text(client, readiness)
   return ('%s %s%s%s'):format(client.name, what, percent, about ~= '' and (' (%s)'):format(about) or '')
 end
 
---- Asks for counts that grow while a server reads: symbols of the file, and references to the first of them.
----@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param bufnr integer
----@return string answers
-local function probe(ctx, client, bufnr)
-  local document = { uri = vim.uri_from_bufnr(bufnr) }
-  local counts, at = {}, nil
-  if clients.supports(client, 'textDocument/documentSymbol', bufnr) then
-    local symbols = request.ask(ctx, client, 'textDocument/documentSymbol', { textDocument = document }, bufnr) or {}
-    local first = symbols[1]
-    local range = first and (first.selectionRange or first.location and first.location.range)
-    at = range and range.start
-    table.insert(counts, #symbols)
-  end
-  if at and clients.supports(client, 'textDocument/references', bufnr) then
-    local params = { textDocument = document, position = at, context = { includeDeclaration = true } }
-    table.insert(counts, #(request.ask(ctx, client, 'textDocument/references', params, bufnr) or {}))
-  end
-  return table.concat(counts, ' ')
-end
-
----@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param bufnr integer
----@param over integer ns
----@return boolean
-local function is_stable(ctx, client, bufnr, over)
-  local last, same = nil, 0
-  while vim.uv.hrtime() < over do
-    if
-      server_state.active_progress(server_state.of(client))
-      or clients.is_stopped(client)
-      or not vim.api.nvim_buf_is_loaded(bufnr)
-    then
-      return false
-    elseif server_state.of(client).has_published then
-      return true -- a stronger sign than equal answers
-    end
-    local answer = probe(ctx, client, bufnr)
-    same = answer == last and same + 1 or 1
-    last = answer
-    if same >= PROBES then
-      return true
-    end
-    server_state.await(ctx, PROBE_MS, function()
-      return server_state.of(client).has_published
-    end)
-  end
-  return false
-end
-
---- Whether the server had published before we began to listen.
----@param client vim.lsp.Client
----@return boolean
-local function has_diagnostics(client)
-  local namespaces = { vim.lsp.diagnostic.get_namespace(client.id, false) }
-  for _, identifier in ipairs(clients.pull_identifiers(client)) do
-    ---@diagnostic disable-next-line: redundant-parameter -- from Neovim 0.11 on
-    table.insert(namespaces, vim.lsp.diagnostic.get_namespace(client.id, true, identifier or nil))
-  end
-  return next(vim.diagnostic.count(nil, { namespace = namespaces })) ~= nil -- `get` would copy them
-end
-
 --- Whether a server with pull diagnostics answers for a file.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
@@ -246,6 +179,14 @@ local function is_quiet(client)
   return is_settled and not server_state.reading_project(state)
 end
 
+--- Whether a server without diagnostics has read the project, or had long enough.
+---@param state mcp-tools.lsp.ServerState
+---@return boolean
+local function has_settled(state)
+  local now = vim.uv.hrtime()
+  return now - state.since > DOUBT_NS or state.ended_at > 0 and now - state.ended_at > WORKED_NS
+end
+
 --- Waits until a server is ready.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param client vim.lsp.Client
@@ -273,24 +214,19 @@ function M.await_ready(ctx, client, bufnr, ms)
       elseif not is_quiet(client) then
         return false
       end
-      local silent = vim.uv.hrtime() - math.max(state.since, state.ended_at) > PUBLISH_NS
-      return state.ready or state.has_published or silent or clients.supports(client, PULL, bufnr)
+      local is_known = state.ready or state.has_published or has_settled(state)
+      return is_known or vim.uv.hrtime() - state.since > PUBLISH_NS or clients.supports(client, PULL, bufnr)
     end)
-    if not quiet then
+    if not quiet or clients.is_stopped(client) then
       break
     end
-    local doubted = false
-    if not clients.is_stopped(client) then
-      state.ready = state.ready or state.has_published or has_diagnostics(client) or answers_pull(ctx, client, bufnr)
-      if not state.ready then
-        state.stable = state.stable or is_stable(ctx, client, bufnr, over)
-        local is_young = vim.uv.hrtime() - state.since < DOUBT_NS
-        state.ready = state.has_published or state.stable and not is_young
-        doubted = state.stable and not state.ready
-      end
-    end
-    if doubted or left() <= 0 or not vim.api.nvim_buf_is_loaded(bufnr) then
+    state.ready = state.ready or state.has_published or has_settled(state) or answers_pull(ctx, client, bufnr)
+    if left() <= 0 or not vim.api.nvim_buf_is_loaded(bufnr) then
       break
+    elseif not state.ready and not clients.supports(client, PULL, bufnr) then
+      break
+    elseif not state.ready then
+      server_state.pause(ctx, math.min(left(), PULL_MS))
     end
   end
   local readiness = M.state(client)

@@ -39,11 +39,10 @@ local CLOSE_NS = 500e6
 ---@field answered_at integer ns, when the last of our requests that was answered had been sent
 ---@field ended_at integer ns, when progress last ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
----@field has_published boolean it has published diagnostics since
+---@field has_published boolean it has published diagnostics, perhaps before we listened
 ---@field published_at integer ns, when it last published about any file
 ---@field unsettled_until integer? ns, until when it may not have read files that it was notified of
 ---@field ready boolean it has read its project (lsp/init.lua)
----@field stable boolean equal answers are the only sign that it has
 
 ---@type table<integer, mcp-tools.lsp.ServerState> by client
 local states = {}
@@ -253,6 +252,9 @@ local function listen(client, state, method)
   end
 end
 
+--- Namespace of published diagnostics.
+local NAMESPACE = (vim.fn.has('nvim-0.12') == 1 and 'nvim' or 'vim') .. '.lsp.%s.%d'
+
 --- Returns when the editor was started: its socket has the time.
 ---@param now integer ns
 ---@return integer ns
@@ -284,10 +286,10 @@ function M.of(client, was_running)
     published_at = 0,
     sent = {},
     asked = {},
-    has_published = false,
+    -- Neovim creates the namespace when a server publishes for the first time.
+    has_published = vim.api.nvim_get_namespaces()[NAMESPACE:format(client.name, client.id)] ~= nil,
     versioned = false,
     ready = false,
-    stable = false,
   }
   states[client.id] = state
   client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the configuration may own the table

@@ -137,7 +137,6 @@ describe('a server that gives no sign of what it has read', function()
           return {}
         end,
       })
-      s.client.server_capabilities.documentSymbolProvider = nil -- then nothing is asked to see whether answers change
       local answer = t.ok(project.call(tool, case.args or { path = path, line = 1, column = 1 }))
       t.eq({ 1, 1, nil }, { asked, answer.total, answer.incomplete })
       clients.stop(s.client, true)

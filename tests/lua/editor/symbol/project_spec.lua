@@ -30,7 +30,6 @@ local function find(args)
 end
 
 before_each(function()
-  require('mcp-tools.editor.lsp.server_state').ensure_listening()
   project.open('python')
   pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
   require('mcp-tools.config').setup({ tools = { 'lsp', 'symbol' } })

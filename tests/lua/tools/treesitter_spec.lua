@@ -192,6 +192,8 @@ describe('treesitter_query', function()
   end)
 
   it('of a long text goes on in turns, and ends with its call', function()
+    local redrawtime = vim.o.redrawtime
+    vim.o.redrawtime = 1 -- after which Neovim interrupts a parser
     project.write('long.lua', ('local x = 1\n'):rep(50000))
     local running = project.start('treesitter_query', { path = 'long.lua', query = '(identifier) @name', limit = 1 })
     t.eq(false, running:ended())
@@ -201,5 +203,6 @@ describe('treesitter_query', function()
       '^long.lua: 50000 captures; 1%-1 shown',
       (call('query', { path = 'long.lua', query = '(identifier) @name', limit = 1 }))
     )
+    vim.o.redrawtime = redrawtime
   end)
 end)

@@ -9,8 +9,8 @@ local STRING_AT_ONCE = vim.fn.has('nvim-0.12') == 1
 local MAX_AT_ONCE = 16 * 1024
 --- Length of a slice, µs, where Neovim itself does not parse in slices.
 local SLICE_US = 4000
---- Maximum number of slices for one text.
-local MAX_SLICES = 2000
+--- Maximum number of slices, or ns, for one text.
+local MAX_SLICES, MAX_NS = 2000, 8e9
 --- Time of work between two turns of the main loop, ns.
 local TURN = 4e6
 --- Maximum number of children of a node. Listing those of an ERROR node takes quadratic time, in one step that cannot
@@ -133,14 +133,24 @@ function M.parse(source, lang, cb, now)
     return cb(nil, ('the treesitter parser for %s cannot be used'):format(lang))
   end
   ---@cast parser vim.treesitter.LanguageTree
-  local function on_parsed(err, trees)
+  local over, on_parsed = vim.uv.hrtime() + MAX_NS, nil
+  local function go_on()
+    if type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
+      return cb(nil, 'the buffer was closed')
+    end
+    parser:parse(nil, on_parsed)
+  end
+  function on_parsed(err, trees)
+    if err == 'TIMEOUT' and vim.uv.hrtime() < over then -- of 'redrawtime'; the parser keeps what it has done
+      return vim.schedule(go_on)
+    end
     local tree = not err and trees and (trees[1] or select(2, next(trees)))
     cb(tree and tree:root() or nil, not tree and ('treesitter: %s'):format(err or 'no tree') or nil)
   end
   if now then
     return on_parsed(nil, parser:parse())
   end
-  parser:parse(nil, on_parsed)
+  go_on()
 end
 
 --- Runs an iterator in slices.

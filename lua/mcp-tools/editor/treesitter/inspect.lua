@@ -139,12 +139,9 @@ function M.scope(ctx, args)
   return file.shown .. '\n' .. table.concat(rows, '\n')
 end
 
---- Adjacent or nested quantifiers are tried in all combinations, in one step that cannot be interrupted. A few `?` are
---- harmless.
-local MAX_REPEATED, MAX_OPTIONAL = 1, 10
---- Maximum number of nodes and nested nodes in a query, and of levels of a tree. One step that cannot be interrupted
---- tries all combinations: with 20000 levels, or 100 nodes, it takes seconds. Code written by hand is rarely that deep.
-local MAX_NODES, MAX_NESTED = 30, 8
+--- Limits of a query, and of the levels of a tree. One step that cannot be interrupted tries all combinations: with
+--- several quantifiers, 100 nodes, or 20000 levels, it takes seconds. Code written by hand is rarely that deep.
+local MAX_QUANTIFIERS, MAX_NODES, MAX_NESTED = 1, 30, 8
 local MAX_DEPTH = 1000
 --- Nodes with fewer bytes are skipped: no language has ten levels for each byte.
 local MIN_BYTES = MAX_DEPTH / 10
@@ -154,23 +151,18 @@ local MIN_BYTES = MAX_DEPTH / 10
 ---@return string?
 local function excess_of(query)
   local bare = query:gsub('\\.', ''):gsub('"[^"\n]*"', '"'):gsub(';[^\n]*', ''):gsub('#[%w_.-]+[?!]?', '')
-  local _, repeated = bare:gsub('[*+]', '')
-  local _, optional = bare:gsub('%?', '')
-  if repeated > MAX_REPEATED or repeated > 0 and optional > 0 then
+  local _, quantifiers = bare:gsub('[*+?]', '')
+  if quantifiers > MAX_QUANTIFIERS then
     return 'more than one *, + or ? takes too long on long lists of nodes'
-  elseif optional > MAX_OPTIONAL then
-    return ('more than %d ? take too long on long lists of nodes'):format(MAX_OPTIONAL)
   end
-  local count, nested, most = 0, 0, 0
-  bare = bare:gsub('%(%s*_', '(')
-  for word in bare:gmatch('[%w_.@#-]+') do
-    count = count + (word:find('^_+$') and 1 or 0)
+  local _, nodes = bare:gsub('[("]', '')
+  local _, wildcards = bare:gsub('%f[%w_@(]_+%f[^%w_]', '')
+  local depth, nested = 0, 0
+  for sign in bare:gmatch('[()]') do
+    depth = depth + (sign == '(' and 1 or -1)
+    nested = math.max(nested, depth)
   end
-  for sign in bare:gmatch('[()"]') do
-    nested = nested + (sign == '(' and 1 or sign == ')' and -1 or 0)
-    count, most = count + (sign == ')' and 0 or 1), math.max(most, nested)
-  end
-  if count > MAX_NODES or most > MAX_NESTED then
+  if nodes + wildcards > MAX_NODES or nested > MAX_NESTED then
     return ('more than %d nodes, or %d nested ones, take too long'):format(MAX_NODES, MAX_NESTED)
   end
 end

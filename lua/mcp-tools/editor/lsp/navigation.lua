@@ -38,6 +38,11 @@ local function place_of(each)
   return { path = each.path, line = each.line, column = each.column, text = each.text }
 end
 
+--- Arguments of the tools that `locator` is for.
+M.LOCATE_ARGS = args_of.place({
+  limit = { type = 'integer', description = 'Maximum number of places', default = 50, minimum = 1, maximum = 1000 },
+})
+
 --- Returns the places of a definition, declaration or the like.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
@@ -45,7 +50,7 @@ end
 ---@param what string for the message if there is none
 ---@return table? answer { total, places, withheld?, incomplete? }
 ---@return mcp-tools.Error? err
-function M.locate(ctx, args, method, what)
+local function locate(ctx, args, method, what)
   local spot, err = args_of.spot(ctx, args)
   if not spot then
     return nil, err
@@ -68,6 +73,16 @@ function M.locate(ctx, args, method, what)
     withheld = withheld,
     incomplete = M.incomplete(answers),
   }
+end
+
+--- Returns the handler of a tool that finds the places of a definition, declaration or the like.
+---@param method string
+---@param what string
+---@return fun(ctx: mcp-tools.Ctx, args: table): table?, mcp-tools.Error?
+function M.locator(method, what)
+  return function(ctx, args)
+    return locate(ctx, args, method, what)
+  end
 end
 
 ---@param items mcp-tools.lsp.Item[]
@@ -157,8 +172,7 @@ local MAX_NODES = 200
 ---@class mcp-tools.lsp.Hierarchy
 ---@field prepare string method
 ---@field step string method that returns the next level
----@field item string? field of an entry that holds the item; nil: the entry is the item
----@field ranges string? field of an entry that holds the ranges of calls
+---@field item string? field of an entry that holds the item, beside the ranges of calls; nil: the entry is the item
 
 ---@param item table CallHierarchyItem or TypeHierarchyItem
 ---@return string
@@ -194,7 +208,7 @@ local function explore(ctx, client, items, kind, depth)
         local entry = entries[i]
         local each = kind.item and entry[kind.item] or entry
         local node = { item = each, calls = {}, children = {} }
-        for _, range in ipairs(kind.ranges and entry[kind.ranges] or {}) do
+        for _, range in ipairs(kind.item and entry.fromRanges or {}) do
           if not vim.list_contains(node.calls, range.start.line + 1) then
             table.insert(node.calls, range.start.line + 1)
           end

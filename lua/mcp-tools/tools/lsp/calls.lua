@@ -3,19 +3,10 @@
 local args = require('mcp-tools.editor.lsp.args')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 
+local PREPARE = 'textDocument/prepareCallHierarchy'
 local KINDS = {
-  incoming = {
-    prepare = 'textDocument/prepareCallHierarchy',
-    step = 'callHierarchy/incomingCalls',
-    item = 'from',
-    ranges = 'fromRanges',
-  },
-  outgoing = {
-    prepare = 'textDocument/prepareCallHierarchy',
-    step = 'callHierarchy/outgoingCalls',
-    item = 'to',
-    ranges = 'fromRanges',
-  },
+  incoming = { prepare = PREPARE, step = 'callHierarchy/incomingCalls', item = 'from' },
+  outgoing = { prepare = PREPARE, step = 'callHierarchy/outgoingCalls', item = 'to' },
 }
 
 return {

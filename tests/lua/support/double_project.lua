@@ -29,6 +29,15 @@ function M.server(capabilities, answers)
   return double.start(bufnr, project.root, capabilities, answers or {}), bufnr
 end
 
+--- The same, when it has found nothing wrong with the file, so that it is ready.
+---@return LspDouble
+---@return integer bufnr
+function M.ready(capabilities, answers)
+  local s, bufnr = M.server(capabilities, answers)
+  s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+  return s, bufnr
+end
+
 --- A call that has not ended.
 ---@return mcp-tools.Call
 function M.start(name, args)

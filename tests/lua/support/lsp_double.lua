@@ -35,6 +35,7 @@ function M.start(bufnr, root, capabilities, answers)
   end
   local id = vim.lsp.start({
     name = 'double',
+    filetypes = { 'text' },
     root_dir = root,
     cmd = function(dispatchers)
       self.dispatchers = dispatchers
@@ -95,6 +96,15 @@ end
 --- What it never answers.
 M.SILENT = {}
 
+--- A range, in one line unless a last one is given.
+---@return lsp.Range
+function M.range(line, character, end_character, end_line)
+  return {
+    start = { line = line, character = character },
+    ['end'] = { line = end_line or line, character = end_character },
+  }
+end
+
 --- An answer that is an error.
 ---@param message string
 ---@return table
@@ -122,12 +132,7 @@ end
 function Double:publish(bufnr, version, messages)
   local list = {}
   for i, message in ipairs(messages) do
-    list[i] = {
-      range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } },
-      severity = 1,
-      message = message,
-      source = 'double',
-    }
+    list[i] = { range = M.range(0, 0, 1), severity = 1, message = message, source = 'double' }
   end
   self:say(
     'textDocument/publishDiagnostics',

@@ -35,6 +35,7 @@ return function(of)
 
   describe('symbols by ' .. of.name, function()
     before_each(function()
+      project.close() -- the servers of other cases know the project
       project.open(of.kind)
       config.setup({
         tools = { 'symbol' },

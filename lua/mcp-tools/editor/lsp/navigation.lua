@@ -1,5 +1,6 @@
 --- Navigation: definitions, references, and the hierarchies of calls and types.
 
+local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
 local glob_of = require('mcp-tools.files.glob')
@@ -119,20 +120,28 @@ end
 ---@return { by: string, incomplete: string? }? info `by`: the servers
 function M.usages(ctx, spot, include_declaration)
   local at = lsp.place(spot.bufnr, spot.line, spot.column, { context = { includeDeclaration = include_declaration } })
-  local over = vim.uv.hrtime() + RETRY_NS
+  local begun, tries = vim.uv.hrtime(), 0
   while true do
-    local names = {}
+    tries = tries + 1
+    local asked, names = {}, {}
     local answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/references', function(client)
-      table.insert(names, client.name)
+      if not vim.list_contains(asked, client) then -- it may be asked twice
+        table.insert(asked, client)
+        table.insert(names, client.name)
+      end
       return at(client)
     end, { every = true })
     if not answers then
       return nil, err
     end
     local items = locations.items(answers)
-    local is_outdated = vim.uv.hrtime() < over and watched_files.is_outdated(ctx, args_of.word(spot), uris_of(items))
-    if not is_outdated then
-      return items, nil, { by = table.concat(names, ', '), incomplete = reason_of(answers) }
+    local by, incomplete = table.concat(names, ', '), reason_of(answers)
+    local uris = uris_of(items)
+    uris[vim.uri_from_bufnr(spot.bufnr)] = true -- its text comes from the editor
+    local outdated = watched_files.outdated(ctx, args_of.word(spot), uris, begun, asked)
+    if not outdated or tries > 1 and vim.uv.hrtime() - begun > RETRY_NS then
+      local about = outdated and ('%s may not have read %s yet'):format(by, access.shown(outdated, ctx.root))
+      return items, nil, { by = by, incomplete = incomplete or about }
     end
     server_state.pause(ctx, 200)
   end

@@ -7,6 +7,7 @@ local DirectoryWatch = require('mcp-tools.editor.lsp.directory_watch')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
+local file_type = require('mcp-tools.files.filetype')
 local git = require('mcp-tools.editor.git')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local paths = require('mcp-tools.files.paths')
@@ -62,33 +63,46 @@ local MAX_RECENT = 500
 --- How long a server may not have read a new or changed file, ns.
 local RECENT_NEW_NS, RECENT_CHANGED_NS = 5e9, 1e9
 
---- Whether references are outdated: a new file with the name is not among them, or a deleted file is.
+--- Returns a changed file for which references are outdated: a new one with the name that is not among them, or a
+--- deleted one that is.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param name string
 ---@param uris table<string, true>
----@return boolean
-function M.is_outdated(ctx, name, uris)
+---@param begun integer ns, when the servers were first asked
+---@param asked vim.lsp.Client[]
+---@return string? path
+function M.outdated(ctx, name, uris, begun, asked)
+  local word = name:find('^[%w_]+$') and ('%f[%w_]' .. name .. '%f[^%w_]') or vim.pesc(name)
+  local function is_served(path)
+    local filetype = file_type.of(path) -- '' if it depends on the text
+    for _, client in ipairs(asked) do
+      local filetypes = client.config.filetypes ---@diagnostic disable-line: undefined-field
+      if not filetypes or filetype == '' or vim.list_contains(filetypes, filetype) then
+        return true
+      end
+    end
+    return false
+  end
   recent = vim.tbl_filter(function(change)
-    return uv.hrtime() - change.at <= (change.kind == CHANGED and RECENT_CHANGED_NS or RECENT_NEW_NS)
+    return begun - change.at <= (change.kind == CHANGED and RECENT_CHANGED_NS or RECENT_NEW_NS)
   end, recent)
   local left = MAX_READ
   for _, change in ipairs(name ~= '' and recent or {}) do -- `recent` is replaced, never extended
     local uri = vim.uri_from_fname(change.path)
     if change.kind == DELETED and uris[uri] then
-      return true
-    elseif change.kind ~= DELETED and not uris[uri] and left > 0 then
+      return change.path
+    elseif change.kind ~= DELETED and not uris[uri] and left > 0 and is_served(change.path) then
       left = left - 1
       local bytes = ctx:await(function(done)
         read.read(change.path, MAX_FILE, done, function()
           return true -- sensitive files, too: the text is not returned
         end)
       end)
-      if bytes and bytes:find(name, 1, true) then
-        return true
+      if bytes and bytes:find(word) then
+        return change.path
       end
     end
   end
-  return false
 end
 
 --- Returns the resolved paths of open files, whose text servers have from the editor.
@@ -186,7 +200,8 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param root string
 ---@param identity string
-local function begin(ctx, root, identity)
+---@param kind integer of the changes since the start; a directory that was replaced has new files
+local function begin(ctx, root, identity, kind)
   local watch = DirectoryWatch.new(identity)
   watched[root] = watch
   ctx:on_cancel(function()
@@ -199,7 +214,7 @@ local function begin(ctx, root, identity)
     watch:note(path)
     local stat = uv.fs_stat(path)
     if stat and stat.mtime.sec >= since then
-      changes[path] = CHANGED
+      changes[path] = kind
     end
   end)
   local list, read_ns = message(changes, pause)
@@ -299,12 +314,12 @@ function M.notify_servers(ctx, again)
     return
   end
   checked[ctx] = true
-  local roots = roots_of(ctx)
+  local roots, before = roots_of(ctx), vim.tbl_extend('force', {}, watched)
   prune(roots)
   for root, identity in pairs(roots) do
     local watch = watched[root]
     if not watch then
-      begin(ctx, root, identity)
+      begin(ctx, root, identity, before[root] and DirectoryWatch.CREATED or CHANGED)
     elseif watch.ready and next(watch.changed) then
       for path in pairs(catch_up(ctx, root, watch)) do
         local bufnr = buffers.of_path(path)

@@ -11,11 +11,14 @@ local t = require('helpers')
 local path, bufnr
 local result_of = double_project.result_of
 
-local function server(capabilities, answers)
-  local s
-  s, bufnr = double_project.server(capabilities, answers)
-  return s
+local function attached(begin)
+  return function(...)
+    local s
+    s, bufnr = begin(...)
+    return s
+  end
 end
+local server, ready = attached(double_project.server), attached(double_project.ready)
 
 before_each(function()
   path = double_project.open()
@@ -27,8 +30,7 @@ describe('a call that is cancelled', function()
     for i = 1, 1500 do
       vim.fn.mkdir(('%s/many/%d'):format(project.root, i), 'p')
     end
-    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local s = ready({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     for ms = 1, 40, 3 do
       local call = project.start('lsp_hover', { path = path })
       vim.wait(ms, function()
@@ -89,8 +91,7 @@ describe('files that others change', function()
   end
 
   local function watching()
-    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local s = ready({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
     return s
   end
@@ -133,6 +134,32 @@ describe('files that others change', function()
     for _, name in ipairs({ 'target/deep/a.txt', 'target/deep/b.txt', 'a.o', 'new/b.o' }) do
       t.eq({ name }, { name, unpack(told(s, name, 0)) })
     end
+  end)
+
+  it('and that references lack are asked for again, then reported', function()
+    local location = { uri = vim.uri_from_fname(project.root .. '/late.txt'), range = double.range(0, 0, 3) }
+    local s, asked, is_late = nil, 0, false
+    s = ready({ referencesProvider = true }, {
+      ['textDocument/references'] = function()
+        asked = asked + math.min(1, #told(s, 'late.txt', 0))
+        return asked > 1 and not is_late and { location } or {}
+      end,
+    })
+    local function references()
+      return t.ok(project.call('lsp_references', { path = path, line = 1, column = 1 }))
+    end
+    t.eq(0, references().total)
+    project.write('late.txt', 'one\n')
+    local answer
+    t.wait(function()
+      answer = references()
+      return asked > 0
+    end, 8000, 'word of the file')
+    t.eq({ 1, 2, nil }, { answer.total, asked, answer.incomplete })
+    is_late = true
+    answer = references()
+    t.eq(0, answer.total)
+    t.matches('^double may not have read late.txt yet', answer.incomplete)
   end)
 
   it('behind a link to a directory are not of the project', function()
@@ -180,70 +207,51 @@ describe('an edit of a server', function()
   --- The text of a file of two lines after an action.
   local function after(edit_of)
     path = project.write('text.txt', 'one\ntwo\n')
-    local s = server({ codeActionProvider = true, hoverProvider = true }, {
+    ready({ codeActionProvider = true, hoverProvider = true }, {
       ['textDocument/codeAction'] = {
         { title = 'Do', edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } },
       },
     })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1 }))
     t.ok(project.call('lsp_code_actions', { apply = offered.actions[1].id }))
     return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
   end
 
-  local function range(line, character, end_line, end_character)
-    return {
-      start = { line = line, character = character },
-      ['end'] = { line = end_line, character = end_character },
-    }
-  end
-
   it('is not made when it would not be the one any more that was shown', function()
     path = project.write('text.txt', 'one\n')
     local other = project.write('other.txt', 'alpha\nbeta\n')
-    local s = server({ codeActionProvider = true, hoverProvider = true }, {
+    ready({ codeActionProvider = true, hoverProvider = true }, {
       ['textDocument/codeAction'] = {
         {
           title = 'Do',
-          edit = { changes = { [vim.uri_from_fname(other)] = { { range = range(0, 0, 1, 0), newText = '' } } } },
+          edit = { changes = { [vim.uri_from_fname(other)] = { { range = double.range(0, 0, 0, 1), newText = '' } } } },
         },
       },
     })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
     t.matches('%-alpha', project.call('lsp_code_actions', { apply = id, dry_run = true }).diff)
     project.write('other.txt', 'of the person\nalpha\nbeta\n')
-    local call = project.start('lsp_code_actions', { apply = id })
-    t.wait(function()
-      return call:ended()
-    end)
-    t.eq('stale', (call.outcome.error or {}).code)
+    t.eq('stale', (select(2, project.call('lsp_code_actions', { apply = id })) or {}).code)
     t.eq({ 'of the person', 'alpha', 'beta' }, vim.fn.readfile(other))
     t.matches('%-of the person', project.call('lsp_code_actions', { apply = id, dry_run = true }).diff)
     t.ok(project.call('lsp_code_actions', { apply = id }))
     t.eq({ 'alpha', 'beta' }, vim.fn.readfile(other))
   end)
 
-  it('behind the last line adds lines there', function()
-    t.eq({ 'one', 'two', 'three' }, after({ range = range(2, 0, 2, 0), newText = 'three\n' }))
-  end)
-
-  it('that takes away the last line leaves none that is empty', function()
-    t.eq({ 'one' }, after({ range = range(1, 0, 2, 0), newText = '' }))
-  end)
-
-  it('of the whole text, to far behind its end, is as long as it says', function()
-    t.eq({ 'new' }, after({ range = range(0, 0, 9999, 0), newText = 'new\n' }))
-  end)
+  for _, case in ipairs({
+    { { 'one', 'two', 'three' }, double.range(2, 0, 0), 'three\n' },
+    { { 'one' }, double.range(1, 0, 0, 2), '' },
+    { { 'new' }, double.range(0, 0, 0, 9999), 'new\n' },
+  }) do
+    it('at or behind the end of the text leaves no empty line: ' .. table.concat(case[1], ' '), function()
+      t.eq(case[1], after({ range = case[2], newText = case[3] }))
+    end)
+  end
 end)
 
 describe('an action', function()
-  local function at(line)
-    return { start = { line = line, character = 0 }, ['end'] = { line = line, character = 3 } }
-  end
-
   it('whose command fails after its edit reports what was changed', function()
-    local s = server({
+    ready({
       codeActionProvider = true,
       hoverProvider = true,
       executeCommandProvider = { commands = { 'do' } },
@@ -251,13 +259,12 @@ describe('an action', function()
       ['textDocument/codeAction'] = {
         {
           title = 'Do',
-          edit = { changes = { [vim.uri_from_fname(path)] = { { range = at(0), newText = 'two' } } } },
+          edit = { changes = { [vim.uri_from_fname(path)] = { { range = double.range(0, 0, 3), newText = 'two' } } } },
           command = { title = 'Do', command = 'do' },
         },
       },
       ['workspace/executeCommand'] = double.fault('no luck'),
     })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
     local answer = t.ok(project.call('lsp_code_actions', { apply = id }))
     t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
@@ -268,11 +275,10 @@ describe('an action', function()
   it('can be applied whichever of a long list it is', function()
     local list = {}
     for i = 1, 400 do
-      local edit_of = { range = at(0), newText = 'line ' .. i }
+      local edit_of = { range = double.range(0, 0, 3), newText = 'line ' .. i }
       list[i] = { title = 'Do ' .. i, edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
     end
-    local s = server({ codeActionProvider = true, hoverProvider = true }, { ['textDocument/codeAction'] = list })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    ready({ codeActionProvider = true, hoverProvider = true }, { ['textDocument/codeAction'] = list })
     local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1, limit = 1000 })).actions
     t.eq(400, #offered)
     t.ok(project.call('lsp_code_actions', { apply = offered[1].id }))
@@ -284,10 +290,10 @@ describe('calls', function()
   it('of a function are told before those of its callers', function()
     local uri = vim.uri_from_fname(path)
     local function item(name, line)
-      local range = { start = { line = line, character = 0 }, ['end'] = { line = line, character = 1 } }
+      local range = double.range(line, 0, 1)
       return { name = name, kind = 12, uri = uri, range = range, selectionRange = range }
     end
-    local s = server({ callHierarchyProvider = true, hoverProvider = true }, {
+    ready({ callHierarchyProvider = true, hoverProvider = true }, {
       ['textDocument/prepareCallHierarchy'] = { item('main', 0) },
       ['callHierarchy/incomingCalls'] = function(params)
         local calls = {}
@@ -301,7 +307,6 @@ describe('calls', function()
         return calls
       end,
     })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local answer = t.ok(project.call('lsp_calls', { path = path, line = 1, column = 1, depth = 2 }))
     local names = vim.tbl_map(function(each)
       return each.name
@@ -322,21 +327,19 @@ end)
 
 describe('commands of a server', function()
   it('at the same time leave the edits that come later to the person', function()
-    local s = server({
+    local s = ready({
       codeActionProvider = true,
       hoverProvider = true,
       executeCommandProvider = { commands = { 'do' } },
     }, {
       ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } },
     })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
     local one = project.start('lsp_code_actions', { apply = id })
     local two = project.start('lsp_code_actions', { apply = id })
     result_of(one)
     result_of(two)
-    local edit_of = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } } }
-    edit_of.newText = 'two'
+    local edit_of = { range = double.range(0, 0, 3), newText = 'two' }
     s.dispatchers.server_request(
       'workspace/applyEdit',
       { edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
@@ -354,18 +357,12 @@ describe('the preview of a change by a server', function()
   end)
 
   local function edit(line, first, last, text)
-    return {
-      range = { start = { line = line, character = first }, ['end'] = { line = line, character = last } },
-      newText = text,
-    }
+    return { range = double.range(line, first, last), newText = text }
   end
 
   --- A server that is ready and gives this answer.
   local function serve(capabilities, method, answer)
     local s = double.start(bufnr, project.root, capabilities, { [method] = answer })
-    t.wait(function()
-      return s.client.initialized
-    end)
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     return s
   end

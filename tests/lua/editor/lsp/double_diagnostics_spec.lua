@@ -10,11 +10,14 @@ local t = require('helpers')
 local path, bufnr
 local start, result_of = double_project.start, double_project.result_of
 
-local function server(capabilities, answers)
-  local s
-  s, bufnr = double_project.server(capabilities, answers)
-  return s
+local function attached(begin)
+  return function(...)
+    local s
+    s, bufnr = begin(...)
+    return s
+  end
 end
+local server, ready = attached(double_project.server), attached(double_project.ready)
 
 local function edit(lines)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
@@ -38,8 +41,7 @@ after_each(project.close)
 
 describe('diagnostics', function()
   it('of an older version are not fresh, and those of the present one are', function()
-    local s = server({ hoverProvider = true })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local s = ready({ hoverProvider = true })
     t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
     local old = vim.lsp.util.buf_versions[bufnr]
     edit({ 'two' })
@@ -71,8 +73,7 @@ describe('diagnostics', function()
   end)
 
   it('of the present version are not all while the server works on what it has just been told', function()
-    local s = server({ hoverProvider = true })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local s = ready({ hoverProvider = true })
     t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
     edit({ 'two' })
     local call = start('diagnostics_wait', { path = path })
@@ -95,8 +96,7 @@ describe('diagnostics', function()
   end)
 
   it('that never come are never called clean', function()
-    local s = server({ hoverProvider = true })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    ready({ hoverProvider = true })
     edit({ 'two' })
     local result = project.call('diagnostics_wait', { path = path, timeout_ms = 700 })
     t.eq(false, result.settled)
@@ -217,8 +217,7 @@ describe('diagnostics', function()
   end)
 
   it('that are fixed go away for the user as well, where the server has an identifier', function()
-    local items = { { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } } }
-    items[1].message, items[1].severity = 'pulled', 2
+    local items = { { range = double.range(0, 0, 1), message = 'pulled', severity = 2 } }
     server({
       diagnosticProvider = { identifier = 'own', interFileDependencies = false, workspaceDiagnostics = false },
     }, {
@@ -239,8 +238,7 @@ describe('diagnostics', function()
   end)
 
   it('are asked for where the server can be asked', function()
-    local items = { { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } } }
-    items[1].message, items[1].severity = 'pulled', 2
+    local items = { { range = double.range(0, 0, 1), message = 'pulled', severity = 2 } }
     local s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
       ['textDocument/diagnostic'] = function()
         return { kind = 'full', items = items }
@@ -259,8 +257,7 @@ describe('diagnostics', function()
 
   it('that were asked for are none of a text that came meanwhile', function()
     local asked = 0
-    local item = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } }
-    item.message, item.severity = 'wrong', 1
+    local item = { range = double.range(0, 0, 1), message = 'wrong', severity = 1 }
     server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
       ['textDocument/diagnostic'] = function()
         asked = asked + 1
@@ -277,8 +274,7 @@ describe('diagnostics', function()
 
   it('whose question somebody else cancelled are asked for again', function()
     local asked, s = 0, nil
-    local item = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } }
-    item.message, item.severity = 'wrong', 1
+    local item = { range = double.range(0, 0, 1), message = 'wrong', severity = 1 }
     s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
       ['textDocument/diagnostic'] = function()
         asked = asked + 1
@@ -298,8 +294,7 @@ describe('diagnostics', function()
   end)
 
   it('of a file that is closed while they are waited for end in an error', function()
-    local s = server({ hoverProvider = true })
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    ready({ hoverProvider = true })
     t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
     edit({ 'two' })
     local call = start('diagnostics_wait', { path = path })

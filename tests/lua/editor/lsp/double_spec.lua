@@ -10,11 +10,14 @@ local t = require('helpers')
 local path, bufnr
 local start, result_of = double_project.start, double_project.result_of
 
-local function server(capabilities, answers)
-  local s
-  s, bufnr = double_project.server(capabilities, answers)
-  return s
+local function attached(begin)
+  return function(...)
+    local s
+    s, bufnr = begin(...)
+    return s
+  end
 end
+local server, ready = attached(double_project.server), attached(double_project.ready)
 
 local function edit(lines)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
@@ -92,7 +95,7 @@ describe('a server that gives no sign of what it has read', function()
     renameProvider = true,
     workspaceSymbolProvider = true,
   }
-  local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } }
+  local at = double.range(0, 0, 3)
   local item = { name = 'one', kind = 12, range = at, selectionRange = at }
 
   --- Starts it, as if it were that old.
@@ -180,9 +183,7 @@ describe('a server that gives no sign of what it has read', function()
 end)
 
 describe('a rename', function()
-  local function range(line, first, last)
-    return { start = { line = line, character = first }, ['end'] = { line = line, character = last } }
-  end
+  local range = double.range
 
   local function answers(edited)
     local uri = vim.uri_from_fname(path)
@@ -201,11 +202,10 @@ describe('a rename', function()
 
   local function renamer(edited, change)
     path = project.write('text.txt', 'one\none\n')
-    local s = server(
+    local s = ready(
       { renameProvider = true, definitionProvider = true, referencesProvider = true, hoverProvider = true },
       vim.tbl_extend('force', answers(edited), change or {})
     )
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     return s
   end
 
@@ -220,17 +220,11 @@ describe('a rename', function()
 
   it('onto a name that is taken is refused by the symbols of the file, and changes nothing', function()
     local function symbol(name, line, children)
-      return {
-        name = name,
-        kind = 6,
-        range = range(line, 0, 3),
-        selectionRange = range(line, 0, 3),
-        children = children,
-      }
+      local at = range(line, 0, 3)
+      return { name = name, kind = 6, range = at, selectionRange = at, children = children }
     end
     local box = symbol('Box', 0, { symbol('one', 0), symbol('new', 2) })
-    box.range, box.selectionRange =
-      { start = { line = 0, character = 0 }, ['end'] = { line = 3, character = 0 } }, range(3, 0, 3)
+    box.range, box.selectionRange = range(0, 0, 0, 3), range(3, 0, 3)
     local s = renamer({ 0, 1 }, { ['textDocument/documentSymbol'] = { box, symbol('other', 4) } })
     s.client.server_capabilities.documentSymbolProvider = true
     edit({ 'one', 'one', 'new', 'Box', 'other' })
@@ -238,10 +232,8 @@ describe('a rename', function()
     for _, dry_run in ipairs({ true, false }) do
       local args = { path = path, line = 1, column = 1, new_name = 'new', dry_run = dry_run }
       local _, err = project.call('lsp_rename', args)
-      t.eq(
-        { 'validation_error', true },
-        { err.code, err.message:find('Box already defines new (line 3)', 1, true) ~= nil }
-      )
+      t.eq('validation_error', err.code)
+      t.matches('Box already defines new %(line 3%)', err.message)
     end
     t.eq('one', vim.api.nvim_buf_get_lines(bufnr, 0, 1, false)[1])
     -- A name of another scope is no conflict.
@@ -277,7 +269,7 @@ describe('a rename', function()
   it('is compared with its siblings when the server reports ranges that begin with a keyword', function()
     local uri = vim.uri_from_fname(path)
     local function symbol(name, first, last, container)
-      local at = { start = { line = first, character = 0 }, ['end'] = { line = last, character = 8 } }
+      local at = range(first, 0, 8, last)
       return { name = name, kind = 12, location = { uri = uri, range = at }, containerName = container }
     end
     local s = renamer({}, {
@@ -357,12 +349,6 @@ end)
 describe('quotes of a server', function()
   local TOKEN = 'ghp_' .. ('a1B2'):rep(9)
 
-  local function quiet_server(capabilities, answers)
-    local s = server(capabilities, answers)
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    return s
-  end
-
   --- Fails when an answer has the token.
   local function without_token(name, args)
     local result, err = project.call(name, vim.tbl_extend('force', { path = path }, args or {}))
@@ -373,7 +359,7 @@ describe('quotes of a server', function()
 
   describe('hover', function()
     it('without contents is none', function()
-      local s = quiet_server({ hoverProvider = true })
+      local s = ready({ hoverProvider = true })
       for _, contents in ipairs({ vim.NIL, {}, { kind = 'markdown', value = vim.NIL }, { { language = 'lua' } } }) do
         s.answers['textDocument/hover'] = { contents = contents }
         local result, err = project.call('lsp_hover', { path = path, line = 1, column = 1 })
@@ -385,16 +371,13 @@ describe('quotes of a server', function()
 
     it('and the definition are asked for at the same time', function()
       local s, asked
-      s = quiet_server({ hoverProvider = true, definitionProvider = true }, {
+      s = ready({ hoverProvider = true, definitionProvider = true }, {
         ['textDocument/hover'] = function()
           asked = s.asked[#s.asked].method
           return { contents = 'text' }
         end,
         ['textDocument/definition'] = function()
-          return {
-            uri = vim.uri_from_fname(path),
-            range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } },
-          }
+          return { uri = vim.uri_from_fname(path), range = double.range(0, 0, 3) }
         end,
       })
       local result = t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
@@ -405,7 +388,7 @@ describe('quotes of a server', function()
 
   describe('an event of language servers that somebody sets off by hand', function()
     it('throws nothing before the person', function()
-      quiet_server({ hoverProvider = true })
+      ready({ hoverProvider = true })
       t.ok(project.call('lsp_status'))
       for _, event in ipairs({ 'LspAttach', 'LspDetach', 'LspNotify' }) do
         t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = nil }) })
@@ -416,7 +399,7 @@ describe('quotes of a server', function()
 
   describe('secrets in what a server says', function()
     it('of signatures and hints are withheld', function()
-      quiet_server({ signatureHelpProvider = {}, inlayHintProvider = true }, {
+      ready({ signatureHelpProvider = {}, inlayHintProvider = true }, {
         ['textDocument/signatureHelp'] = {
           signatures = { { label = 'open(' .. TOKEN .. ')', parameters = { { label = TOKEN } } } },
         },
@@ -431,8 +414,8 @@ describe('quotes of a server', function()
     end)
 
     it('of symbols are withheld', function()
-      local range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } }
-      quiet_server({ documentSymbolProvider = true, workspaceSymbolProvider = true }, {
+      local range = double.range(0, 0, 3)
+      ready({ documentSymbolProvider = true, workspaceSymbolProvider = true }, {
         ['textDocument/documentSymbol'] = {
           { name = 'one', detail = 'one = "' .. TOKEN .. '"', kind = 13, range = range, selectionRange = range },
         },
@@ -450,7 +433,7 @@ describe('quotes of a server', function()
     end)
 
     it('of actions, errors and work in progress are withheld', function()
-      local s = quiet_server({ codeActionProvider = true, hoverProvider = true }, {
+      local s = ready({ codeActionProvider = true, hoverProvider = true }, {
         ['textDocument/codeAction'] = {
           { title = 'fix', disabled = { reason = 'no: ' .. TOKEN } },
         },
@@ -478,12 +461,8 @@ describe('a symbol without a line', function()
 
   local s
 
-  local function range(line, from, to)
-    return { start = { line = line, character = from }, ['end'] = { line = line, character = to } }
-  end
-
   local function symbol(name, line, from, children)
-    local at = range(line, from, from + #name)
+    local at = double.range(line, from, from + #name)
     return { name = name, kind = 5, range = at, selectionRange = at, children = children }
   end
 
@@ -506,12 +485,11 @@ describe('a symbol without a line', function()
         symbol('Journal', 4, 6, { symbol('close', 5, 6) }),
       },
       ['textDocument/documentHighlight'] = function(params)
-        return params.position.line == 7 and { { range = range(7, 0, 5) } } or nil
+        return params.position.line == 7 and { { range = double.range(7, 0, 5) } } or nil
       end,
-      ['textDocument/references'] = { { uri = vim.uri_from_fname(path), range = range(7, 8, 14) } },
+      ['textDocument/references'] = { { uri = vim.uri_from_fname(path), range = double.range(7, 8, 14) } },
     }
-    s = server(vim.tbl_extend('error', { referencesProvider = true }, capabilities), answers)
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    s = ready(vim.tbl_extend('error', { referencesProvider = true }, capabilities), answers)
   end
 
   before_each(function()
@@ -528,7 +506,7 @@ describe('a symbol without a line', function()
 
   it('is found by its container, when the server answers with a flat list', function()
     local function flat(name, line, container)
-      local location = { uri = vim.uri_from_fname(path), range = range(line, 6, 6 + #name) }
+      local location = { uri = vim.uri_from_fname(path), range = double.range(line, 6, 6 + #name) }
       return { name = name, kind = 6, location = location, containerName = container }
     end
     serve({ documentSymbolProvider = true }, {

@@ -53,6 +53,17 @@ function Node:named_descendant_for_range(row, col, end_row, end_col)
   return self
 end
 
+--- Describes a node for `tree`.
+---@param kind string
+---@param range string first row and column, last row and column
+---@param children table[]?
+---@param field string? of its parent
+---@return table
+function M.node(kind, range, children, field)
+  local row, col, end_row, end_col = unpack(vim.tbl_map(tonumber, vim.split(range, ' ')))
+  return { kind, row, col, end_row, end_col, children, field = field }
+end
+
 ---@param spec table
 ---@return TSNode
 function M.tree(spec, above, index)

@@ -30,66 +30,11 @@ describe('position', function()
   end)
 end)
 
-for kind, file in pairs({ python = 'shop/ledger.py', typescript = 'shop/ledger.ts' }) do
-  describe('a question to a server of ' .. kind, function()
-    before_each(function()
-      project.open(kind)
-    end)
-    after_each(project.close)
-
-    local place = kind == 'python' and { 7, 9 } or { 4, 3 }
-
-    local function references(ctx)
-      local target, err = lsp.target(ctx, { path = project.root .. '/' .. file })
-      t.eq(nil, err)
-      local params = lsp.place(target.bufnr, place[1], place[2], { context = { includeDeclaration = true } })
-      local result, fault, info = lsp.request(ctx, target.bufnr, 'textDocument/references', params)
-      t.eq(nil, fault)
-      return result, info
-    end
-
-    it('that is the first of all is answered in full, from a file that was not open', function()
-      project.run(function(ctx)
-        local result, info = references(ctx)
-        t.eq(9, #result)
-        t.eq(nil, info.incomplete)
-        t.eq(1, #clients.of(nil))
-        t.eq(
-          {},
-          vim.tbl_filter(function(bufnr)
-            return #vim.fn.win_findbuf(bufnr) > 0 and vim.api.nvim_buf_get_name(bufnr):find('ledger') ~= nil
-          end, vim.api.nvim_list_bufs())
-        )
-      end)
-    end)
-  end)
-end
-
 describe('a question', function()
   before_each(function()
     project.open('python')
   end)
   after_each(project.close)
-
-  it('is answered busy, not empty, as long as the server is not ready', function()
-    project.run(function(ctx)
-      local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
-      local params = lsp.place(target.bufnr, 2, 1, { context = { includeDeclaration = true } })
-      local result, err = lsp.request(ctx, target.bufnr, 'textDocument/references', params, { ready_ms = 0 })
-      t.eq(nil, result)
-      t.eq('busy', err.code)
-      t.matches('basedpyright .*indexing', err.message)
-    end)
-  end)
-
-  it('about a file without a server says so', function()
-    project.run(function(ctx)
-      local target = lsp.target(ctx, { path = project.write('notes.txt', 'text\n') })
-      local _, err = lsp.request(ctx, target.bufnr, 'textDocument/hover', lsp.place(target.bufnr, 1, 1))
-      t.eq('not_found', err.code)
-      t.matches('no language server is attached to notes.txt', err.message)
-    end)
-  end)
 
   it('is taken back when its call ends', function()
     local cancelled, call = {}, nil

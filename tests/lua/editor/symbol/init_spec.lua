@@ -11,6 +11,8 @@ local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
 local text_edits = require('mcp-tools.editor.text.edits')
 
+local syntax = double.node
+
 local function split(text)
   return vim.split(text, '\n', { plain = true })
 end
@@ -217,51 +219,40 @@ describe('symbols of a text', function()
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 
-  it('of a long text that is in no buffer are found in turns, and leave no buffer', function()
-    local lines, buffers = {}, #vim.api.nvim_list_bufs()
-    for i = 1, 12500 do
-      vim.list_extend(lines, { ('int f%d(int a)'):format(i), '{', '  return a;', '}' })
-    end
-    local file, turns = nil, 0
-    local ticks = vim.uv.new_timer()
-    ticks:start(0, 1, function()
-      turns = turns + 1
-    end)
-    symbol.of_text(lines, 'c', function(found)
-      file = found
-    end)
-    t.eq(nil, file)
-    t.wait(function()
-      return file
-    end, 20000)
-    ticks:close()
-    t.eq({ 12500, buffers }, { #file.tree, #vim.api.nvim_list_bufs() })
-    t.ok(turns > 10)
-  end)
-
-  it('of 50 000 lines are found in turns', function()
-    local lines = {}
-    for i = 1, 12500 do
-      vim.list_extend(lines, { ('function f%d(a, b)'):format(i), '  return a + b', 'end', '' })
-    end
-    local file, turns = nil, 0
+  it('of 50 000 lines are found in turns, in a buffer or in none, and leave no buffer', function()
     local bufnr = vim.api.nvim_create_buf(true, false)
-    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
     vim.bo[bufnr].filetype = 'lua'
+    local buffers, turns, texts = #vim.api.nvim_list_bufs(), 0, { lua = {}, c = {} }
+    for i = 1, 12500 do
+      vim.list_extend(texts.c, { ('int f%d(int a)'):format(i), '{', '  return a;', '}' })
+      vim.list_extend(texts.lua, { ('function f%d(a, b)'):format(i), '  return a + b', 'end', '' })
+    end
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, texts.lua)
     local ticks = vim.uv.new_timer()
     ticks:start(0, 1, function()
       turns = turns + 1
     end)
-    symbol.of_buffer(bufnr, function(found)
-      file = found
-    end)
-    t.wait(function()
-      return file
-    end, 20000)
+    for _, find in ipairs({
+      function(done)
+        symbol.of_text(texts.c, 'c', done)
+      end,
+      function(done)
+        symbol.of_buffer(bufnr, done)
+      end,
+    }) do
+      local file
+      turns = 0
+      find(function(found)
+        file = found
+      end)
+      t.eq(nil, file)
+      t.wait(function()
+        return file
+      end, 20000)
+      t.eq({ 'treesitter', 12500, buffers }, { file.by, #file.tree, #vim.api.nvim_list_bufs() })
+      t.ok(turns > 10)
+    end
     ticks:close()
-    t.eq('treesitter', file.by)
-    t.eq(12500, #file.tree)
-    t.ok(turns > 10)
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 end)
@@ -424,28 +415,14 @@ describe('an edit of a symbol', function()
     local text = 'x = 1\n\n@app.route(\n  "/x",\n)\ndef handler():\n    pass\n\ny = 2'
     local given = {
       symbols = { { 'handler', 'function', 6, 7 } },
-      root = double.tree({
-        'module',
-        0,
-        0,
-        8,
-        5,
-        {
-          { 'expression_statement', 0, 0, 0, 5 },
-          {
-            'decorated_definition',
-            2,
-            0,
-            6,
-            8,
-            {
-              { 'decorator', 2, 0, 4, 1 },
-              { 'function_definition', 5, 0, 6, 8, field = 'definition' },
-            },
-          },
-          { 'expression_statement', 8, 0, 8, 5 },
-        },
-      }),
+      root = double.tree(syntax('module', '0 0 8 5', {
+        syntax('expression_statement', '0 0 0 5'),
+        syntax('decorated_definition', '2 0 6 8', {
+          syntax('decorator', '2 0 4 1'),
+          syntax('function_definition', '5 0 6 8', nil, 'definition'),
+        }),
+        syntax('expression_statement', '8 0 8 5'),
+      })),
     }
     t.eq('x = 1\n\ny = 2', changed(text, 'python', 'handler', edits.delete, given))
     t.matches('^x = 1\n\nz = 3\n\n@app', changed(text, 'python', 'handler', insert('z = 3', 'before'), given))
@@ -463,36 +440,14 @@ describe('an edit of a symbol', function()
     local text = 'export const f = () => {\n  return 1\n}\nf()'
     local given = {
       symbols = { { 'f', 'function', 1, 3 } },
-      root = double.tree({
-        'program',
-        0,
-        0,
-        3,
-        3,
-        {
-          {
-            'export_statement',
-            0,
-            0,
-            2,
-            1,
-            {
-              {
-                'lexical_declaration',
-                0,
-                7,
-                2,
-                1,
-                {
-                  { 'variable_declarator', 0, 13, 2, 1, { { 'identifier', 0, 13, 0, 14 } } },
-                },
-                field = 'declaration',
-              },
-            },
-          },
-          { 'expression_statement', 3, 0, 3, 3 },
-        },
-      }),
+      root = double.tree(syntax('program', '0 0 3 3', {
+        syntax('export_statement', '0 0 2 1', {
+          syntax('lexical_declaration', '0 7 2 1', {
+            syntax('variable_declarator', '0 13 2 1', { syntax('identifier', '0 13 0 14') }),
+          }, 'declaration'),
+        }),
+        syntax('expression_statement', '3 0 3 3'),
+      })),
     }
     for _, body in ipairs({ 'f = () => 2', 'const f = () => 2', 'export const f = () => 2' }) do
       t.eq('export const f = () => 2\nf()', changed(text, 'javascript', 'f', replace(body), given))

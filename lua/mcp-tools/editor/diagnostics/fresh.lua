@@ -219,9 +219,9 @@ local function push(ctx, client, bufnr, over)
   if is_fresh(client, bufnr) and is_quiet() then
     return 'yes'
   end
-  local readiness = lsp.state(client)
-  if readiness.state == 'indexing' then
-    return 'no', lsp.state_text(client, readiness)
+  local reading = lsp.reading(client)
+  if reading then
+    return 'no', reading
   elseif is_fresh(client, bufnr) then
     return 'no', ('%s is still working'):format(client.name)
   end

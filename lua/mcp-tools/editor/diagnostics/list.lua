@@ -117,10 +117,11 @@ end
 ---@param ms number
 ---@return mcp-tools.diagnostics.Checked
 ---@return string? why
+---@return mcp-tools.Error? err there is no server
 local function freshen(ctx, bufnr, ms)
   local list, err = lsp.clients(ctx, bufnr)
   if not list then
-    return 'no', err and err.message
+    return 'no', err and err.message, err
   end
   watched_files.notify_servers(ctx)
   return fresh.wait(ctx, bufnr, list, ms)
@@ -195,14 +196,10 @@ function M.wait(ctx, args)
   end
   local bufnr = target.bufnr
   before = seen[name_of(bufnr)] or before or {}
-  local list
-  list, err = lsp.clients(ctx, bufnr)
-  if not list then
-    return nil, err
-  end
-  watched_files.notify_servers(ctx)
-  local outcome, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
-  if not vim.api.nvim_buf_is_loaded(bufnr) then
+  local outcome, why, missing = freshen(ctx, bufnr, args.timeout_ms)
+  if missing then
+    return nil, missing
+  elseif not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' was closed')
   end
   local pause = time_slice.of(ctx)

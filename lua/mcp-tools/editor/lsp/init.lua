@@ -135,7 +135,7 @@ end
 ---@param client vim.lsp.Client
 ---@param readiness mcp-tools.lsp.Readiness
 ---@return string
-function M.state_text(client, readiness)
+local function state_text(client, readiness)
   local percent = readiness.percentage and (', %d %%'):format(readiness.percentage) or ''
   local about = M.doing(readiness) or ''
   local what = ({
@@ -146,6 +146,22 @@ function M.state_text(client, readiness)
     ready = 'is ready',
   })[readiness.state]
   return ('%s %s%s%s'):format(client.name, what, percent, about ~= '' and (' (%s)'):format(about) or '')
+end
+
+--- Returns why an answer of a server may be incomplete.
+---@param client vim.lsp.Client
+---@return string? nil: it is ready
+function M.doubt(client)
+  local readiness = M.state(client)
+  return readiness.state ~= 'ready' and state_text(client, readiness) or nil
+end
+
+--- Returns why an answer of a server is incomplete: it is reading its project.
+---@param client vim.lsp.Client
+---@return string?
+function M.reading(client)
+  local readiness = M.state(client)
+  return readiness.state == 'indexing' and state_text(client, readiness) or nil
 end
 
 --- Whether a server with pull diagnostics answers for a file.
@@ -192,8 +208,7 @@ end
 ---@param client vim.lsp.Client
 ---@param bufnr integer a buffer of the server
 ---@param ms number maximum wait
----@return boolean ready
----@return mcp-tools.lsp.Readiness readiness
+---@return string? incomplete why its answers may be incomplete
 function M.await_ready(ctx, client, bufnr, ms)
   server_state.ensure_listening()
   local over = vim.uv.hrtime() + ms * 1e6
@@ -206,7 +221,7 @@ function M.await_ready(ctx, client, bufnr, ms)
   local state = server_state.of(client)
   while client.initialized and not clients.is_stopped(client) do
     if state.ready and not server_state.reading_project(state) and vim.uv.hrtime() > (state.unsettled_until or 0) then
-      return true, { state = 'ready' }
+      return nil
     end
     local quiet = server_state.await(ctx, left(), function()
       if clients.is_stopped(client) then
@@ -229,8 +244,7 @@ function M.await_ready(ctx, client, bufnr, ms)
       server_state.pause(ctx, math.min(left(), PULL_MS))
     end
   end
-  local readiness = M.state(client)
-  return readiness.state == 'ready', readiness
+  return M.doubt(client)
 end
 
 -- Requests -------------------------------------------------------------------------------------------------------
@@ -252,16 +266,7 @@ function M.wait_until_ready(ctx, client, bufnr, method, ms)
   if LOCAL[method] and M.was_ready(client) then
     return nil
   end
-  local ok, readiness = M.await_ready(ctx, client, bufnr, ms or M.READY_MS)
-  return not ok and M.state_text(client, readiness) or nil
-end
-
---- Returns why answers from a server may be incomplete, if it has begun to read its project in the meantime.
----@param client vim.lsp.Client
----@return string?
-function M.reading(client)
-  local readiness = M.state(client)
-  return readiness.state == 'indexing' and M.state_text(client, readiness) or nil
+  return M.await_ready(ctx, client, bufnr, ms or M.READY_MS)
 end
 
 ---@class mcp-tools.lsp.Answer
@@ -304,7 +309,7 @@ function M.begin(ctx, client, bufnr, method, params, opts)
     if not err and is_premature() then
       ask()
       result, err = answer()
-      incomplete = incomplete or is_premature() and M.state_text(client, M.state(client)) or nil
+      incomplete = incomplete or is_premature() and M.doubt(client) or nil
     end
     if err then
       return nil, err

@@ -78,11 +78,9 @@ local function ask_server(bufnr, fresh, cb, within)
         return cb(nil, client.name, err.message)
       end
       answered[client.id] = true
-      local readiness = lsp.state(client)
-      local doubt = readiness.state ~= 'ready' and lsp.state_text(client, readiness) or nil
       time_slice.run(function(pause)
         local tree = symbol_tree.of_server(result, client.offset_encoding, pause)
-        cb(tree, client.name, #tree == 0 and doubt or nil)
+        cb(tree, client.name, #tree == 0 and lsp.doubt(client) or nil)
       end)
     end)
   end)

@@ -138,8 +138,8 @@ function M.usages(ctx, spot, include_declaration)
     local by, incomplete = table.concat(names, ', '), reason_of(answers)
     local uris = uris_of(items)
     uris[vim.uri_from_bufnr(spot.bufnr)] = true -- its text comes from the editor
-    local outdated = watched_files.outdated(ctx, args_of.word(spot), uris, begun, asked)
-    if not outdated or tries > 1 and vim.uv.hrtime() - begun > RETRY_NS then
+    local outdated, over = watched_files.outdated(ctx, args_of.word(spot), uris, begun, asked)
+    if not outdated or tries > 1 and vim.uv.hrtime() > math.min(over, begun + RETRY_NS) then
       local about = outdated and ('%s may not have read %s yet'):format(by, access.shown(outdated, ctx.root))
       return items, nil, { by = by, incomplete = incomplete or about }
     end

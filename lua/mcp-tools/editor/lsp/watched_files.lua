@@ -56,7 +56,7 @@ local function start_time(root)
 end
 
 --- Files of which servers were notified recently, the oldest first.
----@type { path: string, kind: integer, at: integer }[]
+---@type { path: string, kind: integer, over: integer }[]
 local recent = {}
 --- Maximum number of remembered files.
 local MAX_RECENT = 500
@@ -71,6 +71,7 @@ local RECENT_NEW_NS, RECENT_CHANGED_NS = 5e9, 1e9
 ---@param begun integer ns, when the servers were first asked
 ---@param asked vim.lsp.Client[]
 ---@return string? path
+---@return integer? over ns, when the server should have read it
 function M.outdated(ctx, name, uris, begun, asked)
   local word = name:find('^[%w_]+$') and ('%f[%w_]' .. name .. '%f[^%w_]') or vim.pesc(name)
   local function is_served(path)
@@ -84,13 +85,13 @@ function M.outdated(ctx, name, uris, begun, asked)
     return false
   end
   recent = vim.tbl_filter(function(change)
-    return begun - change.at <= (change.kind == CHANGED and RECENT_CHANGED_NS or RECENT_NEW_NS)
+    return begun <= change.over
   end, recent)
   local left = MAX_READ
   for _, change in ipairs(name ~= '' and recent or {}) do -- `recent` is replaced, never extended
     local uri = vim.uri_from_fname(change.path)
     if change.kind == DELETED and uris[uri] then
-      return change.path
+      return change.path, change.over
     elseif change.kind ~= DELETED and not uris[uri] and left > 0 and is_served(change.path) then
       left = left - 1
       local bytes = ctx:await(function(done)
@@ -99,7 +100,7 @@ function M.outdated(ctx, name, uris, begun, asked)
         end)
       end)
       if bytes and bytes:find(word) then
-        return change.path
+        return change.path, change.over
       end
     end
   end
@@ -134,7 +135,8 @@ local function message(changes, pause)
     if kind ~= CHANGED or not known[path] then
       read_ns = math.max(read_ns, kind == CHANGED and READ_CHANGED_NS or READ_NEW_NS)
       if #added < MAX_RECENT then
-        table.insert(added, { path = path, kind = kind, at = uv.hrtime() })
+        local over = uv.hrtime() + (kind == CHANGED and RECENT_CHANGED_NS or RECENT_NEW_NS)
+        table.insert(added, { path = path, kind = kind, over = over })
       end
     end
     table.insert(list, { uri = vim.uri_from_fname(path), type = kind })

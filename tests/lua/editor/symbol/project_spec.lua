@@ -67,7 +67,7 @@ describe('references', function()
     t.wait(function()
       return call:ended()
     end, 8000)
-    t.matches('^0 references to st in 0 files %(by double%)$', call.outcome.payload.text)
+    t.matches('^0 references to st in 0 files %(by double%)', call.outcome.payload.text)
     local known
     require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file)
       known = file

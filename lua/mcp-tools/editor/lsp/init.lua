@@ -91,8 +91,8 @@ end
 local QUIET_NS = 100e6
 --- The same where that is the only sign, ns.
 local WORKED_NS = 3e9
---- How long a server without a sign is waited for, and doubted, ns from its start.
-local PUBLISH_NS, DOUBT_NS = 10e9, 30e9
+--- How long a server without a sign is waited for at least, and doubted, ns from its start.
+local PUBLISH_NS, DOUBT_NS = 15e9, 30e9
 --- Time between two requests for diagnostics to a server that does not answer them, ms.
 local PULL_MS = 300
 local PULL = 'textDocument/diagnostic'
@@ -211,7 +211,7 @@ end
 ---@return string? incomplete why its answers may be incomplete
 function M.await_ready(ctx, client, bufnr, ms)
   server_state.ensure_listening()
-  local over = vim.uv.hrtime() + ms * 1e6
+  local over, patience = vim.uv.hrtime() + ms * 1e6, math.max(PUBLISH_NS, ms * 1e6)
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
   end
@@ -230,7 +230,7 @@ function M.await_ready(ctx, client, bufnr, ms)
         return false
       end
       local is_known = state.ready or state.has_published or has_settled(state)
-      return is_known or vim.uv.hrtime() - state.since > PUBLISH_NS or clients.supports(client, PULL, bufnr)
+      return is_known or vim.uv.hrtime() - state.since > patience or clients.supports(client, PULL, bufnr)
     end)
     if not quiet or clients.is_stopped(client) then
       break

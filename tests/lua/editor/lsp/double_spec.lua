@@ -124,7 +124,7 @@ describe('a server that gives no sign of what it has read', function()
       },
     }) do
       local s, asked = nil, 0
-      s = old(11, {
+      s = old(16, {
         ['callHierarchy/incomingCalls'] = { { from = called, fromRanges = {} } },
         [case.method] = function()
           if s.has_read then
@@ -150,7 +150,7 @@ describe('a server that gives no sign of what it has read', function()
     local function ask(tool, new_name)
       return project.call(tool, { path = path, line = 1, column = 1, new_name = new_name })
     end
-    local s = old(11, { ['textDocument/references'] = {}, ['textDocument/documentSymbol'] = {} })
+    local s = old(16, { ['textDocument/references'] = {}, ['textDocument/documentSymbol'] = {} })
     local _, err = ask('lsp_references')
     t.eq('busy', err.code)
     t.matches('double may still be indexing', err.message)

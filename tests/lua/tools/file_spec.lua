@@ -192,7 +192,7 @@ describe('file_write', function()
     t.eq(true, call('file_write', { path = path, text = 'x\n', changedtick = tick }).written)
     t.eq('x\n', disk(path))
     refused('file_write', 'stale', 'changedtick', { path = path, text = 'y\n', changedtick = tick })
-    refused('file_write', 'stale', 'no longer exists', { path = 'b.txt', text = '', changedtick = 1 })
+    refused('file_write', 'stale', 'leave out changedtick', { path = 'b.txt', text = '', changedtick = 1 })
   end)
 
   it('writes exactly the text that was sent, or reports what the file keeps', function()

@@ -46,7 +46,12 @@ describe('nobody is asked for', function()
 
   it('a file that would be written over another, or a folder', function()
     answered('stale', 'expected_sha256', 'file_write', { path = 'a.lua', text = 'x' })
-    answered('stale', 'does not exist', 'file_write', { path = 'b.lua', text = 'x', expected_sha256 = ('0'):rep(64) })
+    answered(
+      'stale',
+      'leave out expected',
+      'file_write',
+      { path = 'b.lua', text = 'x', expected_sha256 = ('0'):rep(64) }
+    )
     answered('tool_error', 'is a directory', 'file_write', { path = '.', text = 'x' })
     answered('access_denied', 'needs approval', 'file_write', { path = 'b.lua', text = 'x' })
   end)

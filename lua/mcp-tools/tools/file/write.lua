@@ -85,9 +85,9 @@ local function refusal(args, found, stat)
   if stat and stat.type ~= 'file' then
     return errors.new('tool_error', ('%s is a %s, not a file'):format(found.shown, stat.type))
   elseif not stat and not found.bufnr then
-    local expected = args.expected_sha256 or args.changedtick
-    local text = '%s no longer exists, or is not open'
-    return expected and errors.new('stale', text:format(found.shown)) or nil
+    local given = args.expected_sha256 and 'expected_sha256' or args.changedtick and 'changedtick'
+    local text = '%s does not exist; leave out %s to create it'
+    return given and errors.new('stale', text:format(found.shown, given)) or nil
   elseif found.bufnr and args.changedtick then
     return edit.refusal(found.bufnr, args.changedtick)
   elseif found.bufnr and vim.bo[found.bufnr].modified then

@@ -113,11 +113,11 @@ local function fault_of(agent, name)
   if type(agent) ~= 'table' or agent.name ~= name then
     return ("the file must return a table with the name '%s'"):format(name)
   end
-  local transport = agent.endpoint and agent.endpoint.transport
-  if transport == 'unix' and vim.fn.has('win32') == 1 then
-    return 'unix sockets are not available on Windows'
-  elseif transport and not vim.list_contains(TRANSPORTS, transport) then
+  local endpoint = agent.endpoint
+  if endpoint and (type(endpoint) ~= 'table' or not vim.list_contains(TRANSPORTS, endpoint.transport)) then
     return 'endpoint.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
+  elseif endpoint and endpoint.transport == 'unix' and vim.fn.has('win32') == 1 then
+    return 'unix sockets are not available on Windows'
   end
 end
 

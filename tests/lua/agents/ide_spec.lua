@@ -247,6 +247,16 @@ describe('which agents are on', function()
     t.eq({}, ide.status())
   end)
 
+  it('does not include an agent whose endpoint has no transport, which would end the bridge', function()
+    for _, endpoint in ipairs({ {}, true }) do
+      package.loaded['mcp-tools.agents.known.made_up_broken'] = { name = 'made_up_broken', endpoint = endpoint }
+      setup({})
+      setup({ 'made_up_broken' })
+      t.eq('endpoint.transport: must be one of http, websocket, unix', ide.status()[1].reason)
+    end
+    package.loaded['mcp-tools.agents.known.made_up_broken'] = nil
+  end)
+
   it('waits for the bridge and for its endpoint', function()
     setup({ 'made_up_http' })
     t.eq({ 'waiting', 'the bridge is not ready' }, { ide.status()[1].state, ide.status()[1].reason })

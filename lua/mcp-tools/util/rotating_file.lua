@@ -23,9 +23,9 @@ local STALE_SECONDS = 10
 ---@field path fun(): string
 ---@field max_bytes integer
 ---@field queue (string|fun(pause: fun()): string)[] not yet in the file
----@field private made integer number of formatted lines at the beginning of the queue
----@field private making boolean? the other lines are being formatted
----@field private make_scheduled boolean?
+---@field private formatted integer number of formatted lines at the beginning of the queue
+---@field private formatting boolean? the other lines are being formatted
+---@field private format_scheduled boolean?
 ---@field private writes boolean? the lines are written when all are formatted
 ---@field private waiting fun()[] called when everything is written
 ---@field failed string? why the last batch could not be written
@@ -38,7 +38,7 @@ RotatingFile.__index = RotatingFile
 ---@param opts { path: (fun(): string), max_bytes: integer }
 ---@return mcp-tools.RotatingFile
 function M.new(opts)
-  local self = { path = opts.path, max_bytes = opts.max_bytes, queue = {}, made = 0, waiting = {} }
+  local self = { path = opts.path, max_bytes = opts.max_bytes, queue = {}, formatted = 0, waiting = {} }
   return setmetatable(self, RotatingFile)
 end
 
@@ -64,7 +64,7 @@ end
 --- Appends the queued lines, which are formatted.
 function RotatingFile:append()
   local text, target = table.concat(self.queue, '\n') .. '\n', self.path()
-  self.queue, self.made = {}, 0
+  self.queue, self.formatted = {}, 0
   local function is_full()
     local stat = uv.fs_stat(target)
     return stat ~= nil and stat.size > 0 and stat.size + #text > self.max_bytes
@@ -109,22 +109,22 @@ end
 
 --- Formats the queued lines and writes full batches.
 ---@param now? boolean at once, before this returns
-function RotatingFile:make(now)
-  if self.making and not now then
+function RotatingFile:format(now)
+  if self.formatting and not now then
     return -- it writes the whole queue
   end
-  self.making = true
+  self.formatting = true
   time_slice.run(function(pause)
-    while self.made < #self.queue do
-      local queue, n = self.queue, self.made + 1
+    while self.formatted < #self.queue do
+      local queue, n = self.queue, self.formatted + 1
       local text = text_of(queue[n], pause)
       if self.queue ~= queue then
         return -- Neovim is exiting and has formatted them synchronously
       end
-      queue[n], self.made = text, n
+      queue[n], self.formatted = text, n
       pause()
     end
-    self.making = false
+    self.formatting = false
     if self.writes or #self.queue >= BATCH_LINES then
       self.writes = false
       self:write()
@@ -136,7 +136,7 @@ end
 ---@param now? boolean before this returns
 function RotatingFile:flush(now)
   self.writes = true
-  self:make(now)
+  self:format(now)
 end
 
 --- Writes the queue synchronously when Neovim exits: nothing would run later.
@@ -158,11 +158,11 @@ end
 ---  meanwhile; its error is written instead
 function RotatingFile:add(line)
   table.insert(self.queue, line)
-  if not self.making and not self.make_scheduled and #self.queue - self.made >= SLICE then
-    self.make_scheduled = true
+  if not self.formatting and not self.format_scheduled and #self.queue - self.formatted >= SLICE then
+    self.format_scheduled = true
     vim.schedule(function()
-      self.make_scheduled = false
-      self:make()
+      self.format_scheduled = false
+      self:format()
     end)
   end
   if not self.scheduled then

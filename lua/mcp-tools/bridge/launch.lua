@@ -56,7 +56,6 @@ local function environment(runtime, socket, port, launch)
     -- Variables for the user's other Python must not affect the private environment.
     PYTHONPATH = not is_ours and path or false,
     PYTHONHOME = not is_ours and vim.env.PYTHONHOME or false,
-    NVIM = false,
   }
 end
 

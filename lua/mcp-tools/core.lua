@@ -149,22 +149,22 @@ end
 --- Returns the parts and loads all definitions that the options request.
 ---@return mcp-tools.Core
 function M.get()
-  local all = M.parts()
-  require('mcp-tools.loading.bundled').load(all.registry)
-  return all
+  local parts = M.parts()
+  require('mcp-tools.loading.bundled').load(parts.registry)
+  return parts
 end
 
 --- Returns the parts and starts to load the requested definitions, piece by piece.
 ---@return mcp-tools.Core parts
 ---@return fun(kind: mcp-tools.Kind): boolean is_pending whether definitions of a kind are not yet loaded
 function M.begin()
-  local now = M.parts()
+  local parts = M.parts()
   is_complete = is_complete or not require('mcp-tools.loading.bundled').is_pending()
   if not (is_loading or is_complete) then
     is_loading = true
     vim.defer_fn(load_next_piece, 0)
   end
-  return now, is_pending
+  return parts, is_pending
 end
 
 --- Returns the parts for one call, and loads only the bundled definitions that it needs.
@@ -172,19 +172,19 @@ end
 ---@param name string as the client sent it
 ---@return mcp-tools.Core
 function M.for_call(kind, name)
-  local now, bundled = M.begin(), require('mcp-tools.loading.bundled')
+  local parts, bundled = M.begin(), require('mcp-tools.loading.bundled')
   if is_complete then
-    return now
+    return parts
   elseif kind and kind ~= 'tool' then
-    bundled.load(now.registry, 'resources')
-    bundled.load(now.registry, 'prompts')
+    bundled.load(parts.registry, 'resources')
+    bundled.load(parts.registry, 'prompts')
   elseif bundled.is_pending('tools') then
-    bundled.load_one(now.registry, 'tools', name)
+    bundled.load_one(parts.registry, 'tools', name)
     if vim.startswith(name, prefix()) then
-      bundled.load_one(now.registry, 'tools', name:sub(#prefix() + 1))
+      bundled.load_one(parts.registry, 'tools', name:sub(#prefix() + 1))
     end
   end
-  return now
+  return parts
 end
 
 --- Returns whether the parts exist. If not, changed options need no action.

@@ -1,7 +1,7 @@
 --- Discovery files, by which agents find this editor.
 ---
 --- The directories belong to the agents: nothing is written below a directory that another user owns or may change.
---- An editor that now has our former port may have replaced our file; its file stays.
+--- If another editor got our former port and replaced our file, that file stays.
 
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private_json')
@@ -78,8 +78,8 @@ local function editor_of(text)
   return type(info) == 'table' and info.name or nil
 end
 
---- Removes files of killed editors of the same name whose names contain the process id. Other files are replaced by the
---- next editor of the project, and may be of another host that shares the home directory.
+--- Removes files that killed editors have left, if the names of the files contain the process id. Other files are
+--- replaced by the next editor of the project; they may belong to another host that shares the home directory.
 ---@param path string the file of this editor, in a directory for temporary files
 ---@param text string
 local function sweep(path, text)

@@ -352,8 +352,8 @@ M.handle, M.mention, M.names = sessions.handle, sessions.mention, definitions.na
 --- Finds what an agent needs to run in a terminal of this editor.
 ---@param name string
 ---@param cb fun(environment: mcp-tools.agents.Environment?) nil if the agent is unknown or has no environment
----@param more? { server: table, file: fun(body: table): string } the server of our tools; with it the agent need not be
---- enabled, and the fields of its endpoint are left out while that is closed
+---@param more? { server: table, file: fun(body: table): string } `server`: our MCP server. With `more` the agent
+--- need not be enabled; the fields of its endpoint are missing while the endpoint is closed
 function M.environment(name, cb, more)
   local is_open = enabled[name] and current.get_port() and open_endpoints()[name]
   if not is_open then

@@ -30,7 +30,7 @@ local M = {}
 ---@field on_stop? fun()
 
 local MAX_TRIES = 5
---- Delay of the first retry in ms. With 0.25, 0.5, 1, 2 and 4 s, a bridge that cannot run is reported within eight
+--- Delay of the first retry in ms. It doubles with each retry, so a bridge that cannot run is reported within eight
 --- seconds.
 local BACKOFF = 250
 --- Time in ms after which earlier crashes are forgotten.
@@ -38,7 +38,7 @@ M.STABLE = 60000
 
 local wanted = false -- whether the bridge should run; `current.state` is what it does
 local request = {} ---@type mcp-tools.bridge.StartOpts of the last start; a restart repeats it
-local attempt = 0 -- counts attempts and their ends, so that the answer to an earlier one is ignored
+local attempt = 0 -- changes with each start and stop, so that the answer of an earlier `launch.prepare` is ignored
 local alarm ---@type mcp-tools.Timer?
 local waits_for_earlier = false -- for the end of the bridge from an earlier load of the plugin
 
@@ -308,7 +308,7 @@ local function watch_exit()
   })
 end
 
---- Callbacks that look up the user's own when they are due, so that a later `setup()` applies.
+--- The user's callbacks. They are looked up when they are called, so that a later `setup()` applies.
 ---@type mcp-tools.bridge.Watcher
 local USER = {
   on_ready = function(port)

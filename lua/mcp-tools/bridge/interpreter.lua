@@ -63,17 +63,17 @@ local function missing(message)
   return { message = message, advice = 'Run :McpTools install', needs_install = true }
 end
 
--- Maximum duration of an installation in s; an older note is of one that hangs, or from before a reboot.
+-- Maximum duration of an installation in s; an older file is of one that hangs, or from before a reboot.
 local MAX_INSTALL_TIME = 15 * 60
 
---- Reads the note of scripts/install-env about an installation that is running, or that has failed.
+--- Reads the file that scripts/install-env writes about an installation that is running or has failed.
 ---@param dir string
 ---@return mcp-tools.bridge.PythonFault?
 local function installation_fault(dir)
   local file = dir .. '.lock'
   local ok, note = pcall(vim.json.decode, read_sync(file) or '{}')
   if not ok or type(note) ~= 'table' then
-    return nil -- the note is being written
+    return nil -- the file is being written
   elseif note.failed then
     return missing(('the Python environment of the bridge could not be installed: %s'):format(note.failed))
   elseif type(note.pid) == 'number' then
@@ -105,9 +105,9 @@ function M.environment_fault()
   end
   local stamp = read_sync(vim.fs.joinpath(dir, '.lock-hash'))
   local fits = stamp and trim(stamp) == vim.fn.sha256(lock)
-  local run = not fits and installation_fault(dir)
-  if run then
-    return run
+  local unfinished = not fits and installation_fault(dir)
+  if unfinished then
+    return unfinished
   elseif not stamp then
     return missing('the Python environment of the bridge is not installed')
   elseif not fits then

@@ -44,7 +44,7 @@ local function environment(changes)
   for name, value in pairs(changes) do
     env[name] = value or nil
   end
-  env.NVIM = '' -- `jobstart` would set the editor's address
+  env.NVIM = '' -- otherwise `jobstart` sets it to the address of this editor
   return env
 end
 
@@ -109,7 +109,7 @@ function Process:on_stderr(line)
   end
 end
 
----@param code integer more than 128: a signal
+---@param code integer exit code; after a signal, 128 and the signal's number
 function Process:on_exit(_, code)
   local fault = self.fault
   if not fault and self.state ~= 'stopping' then

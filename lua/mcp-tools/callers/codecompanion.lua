@@ -1,4 +1,4 @@
---- Tools for CodeCompanion, tools from the registry.
+--- Tools for CodeCompanion, made from the registry.
 ---
 --- Follows https://codecompanion.olimorris.dev/extending/tools, /extending/extensions and /usage/events.
 

@@ -91,7 +91,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field payload mcp-tools.Payload? if the call is done
 ---@field error mcp-tools.Error? if it is not
 
---- One call. A letter marks fields that another file sets: (e) calls/executor.lua, (i) calls/ctx.lua,
+--- One call. A letter marks fields that another file sets: (e) calls/executor.lua, (c) calls/ctx.lua,
 --- (q) calls/inputs/init.lua, (g) approval/gateway.lua, (a) ui/approval. There are no other fields.
 ---@class mcp-tools.Call
 ---@field id string
@@ -119,17 +119,17 @@ local MAX_MESSAGE = 4 * 1024
 ---@field snapshot table? the arguments as they were approved, for util/canonical_json.lua (g)
 ---@field decision { allowed: boolean, by: string }? (g)
 ---@field created_at integer ns, vim.uv.hrtime
----@field started_at integer? ns (i)
+---@field started_at integer? ns (c)
 ---@field ended_at integer? ns
----@field deadline integer? ns; nil before the start, while it waits for inputs, and without a timeout (i)
+---@field deadline integer? ns; nil before the start, while it waits for inputs, and without a timeout (c)
 ---@field remaining integer? ns that are left of the timeout while it is paused
 ---@field questions mcp-tools.InputQuestion[]? questions to the client; the first is the open one (q)
 ---@field inputs mcp-tools.Inputs? the open question as it is sent to the client (q)
 ---@field asked integer number of questions opened so far (q)
 ---@field withdrawn integer? `seq` of the last question that was withdrawn (q)
 ---@field latest mcp-tools.Progress?
----@field hint string? what may be wrong with the handler; part of the timeout message (i)
----@field trace string? traceback of an error in the handler; never sent to clients (i)
+---@field hint string? what may be wrong with the handler; part of the timeout message (c)
+---@field trace string? traceback of an error in the handler; never sent to clients (c)
 ---@field cancel_reason string? why the handler must stop
 ---@field outcome mcp-tools.Outcome?
 ---@field private timer mcp-tools.Timer? of the timeout

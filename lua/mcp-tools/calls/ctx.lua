@@ -33,7 +33,7 @@ local function here()
   return coroutine.running() or 'main'
 end
 
---- Returns the call whose handler is running, if any. Timers and callbacks that a handler started do not count.
+--- Returns the call whose handler is running, if any. Timers and callbacks that a handler has started have none.
 ---@return mcp-tools.Call?
 function M.running()
   return calls[here()]

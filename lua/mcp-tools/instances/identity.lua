@@ -18,8 +18,8 @@ local TOKEN_BYTES = 32
 ---@field token string 64 hex digits
 ---@field path string file with port and token
 ---@field had_client? boolean a client has connected before, so the bridge loads the MCP SDK at its start
----@field kept_from? integer port that a foreign process used when this token was made; it has not seen this token,
----  as the bridge has not served the port since
+---@field kept_from? integer port that a foreign process used when this token was made. That process does not know this
+---  token, because the bridge has not served the port since
 
 ---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes, or nil and the error
 

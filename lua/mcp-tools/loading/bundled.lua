@@ -9,7 +9,8 @@ local selection = require('mcp-tools.loading.selection')
 
 local M = {}
 
---- Fields of definitions, known without loading the files: loading takes ten times as long as everything else.
+--- Names of the tools whose definitions set these fields. They are listed here because loading the files takes ten
+--- times as long as everything else.
 ---@type table<'recommended'|'explicit', table<string, true>>
 M.named = { recommended = {}, explicit = {} }
 for field, names in pairs({

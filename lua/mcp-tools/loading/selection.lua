@@ -6,7 +6,7 @@ local source = require('mcp-tools.registry.source')
 
 local M = {}
 
----@class mcp-tools.AskedFor a parsed option
+---@class mcp-tools.OptionSelection a parsed option
 ---@field names string[] ordered
 ---@field on table<string, true> the same names
 ---@field off table<string, true>
@@ -14,7 +14,7 @@ local M = {}
 ---@field mounts table[]
 
 ---@param option any
----@return mcp-tools.AskedFor
+---@return mcp-tools.OptionSelection
 local function parse(option)
   local out = { names = {}, on = {}, off = {}, definitions = {}, mounts = {} }
   if option == true then
@@ -46,12 +46,12 @@ local function parse(option)
   return out
 end
 
----@type table<mcp-tools.KindOption, { option: any, selection: mcp-tools.AskedFor }>
+---@type table<mcp-tools.KindOption, { option: any, selection: mcp-tools.OptionSelection }>
 local cache = {}
 
 --- Returns the parsed option of a kind.
 ---@param kind mcp-tools.KindOption
----@return mcp-tools.AskedFor
+---@return mcp-tools.OptionSelection
 function M.selection(kind)
   local option = config.get()[kind]
   if not cache[kind] or cache[kind].option ~= option then

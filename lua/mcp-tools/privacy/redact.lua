@@ -29,7 +29,7 @@ local MAX_LINES, MAX_PIECES = 500, 50000
 
 ---@type table<string, mcp-tools.SensitiveStart> by their first bytes
 local starts = {}
---- Number of starts by their first three bytes as one number, so that most positions need no string.
+--- Number of starts by their first three bytes (as one number): most positions of a text need no further look-up.
 ---@type table<integer, integer>
 local heads = {}
 ---@type string[]
@@ -176,7 +176,7 @@ end
 
 --- Replaces ranges of a text by the mark.
 ---@param text string
----@param ranges integer[] the first byte and the byte after it, of each
+---@param ranges integer[] for each range its first byte and the byte after it
 ---@return string
 local function masked(text, ranges)
   if #ranges == 0 then

@@ -67,7 +67,7 @@ local function run(python, sources, results, done)
     local left = {}
     for _, source in ipairs(sources) do
       if not results[source.key] and source.key == begun then
-        -- The module at which the process ended: so each run finishes at least one.
+        -- The process ended at this module. Each run finishes at least one, so the runs come to an end.
         local why = ended.fault or 'the process ended'
         results[source.key] = { tools = {}, faults = { 'importing it failed: ' .. why:gsub('^.-python%S* ', 'it ') } }
         log.error('%s: %s', source.key, ended.stderr ~= '' and ended.stderr or why)

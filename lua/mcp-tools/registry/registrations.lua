@@ -51,7 +51,7 @@ end
 ---@param registry mcp-tools.Registry
 ---@param def any
 ---@param from mcp-tools.Source
----@return string? key if the owner now has a definition under it: this, or an earlier one if this is invalid
+---@return string? key of the owner's definition: of this one, or of its earlier one if this is invalid
 ---@return string? fault
 function Registrations:add(registry, def, from)
   local row, key = kinds.row_of(self.kind, def)
@@ -122,7 +122,7 @@ function Registrations:replace(registry, list, source_of, piece)
   return faults
 end
 
---- Returns whether one of the owner's definitions is wanted; without definitions, whether its group is.
+--- Returns whether one of the owner's definitions is wanted. An owner without definitions is judged by its group.
 ---@param group string
 ---@param wanted fun(group: string, name: string): boolean
 ---@return boolean

@@ -247,14 +247,14 @@ function M.list(kind, revision, seen_by)
   if view and kind ~= 'tools' and not view.agent then
     view = nil
   end
-  local now = parts.registry.revisions[kind]
-  if not now then
+  local latest = parts.registry.revisions[kind]
+  if not latest then
     error(("unknown kind '%s'"):format(tostring(kind)))
   end
-  local reply = { clock = uv.hrtime(), revision = now }
+  local reply = { clock = uv.hrtime(), revision = latest }
   if is_pending(kind) and not (view and (view.agent or view.catalogue == 'search')) then
     reply.loading = true -- the bridge asks again soon
-  elseif revision == now then
+  elseif revision == latest then
     reply.unchanged = true
   else
     reply.json = listing.json(parts.registry, kind, config.get().tool_prefix, view)

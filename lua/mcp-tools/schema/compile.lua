@@ -564,8 +564,8 @@ local function never(_, report)
   return fail(report, nil, 'is not allowed')
 end
 
---- Compiles `const` and `enum`.
-local function named(allowed)
+--- Compiles `const` or `enum`.
+local function any_of(allowed)
   local set, tables = {}, {}
   for _, item in ipairs(allowed) do
     if type(item) == 'table' then
@@ -612,10 +612,10 @@ end
 local function gates(schema)
   local out = {}
   if schema.const ~= nil then
-    out[#out + 1] = named({ schema.const })
+    out[#out + 1] = any_of({ schema.const })
   end
   if schema.enum then
-    out[#out + 1] = named(schema.enum)
+    out[#out + 1] = any_of(schema.enum)
   end
   if schema.type then
     out[#out + 1] = typed(keywords.types_of(schema))

@@ -4,7 +4,7 @@
 
 local M = {}
 
----@alias mcp-tools.schema.Shape string a key of the tables of checks, such as `schema` or `count`
+---@alias mcp-tools.schema.Shape string type of a keyword's value, such as `schema` or `count` (a whole number from 0)
 
 --- Type of each keyword's value. Other keywords are annotations with any value.
 ---@type table<string, mcp-tools.schema.Shape>

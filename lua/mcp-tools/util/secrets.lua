@@ -48,7 +48,7 @@ add('AGE-SECRET-KEY-1', UPPER, 30)
 local JWT = { 'eyJ', '^[%w_.-]*', 20, '.eyJ' }
 
 ---@param text string
----@param form { [1]: string, [2]: string, [3]: integer, [4]: string? } it must also contain the last one
+---@param form { [1]: string, [2]: string, [3]: integer, [4]: string? } as in FORMS; the token also contains the fourth
 ---@param mark string
 ---@return string
 local function without(text, form, mark)

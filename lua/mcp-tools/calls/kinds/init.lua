@@ -8,8 +8,8 @@
 ---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
 ---@field limit 'max_result'|'max_resource' the setting that limits the size of its results
 ---@field asks_nothing boolean? it asks neither the client for inputs nor the user for approval
----@field named? fun(call: mcp-tools.Call): table, string? returns the values that may name files, by name, and the URI
----  of a resource (default: the arguments)
+---@field named? fun(call: mcp-tools.Call): table, string? returns the values in which approval looks for files
+---  (default: the arguments), and the URI of a resource
 
 ---@type table<string, mcp-tools.CallKind>
 return {

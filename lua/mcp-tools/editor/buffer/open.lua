@@ -212,9 +212,11 @@ end
 --- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If another call or
 --- a review uses it, it is unloaded later.
 ---@param bufnr integer
-function M.drop(bufnr)
+---@param ctx mcp-tools.Ctx? the call that drops it and may have ended
+function M.drop(bufnr, ctx)
   local lease = leases[bufnr]
-  if lease and vim.tbl_count(lease.calls) > 1 then
+  local has_ended = lease and ctx and ctx.call and not lease.calls[ctx.call]
+  if lease and vim.tbl_count(lease.calls) > (has_ended and 0 or 1) then
     return
   end
   M.keep(bufnr)
@@ -241,7 +243,9 @@ local function wait_idle(lease)
   lease.timer = timer.after(grace, function()
     lease.timer = nil
     local bufnr = lease.bufnr
-    if not api.nvim_buf_is_loaded(bufnr) or vim.bo[bufnr].buflisted and not lease.was_listed then
+    if leases[bufnr] ~= lease then
+      return -- it was unloaded and loaded again
+    elseif not api.nvim_buf_is_loaded(bufnr) or vim.bo[bufnr].buflisted and not lease.was_listed then
       M.keep(bufnr)
     elseif vim.bo[bufnr].modified then
       wait_idle(lease)

@@ -39,6 +39,7 @@ local M = {}
 ---@field path string? nil until `finish`
 ---@field after string[]? the new text, including changes by autocommands of the write
 ---@field changedtick integer? after the edit
+---@field is_mixed boolean? the user changed the text before it was written, so the edit cannot be undone alone
 
 --- Error for a buffer that has changed since the client read it.
 ---@param bufnr integer
@@ -160,6 +161,14 @@ function M.has_changed(done)
   return done.before ~= nil
 end
 
+--- Returns whether the text of a loaded buffer has changed since an edit.
+---@param done mcp-tools.EditDone
+---@return boolean
+function M.is_overtaken(done)
+  local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
+  return is_loaded and done.changedtick ~= nil and done.changedtick ~= api.nvim_buf_get_changedtick(done.bufnr)
+end
+
 --- Undoes an edit and keeps the views of windows. A branch of the undo tree remains. Fails if the user has changed the
 --- text since.
 ---@param done mcp-tools.EditDone
@@ -168,7 +177,7 @@ function M.undo(done)
   local bufnr = done.bufnr
   if not api.nvim_buf_is_loaded(bufnr) then
     return false
-  elseif done.changedtick and done.changedtick ~= api.nvim_buf_get_changedtick(bufnr) then
+  elseif done.is_mixed or M.is_overtaken(done) then
     log.error('%s was changed during an edit that failed, so its part of the edit remains', buffers.shown(bufnr))
     return false
   end

@@ -159,7 +159,8 @@ end
 
 --- Undoes all edits, restores the files, and unloads what was loaded.
 ---@param targets mcp-tools.EditTarget[]
-local function undo_all(targets)
+---@param ctx mcp-tools.Ctx?
+local function undo_all(targets, ctx)
   for i = #targets, 1, -1 do
     local target = targets[i]
     local is_undone = target.done and buffer_change.has_changed(target.done) and buffer_change.undo(target.done)
@@ -170,7 +171,7 @@ local function undo_all(targets)
       end
     end
     if target.new then
-      open.drop(target.bufnr)
+      open.drop(target.bufnr, ctx)
     end
   end
 end
@@ -195,12 +196,21 @@ end
 ---@return mcp-tools.Error? err
 local function change_all(work, targets, opts)
   local pause, to_write = time_slice.of(work), {}
-  for _, target in ipairs(targets) do
-    local is_written = is_wanted(target, opts.write)
-    local err = not target.gone and is_written and target.state == 'conflict' and save.conflict(target.bufnr) or nil
-    if not target.gone and not err then
+  local function cancelled()
+    local is_cancelled = opts.ctx and opts.ctx:cancelled()
+    return is_cancelled and errors.new('cancelled', 'cancelled before all files were changed and written') or nil
+  end
+  for i, target in ipairs(targets) do
+    if i > 1 then
+      pause()
+    end
+    local err, is_written = cancelled(), is_wanted(target, opts.write)
+    if not err and not target.gone then
       local change = { ends = target.ends, prepared = target.prepared, lines = target.lines }
-      target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, change)
+      err = is_written and target.state == 'conflict' and save.conflict(target.bufnr) or nil
+      if not err then
+        target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, change)
+      end
     end
     if err then
       return err
@@ -209,19 +219,21 @@ local function change_all(work, targets, opts)
     elseif target.done then
       buffer_change.finish(target.done)
     end
-    pause()
   end
   for _, target in ipairs(to_write) do
-    if opts.ctx and opts.ctx:cancelled() then
-      return errors.new('cancelled', 'cancelled before all files were written')
+    pause()
+    local err = cancelled()
+    if err then
+      return err
     end
-    local err = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
-    buffer_change.finish(target.done)
+    local done = target.done --[[@as mcp-tools.EditDone]]
+    done.is_mixed = buffer_change.is_overtaken(done)
+    err = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
+    buffer_change.finish(done)
     if err then
       return err
     end
     target.written = true
-    pause()
   end
 end
 
@@ -337,7 +349,7 @@ function M.apply_all(items, opts, cb)
       err = errors.new('execution_error', 'the edit failed: ' .. tostring(thrown):match('[^\n]*'))
     end
     if err then
-      undo_all(targets)
+      undo_all(targets, ctx)
     end
     cb(not err and files or nil, err)
   end)

@@ -316,6 +316,60 @@ describe('edits', function()
       end
     end)
 
+    it('that are cancelled between two files are undone, also where nothing is written', function()
+      local one = ctx()
+      api.nvim_buf_attach(a, false, {
+        on_lines = function()
+          vim.schedule(function()
+            one.call:cancel('test')
+          end)
+          local started = vim.uv.hrtime()
+          while vim.uv.hrtime() - started < 10e6 do -- longer than a time slice, so a pause follows
+          end
+          return true
+        end,
+      })
+      local _, err = apply_all(both('X'), { ctx = one, write = false })
+      t.eq({ 'cancelled', 'one\ntwo', false }, { err and err.code, text_of(a), vim.bo[a].modified })
+    end)
+
+    it('that fail keep what the user has typed between the edit of a file and its write', function()
+      local first, last = project.write('0.txt', 'one\n'), project.write('c.txt', 'one\n')
+      local function before_write(pattern, callback)
+        api.nvim_create_autocmd('BufWritePre', { pattern = pattern, once = true, callback = callback })
+      end
+      before_write('*/0.txt', function()
+        api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' })
+      end)
+      before_write('*/c.txt', function()
+        error('no')
+      end)
+      local items = both('X')
+      table.insert(items, 1, { path = first, edits = { at(0, 0, 0, 3, 'X') } })
+      table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
+      t.eq(nil, (apply_all(items, { write = true })))
+      t.eq('X\ntwo\ntyped', text_of(a))
+      t.eq({ 'X\ntwo\ntyped\n', 'one\n' }, { project.disk(path_a), project.disk(first) })
+    end)
+
+    it('that are cancelled leave a file loaded that another call uses', function()
+      local one, other, last = ctx(), ctx(), project.write('c.txt', 'one\n')
+      api.nvim_create_autocmd('BufWritePre', {
+        pattern = '*/b.txt',
+        once = true,
+        callback = function(args)
+          b = args.buf
+          require('mcp-tools.editor.buffer.open').use(b, other)
+          one.call:cancel('test')
+        end,
+      })
+      local items = both('X')
+      table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
+      t.eq(nil, (apply_all(items, { ctx = one })))
+      t.eq({ true, 'one\ntwo\n' }, { api.nvim_buf_is_loaded(b), project.disk(path_b) })
+      other.call:cancel('test')
+    end)
+
     it('are taken back as the files were, without a formatter that runs before each write', function()
       local blocked = project.write('sub/c.txt', 'one\n')
       local formatter = api.nvim_create_autocmd('BufWritePre', {

@@ -1,4 +1,5 @@
 -- slow
+-- luacheck: globals vim.uv.hrtime (made to be replaced)
 local project = require('editor_project')
 local search_programs = require('search_programs')
 local t = require('helpers')
@@ -316,6 +317,30 @@ describe('file_replace', function()
     args.expected_count, shown = 2, nil
     t.matches('^replaces 2 occurrences', ask())
     t.eq('stale', err.code)
+  end)
+
+  it('keeps that difference while the texts are unchanged, however long the user reads it', function()
+    local definition = require('mcp-tools.tools.file.replace')
+    local args = { query = 'local post', replacement = 'local get', regex = false, expected_count = 1 }
+    local is_known = false
+    definition.preview(args, function()
+      is_known = true
+    end)
+    t.wait(function()
+      return is_known
+    end, 8000)
+    local shown = definition.preview(args)
+    t.matches('^%-%-%- a/a.lua\n', shown)
+    local hrtime = vim.uv.hrtime
+    vim.uv.hrtime = function()
+      return hrtime() + 600e9
+    end
+    local later = definition.preview(args)
+    vim.uv.hrtime = hrtime
+    t.eq(shown, later)
+    vim.cmd.edit('a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'typed' })
+    t.matches('^replaces 1 occurrences', definition.preview(args))
   end)
 
   it('and a search do not block the editor on lines of megabytes', function()

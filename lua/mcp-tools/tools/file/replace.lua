@@ -3,11 +3,14 @@
 --- The id of a match depends on the text around it, so it becomes invalid when that changes.
 
 local background = require('mcp-tools.editor.background')
+local buffers = require('mcp-tools.editor.buffer')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
+local lru = require('mcp-tools.util.lru')
 local matches_text = require('mcp-tools.editor.search.matches_text')
+local project = require('mcp-tools.instances.project')
 local redact = require('mcp-tools.privacy.redact')
 local result = require('mcp-tools.editor.result')
 local search = require('mcp-tools.editor.search')
@@ -22,8 +25,8 @@ local MAX_NEW = 4 * 1024 * 1024
 local AROUND = 100
 --- Up to this number of matches in one line are replaced separately, so that extmarks between them stay.
 local MAX_IN_LINE = 20
---- Time that a preview computed for approval is kept, in ns; it is shown immediately.
-local FRESH = 5e9
+--- Number of diffs kept for approval.
+local MAX_DIFFS = 20
 
 ---@class mcp-tools.Occurrence
 ---@field id string
@@ -298,8 +301,36 @@ end
 
 -- Preview -------------------------------------------------------------------------------------------------------------
 
----@type table<string, { diff: string, at: integer }> by arguments
-local computed = {}
+---@class mcp-tools.ReplaceDiff
+---@field diff string
+---@field states table<string, string> path → state of the text in the diff
+
+--- By project and arguments.
+local computed = lru(MAX_DIFFS)
+
+--- Describes the state of a text: it differs after a change of the file or its buffer.
+---@param path string
+---@param tick integer? changedtick of the buffer, if the file is open
+---@return string
+local function state_of(path, tick)
+  local stat = vim.uv.fs_stat(path)
+  local on_disk = stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino)
+  return ('%s %s'):format(tick or '', on_disk or '')
+end
+
+--- Returns the diff of a call if it is known and the texts in it have not changed.
+---@param key string
+---@return string?
+local function known_diff(key)
+  local known, of_path = computed:get(key), buffers.of_paths()
+  for path, state in pairs(known and known.states or {}) do
+    local bufnr = of_path(path)
+    if state_of(path, bufnr and vim.api.nvim_buf_get_changedtick(bufnr)) ~= state then
+      return nil
+    end
+  end
+  return known and known.diff
+end
 
 ---@param ctx mcp-tools.Ctx
 ---@param plan mcp-tools.ReplacePlan
@@ -325,19 +356,19 @@ local function preview(args, again)
   if err then
     return nil, err
   end
-  local key = canonical_json.text(args)
-  for each, known in pairs(computed) do
-    if vim.uv.hrtime() - known.at > FRESH then
-      computed[each] = nil
-    end
-  end
-  if computed[key] then
-    return edit_preview.shown(computed[key].diff)
+  local key = project.root() .. '\n' .. canonical_json.text(args)
+  local diff = known_diff(key)
+  if diff then
+    return edit_preview.shown(diff)
   end
   if again and not is_dry_run(args) then
     background.prepare(function(ctx)
       local plan, failed = counted(ctx, args)
-      computed[key] = plan and { diff = diff_of(ctx, plan), at = vim.uv.hrtime() }
+      local states = {}
+      for _, each in ipairs(plan and plan.files or {}) do
+        states[each.file.path] = state_of(each.file.path, each.file.changedtick)
+      end
+      computed:set(key, plan and { diff = diff_of(ctx, plan), states = states } or nil)
       return failed
     end, again)
   end

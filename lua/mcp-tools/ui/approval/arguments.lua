@@ -24,6 +24,7 @@ local MAX_COUNTED = 10000
 ---@field bytes integer
 ---@field max integer
 ---@field cut boolean?
+---@field one_line boolean? the lines are joined, so that line breaks of a text would imitate them
 
 ---@param out mcp-tools.ApprovalLines
 ---@param line string
@@ -140,7 +141,7 @@ end
 local function add_value(out, label, value, margin, depth)
   local start = margin .. label
   if type(value) == 'string' then
-    if value:find('\n', 1, true) then
+    if value:find('\n', 1, true) and not out.one_line then
       local count, more = lines_of(value)
       add(out, ('%stext of %s%d lines'):format(start, more and 'more than ' or '', count))
       return add_block(out, value, margin .. '  ')
@@ -179,22 +180,22 @@ end
 --- them out.
 ---@param args table
 ---@param known table<string, any> arguments that the tool declares
----@param max? integer maximum bytes of all arguments together
----@param min_share? integer bytes that each argument gets in any case
+---@param summary? { max: integer, min_share: integer } for one line: maximum bytes of all arguments together, and bytes
+---  that each gets in any case
 ---@return mcp-tools.ApprovalArgument[] list
 ---@return string heading says how many were cut
 ---@return integer left number of arguments that are not in the list
-function M.read(args, known, max, min_share)
-  max = max or M.MAX_BYTES
+function M.read(args, known, summary)
+  local max = summary and summary.max or M.MAX_BYTES
   local keys, others = {}, {}
   for _, key in ipairs(sorted_keys(args)) do
     table.insert(known[key] ~= nil and keys or others, key)
   end
   vim.list_extend(keys, others)
-  local share = math.max(min_share or MIN_SHARE, math.floor(max / math.max(1, #keys)))
+  local share = math.max(summary and summary.min_share or MIN_SHARE, math.floor(max / math.max(1, #keys)))
   local list, bytes, cut, left = {}, 0, 0, 0
   for i, key in ipairs(keys) do
-    local out = { lines = {}, bytes = 0, max = share }
+    local out = { lines = {}, bytes = 0, max = share, one_line = summary ~= nil }
     local label = M.label(key) .. ': '
     add_value(out, label, args[key], '  ', 1)
     bytes = bytes + out.bytes

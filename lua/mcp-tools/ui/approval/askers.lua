@@ -72,7 +72,7 @@ end
 M.select = { serial = true }
 
 --- Bytes of all arguments together, and minimum for each.
-local MAX_ARGS, MIN_ARG = 400, 30
+local SUMMARY = { max = 400, min_share = 30 }
 
 --- Formats arguments in one line.
 ---@param args table
@@ -80,7 +80,7 @@ local MAX_ARGS, MIN_ARG = 400, 30
 ---@return string
 local function summary(args, schema)
   local known = type(schema.properties) == 'table' and schema.properties or {}
-  local list, heading, left = arguments.read(args, known, MAX_ARGS, MIN_ARG)
+  local list, heading, left = arguments.read(args, known, SUMMARY)
   local parts = {}
   for _, argument in ipairs(list) do
     table.insert(parts, table.concat(vim.tbl_map(trim, argument.lines), ' '))

@@ -253,6 +253,18 @@ describe('a picker', function()
     t.matches('CUT: 2 of 3 are too long', prompt)
   end)
 
+  it('shows no argument that looks like another one', function()
+    local prompt
+    vim.ui.select = function(_, opts)
+      prompt = opts.prompt
+    end
+    ask({ require('mcp-tools.ui.approval.askers').select }, nil, nil, { text = 'x\n, path: "harmless"' })
+    t.wait(function()
+      return prompt
+    end)
+    t.matches('{ text: "x<U%+000A>, path: \\"harmless\\"" }', prompt)
+  end)
+
   it('names the arguments that the tool has before any others, and reads no more of them than it shows', function()
     local prompt
     vim.ui.select = function(_, opts)

@@ -86,6 +86,9 @@ M.approve = {
     elseif not vim.list_contains(APPROVE_CHOICES, choice) then
       return notify.error(("unknown answer '%s'; valid: once, review, session, always, look"):format(choice))
     elseif approval.count() == 0 and choice == 'once' and reviews.count() > 0 then
+      if approval.has_just_closed() then
+        return notify.warn('the question has just closed, and this would accept hunks of a review', 'Look, then repeat')
+      end
       return require('mcp-tools.ui.review').accept_seen() -- start-up cost
     elseif approval.count() == 0 then
       return approve_missed(choice)
@@ -108,6 +111,9 @@ M.deny = {
   run = function(rest)
     local choice, reason = DENY_CHOICES[rest] or 'deny', not DENY_CHOICES[rest] and rest or nil
     if approval.count() == 0 and choice == 'deny' and reviews.count() > 0 then
+      if approval.has_just_closed() then
+        return notify.warn('the question has just closed, and this would reject hunks of a review', 'Look, then repeat')
+      end
       return require('mcp-tools.ui.review').none(reason) -- start-up cost
     end
     local ok, why = approval.answer_current(choice, reason)

@@ -4,6 +4,7 @@ local Question = require('mcp-tools.ui.approval.question')
 local config = require('mcp-tools.config')
 local answers = require('mcp-tools.approval.answers')
 local errors = require('mcp-tools.errors')
+local reviews = require('mcp-tools.editor.review')
 local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
@@ -51,7 +52,7 @@ end
 
 ---@type mcp-tools.Question[] the first serial one is on the screen
 local open = {}
-local last_closed_at = 0
+local last_closed_at, last_ended_at = 0, 0 -- ns; the second without an answer
 
 ---@return mcp-tools.Question?
 local function first()
@@ -72,6 +73,12 @@ function M.count()
   return count
 end
 
+--- Returns whether a question ended without an answer so recently that an answer may still be meant for it.
+---@return boolean
+function M.has_just_closed()
+  return Question.is_recent(last_ended_at)
+end
+
 --- Shows the first question, or updates the number of open questions in it.
 local function advance()
   local question = first()
@@ -84,19 +91,22 @@ local function advance()
   -- Later: the call came in a request, which must be answered before a prompt blocks the main thread.
   vim.schedule(function()
     if not question.closed and not question.shown_at then
-      question:show(Question.is_close(last_closed_at))
+      -- `:McpTools approve` may be for a review.
+      question:show(Question.is_recent(last_closed_at) or reviews.count() > 0)
     end
   end)
 end
 
 ---@param question mcp-tools.Question
-local function leave(question)
+---@param state mcp-tools.ApprovalState
+local function leave(question, state)
   local on_screen = first() == question
   open = vim.tbl_filter(function(other)
     return other ~= question
   end, open)
   if on_screen then
     last_closed_at = uv.hrtime()
+    last_ended_at = (state == 'allowed' or state == 'denied') and last_ended_at or last_closed_at
   end
 end
 
@@ -119,9 +129,9 @@ end
 function M.add(question, ms)
   local expiry = expire_later(question, ms)
   local tell = question.tell
-  question.on_close = function()
+  question.on_close = function(_, state)
     expiry:stop()
-    leave(question)
+    leave(question, state)
   end
   question.tell = function(...)
     tell(...)

@@ -12,7 +12,7 @@ local uv = vim.uv
 
 local M = {}
 
---- An answer this soon after one question replaced another may be meant for the other.
+--- Within this time after a question replaced another one, an answer may be meant for the earlier one.
 local GUARD_NS = 400e6
 
 ---@alias mcp-tools.Choice
@@ -54,14 +54,14 @@ local GUARD_NS = 400e6
 ---@field serial boolean one of the askers is serial
 ---@field open integer number of open serial questions
 ---@field shown_at integer? when a serial asker showed it, ns
----@field took_over boolean? it has just replaced another question
+---@field took_over boolean? an early answer may be meant for an earlier question, or for a review
 ---@field read boolean? its end was on the screen
 ---@field entered boolean? see mcp-tools.FloatSubject
 ---@field preview string|false|nil the change; false: the preview failed
 ---@field why_not string? why the last answer was refused
 ---@field closed boolean?
 ---@field tell mcp-tools.Answer
----@field on_close fun(question: mcp-tools.Question)
+---@field on_close fun(question: mcp-tools.Question, state: mcp-tools.ApprovalState)
 local Question = {}
 Question.__index = Question
 
@@ -73,7 +73,7 @@ Question.__index = Question
 ---@field long string
 
 ---@type mcp-tools.ApprovalChoice[]
-local ALL = {
+local CHOICES = {
   { name = 'once', key = 'y', text = 'once', long = 'Allow once' },
   { name = 'review', key = 'r', text = 'review', long = 'Review the change hunk by hunk' },
   { name = 'deny', key = 'n', text = 'deny', long = 'Deny' },
@@ -100,7 +100,7 @@ local function special(question)
 end
 
 --- When the user began to type the current command line, ns.
-local since ---@type integer?
+local typing_since ---@type integer?
 local watched = false
 
 local function in_command_line()
@@ -113,13 +113,13 @@ local function watch_command_line()
   end
   watched = true
   if in_command_line() then
-    since = 0
+    typing_since = 0
   end
   local group = vim.api.nvim_create_augroup('mcp-tools.approval', {})
   vim.api.nvim_create_autocmd('CmdlineEnter', {
     group = group,
     callback = function()
-      since = vim.uv.hrtime()
+      typing_since = vim.uv.hrtime()
     end,
   })
   vim.api.nvim_create_autocmd('CmdlineLeave', {
@@ -127,7 +127,7 @@ local function watch_command_line()
     callback = function()
       vim.schedule(function() -- the command runs before that
         if not in_command_line() then
-          since = nil
+          typing_since = nil
         end
       end)
     end,
@@ -246,7 +246,7 @@ end
 ---@return mcp-tools.ApprovalChoice[]
 function Question:offered()
   local list, other, name = {}, special(self), sanitize.line(self.call.name)
-  for _, choice in ipairs(ALL) do
+  for _, choice in ipairs(CHOICES) do
     if vim.list_contains(self.choices, choice.answer or choice.name) then
       local made = vim.tbl_extend('force', choice, other[choice.name] or {})
       made.long = made.long:format(name)
@@ -283,7 +283,7 @@ function Question:ask(serial)
 end
 
 --- Shows the question on the screen.
----@param took_over boolean it has just replaced another question
+---@param took_over boolean an early answer may be meant for an earlier question, or for a review
 function Question:show(took_over)
   watch_command_line()
   self.shown_at, self.took_over = uv.hrtime(), took_over
@@ -314,7 +314,7 @@ function Question:close(state, choice, err, by, reason)
     return
   end
   self.closed = true
-  self.on_close(self)
+  self.on_close(self, state)
   self:announce(state, choice, by)
   -- Before the call runs, which may ask something itself.
   for _, asker in ipairs(self.askers) do
@@ -373,9 +373,9 @@ end
 ---@return string? why_not unless it is shown with the question
 function Question:answer_shown(choice, reason)
   local too_soon = self.took_over and uv.hrtime() - self.shown_at < GUARD_NS
-  if too_soon or since and since < self.shown_at then
+  if too_soon or typing_since and typing_since < self.shown_at then
     self.took_over = false
-    since = nil
+    typing_since = nil
     return self:refuse('The question has just changed. Read it, then answer again.')
   end
   -- A review shows the whole change again.
@@ -426,7 +426,7 @@ end
 --- Returns whether a question was closed so recently that an answer to the next one may be meant for it.
 ---@param closed_at integer ns
 ---@return boolean
-function M.is_close(closed_at)
+function M.is_recent(closed_at)
   return uv.hrtime() - closed_at < GUARD_NS
 end
 

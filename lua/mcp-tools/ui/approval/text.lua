@@ -122,8 +122,7 @@ local function add_head(page, question, files)
     add_part(page, 'source', short)
   end
   add_part(page, 'client', M.client(call))
-  local reason_cells = room + (REASON_ROWS - 1) * (page.width - MARGIN)
-  local reason_cut = add_part(page, 'reason', sanitize.line(question.reason), reason_cells)
+  local reason_cut = add_part(page, 'reason', sanitize.line(question.reason), REASON_ROWS * room)
   return { source = source_cut, reason = reason_cut, files = add_files(page, files) }
 end
 

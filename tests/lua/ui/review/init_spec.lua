@@ -202,6 +202,30 @@ describe('a review on the screen', function()
     t.eq({ 'rejected', 2 }, { screen.ends[2].state, #screen.ends[2].rejected })
   end)
 
+  it('is not decided by an answer that may be for a question, nor a question by one for the review', function()
+    local Call, Question = require('mcp-tools.calls.call'), require('mcp-tools.ui.approval.question')
+    propose('a\n', 'b\n')
+    local call, choice = Call.new({ id = 'q', name = 'x', host = 'test' }), nil
+    call:move('ask')
+    local asked = { call = call, args = {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
+    local asker = { serial = true, show = function() end, hide = function() end }
+    local question = Question.new(asked, { asker }, function(taken)
+      choice = taken
+    end)
+    require('mcp-tools.ui.approval').add(question, 60000)
+    t.wait(function()
+      return question.shown_at
+    end)
+    command.run({ args = 'approve' })
+    t.eq({ nil, nil }, { choice, question.closed })
+    question:close('ended')
+    command.run({ args = 'approve' })
+    command.run({ args = 'deny' })
+    is_told('has just closed')
+    t.eq(1, review.count())
+    vim.wait(500) -- later answers are not for this question
+  end)
+
   it('is not accepted as a whole from elsewhere before all of it was on the screen', function()
     local path = edit('a.txt', ('x\n'):rep(300))
     local text = 'A\n' .. ('x\n'):rep(298) .. 'Z\n'

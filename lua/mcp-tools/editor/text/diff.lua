@@ -175,9 +175,10 @@ end
 local function format(old, new, spans, opts, max)
   local out, size, context = {}, 0, opts.context or 3
   local function add(sign, lines, first, last)
-    for row = first, size <= max and last or 0 do
+    local row = first
+    while row <= last and size <= max do
       out[#out + 1] = sign .. lines[row]
-      size = size + #lines[row] + 2
+      row, size = row + 1, size + #lines[row] + 2
     end
   end
   add('--- ', { opts.old or 'a' }, 1, 1)

@@ -159,7 +159,7 @@ end
 --- A fixed namespace, so that pickers that never call back leave only one key listener behind.
 local KEYS = vim.api.nvim_create_namespace('mcp-tools-form')
 
---- `vim.ui.select` returns nil both for `<Enter>` without a choice and for `<Esc>`; the last key tells which it was.
+--- `vim.ui.select` returns nil both for `<Enter>` without a choice and for `<Esc>`; the last key shows which it was.
 ---@return fun(): boolean stop returns whether the last key was `<Enter>`
 local function watch_enter()
   local last

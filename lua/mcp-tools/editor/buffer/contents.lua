@@ -1,5 +1,5 @@
---- Text of a buffer, of a file on disk as its buffer would hold it, or of several files as the editor has them; the
---- checksum of a file.
+--- Reads texts: of a buffer, of a file on disk with the lines that its buffer would have, and of several files with the
+--- unsaved changes of their buffers. Computes the checksum of a file.
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')

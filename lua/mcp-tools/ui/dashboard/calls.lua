@@ -249,8 +249,13 @@ local changes_section = {
     for _, change in ipairs(list) do
       files[change.path] = true
     end
-    local count, places = #list, vim.tbl_count(files)
-    local text = ('%d edit%s in %d file%s'):format(count, count == 1 and '' or 's', places, places == 1 and '' or 's')
+    local count, file_count = #list, vim.tbl_count(files)
+    local text = ('%d edit%s in %d file%s'):format(
+      count,
+      count == 1 and '' or 's',
+      file_count,
+      file_count == 1 and '' or 's'
+    )
     rows:table({
       {
         cells = { text, { list[1].tool, 'Name' }, vim.fs.basename(list[1].path), { '<CR> to list', 'Dim' } },
@@ -382,12 +387,12 @@ local mounts_section = {
       table.insert(notes, mount.next_ms and ('retry in %d s'):format(math.ceil(mount.next_ms / 1000)) or nil)
       table.insert(notes, mount.error)
       table.insert(notes, #mount.faults > 0 and ('%d definitions ignored'):format(#mount.faults) or nil)
-      local colour = MOUNT_GROUPS[mount.state] or 'Dim'
+      local color = MOUNT_GROUPS[mount.state] or 'Dim'
       table.insert(list, {
         cells = {
-          { '●', colour },
+          { '●', color },
           { mount.name, 'Name' },
-          { mount.state, colour },
+          { mount.state, color },
           mount.server or '',
           { table.concat(notes, ', '), mount.error and 'Bad' or 'Dim' },
         },

@@ -14,7 +14,7 @@ local api, uv = vim.api, vim.uv
 
 local M = {}
 
---- A key or command this soon after one review replaced another may be meant for the other.
+--- Within this time after a review replaced another one, a key or command may be meant for the earlier one.
 local GUARD_NS = 400e6
 
 ---@type mcp-tools.ReviewView?
@@ -27,12 +27,12 @@ local shown_file
 local drawing
 local hidden_at, shown_at = -math.huge, 0
 
---- Returns the next or previous hunk in all files, wrapping around; an undecided one if there is any.
+--- Returns the next or previous hunk, across files and wrapping around. It is an undecided one if there is any.
 ---@param step 1|-1
 ---@param from? { [1]: integer, [2]: integer } file and hunk; default: the current ones
 ---@return integer? file
 ---@return integer? hunk
-local function neighbour(step, from)
+local function neighbor(step, from)
   local files, places, at = view.review.files, {}, 0
   local file_now, hunk_now = unpack(from or { view.file, view.hunk })
   local open_only = view.review:undecided() > 0
@@ -148,7 +148,7 @@ end
 function M.show(review)
   shown_at = uv.hrtime()
   view = { review = review, file = 1, hunk = 0, decided = {}, inside = false, typing = false, open = 0, entered = true }
-  local file, hunk = neighbour(1)
+  local file, hunk = neighbor(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
   follow_windows()
@@ -164,7 +164,7 @@ function M.update(review)
     split.update(review.files)
     local file = review.files[view.file]
     if file.gone or not file.hunks[view.hunk] then
-      local next_file, next_hunk = neighbour(1, { 1, 0 })
+      local next_file, next_hunk = neighbor(1, { 1, 0 })
       view.file, view.hunk = next_file or view.file, next_hunk or 1
     end
     draw()
@@ -250,7 +250,7 @@ function M.enter()
   local file, hunk = view.file, view.hunk
   local proposal = view.review.files[file]
   if proposal.gone or not proposal.hunks[hunk] or proposal.hunks[hunk].verdict then
-    file, hunk = neighbour(1, { 1, 0 })
+    file, hunk = neighbor(1, { 1, 0 })
   end
   go(file or 1, hunk or 1)
   return true
@@ -264,7 +264,7 @@ local function go_on(review)
   if not view or view.review ~= review then
     return -- that was the last one
   end
-  local file, hunk = neighbour(1)
+  local file, hunk = neighbor(1)
   if inside and file then
     go(file, hunk --[[@as integer]])
   elseif file then
@@ -309,9 +309,10 @@ local function with_hunk(fn, stay)
   go_on(review)
 end
 
----@param wanted boolean
+--- Decides all undecided hunks.
+---@param wanted boolean whether the result is what the agent proposes
 ---@param reason string?
-local function rest(wanted, reason)
+local function decide_rest(wanted, reason)
   local review = answerable()
   if not review then
     return
@@ -364,7 +365,7 @@ function M.yes()
     if not inside and not is_whole_seen() then
       return say('not all of it is on the screen: :McpTools review shows it')
     end
-    return rest(true)
+    return decide_rest(true)
   end
   with_hunk(verdict(true))
 end
@@ -372,7 +373,7 @@ end
 --- Rejects the current hunk, or reverts it if the change was already made.
 function M.no()
   if is_whole() then
-    return rest(false)
+    return decide_rest(false)
   end
   with_hunk(verdict(false))
 end
@@ -481,7 +482,7 @@ function M.accept_seen()
     return
   elseif review.whole then
     if is_whole_seen() then
-      return rest(true)
+      return decide_rest(true)
     end
     M.enter()
     return say('not all of it is on the screen: read on, then y accepts all')
@@ -502,14 +503,14 @@ end
 
 --- Accepts all remaining hunks.
 function M.all()
-  rest(true)
+  decide_rest(true)
 end
 
 --- Rejects all remaining hunks.
 ---@param reason string? for the agent
 function M.none(reason)
   if not reason or not has_no_reason() then
-    rest(false, reason)
+    decide_rest(false, reason)
   end
 end
 
@@ -531,7 +532,7 @@ local function move(step)
   end
   local file, hunk, before = split.at_cursor(view.review.files)
   local from = file and { file, hunk or (step > 0 and before or before + 1) } or nil
-  local next_file, next_hunk = neighbour(step, from)
+  local next_file, next_hunk = neighbor(step, from)
   if next_file then
     go(next_file, next_hunk)
   end

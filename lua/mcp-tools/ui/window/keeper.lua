@@ -14,7 +14,7 @@ local M = {}
 local RETRY_MS = 100
 -- After this many failures in a row the log gets one warning.
 local MANY = 10
--- Keys that are typed just before the window is entered automatically are meant for the text.
+-- Keys typed within this time after the float was entered automatically were meant for the user's text.
 local GUARD_NS = 500e6
 
 --- Restores the mode that the user was in, without passing through normal mode, where typed keys would be commands.

@@ -14,7 +14,7 @@ from ..neovim.nvim import NvimEditor
 from ..values import Outcome, Reply, ToolError
 from .arguments import MAX_VALUES, fits
 from .backpressure import Backpressure
-from .call import HEARTBEAT, PLUGIN_FAILED, Ask, Call, failed, gone
+from .call import FETCH_TIMEOUT, HEARTBEAT, PLUGIN_FAILED, Ask, Call, failed, gone
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
 """Seconds before the first polls, and between later ones."""
@@ -59,6 +59,8 @@ class Follower:
         if call.next_poll == math.inf:
             call.next_poll = now + POLLS[0]
         call.next_beat = max(call.next_beat, now + HEARTBEAT)
+        if call.size is not None:  # the tool may have ended long ago, while the client was away
+            call.deadline = now + FETCH_TIMEOUT
         while call.outcome is None:
             if call.inputs is not None:
                 if call.ask is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mcp_tools_nvim.calls.call import FETCH_TIMEOUT
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
 from mcp_tools_nvim.values import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Sender, Settings
@@ -266,6 +267,25 @@ async def test_a_question_taken_back_while_its_client_is_away() -> None:
     assert await bench.back(parked) == end
     await asyncio.sleep(20)
     assert await bench.back(parked) is None
+
+
+@virtual
+async def test_a_large_result_that_comes_while_the_client_is_away() -> None:
+    """A client that returns late gets it, as it gets a small one."""
+    bench = Bench()
+
+    async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        bench.loop.call_later(2, ctx.withdraw, {"name": "somebody else"})
+        await ctx.ask(name=NAME)
+        return "x" * 100_000
+
+    bench.editor.add_tool("large", large)
+    parked = await bench.park("large")
+    await asyncio.sleep(2 * FETCH_TIMEOUT)
+    outcome = await bench.back(parked)
+    assert isinstance(outcome, Outcome)
+    assert (outcome.state, len(outcome.text)) == ("done", 100_000)
+    assert bench.editor.cancels == []
 
 
 @virtual

@@ -43,7 +43,7 @@ class Backpressure:
 
         Args:
             held: returns its bytes.
-            ease: called to drop up to a number of bytes, as far as possible.
+            ease: drops at least a number of bytes if it can; nothing if that is not positive.
         """
         self._holders.append((held, ease))
 
@@ -76,9 +76,11 @@ class Backpressure:
         async with self._lanes[small]:
             while (held := self.held) and held + size > limit:
                 self._freed.clear()
+                left = held
                 for _, ease in self._holders:
-                    ease(held + size - limit)
-                if self.held == held:
+                    ease(left + size - limit)
+                    left = self.held
+                if left == held:
                     await self._wait_for_change()
             await take()
 

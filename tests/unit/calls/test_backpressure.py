@@ -73,6 +73,21 @@ async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
     assert asked == [2 * MIB, 2 * MIB]
 
 
+async def test_a_holder_drops_only_what_the_ones_before_it_did_not() -> None:
+    """The last holder closes connections, which is not needed when outcomes were enough."""
+    held, asked = [MAX_HELD_BYTES, MAX_HELD_BYTES], list[int]()
+
+    def drop_all(size: int) -> None:
+        held[0] = 0
+
+    room = Backpressure()
+    room.watch(lambda: held[0], drop_all)
+    room.watch(lambda: held[1], asked.append)
+    held[1] = MIB
+    assert await granted(room, 2 * MIB)
+    assert max(asked) <= 0
+
+
 async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
     """Nothing is looked at while nobody lets go of anything; all who wait look when somebody does."""
     held, looks = [MAX_HELD_BYTES + RESERVE], [0]

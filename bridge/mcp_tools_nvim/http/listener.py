@@ -50,8 +50,8 @@ class Connection(web.RequestHandler):
     """A connection that records since when it makes no progress.
 
     Attributes:
-        answer: bytes of the answer that is being written. All of it stays in memory until the last byte is
-            written; no buffer of ours shows the part that the system has taken.
+        answer: bytes of the answer that is being written. It stays in memory until its last byte is written,
+            while the transport's buffer shrinks with every byte.
         body: body of the current request.
         busy: a request is being served.
         half_closed: the client has closed its sending side; it may still read its answer.
@@ -151,20 +151,23 @@ class Connection(web.RequestHandler):
 HEAD_SECONDS = 10.0
 """Maximum time for the head of a request, from its first byte; for the first request, from the connection."""
 
-READ_SECONDS = 30.0
-"""A connection whose client reads nothing for this time is closed; an event stream can be resumed."""
-
 KEEP_ALIVE_SECONDS = 75.0
 """Idle time after which a connection is closed; longer than any known client keeps one."""
 
+READ_SECONDS = 30.0
+"""A connection whose client reads nothing for this time is closed; an event stream can be resumed."""
+
 UNREAD_SECONDS = 1.0
-"""The same while other clients wait for memory; see `Backpressure`."""
+"""The same while clients have not read `MAX_UNREAD_BYTES`, or others wait for memory (see `Backpressure`)."""
+
+MAX_UNREAD_BYTES = 64 * 1024 * 1024
+"""Maximum unread bytes of all clients. Above it the longest silent connections are closed."""
 
 SHUTDOWN_SECONDS = 1.0
 """Time for handlers to end at shutdown, after their calls were cancelled."""
 
 logger = logging.getLogger(__name__)
-logger.addFilter(lambda record: not _is_of_the_client(record))
+logger.addFilter(lambda record: not _is_client_fault(record))
 
 _SWEEP_SECONDS = 0.5
 _NEVER = 365 * 86400.0
@@ -235,7 +238,7 @@ class Runner(web.ServerRunner):
         await super().cleanup()
 
 
-def _is_of_the_client(record: logging.LogRecord) -> bool:
+def _is_client_fault(record: logging.LogRecord) -> bool:
     """Whether a log record is about a client's invalid request, which was answered and is not our fault."""
     expected = (HttpProcessingError, web.RequestPayloadError)
     return record.exc_info is not None and isinstance(record.exc_info[1], expected)
@@ -291,6 +294,7 @@ class _Deadlines:
         now = loop.time()
         for connection in list(self.open):
             self._check(connection, now)
+        self.abort_slow(self.unread() - MAX_UNREAD_BYTES)
         self._timer = None
         if self.open:
             self._sweep_later(loop)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.http import handlers
+from mcp_tools_nvim.http import handlers, listener
 from mcp_tools_nvim.http.listener import MAX_UNAUTHENTICATED
 from tests.support.memory import ToolContext
-from tests.support.served import JSON_AND_SSE, TOKEN, Served, served
+from tests.support.served import JSON_AND_SSE, TOKEN, Served, eventually, served
 
 HEAD = 0.5
 
@@ -191,9 +192,9 @@ async def test_a_body_that_never_comes(bridge: Served, monkeypatch: pytest.Monke
     writer.close()
 
 
-def call_bytes(bridge: Served, session: str, tool: str) -> bytes:
-    """A `tools/call` as it stands on the wire."""
-    body = json.dumps(bridge.call_message(tool)).encode()
+def post_bytes(session: str, message: dict[str, Any]) -> bytes:
+    """The bytes of a POST."""
+    body = json.dumps(message).encode()
     head = [
         "POST /mcp HTTP/1.1",
         "Host: localhost",
@@ -217,11 +218,28 @@ async def test_a_client_that_sends_no_more_gets_its_answer(bridge: Served) -> No
 
     bridge.editor.add_tool("slow", slow)
     reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
-    writer.write(call_bytes(bridge, await bridge.initialize(), "slow"))
+    writer.write(post_bytes(await bridge.initialize(), bridge.call_message("slow")))
     writer.write_eof()
     _, said = await closed_after(reader)
     assert b"here it is" in said
     writer.close()
+
+
+@pytest.mark.slow
+async def test_answers_that_nobody_reads_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest silent connections are closed, although no other client waits for memory."""
+    size = 8 * 1024 * 1024
+    monkeypatch.setattr(listener, "MAX_UNREAD_BYTES", size)
+    async with served() as bridge:
+        bridge.editor.add_tool("one", lambda ctx, arguments: "ok", description="x" * size)
+        session, unread = await bridge.initialize(), bridge.runner._deadlines.unread
+        silent = [socket.create_connection(("127.0.0.1", bridge.port)) for _ in range(3)]
+        for each in silent:
+            each.sendall(post_bytes(session, bridge.message("tools/list")))
+        await eventually(lambda: unread() > 2 * size)
+        await eventually(lambda: unread() <= size)
+        for each in silent:
+            each.close()
 
 
 async def test_connections_that_only_stand_are_bounded() -> None:

@@ -75,8 +75,8 @@ class SessionStore:
 
     Args:
         token: the project's token.
-        directory: of the files; None saves nothing.
-        now: unix seconds.
+        directory: directory of the files; None = nothing is saved.
+        now: returns the time in Unix seconds.
     """
 
     def __init__(self, token: str, directory: Path | None, now: Callable[[], float] = time.time) -> None:
@@ -94,10 +94,10 @@ class SessionStore:
         capabilities: dict[str, Any],
         scope: Scope | None = None,
     ) -> str:
-        """Saves a new session and returns its id. If it cannot be written, it ends with the bridge.
+        """Saves a new session and returns its id. One that cannot be written is valid while it is in memory.
 
         Raises:
-            TooMuchError: it is too large.
+            TooMuchError: the session is too large.
         """
         name = {part: str(client.get(part, ""))[:MAX_CLIENT_NAME] for part in ("name", "version")}
         data = json.dumps(asdict(SavedSession(key, self.now(), version, name, capabilities, scope))).encode()
@@ -110,11 +110,13 @@ class SessionStore:
                 file = os.open(self._path(id_), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with open(file, "wb") as writing:
                     writing.write(data)
+            except OSError as failure:
+                logger.warning("cannot save a session: %s", failure)
+                self.delete(id_)  # a full disk leaves a part of it
+            else:
                 if self._saved % TIDY_EVERY == 0:
                     self._tidy(self._directory)
                 self._saved += 1
-            except OSError as failure:
-                logger.warning("cannot save a session: %s", failure)
         return id_
 
     def read(self, id_: str) -> SavedSession | None:
@@ -152,12 +154,18 @@ class SessionStore:
 
     def _tidy(self, directory: Path) -> None:
         """Deletes the oldest and the expired files."""
-        files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(directory))
-        expired = self.now() - MAX_AGE_SECONDS
-        for at, (changed, path) in enumerate(files):
-            if changed >= expired and at >= len(files) - MAX_SAVED:
-                return
-            Path(path).unlink(missing_ok=True)
+        try:
+            found = [(entry.stat(follow_symlinks=False), entry.path) for entry in os.scandir(directory)]
+            files = sorted((about.st_mtime, path) for about, path in found)
+            expired = self.now() - MAX_AGE_SECONDS
+            for at, (changed, path) in enumerate(files):
+                if changed >= expired and at >= len(files) - MAX_SAVED:
+                    return
+                Path(path).unlink(missing_ok=True)
+        except FileNotFoundError:
+            pass  # another bridge is deleting them
+        except OSError as failure:
+            logger.warning("cannot delete old sessions: %s", failure)
 
 
 def new_key() -> str:

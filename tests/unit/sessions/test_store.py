@@ -104,6 +104,26 @@ def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_a_full_disk_and_a_broken_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """No part of a file is left; a link that leads nowhere is as old as any file."""
+    resource = pytest.importorskip("resource")
+    store = make(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        store.save("key", VERSION, CLIENT, {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+    assert len(caplog.records) == 1
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    os.utime(link, (1, 1), follow_symlinks=False)
+    store.save("key", VERSION, CLIENT, {})
+    assert not link.is_symlink()
+    assert len(caplog.records) == 1
+
+
 def test_declarations_that_are_too_large(tmp_path: Path) -> None:
     """They are refused; nothing is written."""
     with pytest.raises(TooMuchError):

@@ -121,7 +121,7 @@ class Bodies:
     @staticmethod
     def _too_large(session: Session | None, limit: int) -> web.Response:
         if session is not None:
-            session.questions.lose(limit)
+            session.questions.on_too_large(limit)
         response = refusal(413, f"Request body is larger than {limit} bytes", code=jsonrpc.TOO_LARGE)
         response.force_close()
         return response

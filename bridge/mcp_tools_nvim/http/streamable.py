@@ -27,7 +27,7 @@ SESSION_HEADER = istr("Mcp-Session-Id")
 LAST_EVENT_HEADER = istr("Last-Event-ID")
 
 RETRY_AFTER_SECONDS = 10
-"""Sessions can usually be dropped a few seconds after their last call."""
+"""Seconds until a refused client tries again: usually a session can be dropped by then."""
 
 
 class StreamableHttp:
@@ -150,7 +150,7 @@ class StreamableHttp:
             peer=session.peer,
         )
         session.streams.responding(response)
-        response.when_gone = partial(session.lose, response, requests)
+        response.when_gone = partial(session.on_disconnect, response, requests)
         try:
             if is_batch:
                 return await response.finish(await session.answer_batch(requests, response))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..values import Scope, View
+from ..values import MAX_CLIENT_NAME, Scope, View
 from .session import ENDS_WITH_STREAM, Session, SessionInfo, Transport, Watcher
 from .store import MAX_AGE_SECONDS, SavedSession, SessionStore, new_key
 from .streams import EventIds
@@ -22,7 +22,7 @@ IDLE_SECONDS = 30 * 60.0
 """A session idle for longer is dropped; its id revives it."""
 
 MAX_ENDED_BYTES = 64 * 1024 * 1024
-"""Maximum size of ended streams of all sessions; above it the oldest are dropped."""
+"""Maximum bytes of ended streams of all sessions; above it the oldest are dropped."""
 
 RESUME_SECONDS = 5.0
 """Seconds in which a disconnected client resumes a stream. Later its stream may be dropped to make room."""
@@ -123,9 +123,9 @@ class Sessions:
         client, _ = session.peer.identity
         if session.info is not None or not client or self._by_id.get(session.id) is not session:
             return
-        session.info = SessionInfo(
-            str(client.get("name", "")), str(client.get("version", "")), session.transport
-        )
+        # Neovim gets them with every change.
+        name, version = (str(client.get(part, ""))[:MAX_CLIENT_NAME] for part in ("name", "version"))
+        session.info = SessionInfo(name, version, session.transport)
         self._report_changes()
 
     def find(self, kernel: Kernel, id_: str, agent: str | None = None) -> Session | None:

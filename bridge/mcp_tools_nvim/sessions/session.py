@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .. import jsonrpc
-from ..values import MAX_CLIENT_NAME, Scope, View
+from ..values import Scope, View
 from .streams import EventIds, Response, Streams
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Exchange:
             self._calls.cancel_reason(self.task, reason)
             self.task.cancel()
 
-    def lose(self) -> None:
+    def on_disconnect(self) -> None:
         """Handles a lost connection: cancels a call that waits for approval; a running one continues."""
         if self._calls.awaits_approval(self.task):
             self.cancel("disconnected")
@@ -167,7 +167,7 @@ class Questions:
         """Whether any request is unanswered."""
         return bool(self._waiting)
 
-    def lose(self, limit: int) -> None:
+    def on_too_large(self, limit: int) -> None:
         """Handles a refused body of more than `limit` bytes; fails a single open question."""
         if len(self._waiting) != 1:
             return  # unknown which one the body answered; they have a deadline
@@ -188,7 +188,7 @@ class Session:
     Args:
         kernel: serves the requests.
         calls: gets the reason when a request is cancelled.
-        key: names the session to tools; not the id that the client sends.
+        key: names the session to tools; another id is sent to clients whose session is saved.
         transport: how the client is connected.
         ids: makes event ids; None where streams cannot be resumed.
         scope: which tools the client asked to see.
@@ -214,7 +214,7 @@ class Session:
         self._watcher = watcher
         self._announced = False
         self.transport: Transport = transport
-        self.id = key  # until it is saved
+        self.id = key  # until it is saved, which only sessions over streamable HTTP are
         self.created: float | None = None  # set when it is saved
         self.info: SessionInfo | None = None
         self.closed = False
@@ -239,7 +239,7 @@ class Session:
     @property
     def view(self) -> View:
         """What determines the client's list of tools."""
-        return View("" if self.info is None else self.info.name[:MAX_CLIENT_NAME], self.scope)
+        return View("" if self.info is None else self.info.name, self.scope)
 
     @property
     def connected(self) -> bool:
@@ -304,12 +304,12 @@ class Session:
         answers = await asyncio.gather(*(bounded(request) for request in requests))
         return b"[" + b",".join(answers) + b"]"
 
-    def lose(self, response: Response, requests: Iterable[jsonrpc.Request]) -> None:
+    def on_disconnect(self, response: Response, requests: Iterable[jsonrpc.Request]) -> None:
         """Handles a closed connection: a response that has not become a stream cannot be resumed."""
         if response.outbox is None:
             for request in requests:
                 if (exchange := self._in_flight.get(request.id)) is not None:
-                    exchange.lose()
+                    exchange.on_disconnect()
 
     def answer_later(
         self, connected: Callable[[], bool], request: jsonrpc.Request, done: Callable[[Session], None]

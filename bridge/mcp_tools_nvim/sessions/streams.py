@@ -35,6 +35,9 @@ The client sends the event id as a header, of at most 8190 bytes."""
 ENDED_STREAMS = 16
 """Maximum number of ended response streams that a client can still resume."""
 
+ENDED_BYTES = 16 * 1024 * 1024
+"""Maximum bytes of the ended streams of a client, except the newest; more would delay its next results."""
+
 ENDED_SECONDS = 300.0
 """How long an ended stream is kept; Neovim keeps an unfetched result as long."""
 
@@ -112,7 +115,8 @@ class Outbox:
         self._unsent_bytes = 0
         self._kept: deque[Event] = deque()
         self._kept_bytes = 0
-        self.position = self._floor = ids.next() if ids else 0  # `_floor`: last dropped from `_kept`
+        self.position = self._floor = ids.next() if ids else 0
+        # `_floor` is the number of the last event that was dropped from `_kept`.
         self._wake = asyncio.Event()
         self._turn = 0
         self._connected: Callable[[], bool] | None = None
@@ -361,3 +365,5 @@ class Streams:
 
     def _keep(self, stream: Outbox) -> None:
         self._ended.append((time.monotonic(), stream))
+        while len(self._ended) > 1 and self.ended_bytes > ENDED_BYTES:
+            self._ended.popleft()

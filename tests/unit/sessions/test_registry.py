@@ -85,13 +85,32 @@ async def test_revival_after_a_restart(tmp_path: Path) -> None:
             assert response.status == 200
 
 
+async def test_ended_streams_do_not_delay_the_next_results() -> None:
+    """A client that reads all of its large streams gets each of them at once."""
+
+    async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        ctx.log("error", "begin")
+        await asyncio.sleep(0)
+        return "x" * 9_000_000
+
+    async with served() as bridge:
+        bridge.editor.add_tool("large", large)
+        session = await bridge.initialize()
+        for _ in range(7):
+            async with (
+                asyncio.timeout(4),
+                await bridge.post(bridge.call_message("large"), session) as response,
+            ):
+                await response.read()
+
+
 async def test_the_name_of_a_client_has_a_bound() -> None:
     """The editor keeps it, whatever a client sends."""
     async with served() as bridge:
         bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.sender.client.name)
         session = await bridge.initialize(client="n" * 1_000_000)
         name = (await bridge.call(session, "echo"))["content"][0]["text"]
-    assert name == "n" * MAX_CLIENT_NAME
+        assert (name, bridge.reported[-1][0].name) == ("n" * MAX_CLIENT_NAME,) * 2
 
 
 async def test_delete_of_a_session_that_is_not_in_memory(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class DefinitionList:
         """Returns the current definitions, asking Neovim whether the cached ones are up to date.
 
         Raises:
-            MCPError: Neovim does not answer and no list is cached.
+            MCPError: Neovim returns no list and none is cached.
         """
         held, changes = self.current, self._changes
         try:
@@ -104,9 +104,11 @@ class DefinitionList:
                     await asyncio.sleep(LOADING_SECONDS)
                     listing = await self._fetch(held)
         except (EditorError, TimeoutError) as failure:
+            if not isinstance(failure, EditorGoneError | NoAnswerError | TimeoutError):
+                logger.error("list of %s: %s", self._kind, failure)
             if held is not None:
                 return held
-            error = editor_failure(failure if isinstance(failure, EditorGoneError) else NoAnswerError())
+            error = editor_failure(failure if isinstance(failure, EditorError) else NoAnswerError())
             raise MCPError(jsonrpc.INTERNAL_ERROR, error.message, {"code": str(error.code)}) from failure
         self.stale = self._changes != changes  # it may have changed since Neovim answered
         if listing.json is not None:
@@ -300,7 +302,7 @@ class Pages:
     Attributes:
         listing: all definitions.
         views: lists of the clients, if they differ.
-        combined: lists whose schemes a filter may name, this one included; empty if the list has no filter.
+        combined: lists, including this one, whose schemes a filter may name; empty if it has no filter.
     """
 
     def __init__(

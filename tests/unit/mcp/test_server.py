@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from mcp_tools_nvim.errors import Code
+from mcp_tools_nvim.errors import Code, LuaError
 from mcp_tools_nvim.mcp.dispatch import Dispatch
 from mcp_tools_nvim.mcp.pages import CursorError, DefinitionList, Definitions, Pages, page
 from mcp_tools_nvim.mcp.results import tool_result
@@ -244,6 +244,25 @@ async def test_a_silent_editor() -> None:
     with pytest.raises(MCPError) as caught:
         await DefinitionList(editor, "resources").refresh()
     assert caught.value.error.data == {"code": Code.EDITOR_GONE}
+
+
+async def test_a_list_that_fails_in_the_editor() -> None:
+    """The error does not say that Neovim is silent; a known list is served."""
+
+    class Failing(MemoryEditor):
+        def list(
+            self, kind: Kind, revision: int | None, view: View | None = None
+        ) -> asyncio.Future[ListingReply]:
+            failed: asyncio.Future[ListingReply] = asyncio.get_running_loop().create_future()
+            failed.set_exception(LuaError("a fault"))
+            return failed
+
+    listing = DefinitionList(Failing(Settings()), "tools")
+    with pytest.raises(MCPError, match="the plugin failed inside Neovim") as caught:
+        await listing.refresh()
+    assert caught.value.error.data == {"code": Code.EXECUTION_ERROR}
+    listing.current = known = Definitions(1, [], [], "[]")
+    assert await listing.refresh() is known
 
 
 async def test_news_of_a_list_that_is_not_all() -> None:

@@ -35,9 +35,9 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 
 @functools.cache
 def _fast() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[Exception]]:
-    """Returns a decoder, an encoder and their exception; created once, as that is slower than one use.
+    """Returns a decoder, an encoder and their exception, created once: that takes longer than using them.
 
-    Imported with the first message, as it takes a megabyte.
+    The package is imported with the first message, since it takes a megabyte of memory.
     """
     import msgspec
 

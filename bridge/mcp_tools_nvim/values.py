@@ -204,7 +204,16 @@ class View:
 
 @dataclass(slots=True)
 class Sender:
-    """The client of calls; one object for all calls of a session."""
+    """The client of calls; one object for all calls of a session.
+
+    Attributes:
+        client: declared name and version.
+        session: names the session to tools.
+        capabilities: declared capabilities.
+        scope: scope of the client.
+        host: kind of the caller, as tools see it: "mcp" or "python".
+        encoded: the sender as Neovim gets it; set by `neovim/`.
+    """
 
     client: ClientInfo
     session: str | None = None
@@ -212,7 +221,6 @@ class Sender:
     scope: Scope | None = None
     host: str = "mcp"
     encoded: dict[str, Any] | None = field(default=None, compare=False, repr=False)
-    """The sender as Neovim gets it; set by `neovim/`."""
 
 
 @dataclass(slots=True)
@@ -229,7 +237,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of definitions; `json` is None when the client's revision is current.
+    """A list of definitions; `json` is None when it has not changed since the known revision.
 
     Attributes:
         loading: Neovim is still loading definitions; request the list again.

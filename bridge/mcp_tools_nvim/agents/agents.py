@@ -60,8 +60,8 @@ class Agents:
     def join(self, app: App) -> None:
         """Serves the endpoints at the port of the application."""
         self._handlers = app.handlers
-        self.session_events.of(app.handlers.sessions)
-        self._registrations.of(app.handlers.sessions)
+        self.session_events.set_sessions(app.handlers.sessions)
+        self._registrations.set_sessions(app.handlers.sessions)
         router = self._router = AgentRouter(app.handlers, self.endpoints, self._registrations, app.body_limit)
         self._sockets = UnixSockets(router.match, app.body_limit)
         app.match_agent = router.match
@@ -141,7 +141,7 @@ class SessionEvents:
         self._notices: WeakKeyDictionary[Session, TokenBucket] = WeakKeyDictionary()
         editor.on("push", self._push)
 
-    def of(self, sessions: Sessions) -> None:
+    def set_sessions(self, sessions: Sessions) -> None:
         """Sets the sessions that notifications are sent to."""
         self._sessions = sessions
 

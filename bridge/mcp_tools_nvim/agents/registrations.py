@@ -271,7 +271,7 @@ class Registrations:
         self._closed = False
         editor.on("integrations", self._set_servers)
 
-    def of(self, sessions: Sessions) -> None:
+    def set_sessions(self, sessions: Sessions) -> None:
         """Sets the sessions from which those of revoked tokens are deleted."""
         self._sessions = sessions
 

@@ -25,7 +25,7 @@ Match = Callable[[web.Request, str], Handler | None]
 
 
 class _Application(Application):
-    """The application at one socket. Its requests end with their sessions."""
+    """The application at one socket. It has nothing to close: its sessions are those of `App`."""
 
     def __init__(self, agent: str, match: Match, body_limit: int) -> None:
         super().__init__(body_limit)

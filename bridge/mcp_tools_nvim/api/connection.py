@@ -156,11 +156,11 @@ class _Watch:
         news = {"done": p.done, "total": p.total, "message": p.message}
         if p.state is not None:
             news["state"] = p.state
-        self._tell(self._on_progress, news)
+        self._run_callback(self._on_progress, news)
 
     def log(self, level: str, data: Any) -> None:
         if self._on_log is not None:
-            self._tell(self._on_log, level, data)
+            self._run_callback(self._on_log, level, data)
 
     async def ask(self, requests: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -182,7 +182,7 @@ class _Watch:
             raise TypeError(f"on_elicit returned {type(content).__name__}: it must be a dict or None")
         return {"result": {"action": "accept", "content": content}}
 
-    def _tell(self, callback: Callable[..., Any], *values: Any) -> None:
+    def _run_callback(self, callback: Callable[..., Any], *values: Any) -> None:
         try:
             callback(*values)
         except Exception as fault:  # noqa: BLE001 - boundary: re-raised by `call`

@@ -33,7 +33,7 @@ def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
 
     The work is bounded by `MAX_VALUES`, however large the arguments are.
     """
-    values, names, name_bytes, is_faulty = _look(arguments)
+    values, names, name_bytes, is_faulty = _measure(arguments)
     if values > MAX_VALUES:
         text = f"has more than {MAX_VALUES} values; send fewer, or combine them into one text"
         return (FieldError(_largest(arguments), text),)
@@ -47,7 +47,7 @@ def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
 
 def fits(value: Any) -> bool:
     """Returns whether a value has at most `MAX_VALUES` parts."""
-    return _look({"": value})[0] <= MAX_VALUES
+    return _measure({"": value})[0] <= MAX_VALUES
 
 
 def refuse_arguments(arguments: dict[str, Any]) -> Outcome | None:
@@ -59,7 +59,7 @@ def refuse_arguments(arguments: dict[str, Any]) -> Outcome | None:
     return Outcome("failed", error=ToolError(Code.VALIDATION_ERROR, text, faults))
 
 
-def _look(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
+def _measure(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
     """Measures arguments: values, names, characters of the names, whether a value has a fault.
 
     Stops after `MAX_VALUES` values.
@@ -85,10 +85,10 @@ def _look(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
 
 
 def _largest(arguments: dict[str, Any]) -> str:
-    """Returns an argument that alone has too many values, if it is among the first."""
+    """Returns the name of the argument at which the values become too many, if it alone has too many."""
     looked = 0
     for name, value in arguments.items():
-        looked += 1 + _look({"": value})[0]
+        looked += 1 + _measure({"": value})[0]
         if looked > MAX_VALUES:
             return _cut(name) if not fits(value) else "(root)"
     return "(root)"

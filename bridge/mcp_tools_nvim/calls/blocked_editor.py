@@ -40,7 +40,7 @@ class Admission:
         self._in_doubt = False  # the mode is being requested, or is known to block
         self._reported = -math.inf
 
-    def open(self, now: float) -> bool:
+    def is_open(self, now: float) -> bool:
         """Whether a call may be sent without requesting the mode."""
         editor = self._editor
         return now - editor.last_heard < SILENCE and not self._in_doubt and not editor.congested
@@ -60,7 +60,7 @@ class Admission:
             return self.refuse(self._mode)
         return None
 
-    async def name_block(self) -> Outcome:
+    async def refuse_silent(self) -> Outcome:
         """Returns the refusal of a call that was sent but not started before its `start_by`."""
         mode = await self._editor.mode(MODE_NAMING)
         return self.refuse(mode if mode is not None and mode.blocking else None)

@@ -86,7 +86,7 @@ class Call:
         taking: fetches a large result as soon as there is room.
         asking: asks the client.
         was_parked: the client was asked to send the request again.
-        absence: runs while the client of a parked call is away.
+        absence: timeout of a parked call, while its client is away.
         attempt: task that all retries of the client wait for.
         retries: number of retries that wait for `attempt`.
     """

@@ -286,7 +286,7 @@ class Calls:
         editor = self._editor
         now = self._time()
         start_by = now + START_WITHIN
-        if not self._admission.open(now):
+        if not self._admission.is_open(now):
             refused = await self._admission.admit(call, start_by)
             if refused is not None:
                 return refused
@@ -308,7 +308,7 @@ class Calls:
         elif call.silent:
             # `start_by` has passed: Neovim will refuse the call when it reads it.
             editor.cancel(call.id, "blocked")
-            refused = await self._admission.name_block()
+            refused = await self._admission.refuse_silent()
             if call.silent:
                 return refused
         # A wake-up or `stop` may have ended the call before its reply came.

@@ -33,7 +33,7 @@ IGNORED = 0
 """Exit code of `git check-ignore`; a tracked file is not ignored."""
 GIT_SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.bareRepository=explicit")
 GIT_ENVIRONMENT = {
-    "GIT_ALLOW_PROTOCOL": "none",  # not the name of a transport
+    "GIT_ALLOW_PROTOCOL": "none",  # allows no transport, since none has this name
     "GIT_NO_LAZY_FETCH": "1",  # since git 2.39.4; the line above covers older ones
     "GIT_TERMINAL_PROMPT": "0",
 }

@@ -93,7 +93,7 @@ class App(Application):
         settings = parts.settings
         super().__init__(settings.limits.request_body)
         self.handlers = handlers = Handlers(parts)
-        # In this order, on the head of a request. `_public` comes first, to hide which paths exist.
+        # Guards check the head of a request. `_public` comes first, so that refused clients learn no paths.
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
         size, json, stream = handlers.bodies, JsonGuard(), AcceptGuard("text/event-stream")
         mcp = {

@@ -46,7 +46,7 @@ class Sse:
             self._sessions.drop(session, "disconnected")
 
     async def post(self, http: web.Request) -> web.Response:
-        """Takes messages. Clients reset the connection at the answer's first byte, so it has no content."""
+        """Takes messages. Clients may close the connection at the first byte of the answer."""
         session = self._sessions.find_sse(http.query.get(SESSION_QUERY, ""))
         if session is None:
             return refusal(404, "Session not found; open the stream again")

@@ -23,7 +23,8 @@ PING_SECONDS = 15.0
 """Interval of comments that show proxies and clients that a silent stream is alive."""
 
 RETRY_MS = 1500
-"""A restart of the bridge takes about a second; the Python SDK gives up after two failed attempts."""
+"""Milliseconds until a client reconnects: a restart of the bridge takes about a second, and the Python SDK
+gives up after two failed attempts."""
 
 SSE_HEADERS = {
     "Content-Type": "text/event-stream",
@@ -171,7 +172,7 @@ class DeferredResponse:
 
     Attributes:
         outbox: outbox of the event stream, once there is one.
-        when_gone: called repeatedly once the client has disconnected.
+        when_gone: called at each check after the client has disconnected.
     """
 
     outbox: Outbox | None = None

@@ -38,7 +38,7 @@ def is_plain_call(params: Mapping[str, Any]) -> bool:
 
 
 class _Frame(NamedTuple):
-    """The JSON text around a result's text, and for `typed` also around its structured content."""
+    """The JSON text before and after a result's text; `…typed` and `between` are for structured content."""
 
     before: bytes
     after: bytes

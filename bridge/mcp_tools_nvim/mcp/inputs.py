@@ -55,8 +55,8 @@ class RequestStates:
 
     def __init__(self, token: str, boot: str, seconds: float) -> None:
         self._boot = boot
-        # Random, unlike the key of session ids: clients know the token and must not be able to make states,
-        # and a call ends with this process.
+        # Random, since clients know the token and must not be able to make states. No state outlives this
+        # process, as no call does.
         key = hmac.digest(_KEY_LABEL, secrets.token_bytes(32) + token.encode(), "sha256")
         holder = hashlib.sha256(token.encode()).hexdigest()
         security = RequestStateSecurity(keys=[key], ttl=seconds, bind_principal=lambda _: holder)

@@ -1,7 +1,6 @@
 """The SDK as the kernel of both eras: clients of sessions, and stateless requests.
 
-It gets valid JSON-RPC messages, and returns results as dicts or a `Rejection`. Its import takes about a
-second; see `sdk.py`.
+The kernel gets valid JSON-RPC messages, and returns results as dicts or a `Rejection`. `sdk.py` imports it.
 """
 
 from __future__ import annotations

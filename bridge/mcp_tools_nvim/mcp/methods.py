@@ -90,14 +90,14 @@ class Resources:
 
     async def read(self, context: RequestContext, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         """Handles `resources/read`."""
-        self._count(context)
+        self._limit_rate(context)
         uri = params.uri
         outcome = await run_call(self._calls, caller_of(context), uri, {}, "resource")
         if outcome.error is not None:
             raise resource_error(context, uri, outcome.error)
         return NOT_CACHEABLE | content_or_raise(outcome)
 
-    def _count(self, context: RequestContext) -> None:
+    def _limit_rate(self, context: RequestContext) -> None:
         store, now = session_store(context), self._time()
         bucket = store.get("reads")
         if bucket is None:

@@ -33,7 +33,7 @@ MAX_LISTENED = 64
 """Maximum resources of one `subscriptions/listen`; more are not confirmed."""
 
 MAX_OF_CLIENT = 4 * MAX_LISTENED
-"""The same for all streams of clients with one name: streams are cheap, watched resources are not."""
+"""Maximum resources of all `subscriptions/listen` of clients with one name: they can open many streams."""
 
 UPDATED = "notifications/resources/updated"
 

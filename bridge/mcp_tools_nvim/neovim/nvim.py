@@ -37,7 +37,7 @@ ANSWER_WITHIN = 10.0
 """Seconds for a verb that only reads tables; longer means that the main thread is busy."""
 
 TICK = 0.002
-"""Maximum seconds by which the time is later than the loop's clock: uvloop's is cut to milliseconds."""
+"""Maximum seconds by which the loop's clock is late: that of uvloop is cut to milliseconds."""
 
 _VERB = "return require('mcp-tools.rpc').%s(...)"
 _CLOCK = "return vim.uv.hrtime()"
@@ -108,7 +108,7 @@ class NvimEditor:
     async def leave(self, within: float) -> None:
         """Requests that Neovim end our remaining calls, and waits for at most `within` seconds."""
         with contextlib.suppress(EditorError):
-            await self._lua("lost", (self._channel_id,), self._channel.time() + within, lambda _: None)
+            await self._request("lost", (self._channel_id,), self._channel.time() + within, lambda _: None)
 
     def close(self) -> None:
         """Sends what is written, then closes the channel."""
@@ -127,7 +127,7 @@ class NvimEditor:
             self._learn(sent, int(raw["clock"]))
             return codec.hello(raw)
 
-        return await self._lua("hello", (self._channel_id, values), give_up, answer)
+        return await self._request("hello", (self._channel_id, values), give_up, answer)
 
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
         """Returns the definitions of one kind, of `view` only; `json=None` when `revision` is current."""
@@ -135,7 +135,7 @@ class NvimEditor:
         if view is not None:
             scope = None if view.scope is None else {"scope": codec.encode_scope(view.scope)}
             args.append({"client": view.client} | (scope or {}))
-        return self._lua("list", args, self._channel.time() + ANSWER_WITHIN, codec.listing)
+        return self._request("list", args, self._channel.time() + ANSWER_WITHIN, codec.listing)
 
     def execute(
         self,
@@ -200,7 +200,7 @@ class NvimEditor:
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
         """Returns path and message of the bytes in a result that are not UTF-8."""
-        return self._lua("explain", (task_id,), self._channel.time() + 2.0, codec.explanation)
+        return self._request("explain", (task_id,), self._channel.time() + 2.0, codec.explanation)
 
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
         """Returns the mode, which Neovim reports even at a prompt; None without an answer for `timeout` s.
@@ -231,28 +231,28 @@ class NvimEditor:
 
     def cancel(self, task_id: str, reason: str) -> None:
         """Ends a call."""
-        self._tell("cancel_task", (task_id, reason))
+        self._notify("cancel_task", (task_id, reason))
 
     def acknowledge(self, task_ids: Sequence[str]) -> None:
         """Lets Neovim drop these results."""
-        self._tell("acknowledge", (task_ids,))
+        self._notify("acknowledge", (task_ids,))
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
         """Subscribes to changes of a resource; returns why that is refused. Each needs one `unsubscribe`."""
         give_up = self._channel.time() + ANSWER_WITHIN
-        return self._lua("subscribe", (self._channel_id, uri), give_up, codec.subscription_error)
+        return self._request("subscribe", (self._channel_id, uri), give_up, codec.subscription_error)
 
     def unsubscribe(self, uri: str) -> None:
         """Reverts one `subscribe`."""
-        self._tell("unsubscribe", (self._channel_id, uri))
+        self._notify("unsubscribe", (self._channel_id, uri))
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
         """Reports a state of the bridge (`listening`, `sessions`, `blocked`, …)."""
-        self._tell("report", (kind, data, self._channel_id))
+        self._notify("report", (kind, data, self._channel_id))
 
     def agent_event(self, event: str, data: dict[str, Any]) -> None:
         """Reports an event of a terminal agent's session (`opened`, `notified`, `left`)."""
-        self._tell("agent_event", (event, data, self._channel_id))
+        self._notify("agent_event", (event, data, self._channel_id))
 
     def provide(
         self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
@@ -263,15 +263,15 @@ class NvimEditor:
         """
         give_up = self._channel.time() + ANSWER_WITHIN
         args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
-        return self._lua("provide", args, give_up, codec.refused_definitions)
+        return self._request("provide", args, give_up, codec.refused_definitions)
 
     def withdraw(self, provider: str) -> None:
         """Removes all definitions of a mount."""
-        self._tell("withdraw", (self._channel_id, provider))
+        self._notify("withdraw", (self._channel_id, provider))
 
     def remote(self, verb: str, *args: Any) -> None:
         """Reports an event of a running call of a mount (`remote_result`, `remote_progress`, …)."""
-        self._tell(verb, args)
+        self._notify(verb, args)
 
     def on(self, event: str, callback: Callable[..., None]) -> None:
         """Adds a callback of an event; it must return at once.
@@ -322,12 +322,12 @@ class NvimEditor:
         for callback in self._callbacks.get(name, ()):
             callback(*values)
 
-    def _lua(
+    def _request(
         self, verb: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]
     ) -> asyncio.Future[T]:
         return self._channel.request("nvim_exec_lua", (_VERB % verb, args), give_up, answer)
 
-    def _tell(self, verb: str, args: Sequence[Any]) -> None:
+    def _notify(self, verb: str, args: Sequence[Any]) -> None:
         self._channel.notify("nvim_exec_lua", (_VERB % verb, args))
 
     def _reply(self, verb: str, args: Sequence[Any], give_up: float) -> asyncio.Future[Reply]:
@@ -337,7 +337,7 @@ class NvimEditor:
             self._learn(sent, int(raw["clock"]))
             return codec.reply(raw, self._clock)
 
-        return self._lua(verb, args, give_up, answer)
+        return self._request(verb, args, give_up, answer)
 
     def _read_clock(self, give_up: float) -> asyncio.Future[None]:
         sent = self._channel.time()

@@ -29,7 +29,7 @@ MAX_ITEMS = 1 << 22
 WRITE_HIGH = 1024 * 1024
 """Unsent bytes above which the channel is congested: about a hundred calls."""
 
-RENEWED = 1024 * 1024
+RENEW_AFTER = 1024 * 1024
 """Bytes after which the parser is replaced, as soon as it has no part of a message."""
 
 _REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
@@ -47,7 +47,7 @@ def _unpacker() -> Any:
     )
 
 
-def _same(value: Any) -> Any:
+def _as_is(value: Any) -> Any:
     return value
 
 
@@ -78,6 +78,7 @@ class Channel(asyncio.Protocol):
         self._fault = "Neovim has exited"
         # surrogateescape: bytes in buffers that are not UTF-8 must be preserved.
         self._pack = msgpack.Packer(unicode_errors="surrogateescape").pack
+        # `_fed`: bytes that the parser got; `_whole`: those of complete messages.
         self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
 
     def request(
@@ -85,7 +86,7 @@ class Channel(asyncio.Protocol):
         method: str,
         args: Sequence[Any],
         give_up: float,
-        decode: Callable[[Any], T] = _same,
+        decode: Callable[[Any], T] = _as_is,
     ) -> asyncio.Future[T]:
         """Sends a request.
 
@@ -149,7 +150,7 @@ class Channel(asyncio.Protocol):
             for message in self._unpacker:
                 self._whole = self._unpacker.tell()  # it also counts a part of an incomplete message
                 self._dispatch(message)
-            if self._fed > RENEWED and self._whole == self._fed:
+            if self._fed > RENEW_AFTER and self._whole == self._fed:
                 # Its buffer never shrinks.
                 self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
         except (ValueError, TypeError, msgpack.UnpackException) as error:

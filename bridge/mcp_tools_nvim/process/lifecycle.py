@@ -47,7 +47,7 @@ END_WITH_EDITOR = 0.7
 END_BY_SIGNAL = 2.0
 """Seconds for the same after a signal; the documented maximum is 3 s."""
 SHUTDOWN_GRACE = 0.25
-"""Seconds before that for calls that are about to end, such as the one whose tool restarts the bridge."""
+"""Seconds until calls are ended: some are about to end, such as the one whose tool restarts the bridge."""
 FLUSH_TIMEOUT = 0.3
 """Seconds to notify Neovim of cancelled calls."""
 END_MOUNTS = 0.6
@@ -145,7 +145,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
 async def _meet(
     environment: Environment, editor: NvimEditor, claim: ports.Claim, handler: LogHandler
 ) -> Parts:
-    """Connects to Neovim and builds the parts of the application."""
+    """Introduces the bridge to Neovim and builds the parts of the application."""
     holder: PortHolder = "none"
     if claim.taken:
         holder = await holder_of(

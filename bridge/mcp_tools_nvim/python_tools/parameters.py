@@ -103,7 +103,7 @@ def converter(parameter: Parameter) -> Callable[[Any], Any]:
         wants_float = is_one_of(parameter.hint, float) and not is_one_of(parameter.hint, int)
         wants_dict = is_one_of(parameter.hint, dict) and not is_one_of(parameter.hint, list)
 
-        # pydantic does not take the value of an enum for its member in a literal.
+        # In a `Literal` of enum members, pydantic does not accept the value of a member.
         members = {member.value: member for member in get_args(parameter.hint) if isinstance(member, Enum)}
 
         def plain(value: Any) -> Any:

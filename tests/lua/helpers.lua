@@ -102,6 +102,28 @@ function t.wait(fn, ms, what)
   return value
 end
 
+---Watch that the work which follows leaves the event loop its turns: none of its parts may take more than a quarter of
+---a second and half of the whole, in CPU time of this process, so that a busy machine makes no difference.
+---@return fun() done fails where a part took longer
+function t.watch_turns()
+  local begun = os.clock()
+  local longest, last = 0, begun
+  local function turn()
+    local now = os.clock()
+    longest, last = math.max(longest, now - last), now
+  end
+  local timer = assert(vim.uv.new_timer())
+  timer:start(0, 1, turn)
+  return function()
+    turn()
+    timer:stop()
+    timer:close()
+    if longest > math.max(0.25, (last - begun) / 2) then
+      fail('the editor was held up for %d of %d ms', longest * 1e3, (last - begun) * 1e3)
+    end
+  end
+end
+
 ---Open a terminal in a new window, and wait until its program runs. Until then its process is a copy of this editor,
 ---whose handlers still report to this one: the hang-up that a terminal gets when it is closed would end the editor.
 function t.terminal()

@@ -193,15 +193,13 @@ describe('secrets in text', function()
       parts[i] = ('%08x'):format((i * 2654435761) % 2 ^ 32)
     end
     parts[#parts] = 'long_line_of_dotenv.'
-    local longest, begun = 0, os.clock()
-    local function pause()
-      longest, begun = math.max(longest, os.clock() - begun), os.clock()
-    end
-    local text = redact.text(table.concat(parts), pause)
-    pause()
+    local pauses = 0
+    local text = redact.text(table.concat(parts), function()
+      pauses = pauses + 1
+    end)
     t.eq('[secret].', text:sub(-9))
     t.eq(1024 * 1024 - 8 + 9, #text)
-    t.ok(longest < 0.1, ('%d ms'):format(longest * 1e3))
+    t.ok(pauses > 10, ('%d pauses'):format(pauses))
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 

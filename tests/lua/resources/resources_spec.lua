@@ -386,7 +386,7 @@ describe('nvim://quickfix', function()
     vim.fn.setqflist(items)
     local begun = os.clock()
     local list = project.data('nvim://quickfix')
-    t.ok(os.clock() - begun < 0.2)
+    t.ok(os.clock() - begun < 1)
     t.eq({ 200000, 1000, 'note 1000' }, { list.total, #list.entries, list.entries[1000].text })
   end)
 
@@ -433,19 +433,13 @@ describe('nvim://messages', function()
     for i = 1, 100 do
       vim.cmd(("echomsg 'export NAME_3_%d=value-3-%d %s'"):format(i, i, ('x'):rep(600)))
     end
-    local longest, last = 0, os.clock()
-    local timer = assert(vim.uv.new_timer())
-    timer:start(0, 1, function()
-      local now = os.clock()
-      longest, last = math.max(longest, now - last), now
-    end)
+    local check_turns = t.watch_turns()
     local begun = os.clock()
     for _ = 1, 20 do
       t.ok(not project.contents('nvim://messages').text:find('value', 1, true))
     end
-    timer:close()
-    t.ok(os.clock() - begun < 1, ('%d ms'):format((os.clock() - begun) * 1e3))
-    t.ok(math.max(longest, os.clock() - last) < 0.05, ('held for %d ms'):format(longest * 1e3))
+    check_turns()
+    t.ok(os.clock() - begun < 4, ('%d ms'):format((os.clock() - begun) * 1e3))
   end)
 
   it('gives the end when there is much', function()

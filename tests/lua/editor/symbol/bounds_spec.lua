@@ -44,21 +44,17 @@ end
 describe('symbols of a text with syntax errors', function()
   it('are not looked for in a tree that is too wide', function()
     for filetype, text in pairs({ lua = ('('):rep(120000), c = ('#if 1\n'):rep(40000) .. 'int f(void) {}\n' }) do
-      local file, longest, last = nil, 0, vim.uv.hrtime()
-      local timer = assert(vim.uv.new_timer())
-      timer:start(0, 1, function()
-        longest, last = math.max(longest, vim.uv.hrtime() - last), vim.uv.hrtime()
-      end)
+      local file
+      local check_turns = t.watch_turns()
       symbol.of_text(vim.split(text, '\n'), filetype, function(found)
         file = found
       end)
       t.wait(function()
         return file
       end, 20000)
-      timer:close()
+      check_turns()
       t.eq({ 'nothing', {} }, { file.by, file.tree })
       t.matches('too wide', file.why)
-      t.ok(longest < 1e9, ('%d ms in one go'):format(longest / 1e6))
     end
   end)
 
@@ -101,7 +97,7 @@ describe('a name that nothing has', function()
     end
     local begun = os.clock()
     local near = symbol_tree.near(list, assert(symbol_tree.parse('sone_name_7', 'symbol')))
-    t.ok(os.clock() - begun < 0.3)
+    t.ok(os.clock() - begun < 2)
     t.eq('some_name_7 (line 7)', near)
   end)
 end)

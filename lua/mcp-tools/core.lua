@@ -183,6 +183,9 @@ function M.for_call(kind, name)
     if vim.startswith(name, prefix()) then
       bundled.load_one(parts.registry, 'tools', name:sub(#prefix() + 1))
     end
+    if not parts.registry:find_tool(name) then
+      bundled.load(parts.registry, 'tools') -- it may be another name of one of them
+    end
   end
   return parts
 end

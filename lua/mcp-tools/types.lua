@@ -18,6 +18,7 @@
 ---@field enum any[]?
 ---@field items mcp-tools.Arg? of an array
 ---@field properties table<string, mcp-tools.Arg>? of an object
+---@field hidden boolean? bundled tools: accepted, but not published
 
 --- A tool. Exactly one of `execute` and `run`, at most one of `args` and `input_schema`.
 ---@class mcp-tools.Tool
@@ -42,6 +43,10 @@
 ---@field short_lived? string[] with `always_for`: arguments, such as ids, that mean something else in the next editor;
 --- "always" is not possible for a call that has one
 ---@field reviewed boolean? bundled tools: the user can review its changes instead of an approval
+---@field render? fun(value: table, args: table): string the text that clients get for a result; Lua and Python callers
+---  get the result itself as well
+---@field aliases? table<string, table|fun(args: table): table> bundled tools: older name → arguments that it adds, or a
+---  function that maps its arguments
 ---@field explicit boolean? bundled tools: on only if `tools` contains its own name; its group and "all" do not apply
 ---@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, at once or later
 ---@field run? fun(ctx: mcp-tools.Ctx, args: table): any, any a coroutine: `ctx:await`, `coroutine.yield(state)`,

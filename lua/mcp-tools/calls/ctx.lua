@@ -117,7 +117,7 @@ end
 ---@return mcp-tools.Payload? payload
 ---@return mcp-tools.Error? err
 local function payload_of(call, result)
-  local ok, payload, err = xpcall(call.kind.payload, trace, result, call.definition, call.max_result)
+  local ok, payload, err = xpcall(call.kind.payload, trace, result, call.definition, call.max_result, call)
   if ok then
     return payload, err
   end

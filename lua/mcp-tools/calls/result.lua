@@ -52,9 +52,10 @@ end
 ---@field structured true? the text is also the structured content
 ---@field raw true? the text comes from another process
 
---- The part of a definition that results are checked with.
+--- The part of a definition that results are checked and encoded with.
 ---@class mcp-tools.OutputCheck
 ---@field check_output mcp-tools.Validator?
+---@field render? fun(value: any, args: table): string
 
 --- Returns an error if a result is larger than allowed.
 ---@param size integer
@@ -131,11 +132,19 @@ end
 ---@param value any the handler's result
 ---@param definition mcp-tools.OutputCheck
 ---@param limit integer maximum size of the content in bytes
+---@param call? { args: table?, host: string }
 ---@return mcp-tools.Payload? payload
 ---@return mcp-tools.Error? err `invalid_output`, `not_serializable` or `too_large`
-function M.payload(value, definition, limit)
+function M.payload(value, definition, limit, call)
   if content.is_raw(value) then
     return M.raw_payload(value, definition, limit)
+  end
+  if definition.render and type(value) == 'table' and not content.as_result(value) then
+    local text = definition.render(value, call and call.args or {})
+    if call and call.host == 'python' then -- `call_tool` returns both
+      return content_payload({ content = { content.text(text) }, structured = value }, limit)
+    end
+    value = text
   end
   local result = content.as_result(value)
   if definition.check_output and not (result and result.is_error) then

@@ -270,6 +270,23 @@ function Registry:find_tool(name)
   return self.entries.tools[name]
 end
 
+--- Returns the tool that is on and accepts an older name.
+---@param name string published or bare
+---@return table? definition
+---@return table|function|nil alias how the arguments are mapped; see `mcp-tools.Definition.aliases`
+function Registry:find_alias(name)
+  local prefix = self.prefix()
+  if prefix ~= '' and name:sub(1, #prefix) == prefix then
+    name = name:sub(#prefix + 1)
+  end
+  for _, definition in pairs(self.entries.tools) do
+    local alias = definition.aliases and definition.aliases[name]
+    if alias then
+      return definition, alias
+    end
+  end
+end
+
 --- Returns all definitions of a kind that are on: tools and prompts sorted by name, resources by URI.
 ---@param kind mcp-tools.Kind
 ---@return table[]

@@ -1,5 +1,6 @@
 --- The call kind `tool`.
 
+local adapt = require('mcp-tools.schema.adapt').adapt
 local results = require('mcp-tools.calls.result')
 local errors = require('mcp-tools.errors')
 local schemas = require('mcp-tools.registry.definition.schemas')
@@ -72,6 +73,9 @@ local function check(definition, args, exact)
     return exact and args or schemas.shaped(args, definition.input_schema)
   end
   local opts = exact and STRICT or LENIENT
+  if definition.adapts then
+    adapt(definition.input_schema, args)
+  end
   local too_large
   args, too_large = definition.check:fill(args, opts)
   if too_large then
@@ -115,6 +119,26 @@ local function unknown_tool_message(registry, name, view)
   return text
 end
 
+--- Finds a tool by its name, or by a name of guill/mcp-tools.nvim that it still accepts.
+---@param registry mcp-tools.Registry
+---@param name string
+---@param args any
+---@return mcp-tools.Definition? definition
+---@return table? mapped the arguments, if it was found by the other name
+local function find_by_name(registry, name, args)
+  local definition = registry:find_tool(name)
+  if definition then
+    return definition
+  end
+  local alias
+  definition, alias = registry:find_alias(name)
+  if not definition then
+    return nil
+  end
+  args = type(args) == 'table' and args or {}
+  return definition, type(alias) == 'function' and alias(args) or vim.tbl_extend('force', args, alias)
+end
+
 --- Finds a tool of tool search. For `tools_call` that is the tool which it calls, so that there is one call, with that
 --- tool's annotations, approval, timeout and name in the audit log.
 ---@param registry mcp-tools.Registry
@@ -133,12 +157,13 @@ local function find_for_search(registry, name, args, view)
   if not given then
     return nil, err
   end
-  local definition = registry:find_tool(given.name)
+  local inner = given.arguments or vim.empty_dict()
+  local definition, mapped = find_by_name(registry, given.name, inner)
   if not definition or not view:allows(definition) then
     -- Not `unknown_tool`, which becomes a protocol error; models see only results.
     return nil, errors.new('not_found', 'name: ' .. unknown_tool_message(registry, given.name, view))
   end
-  return definition, nil, given.arguments or vim.empty_dict()
+  return definition, nil, mapped or inner
 end
 
 ---@class mcp-tools.ToolKind: mcp-tools.CallKind
@@ -151,16 +176,16 @@ return {
         return found, err, inner
       end
     end
-    local definition
+    local definition, mapped
     if view and view.agent then
       definition = view:agent_tool(name)
-    else
-      definition = type(name) == 'string' and registry:find_tool(name)
+    elseif type(name) == 'string' then
+      definition, mapped = find_by_name(registry, name, args)
     end
     if not definition or view and not view:allows(definition) then
       return nil, errors.new('unknown_tool', unknown_tool_message(registry, name, view))
     end
-    return definition
+    return definition, nil, mapped
   end,
   arguments = check,
   invalid_arguments = invalid_arguments,

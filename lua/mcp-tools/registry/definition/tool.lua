@@ -36,6 +36,10 @@ local M = {}
 ---@field check_output mcp-tools.Validator?
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
+---@field adapts boolean? arguments in another form than the schema has are converted (schema/adapt.lua)
+---@field aliases table<string, table|fun(args: table): table>? older name → arguments that it adds, or a function that
+---  maps its arguments
+---@field render? fun(value: any, args: table): string what clients get in place of the result's JSON
 ---@field agent string? name of the only agent that may call it
 ---@field source mcp-tools.Source? set by the registry
 ---@field fingerprint string? set on first use (util/canonical_json.lua)
@@ -76,6 +80,8 @@ local RULES = {
   recommended = common.of_type('boolean'),
   explicit = common.of_type('boolean'),
   reviewed = common.of_type('boolean'),
+  aliases = common.of_type('table'),
+  render = common.of_type('function'),
 }
 
 local schema_or_text = common.of_type('table', 'string')
@@ -300,6 +306,9 @@ function M.normalize(def, closed, mounted)
     always_for = value.copy(def.always_for),
     short_lived = value.copy(def.short_lived),
     reviewed = def.reviewed,
+    adapts = closed,
+    aliases = def.aliases,
+    render = def.render,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.execute,
     check = check,
@@ -326,6 +335,28 @@ function M.published_name(def, prefix)
   return (def.source and def.source.origin == 'mounted' and '' or prefix) .. def.name
 end
 
+--- Returns a copy of a bundled tool's schema without what models need not know: properties that are only accepted
+--- (`hidden`), and that no others are allowed, because others are converted.
+---@param whole table
+---@return table
+local function shown(whole)
+  local copy = vim.tbl_extend('force', {}, whole)
+  copy.additionalProperties = nil
+  if type(whole.properties) == 'table' and next(whole.properties) then
+    copy.properties = {}
+    for name, property in pairs(whole.properties) do
+      if not property.hidden then
+        copy.properties[name] = shown(property)
+      end
+    end
+    copy.properties = next(copy.properties) and copy.properties or vim.empty_dict()
+  end
+  if type(whole.items) == 'table' and next(whole.items) then
+    copy.items = shown(whole.items)
+  end
+  return copy
+end
+
 --- Converts a definition to an MCP `Tool`, without null and unnecessary empty values; empty tables are marked as
 --- objects or arrays.
 ---@param def mcp-tools.Definition
@@ -337,7 +368,7 @@ function M.published(def, prefix)
     name = M.published_name(def, prefix),
     title = def.title,
     description = def.description,
-    inputSchema = def.input_schema,
+    inputSchema = def.adapts and shown(def.input_schema) or def.input_schema,
     outputSchema = def.output_schema,
     annotations = published_annotations(def.annotations or {}),
     icons = icons,

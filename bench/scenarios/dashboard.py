@@ -18,7 +18,8 @@ MOST = 5  # ms at p99
 INIT = f"""
 vim.o.swapfile = false
 Tools = require('mcp-tools')
-Tools.setup({{ tools = 'all', bridge = {{ python = [[{sys.executable}]], autostart = false }} }})
+Tools.setup({{ tools = 'all', ui = {{ dashboard = 'split' }},
+  bridge = {{ python = [[{sys.executable}]], autostart = false }} }})
 Tools.register({{ name = 'echo', description = 'x', annotations = {{ read_only = true }},
   execute = function(ctx) ctx('x') end }})
 """

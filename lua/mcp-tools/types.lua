@@ -45,6 +45,7 @@
 ---@field reviewed boolean? bundled tools: the user can review its changes instead of an approval
 ---@field render? fun(value: table, args: table): string the text that clients get for a result; Lua and Python callers
 ---  get the result itself as well
+---@field search_hint string? other words for what the tool does, for tool search: "usages, where used"
 ---@field aliases? table<string, table|fun(args: table): table> bundled tools: older name → arguments that it adds, or a
 ---  function that maps its arguments
 ---@field explicit boolean? bundled tools: on only if `tools` contains its own name; its group and "all" do not apply

@@ -73,7 +73,7 @@ async def test_the_catalogue(scoped: Bridge, transport: Transport) -> None:
 
     async with connect(scoped, transport, "?catalogue=search") as client:
         assert await tool_names(client) == THREE
-        found = text_of(await client.call_tool("nvim_tools_search", {"words": "open buffers"}))
+        found = text_of(await client.call_tool("nvim_tools_search", {"query": "open buffers"}))
         assert "nvim_buffer_list: " in found
         described = json.loads(
             text_of(await client.call_tool("nvim_tools_describe", {"names": ["nvim_test_progress"]}))

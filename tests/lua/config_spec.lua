@@ -29,7 +29,7 @@ describe('config', function()
     t.eq(300000, config.get('bridge.tool_timeout'))
     t.eq(nil, config.get('bridge.host.x'))
     t.eq(nil, config.get('a.b.c'))
-    t.eq(nil, config.get('tools'))
+    t.eq('recommended', config.get('tools'))
   end)
 
   it('merges a second setup over the first', function()
@@ -37,7 +37,7 @@ describe('config', function()
     config.setup({ bridge = { autostart = false }, tools = { dap = true }, roots = { markers = { '.root' } } })
     t.eq(4000, config.get('bridge.port'))
     t.eq(false, config.get('bridge.autostart'))
-    t.eq({ lsp = true, dap = true }, config.get('tools'))
+    t.eq({ 'recommended', lsp = true, dap = true }, config.get('tools'))
     t.eq({ '.root' }, config.get('roots.markers'))
   end)
 
@@ -135,15 +135,13 @@ describe('config', function()
       config.setup({ tools = tools })
       return require('mcp-tools.loading.selection').selection('tools')
     end
-    t.eq(
-      { names = {}, on = {}, off = {}, definitions = {}, mounts = {} },
-      require('mcp-tools.loading.selection').selection('tools')
-    )
+    t.eq({ names = {}, on = {}, off = {}, definitions = {}, mounts = {} }, selection(false))
+    t.eq({ 'recommended' }, selection(nil).names)
     t.eq({ 'recommended' }, selection('recommended').names)
     t.eq({ 'lsp', 'dap' }, selection({ 'lsp', 'dap' }).names)
     local map = selection({ lsp = true, dap = false })
-    t.eq({ 'lsp' }, map.names)
-    t.eq({ { lsp = true }, { dap = true } }, { map.on, map.off })
+    t.eq({ 'recommended', 'lsp' }, map.names)
+    t.eq({ { recommended = true, lsp = true }, { dap = true } }, { map.on, map.off })
     local def, mount, remote = { name = 'x', description = 'd' }, { command = { 'server' } }, { url = 'http://x' }
     local mixed = selection({ 'lsp_hover', def, mount, remote, dap = true })
     t.eq({ 'lsp_hover', 'dap' }, mixed.names)
@@ -152,7 +150,7 @@ describe('config', function()
   end)
 
   it('refuses a tools string that is neither recommended nor all', function()
-    local text = 'tools: expected "recommended", "all", a list such as .* or a table,'
+    local text = 'tools: expected "recommended", "all", a boolean, a list such as .* or a table,'
       .. ' got "recomended" %(did you mean "recommended"%?%)'
     t.raises(text, function()
       config.setup({ tools = 'recomended' })

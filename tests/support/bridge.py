@@ -26,6 +26,7 @@ ROOT_TOOLS = f"dofile([[{ROOT / 'tests' / 'e2e' / 'tools.lua'}]])"
 
 INIT = """
 _G.mcp_tools = require('mcp-tools')
+require('mcp-tools.config').change({{ tools = false }}) -- only those of the test
 mcp_tools.setup(vim.tbl_deep_extend('force', {{ bridge = {{ python = [[{python}]] }} }}, {setup}))
 {init}
 """

@@ -12,6 +12,7 @@ from .bridge import ROOT_TOOLS
 from .nvim import ROOT, Nvim
 
 SETUP = """
+require('mcp-tools.config').change({{ tools = false }}) -- only those of the test
 require('mcp-tools').setup(vim.tbl_deep_extend('force', {{ bridge = {{ autostart = false }} }}, {setup}))
 {tools}
 _G.channels = function()

@@ -23,6 +23,7 @@ from .nvim import ROOT, Nvim
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio"]
 INIT = f"""
 _G.mcp_tools = require('mcp-tools')
+require('mcp-tools.config').change({{ tools = false }}) -- only those of the test
 mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }} }})
 mcp_tools.register({{ name = 'whose', description = 'd', needs_approval = false, execute = function(ctx)
   ctx(('%d'):format(vim.uv.os_getpid()))

@@ -40,12 +40,12 @@ local function options()
   if refusal then
     local hint = 'correct them in your configuration, and restart Neovim'
     return { 'fault', refusal:gsub('%s+', ' '), hint = hint }
-  elseif config.is_setup() and (tools ~= nil or next(core.registry().entries.tools)) then
+  elseif config.is_setup() and (tools or next(core.registry().entries.tools)) then
     return { 'done', type(tools) == 'string' and ('tools = "%s"'):format(tools) or 'tools are set' }
   end
   return {
     'todo',
-    config.is_setup() and 'no tool is on: `tools` is not set' or 'setup() was not called',
+    config.is_setup() and 'no tool is on: `tools` is false' or 'setup() was not called',
     hint = ('add %s to your configuration; <CR> runs it for this session'):format(SETUP),
     act = function()
       require('mcp-tools').setup({ tools = 'recommended' }) -- by name: the public function

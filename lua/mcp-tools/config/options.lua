@@ -27,13 +27,14 @@ end
 return {
   {
     path = 'tools',
-    type = { 'string', 'list', 'map' },
+    type = { 'string', 'boolean', 'list', 'map' },
+    default = 'recommended',
     enum = { 'recommended', 'all' },
-    example = '{ "buffer", "lsp" }',
+    example = '{ "file", "symbol" }',
     items = { 'string', 'map', 'boolean' },
-    description = 'Bundled tools to switch on: "recommended", "all", a list of groups, tool names and definitions, or a'
-      .. ' map such as { buffer = true, test = false }. Unset: none. `false` also switches off tools that plugins'
-      .. ' registered.',
+    description = 'Bundled tools to switch on: "recommended", "all" (or true), none (false), a list of groups, tool'
+      .. ' names and definitions, or a map such as { git = true, debug_run = false }, which adds to the value before'
+      .. ' it. NAME = false also switches off a tool that a plugin registered.',
   },
   {
     path = 'resources',

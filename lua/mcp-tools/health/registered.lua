@@ -66,7 +66,7 @@ function M.tools()
     health.info('by group: ' .. table.concat(each, '; '))
     health.info('to expose fewer tools to a client: :h mcp-tools-scopes')
   end
-  if selection.is_unset('tools') then
+  if selection.is_empty('tools') then
     health[count == 0 and 'warn' or 'info'](
       'the bundled tools are off',
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil

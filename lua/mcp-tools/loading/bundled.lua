@@ -109,19 +109,26 @@ end
 ---@field def table? for a definition in the option
 ---@field source mcp-tools.Source
 
+--- Returns whether an option requests a bundled definition.
+---@param kind mcp-tools.KindOption
+---@param name string
+---@param group? string of tools (default: the first word of the name)
+---@return boolean
+function M.is_requested(kind, name, group)
+  local verdict = selection.verdict(kind, name, group or kinds.row(kind).grouped and name:match('^[^_]+') or nil)
+  if verdict == true then
+    return selection.selection(kind).on[name] or not M.named.explicit[name]
+  end
+  return verdict == 'recommended' and M.named.recommended[name] == true
+end
+
 --- Returns what an option requests: bundled files and definitions. Does not load files.
 ---@param kind mcp-tools.KindOption
 ---@return mcp-tools.Candidate[]
 local function candidates(kind)
   local asked, list = selection.selection(kind), {}
   for _, file in ipairs(#asked.names > 0 and M.files(kind) or {}) do
-    local verdict = selection.verdict(kind, file.name, file.group)
-    if verdict == true then
-      verdict = asked.on[file.name] or not M.named.explicit[file.name]
-    elseif verdict == 'recommended' then
-      verdict = M.named.recommended[file.name]
-    end
-    if verdict then
+    if M.is_requested(kind, file.name, file.group) then
       local source = { origin = 'bundled', group = file.group }
       table.insert(list, { name = file.name, where = file.module, file = file, source = source })
     end

@@ -188,7 +188,7 @@ end
 ---@field sources mcp-tools.SourceReport[]
 ---@field cache_age_ms table<string, integer> by kind, since the directory of bundled files was read
 ---@field revisions table<mcp-tools.Kind, integer> number of changes of each kind
----@field no_bundled_tools boolean the option `tools` is not set
+---@field no_bundled_tools boolean the option `tools` switches none on
 ---@field tool_prefix string of published names
 
 --- Returns the full report.
@@ -207,7 +207,7 @@ function M.of(registry)
   report.sources = discovery.report()
   report.cache_age_ms = ages
   report.revisions = vim.deepcopy(registry.revisions)
-  report.no_bundled_tools = selection.is_unset('tools')
+  report.no_bundled_tools = selection.is_empty('tools')
   report.tool_prefix = config.get().tool_prefix
   return report --[[@as mcp-tools.Report]]
 end

@@ -60,12 +60,12 @@ function M.selection(kind)
   return cache[kind].selection
 end
 
---- Returns whether the option of a kind is not set, or only switches definitions off.
+--- Returns whether the option of a kind switches nothing on.
 ---@param kind mcp-tools.KindOption
 ---@return boolean
-function M.is_unset(kind)
-  local option, selection = config.get()[kind], M.selection(kind)
-  return option == nil or next(selection.off) ~= nil and #selection.names + #selection.definitions == 0
+function M.is_empty(kind)
+  local selection = M.selection(kind)
+  return #selection.names + #selection.definitions == 0
 end
 
 --- Returns whether the option switches a definition on or off. Its name takes precedence over its group, and its group

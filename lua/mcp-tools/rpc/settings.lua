@@ -1,5 +1,6 @@
 --- The options that the bridge needs, and the instructions that clients get when they connect.
 
+local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local log = require('mcp-tools.log')
@@ -14,30 +15,53 @@ local M = {}
 M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000 }
 
 current.on_announce(function()
-  return selection.is_unset('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil
+  return selection.is_empty('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil
 end)
 
---- Returns the instructions for clients: the editor, the project, and the user's own text.
+--- When to use which bundled tools. Agents choose by this, and some see only the first 150 characters.
+local ADVICE = {
+  { 'symbol_find symbol_overview file_read', 'instead of reading whole files' },
+  { 'symbol_references symbol_implementations symbol_callers', 'instead of grep for uses, overrides and callers' },
+  { 'symbol_rename file_move code_actions', 'for refactorings' },
+  { 'symbol_replace symbol_insert', 'for whole definitions' },
+  { 'file_edit', 'for files that the user has open' },
+  { 'diagnostics_list', 'after edits' },
+  { 'test_run', 'for tests' },
+  { 'debug_run', 'to see values' },
+  { 'editor_state', 'when the user says "this" or "selected"' },
+}
+
+--- Returns the lines about the bundled tools that the options switch on.
+---@return string[]
+local function advice()
+  local lines, prefix = {}, config.get().tool_prefix
+  for _, row in ipairs(ADVICE) do
+    local names = {}
+    for name in row[1]:gmatch('%S+') do
+      if bundled.is_requested('tools', name) then
+        table.insert(names, prefix .. name)
+      end
+    end
+    if #names > 0 then
+      table.insert(lines, ('- %s %s'):format(table.concat(names, ', '), row[2]))
+    end
+  end
+  return lines
+end
+
+--- Returns the instructions for clients: what the tools are for, the project, and the user's own text. Some agents
+--- repeat them in every prompt, so they are short, and nothing in them changes while the editor runs.
 ---@return string
 local function instructions()
-  local version = vim.version()
-  local lines = {
-    ('Tools of a running Neovim %d.%d.%d (process %d).'):format(
-      version.major,
-      version.minor,
-      version.patch,
-      vim.fn.getpid()
-    ),
-    ('Project: %s.'):format(project.root()),
-    'They also see what is not on disk: unsaved buffers and the state of the editor.',
-    'Lines and columns are 1-based. A call may wait for the approval of the user.',
-  }
-  if selection.is_unset('tools') then
-    table.insert(
-      lines,
-      'Only tools registered by plugins are available; setup({ tools = "recommended" }) adds the bundled ones.'
-    )
+  local lines = advice()
+  local about = "Neovim: the user's open files, unsaved text, language servers, tests and debugger."
+  if #lines > 0 then
+    table.insert(lines, 1, about .. ' Prefer these tools to grep, sed and whole-file reads:')
+    table.insert(lines, 'Plain text search, short files and shell commands are as good with your own tools.')
+  else
+    lines = { about }
   end
+  table.insert(lines, ('Lines are 1-based. A call may wait for the user. Project: %s'):format(project.root()))
   local own = config.get().instructions
   if vim.is_callable(own) then
     local ok, text = log.guard('the option instructions', own)

@@ -15,7 +15,7 @@ for theirs, ours in pairs({
   ['dir directory folder workdir working_directory'] = 'cwd path',
   ['name name_path symbol_name identifier'] = 'symbol query',
   ['pattern regexp'] = 'query globs',
-  ['search search_text'] = 'query old_text',
+  ['search search_text words keywords'] = 'query old_text',
   ['glob include includes file_glob file_pattern'] = 'globs',
   ['content contents file_text'] = 'text',
   ['old_string old_str find old'] = 'old_text query',

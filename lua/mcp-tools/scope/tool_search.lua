@@ -19,10 +19,13 @@ local READS = { read_only = true, idempotent = true }
 local GIVEN = {
   [M.SEARCH] = {
     name = M.SEARCH,
-    description = 'Finds tools of the editor by keywords. Returns a name and a summary per line; without keywords, all'
-      .. ' names by group. Then use tools_describe and tools_call.',
+    title = 'Find tools of the editor',
+    description = 'Finds tools of the running Neovim: unsaved files; definitions, references, callers, subclasses,'
+      .. ' types and renames by the language server; diagnostics, quick fixes, formatting; tests, debugger; selection,'
+      .. ' undo, questions to the user. Use them instead of grep, sed and whole-file reads. Then tools_describe and'
+      .. ' tools_call.',
     args = {
-      words = { type = 'string', description = 'Keywords, such as "rename symbol"', default = '', maxLength = 500 },
+      query = { type = 'string', description = 'Words, such as "who calls a function"', default = '', maxLength = 500 },
       limit = { type = 'integer', description = 'Maximum number of tools', default = 10, minimum = 1, maximum = 200 },
     },
     annotations = READS,
@@ -30,6 +33,7 @@ local GIVEN = {
   },
   [M.DESCRIBE] = {
     name = M.DESCRIBE,
+    title = 'Describe tools',
     description = 'Returns descriptions and argument schemas of tools that tools_search has found.',
     args = {
       names = {
@@ -46,6 +50,7 @@ local GIVEN = {
   },
   [M.CALL] = {
     name = M.CALL,
+    title = 'Call a tool',
     description = 'Calls a tool of the editor by name, with arguments that match the schema from tools_describe.',
     input_schema = {
       type = 'object',
@@ -74,10 +79,10 @@ function M.get(name)
   return made[name]
 end
 
---- Returns the three tools, sorted.
+--- Returns the three tools, in the order of their use.
 ---@return mcp-tools.Definition[]
 function M.list()
-  return { M.get(M.CALL), M.get(M.DESCRIBE), M.get(M.SEARCH) }
+  return { M.get(M.SEARCH), M.get(M.DESCRIBE), M.get(M.CALL) }
 end
 
 --- Returns a tool name without the prefix.
@@ -104,7 +109,15 @@ end
 
 -- Search -----------------------------------------------------------------------------------------------------------
 
-local STOP_WORDS = { the = true, ['and'] = true, ['for'] = true, with = true, from = true, into = true, all = true }
+local STOP_WORDS = {}
+for word in
+  (
+    'a an and all are as at by can do does for from how i in into is it its me my of on or that the their them'
+    .. ' this to use used using what when where which who with you your'
+  ):gmatch('%S+')
+do
+  STOP_WORDS[word] = word ~= 'used' and word ~= 'where' and word ~= 'who' or nil
+end
 
 --- Splits a text into words without endings, so that "renaming" finds "rename".
 ---@param text string
@@ -112,11 +125,11 @@ local STOP_WORDS = { the = true, ['and'] = true, ['for'] = true, with = true, fr
 local function stems(text)
   local list = {}
   for word in text:lower():gmatch('[%w\128-\255]+') do
-    if #word > 2 and not STOP_WORDS[word] then
+    if #word > 1 and not STOP_WORDS[word] then
       local stem = word
-      for _, ending in ipairs({ 'ing', 'ed', 'es', 's', 'e' }) do
+      for _, ending in ipairs({ 'ing', 'ies', 'ed', 'er', 'es', 's', 'e', 'y' }) do
         local cut = word:sub(1, -#ending - 1)
-        if #cut >= 4 and vim.endswith(word, ending) then
+        if #cut >= 3 and vim.endswith(word, ending) then
           stem = cut
           break
         end
@@ -127,22 +140,25 @@ local function stems(text)
   return list
 end
 
+--- Returns how much each word says about a tool: its name says most.
 ---@param definition mcp-tools.Definition
----@param wanted string[]
----@return integer words number of words that match
----@return integer score
-local function rank(definition, wanted)
-  local name, about = definition.name:lower(), ((definition.title or '') .. ' ' .. definition.description):lower()
-  local args = table.concat(vim.tbl_keys(definition.input_schema.properties or {}), ' '):lower()
-  local words, score = 0, 0
-  for _, stem in ipairs(wanted) do
-    local points = name:find(stem, 1, true) and 8 or 0
-    points = points + (about:find(stem, 1, true) and 3 or 0) + (args:find(stem, 1, true) and 1 or 0)
-    if points > 0 then
-      words, score = words + 1, score + points
+---@return table<string, number>
+local function weights(definition)
+  local first, rest = definition.description:match('^(.-[.!?])%s+(.*)$')
+  local out = {}
+  for _, part in ipairs({
+    { 1, table.concat(vim.tbl_keys(definition.input_schema.properties or {}), ' ') },
+    { 1, rest or '' },
+    { 2, first or definition.description },
+    { 3, definition.title or '' },
+    { 4, definition.search_hint or '' },
+    { 4, definition.name },
+  }) do
+    for _, stem in ipairs(stems(part[2])) do
+      out[stem] = math.max(out[stem] or 0, part[1])
     end
   end
-  return words, score
+  return out
 end
 
 ---@param definition mcp-tools.Definition
@@ -175,19 +191,29 @@ end
 
 --- Finds tools by words and formats them, one per line, best match first.
 ---@param list mcp-tools.Definition[]
----@param words string
+---@param query string
 ---@param limit integer
 ---@param prefix string
 ---@return string
-function M.search(list, words, limit, prefix)
-  local wanted, found = stems(words), {}
+function M.search(list, query, limit, prefix)
+  local wanted, found, of_tool, frequency = stems(query), {}, {}, {}
   if #wanted == 0 then
     return table.concat(by_group(list, prefix), '\n')
   end
-  for _, definition in ipairs(list) do
-    local count, score = rank(definition, wanted)
-    if count > 0 then
-      table.insert(found, { definition = definition, count = count, score = score })
+  for i, definition in ipairs(list) do
+    of_tool[i] = weights(definition)
+    for stem in pairs(of_tool[i]) do
+      frequency[stem] = (frequency[stem] or 0) + 1
+    end
+  end
+  for i, definition in ipairs(list) do
+    local score = 0
+    for _, stem in ipairs(wanted) do
+      -- A word that many tools have says little.
+      score = score + (of_tool[i][stem] or 0) * math.log(1 + #list / (frequency[stem] or 1))
+    end
+    if score > 0 then
+      table.insert(found, { definition = definition, score = score })
     end
   end
   if #found == 0 then
@@ -195,9 +221,7 @@ function M.search(list, words, limit, prefix)
     return text .. table.concat(by_group(list, prefix), '\n')
   end
   table.sort(found, function(a, b)
-    if a.count ~= b.count then
-      return a.count > b.count
-    elseif a.score ~= b.score then
+    if a.score ~= b.score then
       return a.score > b.score
     end
     return a.definition.name < b.definition.name
@@ -254,7 +278,7 @@ function M.bound(registry, view, name)
   local function handler(ctx, args)
     await_loaded(registry, ctx)
     if name == M.SEARCH then
-      return M.search(view:filter(registry:list('tools')), args.words, args.limit, registry.prefix())
+      return M.search(view:filter(registry:list('tools')), args.query, args.limit, registry.prefix())
     end
     return describe(registry, view, args.names)
   end

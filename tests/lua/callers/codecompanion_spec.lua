@@ -24,7 +24,7 @@ end
 
 before_each(function()
   config.reset()
-  config.setup({ approval = { default = 'allow' } })
+  config.setup({ tools = false, approval = { default = 'allow' } })
 end)
 
 describe('the tools for CodeCompanion', function()

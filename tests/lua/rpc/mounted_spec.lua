@@ -28,6 +28,7 @@ local ECHO = { name = 'far_echo', description = 'Echoes.', annotations = { read_
 local channel
 
 before_each(function()
+  config.change({ tools = false })
   channel = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
   wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
 end)
@@ -222,7 +223,7 @@ describe('provided tools', function()
       many[i] = { name = 'far_' .. i, description = ('x'):rep(200), input_schema = schema }
     end
     require('mcp-tools.config').reset()
-    require('mcp-tools.config').setup({ approval = { groups = { buffer = 'ask' } } })
+    require('mcp-tools.config').setup({ tools = false, approval = { groups = { buffer = 'ask' } } })
     local report = require('mcp-tools.loading.report')
     report.unknown_names(core.get().registry) -- what is bundled is known from now on
     local taken = work(function()

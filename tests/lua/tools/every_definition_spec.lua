@@ -96,14 +96,16 @@ describe('tools = "recommended"', function()
     end
   end)
 
-  it('is at most 25 tools, and 16 kB', function()
+  it('is at most 34 tools, and 22 kB', function()
+    config.setup({ tools = false })
+    core.get()
     config.setup({ tools = 'recommended' })
     core.get()
     local text = wire.list('tools', nil, { client = 'any' }).json
     local names = vim.tbl_map(function(tool)
       return tool.name
     end, vim.json.decode(text))
-    t.ok(#names > 0 and #names <= 25, ('%d tools: %s'):format(#names, table.concat(names, ' ')))
-    t.ok(#text <= 16 * 1024, ('%d bytes'):format(#text))
+    t.ok(#names > 0 and #names <= 34, ('%d tools: %s'):format(#names, table.concat(names, ' ')))
+    t.ok(#text <= 22 * 1000, ('%d bytes'):format(#text))
   end)
 end)

@@ -40,6 +40,7 @@ local M = {}
 ---@field aliases table<string, table|fun(args: table): table>? older name → arguments that it adds, or a function that
 ---  maps its arguments
 ---@field render? fun(value: any, args: table): string what clients get in place of the result's JSON
+---@field search_hint string? other words for what it does, for tool search
 ---@field agent string? name of the only agent that may call it
 ---@field source mcp-tools.Source? set by the registry
 ---@field fingerprint string? set on first use (util/canonical_json.lua)
@@ -82,6 +83,7 @@ local RULES = {
   reviewed = common.of_type('boolean'),
   aliases = common.of_type('table'),
   render = common.of_type('function'),
+  search_hint = common.text,
 }
 
 local schema_or_text = common.of_type('table', 'string')
@@ -309,6 +311,7 @@ function M.normalize(def, closed, mounted)
     adapts = closed,
     aliases = def.aliases,
     render = def.render,
+    search_hint = def.search_hint,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.execute,
     check = check,

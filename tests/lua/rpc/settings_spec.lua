@@ -1,0 +1,31 @@
+-- The instructions that clients get.
+
+local config = require('mcp-tools.config')
+local t = require('helpers')
+
+describe('instructions', function()
+  local function instructions(options)
+    config.reset()
+    config.setup(options)
+    return require('mcp-tools.rpc.settings').get().instructions
+  end
+
+  after_each(config.reset)
+
+  it('say when to use the tools that are on, by their published names', function()
+    local text = instructions({ tools = 'recommended', tool_prefix = 'vi_' })
+    t.matches('vi_symbol_references', text:match('[^\n]*uses, overrides[^\n]*'))
+    t.ok(#text <= 1200, #text .. ' characters')
+    text = instructions({ tools = { 'file_search', 'editor_state' } })
+    t.matches('\n%- nvim_editor_state when', text)
+    t.ok(not text:find('symbol_references', 1, true))
+  end)
+
+  it('do not advise without bundled tools', function()
+    t.ok(not instructions({ tools = false }):find('Prefer', 1, true))
+  end)
+
+  it('are the same every time', function()
+    t.eq(instructions({ tools = 'all' }), instructions({ tools = 'all' }))
+  end)
+end)

@@ -25,7 +25,6 @@ end
 ---@param project { lua: string, json: string, python: string }
 local function exceptions(project)
   return {
-    lsp_workspace_symbols = { query = 'step' },
     buffer_read = { symbol = false },
     analyze_python = { path = project.python },
     file_json = { path = project.json, query = 'items.100' },

@@ -86,7 +86,7 @@ local CASES = {
       local path = write('wide.lua', 'local x = ' .. ('a'):rep(200000))
       vim.cmd.edit(path)
       language_server.start(0, 1, { path })
-      return tool('lsp_hover', { path = path, line = 1, column = 200000 })
+      return tool('symbol_info', { path = path, line = 1, column = 200000 })
     end,
   },
   {
@@ -267,13 +267,13 @@ local CASES = {
     end,
   },
   {
-    'lsp_references after a build wrote and removed 6 000 ignored files',
+    'symbol_references after a build wrote and removed 6 000 ignored files',
     function()
       write('.gitignore', 'target/\n')
       local path = write('used.lua', ('local function step_1()\nend\n'):rep(10))
       vim.cmd.edit(path)
       language_server.start(0, 10, { path })
-      local references = tool('lsp_references', { path = path, line = 1, symbol = 'step_1' })
+      local references = tool('symbol_references', { path = path, line = 1, symbol = 'step_1' })
       return function(done)
         local build = { 'sh', '-c', 'mkdir target && cd target && seq -f %g.o 6000 | xargs touch' }
         local function after(command, step)

@@ -68,7 +68,7 @@ class Ours:
     async def rename(self, old: str, new: str) -> str:
         """Call the method something else, in every file."""
         where = {"path": sample.LEDGER, "line": sample.definition().line, "symbol": old}
-        return await self._ask("nvim_lsp_rename", **where, new_name=new)
+        return await self._ask("nvim_symbol_rename", **where, new_name=new)
 
     async def diagnostics(self) -> str:
         """What is wrong in the file that was changed on the disk."""
@@ -77,7 +77,7 @@ class Ours:
     async def hover(self) -> str:
         """What is known of the method where it is used."""
         place = {"line": sample.use().line, "column": sample.use_column()}
-        return await self._ask("nvim_lsp_hover", path=sample.EDITED, **place)
+        return await self._ask("nvim_symbol_info", path=sample.EDITED, **place)
 
     def places(self, text: str) -> set[sample.Place]:
         """The places that an answer names."""

@@ -13,6 +13,9 @@ local M = {}
 ---@field definitions table[]
 ---@field mounts table[]
 
+--- Groups of guill/mcp-tools.nvim → ours.
+local OLD_GROUPS = { lsp = { 'symbol', 'code' } }
+
 ---@param option any
 ---@return mcp-tools.OptionSelection
 local function parse(option)
@@ -40,8 +43,21 @@ local function parse(option)
     end
   end
   vim.list_extend(out.names, keyed)
+  local function expanded(names)
+    return vim
+      .iter(names)
+      :map(function(name)
+        return OLD_GROUPS[name] or name
+      end)
+      :flatten()
+      :totable()
+  end
+  out.names = expanded(out.names)
   for _, name in ipairs(out.names) do
     out.on[name] = true
+  end
+  for _, name in ipairs(expanded(vim.tbl_keys(out.off))) do
+    out.off[name] = true
   end
   return out
 end

@@ -57,7 +57,7 @@ function M.result_of(call, ms)
     return call:ended()
   end, ms or 8000)
   t.eq(nil, call.outcome.error)
-  return vim.json.decode(call.outcome.payload.text, { luanil = { object = true, array = true } })
+  return vim.json.decode(vim.json.encode(call.outcome.value), { luanil = { object = true, array = true } })
 end
 
 return M

@@ -158,7 +158,7 @@ function M.open(kind)
   project.open();
   ({ python = write_python, typescript = write_typescript })[kind]()
   config.setup({
-    tools = { 'lsp', 'diagnostics', 'buffer_edit', 'buffer_read', 'file_write', 'symbol_insert' },
+    tools = { 'symbol', 'code', 'editor_servers', 'diagnostics', 'buffer_edit', 'buffer_read', 'file_write' },
     approval = {
       rule = function()
         return 'allow'
@@ -218,7 +218,7 @@ function M.call(name, args)
   if outcome.error then
     return nil, vim.tbl_extend('error', outcome.error, { trace = call.trace })
   end
-  return vim.json.decode(outcome.payload.text, { luanil = { object = true, array = true } })
+  return vim.json.decode(vim.json.encode(outcome.value), { luanil = { object = true, array = true } })
 end
 
 --- Runs `fn(ctx)` in the coroutine of a tool.

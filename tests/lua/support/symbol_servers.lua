@@ -62,22 +62,17 @@ return function(of)
 
       -- Of two methods of that name, beside strings and comments that hold it, the one that is meant.
       local body = table.concat(of.ledger, '\n')
-      local entry = ('1 symbols (by %s)\n%s\n  Ledger/%s [method] '):format(of.name, file, of.method)
+      local entry = ('1 symbol (by %s)\n%s\n  Ledger/%s [method] '):format(of.name, file, of.method)
       local answer = text('symbol_find', vim.tbl_extend('error', found, { body = true }))
       t.eq(entry, answer:sub(1, #entry))
       t.eq(body, answer:sub(-#body))
       t.matches('^2 symbols ', (text('symbol_find', { symbol = of.method })))
       t.matches(
-        '^1 symbols .*Cash %[class%]',
+        '^1 symbol .*Cash %[class%]',
         (text('symbol_find', { symbol = 'ash', substring = true, kinds = { 'class' } }))
       )
       t.matches('^0 symbols; searched ', (text('symbol_find', { symbol = 'ash' })))
-      local read = vim.json.decode((text('symbol_read', found)))
-      t.eq(
-        { body, file, 'Ledger/' .. of.method, 'method', of.name },
-        { read.text, read.path, read.symbol, read.kind, read.by }
-      )
-      local _, err = text('symbol_read', { symbol = of.method })
+      local _, err = text('symbol_references', { symbol = of.method })
       t.eq('validation_error', err.code)
       t.matches('2 symbols: Ledger/' .. of.method, err.message)
       t.eq(uses, (text('symbol_references', found)))
@@ -103,7 +98,7 @@ return function(of)
       done = vim.json.decode((text('symbol_replace', vim.tbl_extend('error', change, { changedtick = tick }))))
       t.eq(false, done.written)
       t.ok(not table.concat(lines(), '\n'):find('replaced'))
-      t.matches('replaced', (text('symbol_read', { symbol = 'Journal/' .. of.method, path = file })))
+      t.matches('replaced', (text('symbol_find', { symbol = 'Journal/' .. of.method, path = file, body = true })))
       _, err = text('symbol_replace', vim.tbl_extend('error', change, { changedtick = tick }))
       t.eq('stale', err.code)
       change.body = '  return 1'

@@ -104,8 +104,6 @@ describe('every tool', function()
     local wait = { 'wait_until_paused', 'wait_timeout_ms' }
     local names = {
       diagnostics_list = { 'bufnr', 'severity' },
-      lsp_hover = { 'bufnr', 'line', 'col' },
-      lsp_symbols = { 'bufnr' },
       undo_tree = { 'bufnr' },
       interview = { 'questions' },
       test_async_prompt = { 'prompt', 'options' },

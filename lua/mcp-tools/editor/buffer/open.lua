@@ -279,6 +279,16 @@ function M.use(bufnr, ctx)
   end)
 end
 
+--- Unloads buffers that were loaded for calls and whose file was deleted since, so that language servers forget them.
+function M.drop_deleted()
+  for bufnr, lease in pairs(leases) do
+    local is_idle = next(lease.calls) == nil and api.nvim_buf_is_valid(bufnr)
+    if is_idle and not uv.fs_stat(api.nvim_buf_get_name(bufnr)) then
+      M.drop(bufnr)
+    end
+  end
+end
+
 --- Loads the buffer of a file or finds the loaded one. The callback runs on the main loop, never before this returns.
 ---@param path string resolved
 ---@param cb fun(bufnr: integer?, err: mcp-tools.Error?, new: boolean?) `new`: it was not loaded before

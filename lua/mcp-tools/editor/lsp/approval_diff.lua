@@ -1,4 +1,4 @@
---- Approval text of calls that language servers answer: why the call is certain to fail, or the diff of a dry run while
+--- Approval text of calls that language servers answer: why the call is certain to fail, or the diff of a preview while
 --- the texts are unchanged.
 ---
 --- `refusal` loads no file and asks no server: a file that is not open may get a server when it is.
@@ -56,47 +56,41 @@ function M.refusal(args, method, at_place)
   return err
 end
 
---- Diffs of dry runs: { diff, ticks }.
+--- Diffs of previews: { diff, ticks }.
 local kept = lru(32)
 
---- Identifies a change. The cursor is part of it, since it may move.
+--- Identifies a change by its arguments. The cursor is part of it where they name no place, since it may move.
 ---@param what string
 ---@param args table
----@return string? key nil: the file is not open
+---@return string
 local function key_of(what, args)
-  local found = buffers.find(args, { current = true })
-  if not found or not found.bufnr then
-    return nil
+  local parts = { what }
+  for name, value in vim.spairs(args) do
+    if name ~= 'preview' and name ~= 'timeout_ms' then
+      table.insert(parts, ('%s=%s'):format(name, vim.inspect(value)))
+    end
   end
-  local change, place = vim.deepcopy(args), args_of.where(found.bufnr, args)
-  change.dry_run, change.wait_ms, change.path, change.symbol = nil, nil, nil, nil
-  change.bufnr, change.line, change.column = found.bufnr, place and place.line, place and place.column
-  local names, parts = vim.tbl_keys(change), { what }
-  table.sort(names)
-  for _, name in ipairs(names) do
-    table.insert(parts, ('%s=%s'):format(name, change[name]))
+  if not args.line and not args.symbol then
+    table.insert(parts, table.concat(api.nvim_win_get_cursor(0), ':'))
+    table.insert(parts, api.nvim_get_current_buf())
   end
   return table.concat(parts, '\1')
 end
 
---- Remembers the diff of a dry run.
+--- Remembers the diff of a preview.
 ---@param what string
 ---@param args table
 ---@param diff string
 ---@param ticks table<integer, integer> buffer → changedtick of the texts in the diff
 function M.keep(what, args, diff, ticks)
-  local key = key_of(what, args)
-  if key then
-    kept:set(key, { diff = diff, ticks = ticks })
-  end
+  kept:set(key_of(what, args), { diff = diff, ticks = ticks })
 end
 
 ---@param what string
 ---@param args table
 ---@return string?
 local function valid_diff(what, args)
-  local key = key_of(what, args)
-  local found = key and kept:get(key)
+  local found = kept:get(key_of(what, args))
   for bufnr, tick in pairs(found and found.ticks or {}) do
     if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
       return nil
@@ -105,7 +99,7 @@ local function valid_diff(what, args)
   return found and found.diff or nil
 end
 
---- Returns the approval text of a call: the diff, or `text` while a dry run computes it.
+--- Returns the approval text of a call: the diff, or `text` while a preview computes it.
 ---@param what string
 ---@param args table
 ---@param text string shown until the diff is known
@@ -119,12 +113,12 @@ function M.preview(what, args, text, run, again)
     return edit_preview.shown(diff)
   end
   text = text .. '\n(the diff appears here when the language server has answered)'
-  if not again or args.dry_run then
+  if not again or args.preview then
     return text
   end
-  local dry_run = vim.tbl_extend('force', args, { dry_run = true })
+  local as_preview = vim.tbl_extend('force', args, { preview = true })
   background.prepare(function(ctx)
-    return select(2, run(ctx, dry_run))
+    return select(2, run(ctx, as_preview))
   end, again)
   return text
 end

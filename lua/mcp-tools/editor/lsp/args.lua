@@ -27,6 +27,19 @@ local PLACE = {
   },
 }
 
+--- A symbol of the project, or the name at a place.
+local SYMBOL = {
+  symbol = {
+    type = 'string',
+    description = 'Name path such as `Class/method`, or a name on `line`',
+    minLength = 1,
+  },
+  path = { type = 'string', description = 'File with it, or a directory to narrow the search' },
+  line = { type = 'integer', description = '1-based line in `path` where the name is used', minimum = 1 },
+  column = { type = 'integer', description = '1-based column, in characters', minimum = 1, hidden = true },
+  bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+}
+
 local PAGE = {
   limit = { type = 'integer', description = 'Maximum number of results', default = 500, minimum = 1, maximum = 10000 },
   offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
@@ -44,6 +57,13 @@ end
 ---@return table
 function M.place(more)
   return vim.tbl_extend('error', FILE, PLACE, more or {})
+end
+
+--- Returns the schema of a symbol, with more arguments.
+---@param more? table
+---@return table
+function M.symbol(more)
+  return vim.tbl_extend('error', SYMBOL, more or {})
 end
 
 --- Returns a schema with `limit` and `offset`.

@@ -185,7 +185,7 @@ function M.missing(bufnr, method)
   local attached = M.of(bufnr)
   if #attached == 0 then
     local filetype = vim.bo[bufnr].filetype
-    local text = 'no language server is attached to %s (filetype %s); lsp_status lists those that run'
+    local text = 'no language server is attached to %s (filetype %s); editor_servers lists those that run'
     local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
     return errors.new('not_found', text:format(name, filetype ~= '' and filetype or 'unknown'))
   end

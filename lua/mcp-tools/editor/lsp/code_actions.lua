@@ -64,18 +64,21 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
-  local spot, err = args_of.spot(ctx, args)
+  local is_whole = not args.line and not args.symbol
+  local place = is_whole and vim.tbl_extend('force', args, { line = 1, column = 1 }) or args
+  local spot, err = args_of.spot(ctx, place)
   if not spot then
     return nil, err
   end
   local total = vim.api.nvim_buf_line_count(spot.bufnr)
-  local last = math.max(spot.line, math.min(args.end_line or spot.line, total))
+  local end_line = is_whole and total or args.end_line
+  local last = math.max(spot.line, math.min(end_line or spot.line, total))
   local end_text = vim.api.nvim_buf_get_lines(spot.bufnr, last - 1, last, false)[1] or ''
   local answers
   answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/codeAction', function(client)
     local from = lsp.place(spot.bufnr, spot.line, spot.column)(client).position
     local to = from
-    if args.end_line then
+    if end_line then
       to = { line = last - 1, character = position.units(end_text, #end_text, client.offset_encoding) }
     end
     return lsp.document(spot.bufnr, {
@@ -194,6 +197,21 @@ local function usable(id)
     return nil, errors.new('tool_error', 'apply: disabled: ' .. server_text.text(listed.action.disabled.reason))
   end
   return listed
+end
+
+--- Returns whether an action has this id.
+---@param id string
+---@return boolean
+function M.is_listed(id)
+  return by_id:get(id) ~= nil
+end
+
+--- Returns the buffer of a listed action with its changedtick.
+---@param id string
+---@return table<integer, integer>
+function M.tick(id)
+  local listed = by_id:get(id)
+  return { [listed.bufnr] = listed.changedtick }
 end
 
 --- Returns the text that is shown for approval of an action.

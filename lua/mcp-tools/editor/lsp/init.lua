@@ -353,7 +353,8 @@ function M.request_all(ctx, bufnr, method, params, opts)
   elseif failed then
     return nil, failed
   elseif unready then
-    local text = '%s, so its answer would be incomplete; ask again in a few seconds, or wait with lsp_status'
+    local text =
+      '%s, so its answer would be incomplete; ask again in a few seconds; editor_servers shows what it is doing'
     return nil, errors.new('busy', text:format(unready))
   end
   return answers

@@ -1,5 +1,4 @@
---- Locations from servers as answers: each file once, then `line: text` for each location in it. Files that clients
---- must not read come without text.
+--- Locations from servers with the text of their lines. Files that clients must not read come without text.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -19,10 +18,6 @@ local M = {}
 local MAX_FILE = 8 * 1024 * 1024
 --- Number of files read at the same time.
 local AT_ONCE = 32
---- Maximum size of the text of lines in an answer, bytes. Longer answers have line numbers only, then counts per file,
---- then only the total.
-local MAX_BYTES = 24000
-
 ---@class mcp-tools.lsp.Item
 ---@field uri string
 ---@field range lsp.Range
@@ -181,64 +176,6 @@ function M.find(ctx, items, opts)
     return a.column < b.column
   end)
   return found, #withheld > 0 and withheld or nil
-end
-
----@param found mcp-tools.lsp.Found[]
----@param entry fun(each: mcp-tools.lsp.Found): any
----@return { path: string, lines: any[] }[]
-local function by_file(found, entry)
-  local files, last, row = {}, nil, nil
-  for _, each in ipairs(found) do
-    if not last or last.path ~= each.path then
-      last, row = { path = each.path, lines = {} }, nil
-      table.insert(files, last)
-    end
-    if row ~= each.line then -- several locations on one line become one entry
-      table.insert(last.lines, entry(each))
-      row = each.line
-    end
-  end
-  return files
-end
-
---- Returns locations as one answer, with as much detail as fits.
----@param found mcp-tools.lsp.Found[] sorted
----@param opts { limit: integer, offset: integer, narrow: string } `narrow`: how to get a shorter answer
----@return table { total, files, next_offset?, note? }
-function M.answer(found, opts)
-  local total = #found
-  local part = vim.list_slice(found, opts.offset + 1, math.min(#found, opts.offset + opts.limit))
-  local answer = { total = total, files = {} }
-  if opts.offset + #part < total then
-    answer.next_offset = opts.offset + #part
-  end
-  --- Whether the answer fits with these files.
-  local function fits(files, left_out)
-    answer.files, answer.note = files, left_out and ('%s; %s'):format(left_out, opts.narrow)
-    return #vim.json.encode(files) <= MAX_BYTES
-  end
-  local with_text = by_file(part, function(each)
-    return each.text and ('%d: %s'):format(each.line, each.text) or tostring(each.line)
-  end)
-  local with_lines = by_file(part, function(each)
-    return each.line
-  end)
-  if fits(with_text) or fits(with_lines, 'too many for their text, so lines only') then
-    return answer
-  end
-  answer.next_offset = nil
-  local counts, list = {}, {}
-  for _, each in ipairs(found) do
-    if not counts[each.path] then
-      counts[each.path] = { path = each.path, count = 0 }
-      table.insert(list, counts[each.path])
-    end
-    counts[each.path].count = counts[each.path].count + 1
-  end
-  if not fits(list, 'too many for their lines, so counts per file') then
-    answer.files, answer.note = nil, ('too many files (%d) to be named; %s'):format(#list, opts.narrow)
-  end
-  return answer
 end
 
 return M

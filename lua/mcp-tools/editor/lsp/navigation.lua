@@ -1,9 +1,8 @@
---- Navigation: definitions, references, and the hierarchies of calls and types.
+--- Navigation: places such as definitions, references, and the hierarchies of calls and types.
 
 local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
-local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local request = require('mcp-tools.editor.lsp.request')
@@ -34,71 +33,23 @@ function M.incomplete(answers)
   return reason and reason .. ', so this may be incomplete'
 end
 
----@param each mcp-tools.lsp.Found
-local function place_of(each)
-  return { path = each.path, line = each.line, column = each.column, text = each.text }
-end
-
---- Arguments of the tools that `locator` is for.
-M.LOCATE_ARGS = args_of.place({
-  limit = { type = 'integer', description = 'Maximum number of places', default = 50, minimum = 1, maximum = 1000 },
-})
-
---- Returns the places of a definition, declaration or the like.
+--- Returns the places that servers answer a request about a place with, such as its definition or implementations.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args table
+---@param spot mcp-tools.lsp.Spot
 ---@param method string
----@param what string for the message if there is none
----@return table? answer { total, places, withheld?, incomplete? }
+---@param limit integer maximum number of places
+---@return { total: integer, items: mcp-tools.lsp.Item[], places: mcp-tools.lsp.Found[], withheld: table[]?,
+---  incomplete: string? }?
 ---@return mcp-tools.Error? err
-local function locate(ctx, args, method, what)
-  local spot, err = args_of.spot(ctx, args)
-  if not spot then
-    return nil, err
-  end
-  local answers
-  answers, err =
-    lsp.request_all(ctx, spot.bufnr, method, lsp.place(spot.bufnr, spot.line, spot.column), { every = true })
+function M.places(ctx, spot, method, limit)
+  local at = lsp.place(spot.bufnr, spot.line, spot.column)
+  local answers, err = lsp.request_all(ctx, spot.bufnr, method, at, { every = true })
   if not answers then
     return nil, err
   end
   local items = locations.items(answers)
-  if #items == 0 then
-    local text = 'there is no %s for %s; line and column must be on a name'
-    return nil, errors.new('not_found', text:format(what, args_of.spot_text(spot)))
-  end
-  local found, withheld = locations.find(ctx, vim.list_slice(items, 1, args.limit))
-  return {
-    total = #items,
-    places = vim.tbl_map(place_of, found),
-    withheld = withheld,
-    incomplete = M.incomplete(answers),
-  }
-end
-
---- Returns the handler of a tool that finds the places of a definition, declaration or the like.
----@param method string
----@param what string
----@return fun(ctx: mcp-tools.Ctx, args: table): table?, mcp-tools.Error?
-function M.locator(method, what)
-  return function(ctx, args)
-    return locate(ctx, args, method, what)
-  end
-end
-
----@param items mcp-tools.lsp.Item[]
----@param glob string?
----@param root string
----@return mcp-tools.lsp.Item[]
-local function only(items, glob, root)
-  if not glob then
-    return items
-  end
-  local matches = glob_of.compile(glob)
-  return vim.tbl_filter(function(item)
-    local path = vim.uri_to_fname(item.uri)
-    return matches(path:sub(#root + 2)) or matches(path)
-  end, items)
+  local found, withheld = locations.find(ctx, vim.list_slice(items, 1, limit))
+  return { total = #items, items = items, places = found, withheld = withheld, incomplete = M.incomplete(answers) }
 end
 
 ---@param items mcp-tools.lsp.Item[]
@@ -145,34 +96,6 @@ function M.usages(ctx, spot, include_declaration)
     end
     server_state.pause(ctx, 200)
   end
-end
-
---- Returns the answer of `lsp_references`.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param args table
----@return table? answer
----@return mcp-tools.Error? err
-function M.references(ctx, args)
-  local spot, err = args_of.spot(ctx, args)
-  local items, info
-  if spot then
-    items, err, info = M.usages(ctx, spot, args.include_declaration)
-  end
-  if not spot or not items then
-    return nil, err
-  end
-  items = only(items, args.files, ctx.root)
-  local found, withheld = locations.find(ctx, items)
-  local answer = locations.answer(found, {
-    limit = args.limit,
-    offset = args.offset,
-    narrow = 'files (a glob) or limit and offset give fewer',
-  })
-  if #items == 0 then
-    answer.note = ('there are no references to %s; line and column must be on a name'):format(args_of.spot_text(spot))
-  end
-  answer.withheld, answer.incomplete = withheld, M.incomplete({ info })
-  return answer
 end
 
 --- Maximum number of nodes in one hierarchy.
@@ -258,25 +181,21 @@ end
 
 --- Returns the hierarchy of the symbol at a position.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args table
+---@param spot mcp-tools.lsp.Spot
 ---@param kind mcp-tools.lsp.Hierarchy
----@return table? answer
+---@param depth integer
+---@return { of: string, total: integer, items: table[], truncated: boolean?, incomplete: string? }?
 ---@return mcp-tools.Error? err
-function M.hierarchy(ctx, args, kind)
-  local spot, err = args_of.spot(ctx, args)
-  if not spot then
-    return nil, err
-  end
-  local items, info
-  items, err, info = lsp.request(ctx, spot.bufnr, kind.prepare, lsp.place(spot.bufnr, spot.line, spot.column))
+function M.hierarchy(ctx, spot, kind, depth)
+  local items, err, info = lsp.request(ctx, spot.bufnr, kind.prepare, lsp.place(spot.bufnr, spot.line, spot.column))
   if err then
     return nil, err
   elseif not items then
-    local text = 'there is no hierarchy for %s; line and column must be on the name of a function or class'
+    local text = 'there is no hierarchy for %s; the place must be the name of a function or class'
     return nil, errors.new('not_found', text:format(args_of.spot_text(spot)))
   end
   server_text.refresh(ctx)
-  local tops, flat = explore(ctx, info.client, items, kind, args.depth)
+  local tops, flat = explore(ctx, info.client, items, kind, depth)
   if not tops then
     return nil, flat --[[@as mcp-tools.Error]]
   end

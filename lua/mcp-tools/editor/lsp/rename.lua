@@ -6,7 +6,6 @@
 
 local access = require('mcp-tools.privacy.access')
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
-local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -364,7 +363,7 @@ local function complete(rename, asked)
       return plan, sure
     elseif vim.uv.hrtime() > over then
       local text = '%s would leave out %s, which has the old name; nothing was changed.'
-        .. ' It may still be indexing: wait with lsp_status, then try again'
+        .. ' It may still be indexing: editor_servers shows what it is doing; try again'
       return nil, errors.new('busy', text:format(rename.client.name, place))
     end
     reread(rename, missing.path)
@@ -373,28 +372,24 @@ local function complete(rename, asked)
   end
 end
 
---- Renames a symbol, or returns the diff of a dry run.
+--- Renames the symbol at a place, or returns the diff of a preview.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args table
+---@param args { new_name: string, preview: boolean, timeout_ms: integer }
+---@param spot mcp-tools.lsp.Spot
 ---@return table?
 ---@return mcp-tools.Error? err
-function M.run(ctx, args)
-  local spot, err = args_of.spot(ctx, args)
-  if not spot then
-    return nil, err
-  end
-  local list
-  list, err = lsp.clients(ctx, spot.bufnr, METHOD)
+function M.run(ctx, args, spot)
+  local list, err = lsp.clients(ctx, spot.bufnr, METHOD)
   if not list then
     return nil, err
   end
   local rename = { ctx = ctx, client = list[1], spot = spot, new = args.new_name }
   watched_files.notify_servers(ctx)
   local function unready(incomplete)
-    local text = '%s, and a rename now would be incomplete; nothing was changed. Wait with lsp_status'
+    local text = '%s, and a rename now would be incomplete; nothing was changed. editor_servers shows what it is doing'
     return errors.new('busy', text:format(incomplete))
   end
-  local incomplete = lsp.wait_until_ready(ctx, rename.client, spot.bufnr, METHOD, args.wait_ms)
+  local incomplete = lsp.wait_until_ready(ctx, rename.client, spot.bufnr, METHOD, args.timeout_ms)
   if incomplete then
     return nil, unready(incomplete)
   end
@@ -418,16 +413,15 @@ function M.run(ctx, args)
     return nil, errors.new('validation_error', taken)
   end
   local answer = { old_name = rename.old, new_name = rename.new, files = {} }
-  err = workspace_edit.finish(ctx, plan, answer, args.dry_run)
+  err = workspace_edit.finish(ctx, plan, answer, args.preview)
   if err then
     return nil, err
-  elseif args.dry_run then
-    local what = { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = rename.new }
+  elseif args.preview then
     local ticks = {}
     for _, file in ipairs(plan.files) do
       ticks[file.bufnr] = file.changedtick
     end
-    approval_diff.keep(METHOD, what, answer.diff, ticks)
+    approval_diff.keep(METHOD, args, answer.diff, ticks)
     return workspace_edit.bounded(answer)
   elseif not answer.places then -- changed in a review
     answer.checked = ('no: the user has %s a part of it'):format(answer.rejected and 'rejected' or 'changed')
@@ -438,34 +432,24 @@ function M.run(ctx, args)
   return workspace_edit.bounded(answer)
 end
 
---- Returns the word at a position of an open file, to make the approval text clearer.
----@param args table
----@return string?
-local function word_at(args)
-  local found = args.line and args.column and buffers.find(args, { current = true })
-  local is_loaded = found and found.bufnr and vim.api.nvim_buf_is_loaded(found.bufnr)
-  local place = is_loaded and args_of.where(found.bufnr, args)
-  local word = place and args_of.word(place) or ''
-  return word ~= '' and word or nil
-end
-
 --- Returns the text that is shown for approval of a rename.
 ---@param args table
+---@param run fun(ctx: mcp-tools.Ctx, args: table): table?, mcp-tools.Error?
 ---@param again? fun(err: mcp-tools.Error?)
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.preview(args, again)
-  local err = approval_diff.refusal(args, METHOD, true)
+function M.preview(args, run, again)
+  local is_search = args.symbol and not args.line and not args.path and not args.bufnr
+  local err = not is_search and approval_diff.refusal(args, METHOD, true) or nil
   if err then
     return nil, err
   end
-  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
-  local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
-  local word = word_at(args)
-  local what = word and ('"%s"'):format(word) or 'the symbol'
-  local text = 'renames %s in %s, line %s, %s, to %s in the whole project'
-  text = text:format(what, where, args.line or 'of the cursor', at, args.new_name)
-  return approval_diff.preview(METHOD, args, text, M.run, again)
+  local what = args.symbol and ('"%s"'):format(args.symbol) or 'the symbol at the cursor'
+  if args.line then
+    what = ('%s in line %d of %s'):format(args.symbol and what or 'the symbol', args.line, args.path or 'the file')
+  end
+  local text = ('renames %s to %s in the whole project'):format(what, args.new_name)
+  return approval_diff.preview(METHOD, args, text, run, again)
 end
 
 return M

@@ -88,7 +88,7 @@ local function send(sent, cb)
       finish(cancelled) -- Neovim does not report the answer to a cancelled request
     elseif vim.uv.hrtime() > limit then
       clients.cancel(client, id)
-      local text = '%s did not answer %s within %.3g s; lsp_status shows what it is doing'
+      local text = '%s did not answer %s within %.3g s; editor_servers shows what it is doing'
       finish(nil, nil, 'timeout', text:format(client.name, method, sent.timeout / 1000))
     end
   end)

@@ -44,9 +44,9 @@ local function any_buffer(client)
   end
 end
 
---- Returns the state of language servers; with `wait_ms`, waits until they are ready.
+--- Returns the state of language servers; with `timeout_ms`, waits until they are ready.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args { path: string?, bufnr: integer?, wait_ms: integer }
+---@param args { path: string?, bufnr: integer?, timeout_ms: integer }
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.of(ctx, args)
@@ -54,11 +54,11 @@ function M.of(ctx, args)
   if not list then
     return nil, err
   end
-  local over = vim.uv.hrtime() + args.wait_ms * 1e6
+  local over = vim.uv.hrtime() + args.timeout_ms * 1e6
   local servers, all = {}, true
   for _, client in ipairs(list) do
     local bufnr = any_buffer(client)
-    if bufnr and args.wait_ms > 0 then
+    if bufnr and args.timeout_ms > 0 then
       lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
     end
   end
@@ -126,22 +126,22 @@ end
 
 --- Returns the clients with a name.
 ---@param list vim.lsp.Client[]
----@param name string? nil: all
+---@param name string or `all`
 ---@return vim.lsp.Client[]? list not empty
 ---@return mcp-tools.Error? err
 local function with_name(list, name)
   list = vim.tbl_filter(function(client)
-    return not name or client.name == name
+    return name == 'all' or client.name == name
   end, list)
   if #list == 0 then
-    local what = name and ("name: no language server '%s'"):format(name) or 'no language server runs'
-    return nil, errors.new('not_found', what .. '; lsp_status lists the running ones')
+    local what = name ~= 'all' and ("restart: no language server '%s'"):format(name) or 'no language server runs'
+    return nil, errors.new('not_found', what .. '; editor_servers lists the running ones')
   end
   return list
 end
 
 --- Returns the text that is shown for approval of a restart.
----@param args { path: string?, bufnr: integer?, name: string? }
+---@param args { path: string?, bufnr: integer?, restart: string }
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args)
@@ -155,7 +155,7 @@ function M.preview(args)
     return 'The language servers that start when the file is opened.'
   end
   local list
-  list, err = with_name(clients.starting(found.bufnr), args.name)
+  list, err = with_name(clients.starting(found.bufnr), args.restart)
   if not list then
     return nil, err
   end
@@ -169,7 +169,7 @@ end
 
 --- Restarts language servers.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args { path: string?, bufnr: integer?, name: string? }
+---@param args { path: string?, bufnr: integer?, restart: string }
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.restart(ctx, args)
@@ -177,7 +177,7 @@ function M.restart(ctx, args)
   if not list then
     return nil, err
   end
-  list, err = with_name(list, args.name)
+  list, err = with_name(list, args.restart)
   if not list then
     return nil, err
   end

@@ -10,6 +10,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local file_type = require('mcp-tools.files.filetype')
 local git = require('mcp-tools.editor.git')
 local server_state = require('mcp-tools.editor.lsp.server_state')
+local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -316,6 +317,7 @@ function M.notify_servers(ctx, again)
     return
   end
   checked[ctx] = true
+  open.drop_deleted()
   local roots, before = roots_of(ctx), vim.tbl_extend('force', {}, watched)
   prune(roots)
   for root, identity in pairs(roots) do

@@ -7,6 +7,7 @@ local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.position')
+local result = require('mcp-tools.editor.result')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -274,6 +275,35 @@ function M.bounded(answer)
     answer.files, answer.more_files = vim.list_slice(files, 1, MAX_LISTED), #files - MAX_LISTED
   end
   return answer
+end
+
+--- Returns an answer as text: a row for each file, and what the user or the client has to know.
+---@param answer table of `bounded`
+---@param head string
+---@return string
+function M.text(answer, head)
+  local rows = { head }
+  if answer.places then
+    local files = #(answer.files or {}) + (answer.more_files or 0)
+    local count = result.count(answer.places, 'place')
+    rows[1] = ('%s: %s%s'):format(head, count, files > 0 and ' in ' .. result.count(files, 'file') or '')
+  end
+  for _, file in ipairs(answer.files or {}) do
+    local count = result.count(file.places or file.applied, file.places and 'place' or 'accepted hunk')
+    table.insert(rows, ('%s: %s%s'):format(file.path, count, file.unsaved and ', unsaved' or ''))
+  end
+  if answer.more_files then
+    table.insert(rows, ('and %s'):format(result.count(answer.more_files, 'more file')))
+  end
+  if answer.rejected then
+    table.insert(rows, 'rejected by the user: ' .. vim.inspect(answer.rejected):gsub('%s+', ' '))
+  end
+  for _, each in ipairs({ answer.failed or false, answer.note or false, answer.diff or false }) do
+    if each then
+      table.insert(rows, each)
+    end
+  end
+  return table.concat(rows, '\n')
 end
 
 --- Applies a plan, or previews it with `dry_run`. Adds the result to an answer.

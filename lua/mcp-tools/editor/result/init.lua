@@ -41,6 +41,14 @@ function M.longest(variants, narrow, max)
   return note and text .. '\n' .. note or text
 end
 
+--- Returns a number with its noun: `1 file`, `2 files`.
+---@param number integer
+---@param noun string singular
+---@return string
+function M.count(number, noun)
+  return ('%d %s%s'):format(number, noun, number == 1 and '' or 's')
+end
+
 --- Adds to the first line of a text which part of a list is shown.
 ---@param head string
 ---@param args { limit: integer, offset: integer }

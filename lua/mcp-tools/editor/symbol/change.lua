@@ -209,7 +209,7 @@ end
 ---@param path string
 ---@return mcp-tools.Error
 local function undefined(path)
-  local text = 'body: it does not define %s; give the whole definition, including its signature (lsp_rename renames)'
+  local text = 'body: it does not define %s; give the whole definition, including its signature (symbol_rename renames)'
   return errors.new('validation_error', text:format(path))
 end
 

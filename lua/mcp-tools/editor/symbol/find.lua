@@ -1,12 +1,14 @@
 --- Finds symbols by name: in a file, in a directory, or the single match in the project.
 
 local access = require('mcp-tools.privacy.access')
+local args_of = require('mcp-tools.editor.lsp.args')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local file_type = require('mcp-tools.files.filetype')
 local lsp = require('mcp-tools.editor.lsp')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local paths = require('mcp-tools.files.paths')
+local position = require('mcp-tools.editor.position')
 local search = require('mcp-tools.editor.search')
 local search_files = require('mcp-tools.editor.search.files')
 local symbol = require('mcp-tools.editor.symbol')
@@ -362,14 +364,11 @@ end
 
 ---@param ctx mcp-tools.Ctx
 ---@param path mcp-tools.NamePath
----@return mcp-tools.SymbolSource? source the file of the only match in the project
+---@param place mcp-tools.search.Place the project or a directory
+---@return mcp-tools.SymbolSource? source the file of the only match
 ---@return mcp-tools.Error? err
-local function only_source(ctx, path)
-  local place, err = search_files.place(ctx, nil)
-  local found
-  if place then
-    found, err = M.in_directory(ctx, path, place, {})
-  end
+local function only_source(ctx, path, place)
+  local found, err = M.in_directory(ctx, path, place, {})
   if not found then
     return nil, err
   elseif found.total == 1 then
@@ -390,7 +389,7 @@ local function only_source(ctx, path)
   return nil, errors.new('validation_error', text:format(path.given, found.total, listed(ctx, found)))
 end
 
---- Finds the one symbol that arguments mean, in a file or in the project. Its file stays loaded.
+--- Finds the one symbol that arguments mean, in a file, a directory or the project. Its file stays loaded.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { symbol: string, path: string?, bufnr: integer? }
 ---@return mcp-tools.PickedSymbol|table|nil
@@ -400,11 +399,17 @@ function M.one(ctx, args)
   if not path then
     return nil, err
   end
-  local source, node
-  if args.path or args.bufnr then
-    source, err = M.open(ctx, args)
+  local source, place, node
+  if not args.bufnr then
+    place, err = search_files.place(ctx, args.path)
+    if not place then
+      return nil, err
+    end
+  end
+  if place and place.is_directory then
+    source, err = only_source(ctx, path, place)
   else
-    source, err = only_source(ctx, path)
+    source, err = M.open(ctx, args)
   end
   if source then
     node, err = symbol.one(source.file, path, 'symbol', source.shown)
@@ -413,6 +418,44 @@ function M.one(ctx, args)
     return nil, err
   end
   return { source = source, node = node, path = symbol_tree.of(node, source.file.tree), by = symbol.by(source.file) }
+end
+
+--- Returns the place of a symbol's name.
+---@param picked mcp-tools.PickedSymbol
+---@return mcp-tools.lsp.Spot
+function M.spot_of(picked)
+  local node, bufnr = picked.node, picked.source.bufnr
+  local line = vim.api.nvim_buf_get_lines(bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
+  local byte = position.byte(line, node.at[2], node.units)
+  local first = line:find(symbol_tree.word(node.name) or node.name, byte + 1, true) -- some include the keyword
+  local column = position.units(line, first and first - 1 or byte, 'utf-32') + 1
+  return { bufnr = bufnr, path = picked.source.shown, line = node.at[1] + 1, column = column, text = line }
+end
+
+--- Returns the place that arguments mean: a symbol of the project, or a name at a place of a file. A name that a file
+--- only uses, such as a function of a library, is found there as well.
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param args { symbol: string?, path: string?, line: integer?, column: integer?, bufnr: integer? }
+---@return mcp-tools.lsp.Spot? spot
+---@return mcp-tools.Error? err
+---@return mcp-tools.PickedSymbol? picked the symbol, if it is found by its name path
+function M.spot(ctx, args)
+  if args.line or args.column or not args.symbol then
+    return args_of.spot(ctx, args)
+  end
+  local picked, err = M.one(ctx, args)
+  if picked then
+    return M.spot_of(picked), nil, picked
+  end
+  ---@cast err mcp-tools.Error
+  local is_file = args.bufnr or args.path and vim.fn.isdirectory((paths.resolve(args.path))) == 0
+  if is_file and err.code == 'not_found' then
+    local spot = args_of.spot(ctx, args)
+    if spot and #clients.of(spot.bufnr) > 0 then -- without a server it is any place with that text
+      return spot
+    end
+  end
+  return nil, err
 end
 
 return M

@@ -1,5 +1,6 @@
 --- References to a symbol, with the symbols that contain them: from its language server, otherwise by a text search.
 
+local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
 local file_type = require('mcp-tools.files.filetype')
 local find = require('mcp-tools.editor.symbol.find')
@@ -7,7 +8,6 @@ local result = require('mcp-tools.editor.result')
 local locations = require('mcp-tools.editor.lsp.locations')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
-local position = require('mcp-tools.editor.position')
 local search = require('mcp-tools.editor.search')
 local symbol = require('mcp-tools.editor.symbol')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -23,39 +23,28 @@ local MAX_LOADED = 10
 ---@field around string? name path
 
 ---@class mcp-tools.ReferenceFile
----@field shown string
+---@field path string
 ---@field count integer
 ---@field rows mcp-tools.ReferenceRow[]
 ---@field why string? why its lines are withheld
 
 ---@class mcp-tools.References
+---@field name string name path, or the name at the place
 ---@field files mcp-tools.ReferenceFile[]
 ---@field total integer
 ---@field by string
 ---@field guessed boolean found by the name alone; other symbols may be meant
 ---@field incomplete string?
 
---- Returns the place of a symbol's name.
----@param picked mcp-tools.PickedSymbol
----@return mcp-tools.lsp.Spot
-local function spot_of(picked)
-  local node, bufnr = picked.node, picked.source.bufnr
-  local line = vim.api.nvim_buf_get_lines(bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
-  local byte = position.byte(line, node.at[2], node.units)
-  local first = line:find(symbol_tree.word(node.name) or node.name, byte + 1, true) -- some include the keyword
-  local column = position.units(line, first and first - 1 or byte, 'utf-32') + 1
-  return { bufnr = bufnr, path = picked.source.shown, line = node.at[1] + 1, column = column, text = line }
-end
-
 ---@param ctx mcp-tools.Ctx
----@param picked mcp-tools.PickedSymbol
+---@param name string
 ---@return mcp-tools.lsp.Item[]?
 ---@return mcp-tools.Error? err
-local function by_word(ctx, picked)
-  local word = symbol_tree.word(picked.node.name)
+local function by_word(ctx, name)
+  local word = symbol_tree.word(name)
   if not word then
     local text = 'symbol: %s is not a word that can be searched for, and there is no language server to ask'
-    return nil, errors.new('not_found', text:format(picked.path))
+    return nil, errors.new('not_found', text:format(name))
   end
   local found, err = search.find(ctx, { query = word, word = true }, {})
   local items = {}
@@ -67,6 +56,27 @@ local function by_word(ctx, picked)
     end
   end
   return found and items, err
+end
+
+---@param item mcp-tools.lsp.Item
+---@return string
+local function key_of(item)
+  return ('%s %d %d'):format(item.uri, item.range.start.line, item.range.start.character)
+end
+
+--- Removes the definition. Some servers, asked for references without the declaration, leave out the asked place.
+---@param ctx mcp-tools.Ctx
+---@param spot mcp-tools.lsp.Spot
+---@param items mcp-tools.lsp.Item[]
+---@return mcp-tools.lsp.Item[]
+local function without_definition(ctx, spot, items)
+  local found, defined = navigation.places(ctx, spot, 'textDocument/definition', 10), {}
+  for _, each in ipairs(found and found.items or {}) do
+    defined[key_of(each)] = true
+  end
+  return vim.tbl_filter(function(item)
+    return not defined[key_of(item)]
+  end, items)
 end
 
 ---@param path string
@@ -99,19 +109,23 @@ end
 
 --- Finds the references to a symbol.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param picked mcp-tools.PickedSymbol
+---@param spot mcp-tools.lsp.Spot
+---@param picked mcp-tools.PickedSymbol? the symbol, if `spot` is its definition
 ---@param except? { first: integer, last: integer } lines of its own file to ignore
 ---@return mcp-tools.References?
 ---@return mcp-tools.Error? err
-function M.find(ctx, picked, except)
-  local spot, own, guessed = spot_of(picked), picked.source.path, false
-  local items, err, info = navigation.usages(ctx, spot, false)
+function M.find(ctx, spot, picked, except)
+  local own, guessed = picked and picked.source.path, false
+  local items, err, info = navigation.usages(ctx, spot, picked == nil)
   if not items and err and err.code == 'not_found' then
     guessed = true
-    items, err = by_word(ctx, picked)
+    items, err = by_word(ctx, picked and picked.node.name or args_of.word(spot))
   end
   if not items then
     return nil, err
+  end
+  if not picked and not guessed then
+    items = without_definition(ctx, spot, items)
   end
   local texts = {} ---@type table<string, string>
   local places, withheld = locations.find(ctx, items, {
@@ -123,8 +137,9 @@ function M.find(ctx, picked, except)
   for _, each in ipairs(withheld or {}) do
     why[each.path] = each.why
   end
-  local loads = { extension = not guessed and own and extension_of(own) or nil, left = MAX_LOADED }
+  local loads = { extension = not guessed and extension_of(spot.path) or nil, left = MAX_LOADED }
   local made = {
+    name = picked and picked.path or args_of.word(spot),
     files = {},
     total = 0,
     guessed = guessed,
@@ -142,8 +157,8 @@ function M.find(ctx, picked, except)
   for _, each in ipairs(places) do
     pause()
     if not is_left_out(each) then
-      if not file or file.shown ~= each.path then
-        file = { shown = each.path, count = 0, rows = {}, why = why[each.path] }
+      if not file or file.path ~= each.path then
+        file = { path = each.path, count = 0, rows = {}, why = why[each.path] }
         table.insert(made.files, file)
         symbols = not file.why and each.raw and symbols_of(ctx, each.file, texts[each.file], loads) or nil
         texts[each.file] = nil
@@ -174,7 +189,7 @@ local function rows_of(found, opts, with_text, head)
     for _, row in ipairs(file.rows) do
       if skipped >= opts.offset and skipped < last then
         if not is_named then
-          table.insert(out, file.shown .. (file.why and (' (lines withheld: %s)'):format(file.why) or ''))
+          table.insert(out, file.path .. (file.why and (' (lines withheld: %s)'):format(file.why) or ''))
           is_named = true
         end
         local name = row.around and row.around ~= around and (' ' .. row.around) or ''
@@ -189,15 +204,19 @@ end
 
 --- Returns references as text: each file once, then `line around: text` for each line.
 ---@param found mcp-tools.References
----@param name string name path of the symbol
 ---@param opts { limit: integer, offset: integer }
 ---@return string
-function M.text(found, name, opts)
+function M.text(found, opts)
   local lines = 0
   for _, file in ipairs(found.files) do
     lines = lines + #file.rows
   end
-  local head = ('%d references to %s in %d files (by %s)'):format(found.total, name, #found.files, found.by)
+  local head = ('%s to %s in %s (by %s)'):format(
+    result.count(found.total, 'reference'),
+    found.name,
+    result.count(#found.files, 'file'),
+    found.by
+  )
   if found.guessed then
     head = head .. '; no language server says what is meant: others of that name, strings and comments are among them'
   elseif found.incomplete then
@@ -210,7 +229,7 @@ function M.text(found, name, opts)
   end
   local counts = { head }
   for _, file in ipairs(found.files) do
-    table.insert(counts, ('%s: %d'):format(file.shown, file.count))
+    table.insert(counts, ('%s: %d'):format(file.path, file.count))
   end
   return result.longest({
     { text = rows_of(found, opts, true, head) },

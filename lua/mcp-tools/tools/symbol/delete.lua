@@ -3,6 +3,7 @@
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 local errors = require('mcp-tools.errors')
+local find = require('mcp-tools.editor.symbol.find')
 local references = require('mcp-tools.editor.symbol.references')
 
 --- Maximum number of listed references.
@@ -14,7 +15,8 @@ local MAX_LISTED = 50
 ---@param list mcp-tools.Edit[]
 ---@return mcp-tools.Error?
 local function refusal(ctx, found, list)
-  local users, err = references.find(ctx, found, { first = list[1].start_line + 1, last = list[1].end_line })
+  local own = { first = list[1].start_line + 1, last = list[1].end_line }
+  local users, err = references.find(ctx, find.spot_of(found), found, own)
   if not users then
     return err
   elseif users.incomplete then
@@ -22,7 +24,7 @@ local function refusal(ctx, found, list)
     return errors.new('busy', text:format(found.path, users.incomplete))
   elseif users.total > 0 then
     local text = '%s is in use, so it was not deleted; change these places first\n%s'
-    local listed = references.text(users, found.path, { limit = MAX_LISTED, offset = 0 })
+    local listed = references.text(users, { limit = MAX_LISTED, offset = 0 })
     return errors.new('tool_error', text:format(found.path, listed))
   end
 end

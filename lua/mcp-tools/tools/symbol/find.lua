@@ -54,7 +54,7 @@ end
 ---@return string
 local function text_of(list, total, opts, notes)
   local by = overview.common_by(list)
-  local head = ('%d symbols%s'):format(total, by and (' (by %s)'):format(by) or '')
+  local head = ('%s%s'):format(result.count(total, 'symbol'), by and (' (by %s)'):format(by) or '')
   head = result.with_range(head, opts, total)
   head = table.concat({ head, unpack(notes) }, '; ')
   local function rows(body)
@@ -78,7 +78,7 @@ local function text_of(list, total, opts, notes)
   end
   return result.longest({
     { text = opts.body and rows(true) or nil },
-    { text = rows(false), without = opts.body and 'bodies; symbol_read gives one' or nil },
+    { text = rows(false), without = opts.body and 'bodies; ask for one symbol' or nil },
     { text = counts, without = 'names, so counts per file' },
     { text = head, without = 'files to be named, so the total' },
   }, 'narrow it with path, kinds or limit')
@@ -86,13 +86,19 @@ end
 
 return {
   name = 'symbol_find',
-  title = 'Find symbols by name',
-  description = 'Finds symbols by name path: `method`, `Class/method`, `/Class` (top level), `name[2]` (the second of'
-    .. ' that name). Returns `path [kind] first-last: source` per file. Lines count from 1.',
+  title = 'Find symbol',
+  description = 'Finds where classes, functions, methods or variables are defined, by name, in the project or a file.'
+    .. ' Use it instead of grep for `def` or `class`. With `body` it returns the source.',
+  search_hint = 'go to definition, workspace symbols, where defined, read a function',
   args = {
-    symbol = { type = 'string', description = 'Name path', required = true, minLength = 1 },
+    symbol = {
+      type = 'string',
+      description = 'Name path: `method`, `Class/method`, `/Class`, `name[2]`',
+      required = true,
+      minLength = 1,
+    },
     path = { type = 'string', description = 'File or directory; default: the project' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     substring = { type = 'boolean', description = 'Match part of the last name, case-insensitive', default = false },
     kinds = {
       type = 'array',

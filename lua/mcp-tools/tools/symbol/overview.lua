@@ -5,14 +5,15 @@ local paths = require('mcp-tools.files.paths')
 
 return {
   name = 'symbol_overview',
-  title = 'Outline of files',
-  description = 'Outlines what files or directories define: `name line: source` for functions, `name [kind] first-last`'
-    .. ' for others, nested by indent, without locals. Needs a language server or a treesitter parser. Lines count'
-    .. ' from 1.',
+  title = 'Outline a file or directory',
+  description = 'Outlines what a file or directory defines: classes, functions and methods with their lines. Use it'
+    .. ' before reading a large file.',
+  search_hint = 'outline, document symbols, structure, what is in a file',
+  aliases = { lsp_symbols = {} },
   args = {
     path = { type = 'string', description = 'File or directory; default: the current file' },
     paths = { type = 'array', items = { type = 'string' }, description = 'Several files', maxItems = 100 },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },

@@ -233,7 +233,6 @@ end)
 describe('a file that is loaded for a call', function()
   local CALLS = {
     buffer_edit = { path = 'a.lua', edits = { { search = 'one', replace = 'two' } } },
-    symbol_read = { path = 'a.lua', symbol = 'f' },
     buffer_diff = { path = 'a.lua' },
     file_replace = { query = 'one', replacement = 'two', dry_run = false, expected_count = 1 },
     editor_open = { path = 'a.lua' },

@@ -3,9 +3,9 @@
 
 local double = require('lsp_double')
 local double_project = require('double_project')
-local format = require('mcp-tools.tools.lsp.format')
+local format = require('mcp-tools.tools.code.format')
 local project = require('lsp_project')
-local rename = require('mcp-tools.editor.lsp.rename')
+local rename = require('mcp-tools.tools.symbol.rename')
 local t = require('helpers')
 
 local path, bufnr
@@ -32,16 +32,16 @@ describe('a call that is cancelled', function()
     end
     local s = ready({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     for ms = 1, 40, 3 do
-      local call = project.start('lsp_hover', { path = path })
+      local call = project.start('symbol_info', { path = path })
       vim.wait(ms, function()
         return call:ended()
       end, 1)
       require('mcp-tools.core').get().executor:cancel(call.id, 'test')
     end
-    t.ok(project.call('lsp_hover', { path = path }))
+    t.ok(project.call('symbol_info', { path = path }))
     project.write('later.txt', 'text\n')
     t.wait(function()
-      t.ok(project.call('lsp_hover', { path = path }))
+      t.ok(project.call('symbol_info', { path = path }))
       return s:heard('workspace/didChangeWatchedFiles')
     end, 8000)
   end)
@@ -53,7 +53,7 @@ describe('a call that is cancelled', function()
         require('mcp-tools.core').get().executor:cancel(call.id, 'test')
       end,
     })
-    call = project.start('lsp_restart', { path = path })
+    call = project.start('editor_servers', { path = path, restart = 'all' })
     t.wait(function()
       return call:ended()
     end)
@@ -85,14 +85,14 @@ describe('files that others change', function()
   --- Asks until a server has been told that of a file.
   local function await(s, name, kind, since)
     t.wait(function()
-      t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
+      t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
       return vim.list_contains(told(s, name, since), kind)
     end, 8000, ('%s was told of %s'):format(kind, name))
   end
 
   local function watching()
     local s = ready({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
-    t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
+    t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
     return s
   end
 
@@ -146,7 +146,7 @@ describe('files that others change', function()
       end,
     })
     local function references()
-      return t.ok(project.call('lsp_references', { path = path, line = 1, column = 1 }))
+      return t.ok(project.call('symbol_references', { path = path, line = 1, column = 1 }))
     end
     t.eq(0, references().total)
     project.write('late.txt', 'one\n')
@@ -195,7 +195,7 @@ describe('files that others change', function()
     for _ = 1, 3 do -- the new folder often has the number of the old one
       vim.fn.delete(project.root, 'rf')
       project.write('text.txt', 'one\n')
-      t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
+      t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
       local since = #s.told
       project.write('later.txt', 'text\n')
       await(s, 'later.txt', MADE, since)
@@ -212,8 +212,8 @@ describe('an edit of a server', function()
         { title = 'Do', edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } },
       },
     })
-    local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1 }))
-    t.ok(project.call('lsp_code_actions', { apply = offered.actions[1].id }))
+    local offered = t.ok(project.call('code_actions', { path = path, line = 1 }))
+    t.ok(project.call('code_actions', { apply = offered.actions[1].id }))
     return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
   end
 
@@ -228,13 +228,13 @@ describe('an edit of a server', function()
         },
       },
     })
-    local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
-    t.matches('%-alpha', project.call('lsp_code_actions', { apply = id, dry_run = true }).diff)
+    local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
+    t.matches('%-alpha', project.call('code_actions', { apply = id, preview = true }).diff)
     project.write('other.txt', 'of the person\nalpha\nbeta\n')
-    t.eq('stale', (select(2, project.call('lsp_code_actions', { apply = id })) or {}).code)
+    t.eq('stale', (select(2, project.call('code_actions', { apply = id })) or {}).code)
     t.eq({ 'of the person', 'alpha', 'beta' }, vim.fn.readfile(other))
-    t.matches('%-of the person', project.call('lsp_code_actions', { apply = id, dry_run = true }).diff)
-    t.ok(project.call('lsp_code_actions', { apply = id }))
+    t.matches('%-of the person', project.call('code_actions', { apply = id, preview = true }).diff)
+    t.ok(project.call('code_actions', { apply = id }))
     t.eq({ 'alpha', 'beta' }, vim.fn.readfile(other))
   end)
 
@@ -265,8 +265,8 @@ describe('an action', function()
       },
       ['workspace/executeCommand'] = double.fault('no luck'),
     })
-    local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
-    local answer = t.ok(project.call('lsp_code_actions', { apply = id }))
+    local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
+    local answer = t.ok(project.call('code_actions', { apply = id }))
     t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
     t.eq({ 1, 'text.txt' }, { answer.places, answer.files[1].path })
     t.matches('no luck', answer.failed)
@@ -279,9 +279,9 @@ describe('an action', function()
       list[i] = { title = 'Do ' .. i, edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
     end
     ready({ codeActionProvider = true, hoverProvider = true }, { ['textDocument/codeAction'] = list })
-    local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1, limit = 1000 })).actions
+    local offered = t.ok(project.call('code_actions', { path = path, line = 1, limit = 1000 })).actions
     t.eq(400, #offered)
-    t.ok(project.call('lsp_code_actions', { apply = offered[1].id }))
+    t.ok(project.call('code_actions', { apply = offered[1].id }))
     t.eq({ 'line 1' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 end)
@@ -307,7 +307,7 @@ describe('calls', function()
         return calls
       end,
     })
-    local answer = t.ok(project.call('lsp_calls', { path = path, line = 1, column = 1, depth = 2 }))
+    local answer = t.ok(project.call('symbol_callers', { path = path, line = 1, column = 1, depth = 2 }))
     local names = vim.tbl_map(function(each)
       return each.name
     end, answer.items)
@@ -319,7 +319,7 @@ it('a file without a server is not waited for twice', function()
   vim.bo[vim.fn.bufadd(path)].filetype = 'plain'
   local begun
   for _ = 1, 6 do
-    t.eq('not_found', select(2, project.call('lsp_hover', { path = path, line = 1, column = 1 })).code)
+    t.eq('not_found', select(2, project.call('symbol_info', { path = path, line = 1, column = 1 })).code)
     begun = begun or vim.uv.hrtime()
   end
   t.ok(vim.uv.hrtime() - begun < 1e9) -- five times
@@ -334,9 +334,9 @@ describe('commands of a server', function()
     }, {
       ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } },
     })
-    local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
-    local one = project.start('lsp_code_actions', { apply = id })
-    local two = project.start('lsp_code_actions', { apply = id })
+    local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
+    local one = project.start('code_actions', { apply = id })
+    local two = project.start('code_actions', { apply = id })
     result_of(one)
     result_of(two)
     local edit_of = { range = double.range(0, 0, 3), newText = 'two' }
@@ -386,12 +386,11 @@ describe('the preview of a change by a server', function()
     it('is shown as the difference that its server makes, which holds for the text that it is of', function()
       local changes = { [vim.uri_from_fname(path)] = { edit(0, 0, 3, 'uno'), edit(1, 4, 7, 'uno') } }
       serve({ renameProvider = true }, 'textDocument/rename', { changes = changes })
-      local args = { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 }
+      local args = { path = path, line = 1, column = 1, new_name = 'uno', timeout_ms = 8000 }
       local at_first, then_ = told(rename.preview, args)
-      t.matches('^renames "one" in .*, line 1, column 1, to uno in the whole project\n', at_first)
+      t.matches('^renames the symbol in line 1 of .* to uno in the whole project\n', at_first)
       t.matches('%-one\n%-two one\n%+uno\n%+two uno', then_)
       t.eq({ 'one', 'two one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
-      args = { bufnr = bufnr, symbol = 'one', new_name = 'uno' } -- the same place
       t.eq(then_, (rename.preview(args)))
       args.new_name = 'other'
       t.matches('^renames', (rename.preview(args)))
@@ -402,7 +401,7 @@ describe('the preview of a change by a server', function()
 
     it('that the server refuses says so', function()
       serve({ renameProvider = true }, 'textDocument/rename', double.fault('no such name'))
-      local _, fault = told(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 })
+      local _, fault = told(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', timeout_ms = 8000 })
       t.matches('no such name', fault.message)
     end)
   end)

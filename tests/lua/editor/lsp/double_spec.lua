@@ -31,39 +31,45 @@ after_each(project.close)
 describe('a server at work', function()
   it('is told of with its percentage, and what it cannot know yet is no empty answer', function()
     local s = server({ referencesProvider = true, renameProvider = true }, { ['textDocument/references'] = {} })
-    project.call('lsp_status') -- from now on somebody listens
+    project.call('editor_servers') -- from now on somebody listens
     s:publish(bufnr, 0, {})
     local args = { path = path, line = 1, column = 1, limit = 5 }
     s:progress('begin', { title = 'Indexing', percentage = 40, message = '4/10' })
-    local status = t.ok(project.call('lsp_status'))
+    local status = t.ok(project.call('editor_servers'))
     t.eq({ 'indexing', 40, 'Indexing: 4/10', false }, {
       status.servers[1].state,
       status.servers[1].percentage,
       status.servers[1].doing,
       status.ready,
     })
-    local _, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'x', wait_ms = 100 })
+    local _, err =
+      project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'x', timeout_ms = 100 })
     t.eq('busy', err.code)
     t.matches('double is still indexing, 40 %% %(Indexing: 4/10%)', err.message)
-    local call = start('lsp_references', args)
+    local call = start('symbol_references', args)
     s:progress('report', { percentage = 90 })
     vim.wait(50)
     t.ok(not call:ended())
     s:progress('end')
     t.eq(0, result_of(call).total)
-    status = project.call('lsp_status', { wait_ms = 2000 })
+    status = project.call('editor_servers', { wait_ms = 2000 })
     t.eq({ 'ready', true }, { status.servers[1].state, status.ready })
   end)
 
   it('is waited for no longer than the call has time', function()
     local s = server({ referencesProvider = true }, { ['textDocument/references'] = {} })
-    project.call('lsp_status')
+    project.call('editor_servers')
     s:publish(bufnr, 0, {})
     s:progress('begin', { title = 'Indexing' })
     local result, err
-    require('mcp-tools').call('lsp_references', { path = path, line = 1, column = 1 }, { timeout = 1500 }, function(...)
-      result, err = ...
-    end)
+    require('mcp-tools').call(
+      'symbol_references',
+      { path = path, line = 1, column = 1 },
+      { timeout = 1500 },
+      function(...)
+        result, err = ...
+      end
+    )
     t.wait(function()
       return result or err
     end, 8000)
@@ -80,8 +86,8 @@ describe('a server at work', function()
       end,
     })
     s:publish(bufnr, 0, {})
-    t.eq('text', project.call('lsp_hover', { path = path }).hover)
-    t.eq('ready', project.call('lsp_status', { wait_ms = 1000 }).servers[1].state)
+    t.eq('text', project.call('symbol_info', { path = path }).info)
+    t.eq('ready', project.call('editor_servers', { wait_ms = 1000 }).servers[1].state)
   end)
 end)
 
@@ -90,6 +96,7 @@ describe('a server that gives no sign of what it has read', function()
   local capabilities = {
     callHierarchyProvider = true,
     definitionProvider = true,
+    implementationProvider = true,
     documentSymbolProvider = true,
     referencesProvider = true,
     renameProvider = true,
@@ -114,14 +121,9 @@ describe('a server that gives no sign of what it has read', function()
     local location = { uri = vim.uri_from_fname(path), range = at }
     local called = vim.tbl_extend('error', { uri = location.uri }, item)
     for tool, case in pairs({
-      lsp_references = { method = 'textDocument/references', answer = { location } },
-      lsp_definition = { method = 'textDocument/definition', answer = { location } },
-      lsp_calls = { method = 'textDocument/prepareCallHierarchy', answer = { called } },
-      lsp_workspace_symbols = {
-        method = 'workspace/symbol',
-        answer = { { name = 'one', kind = 12, location = location } },
-        args = { query = 'one' },
-      },
+      symbol_references = { method = 'textDocument/references', answer = { location } },
+      symbol_implementations = { method = 'textDocument/implementation', answer = { location } },
+      symbol_callers = { method = 'textDocument/prepareCallHierarchy', answer = { called } },
     }) do
       local s, asked = nil, 0
       s = old(16, {
@@ -151,14 +153,14 @@ describe('a server that gives no sign of what it has read', function()
       return project.call(tool, { path = path, line = 1, column = 1, new_name = new_name })
     end
     local s = old(16, { ['textDocument/references'] = {}, ['textDocument/documentSymbol'] = {} })
-    local _, err = ask('lsp_references')
+    local _, err = ask('symbol_references')
     t.eq('busy', err.code)
     t.matches('double may still be indexing', err.message)
-    _, err = ask('lsp_rename', 'new')
+    _, err = ask('symbol_rename', 'new')
     t.matches('nothing was changed', err.message)
     t.eq('busy', err.code)
     s.answers['textDocument/references'] = { { uri = vim.uri_from_fname(path), range = at } }
-    t.matches('double may still be indexing', ask('lsp_references').incomplete)
+    t.matches('double may still be indexing', ask('symbol_references').incomplete)
 
     -- Symbols that it does not know yet are not remembered as none.
     local symbols = require('mcp-tools.editor.symbol')
@@ -177,7 +179,7 @@ describe('a server that gives no sign of what it has read', function()
     s.answers['textDocument/references'] = {}
     local state = require('mcp-tools.editor.lsp.server_state').of(s.client)
     state.since = vim.uv.hrtime() - 31e9
-    local answer = t.ok(ask('lsp_references'))
+    local answer = t.ok(ask('symbol_references'))
     t.eq({ 0, nil }, { answer.total, answer.incomplete })
   end)
 end)
@@ -211,7 +213,7 @@ describe('a rename', function()
 
   it('that would leave a place out is refused', function()
     renamer({ 0 })
-    local result, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
+    local result, err = project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.eq(nil, result)
     t.eq('busy', err.code)
     t.matches('would leave out text.txt:2', err.message)
@@ -230,14 +232,14 @@ describe('a rename', function()
     edit({ 'one', 'one', 'new', 'Box', 'other' })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     for _, dry_run in ipairs({ true, false }) do
-      local args = { path = path, line = 1, column = 1, new_name = 'new', dry_run = dry_run }
-      local _, err = project.call('lsp_rename', args)
+      local args = { path = path, line = 1, column = 1, new_name = 'new', preview = dry_run }
+      local _, err = project.call('symbol_rename', args)
       t.eq('validation_error', err.code)
       t.matches('Box already defines new %(line 3%)', err.message)
     end
     t.eq('one', vim.api.nvim_buf_get_lines(bufnr, 0, 1, false)[1])
     -- A name of another scope is no conflict.
-    t.ok(project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'other', dry_run = true }))
+    t.ok(project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'other', preview = true }))
   end)
 
   it('onto a name that is taken in another container of a flat list is no conflict', function()
@@ -259,7 +261,7 @@ describe('a rename', function()
     edit({ 'Box', 'one', 'one', 'old', 'Bag', 'new' })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local function dry_run(name)
-      return project.call('lsp_rename', { path = path, line = 2, column = 1, new_name = name, dry_run = true })
+      return project.call('symbol_rename', { path = path, line = 2, column = 1, new_name = name, preview = true })
     end
     t.ok(dry_run('new'))
     local _, err = dry_run('old')
@@ -285,7 +287,7 @@ describe('a rename', function()
     edit({ 'def one:', '  inner', 'def other:' })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local function dry_run(name)
-      return project.call('lsp_rename', { path = path, line = 1, column = 5, new_name = name, dry_run = true })
+      return project.call('symbol_rename', { path = path, line = 1, column = 5, new_name = name, preview = true })
     end
     t.ok(dry_run('inner'))
     local _, err = dry_run('other')
@@ -308,8 +310,8 @@ describe('a rename', function()
     end
     edit(lines)
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    local args = { path = path, line = 1, column = 1, new_name = 'new', dry_run = true }
-    local answer = t.ok(project.call('lsp_rename', args))
+    local args = { path = path, line = 1, column = 1, new_name = 'new', preview = true }
+    local answer = t.ok(project.call('symbol_rename', args))
     t.eq(3000, answer.places)
     t.ok(#vim.json.encode(answer) < 24000)
     t.matches('more lines', answer.diff)
@@ -320,17 +322,16 @@ describe('a rename', function()
     local preview = require('mcp-tools.editor.lsp.rename').preview
     local args = { line = 1, column = 1, new_name = 'new' }
     vim.api.nvim_win_set_buf(0, bufnr)
-    t.ok(project.call('lsp_rename', vim.tbl_extend('force', { dry_run = true }, args)))
+    t.ok(project.call('symbol_rename', vim.tbl_extend('force', { preview = true }, args)))
     t.matches('%+new', preview(args))
     vim.cmd('enew')
     t.matches('no language server is attached', select(2, preview(args)).message)
     vim.api.nvim_win_set_buf(0, bufnr)
     t.matches('%+new', preview(args))
     edit({ 'one', 'one', 'three' })
-    t.matches('^renames "one" ', preview(args))
+    t.matches('^renames the symbol in line 1 ', preview(args))
     edit({ 'x.größe()' })
-    t.matches('^renames "größe" ', preview({ line = 1, column = 5, new_name = 'new' }))
-    t.matches('^renames the symbol in', preview({ line = 1, column = 10, new_name = 'new' }))
+    t.matches('^renames "größe" in line 1', preview({ line = 1, symbol = 'größe', new_name = 'new' }))
     t.matches('line: 7 is beyond', select(2, preview({ line = 7, column = 5, new_name = 'new' })).message)
     t.matches('column: 99 is beyond', select(2, preview({ line = 1, column = 99, new_name = 'new' })).message)
   end)
@@ -341,7 +342,7 @@ describe('a rename', function()
         documentChanges = { { kind = 'rename', oldUri = 'file:///a', newUri = 'file:///b' } },
       },
     })
-    local _, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
+    local _, err = project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.matches('wants to rename a file', err.message)
   end)
 end)
@@ -362,11 +363,11 @@ describe('quotes of a server', function()
       local s = ready({ hoverProvider = true })
       for _, contents in ipairs({ vim.NIL, {}, { kind = 'markdown', value = vim.NIL }, { { language = 'lua' } } }) do
         s.answers['textDocument/hover'] = { contents = contents }
-        local result, err = project.call('lsp_hover', { path = path, line = 1, column = 1 })
-        t.eq('not_found', not result and err.code or result.hover:match('^```') and 'not_found')
+        local result, err = project.call('symbol_info', { path = path, line = 1, column = 1 })
+        t.eq('', result and result.info or err)
       end
       s.answers['textDocument/hover'] = vim.empty_dict()
-      t.eq('not_found', select(2, project.call('lsp_hover', { path = path, line = 1, column = 1 })).code)
+      t.eq('', project.call('symbol_info', { path = path, line = 1, column = 1 }).info)
     end)
 
     it('and the definition are asked for at the same time', function()
@@ -380,8 +381,8 @@ describe('quotes of a server', function()
           return { uri = vim.uri_from_fname(path), range = double.range(0, 0, 3) }
         end,
       })
-      local result = t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
-      t.eq({ 'text', 'text.txt:1' }, { result.hover, result.defined })
+      local result = t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
+      t.eq({ 'text', 'text.txt:1', 'one' }, { result.info, result.defined, result.source })
       t.eq('textDocument/definition', asked)
     end)
   end)
@@ -389,7 +390,7 @@ describe('quotes of a server', function()
   describe('an event of language servers that somebody sets off by hand', function()
     it('throws nothing before the person', function()
       ready({ hoverProvider = true })
-      t.ok(project.call('lsp_status'))
+      t.ok(project.call('editor_servers'))
       for _, event in ipairs({ 'LspAttach', 'LspDetach', 'LspNotify' }) do
         t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = nil }) })
         t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = 'mine' }) })
@@ -398,40 +399,6 @@ describe('quotes of a server', function()
   end)
 
   describe('secrets in what a server says', function()
-    it('of signatures and hints are withheld', function()
-      ready({ signatureHelpProvider = {}, inlayHintProvider = true }, {
-        ['textDocument/signatureHelp'] = {
-          signatures = { { label = 'open(' .. TOKEN .. ')', parameters = { { label = TOKEN } } } },
-        },
-        ['textDocument/inlayHint'] = {
-          { position = { line = 0, character = 0 }, label = { { value = '= "' }, { value = TOKEN .. '"' } } },
-        },
-      })
-      without_token('lsp_signature', { line = 1, column = 1 })
-      if vim.fn.has('nvim-0.10') == 1 then
-        without_token('lsp_inlay_hints')
-      end
-    end)
-
-    it('of symbols are withheld', function()
-      local range = double.range(0, 0, 3)
-      ready({ documentSymbolProvider = true, workspaceSymbolProvider = true }, {
-        ['textDocument/documentSymbol'] = {
-          { name = 'one', detail = 'one = "' .. TOKEN .. '"', kind = 13, range = range, selectionRange = range },
-        },
-        ['workspace/symbol'] = {
-          {
-            name = 'one',
-            kind = 13,
-            containerName = TOKEN,
-            location = { uri = vim.uri_from_fname(path), range = range },
-          },
-        },
-      })
-      without_token('lsp_symbols')
-      without_token('lsp_workspace_symbols', { query = 'one' })
-    end)
-
     it('of actions, errors and work in progress are withheld', function()
       local s = ready({ codeActionProvider = true, hoverProvider = true }, {
         ['textDocument/codeAction'] = {
@@ -439,10 +406,10 @@ describe('quotes of a server', function()
         },
         ['textDocument/hover'] = double.fault('cannot read ' .. TOKEN),
       })
-      without_token('lsp_code_actions', { line = 1, column = 1 })
-      without_token('lsp_hover', { line = 1, column = 1 })
+      without_token('code_actions', { line = 1, column = 1 })
+      without_token('symbol_info', { line = 1, column = 1 })
       s:progress('begin', { title = 'Indexing', message = TOKEN })
-      without_token('lsp_status')
+      without_token('editor_servers')
     end)
   end)
 end)
@@ -468,7 +435,7 @@ describe('a symbol without a line', function()
 
   --- The answer, with the place that the server was asked about.
   local function references(args)
-    local result, err = project.call('lsp_references', vim.tbl_extend('force', { path = path }, args))
+    local result, err = project.call('symbol_references', vim.tbl_extend('force', { path = path }, args))
     local asked
     for _, each in ipairs(s.asked) do
       if each.method == 'textDocument/references' then

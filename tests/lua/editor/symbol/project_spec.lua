@@ -32,7 +32,7 @@ end
 before_each(function()
   project.open('python')
   pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
-  require('mcp-tools.config').setup({ tools = { 'lsp', 'symbol' } })
+  require('mcp-tools.config').setup({ tools = { 'symbol' } })
   path = project.write('ledger.txt', 'Ledger\npost\n')
   project.write('journal.txt', 'Journal\npost\n')
   local bufnr = vim.fn.bufadd(path)
@@ -79,13 +79,11 @@ end)
 describe('kinds of symbols', function()
   it('are understood in any spelling, and unknown ones refused', function()
     for _, kind in ipairs({ 'method', 'Method', 'methods', 'METHOD' }) do
-      t.matches('^1 symbols', find({ symbol = 'Ledger/post', kinds = { kind } }))
-      t.eq(2, (project.call('lsp_workspace_symbols', { query = 'post', kinds = { kind } })).total)
+      t.matches('^1 symbol', find({ symbol = 'Ledger/post', kinds = { kind } }))
     end
     t.matches('^0 symbols', find({ symbol = 'Ledger/post', kinds = { 'EnumMember', 'properties', 'Classes' } }))
-    for name, args in pairs({ symbol_find = { symbol = 'post' }, lsp_workspace_symbols = { query = 'post' } }) do
-      args.kinds = { 'gadget' }
-      local _, err = project.call(name, args)
+    do
+      local _, err = project.call('symbol_find', { symbol = 'post', kinds = { 'gadget' } })
       t.eq('validation_error', err.code)
       t.matches('gadget.*class, constant', err.message)
     end
@@ -102,7 +100,7 @@ describe('symbols of the project', function()
     })
     local text = find({ symbol = 'Ledger/post', body = true })
     vim.api.nvim_del_autocmd(hook)
-    t.matches('^1 symbols %(by double%)\nledger%.txt\n  Ledger/post', text)
+    t.matches('^1 symbol %(by double%)\nledger%.txt\n  Ledger/post', text)
     t.eq({}, read)
   end)
 

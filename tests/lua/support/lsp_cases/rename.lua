@@ -35,7 +35,7 @@ end
 
 return function(kind)
   local here = KINDS[kind]
-  describe('lsp_rename in ' .. kind, function()
+  describe('symbol_rename in ' .. kind, function()
     local ledger = project.root .. '/' .. here.ledger
 
     before_each(function()
@@ -52,10 +52,10 @@ return function(kind)
       end
     end
 
-    it('shows a diff and changes nothing with dry_run', function()
+    it('shows a diff and changes nothing with preview', function()
       local before = text_of(here.ledger)
-      local args = { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new, dry_run = true }
-      local result, err = project.call('lsp_rename', args)
+      local args = { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new, preview = true }
+      local result, err = project.call('symbol_rename', args)
       t.eq(nil, err)
       t.eq(9, result.places)
       t.matches('%+.*' .. here.new, result.diff)
@@ -69,7 +69,7 @@ return function(kind)
       local bufnr, win = vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win()
       local user = project.root .. '/' .. here.user:format(1)
       local args = { path = user, line = here.use_line, symbol = here.old, new_name = here.new }
-      local result, err = project.call('lsp_rename', args)
+      local result, err = project.call('symbol_rename', args)
       t.eq(nil, err)
       t.eq(true, result.files[1].unsaved)
       t.eq(nil, result.files[2].unsaved)
@@ -81,17 +81,17 @@ return function(kind)
       vim.cmd('silent redo | silent write')
       renamed(here.old, here.new)
       args = { path = ledger, symbol = here.new, new_name = here.old }
-      t.eq(9, (project.call('lsp_rename', args)).places)
+      t.eq(9, (project.call('symbol_rename', args)).places)
       vim.cmd('silent write')
       t.eq(2, count(text_of(here.ledger), here.old))
     end)
 
     it('says why it cannot', function()
-      local _, err = project.call('lsp_rename', { path = ledger, line = 1, column = 1, new_name = 'x' })
+      local _, err = project.call('symbol_rename', { path = ledger, line = 1, column = 1, new_name = 'x' })
       t.eq('not_found', err.code)
-      _, err = project.call('lsp_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.old })
+      _, err = project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.old })
       t.eq('validation_error', err.code)
-      _, err = project.call('lsp_rename', { path = ledger, symbol = 'Ledger/' .. here.old })
+      _, err = project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old })
       t.eq('validation_error', err.code)
     end)
 
@@ -99,12 +99,12 @@ return function(kind)
       for _ = 1, 3 do
         project.stop_servers()
         local result, err =
-          project.call('lsp_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new })
+          project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new })
         t.eq(nil, err)
         t.eq({ here.old, here.new, 9, 5 }, { result.old_name, result.new_name, result.places, #result.files })
         t.eq(('no reference to %s is left'):format(here.old), result.checked)
         renamed(here.old, here.new)
-        result = t.ok(project.call('lsp_rename', { path = ledger, symbol = here.new, new_name = here.old }))
+        result = t.ok(project.call('symbol_rename', { path = ledger, symbol = here.new, new_name = here.old }))
         t.eq({ 9, 2 }, { result.places, count(text_of(here.ledger), here.old) })
       end
     end)

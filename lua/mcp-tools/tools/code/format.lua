@@ -1,7 +1,6 @@
 --- Formats a file or a range of lines with its language server.
 
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
-local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.position')
@@ -49,21 +48,21 @@ local function run(ctx, args)
   end
   local answer = { path = target.shown, changed = false, places = 0, files = {} }
   if not edits then
-    if args.dry_run then
+    if args.preview then
       approval_diff.keep(FORMAT, args, '', { [bufnr] = asked })
     end
     return answer
   end
   local before = vim.api.nvim_buf_get_changedtick(bufnr)
   local change = { changes = { [vim.uri_from_bufnr(bufnr)] = edits } }
-  err = workspace_edit.carry_out(ctx, info.client, change, answer, args.dry_run)
+  err = workspace_edit.carry_out(ctx, info.client, change, answer, args.preview)
   if err then
     return nil, err
   end
-  if args.dry_run then
+  if args.preview then
     approval_diff.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
   end
-  answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
+  answer.changed = args.preview and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
   answer.unsaved = answer.files[1] and answer.files[1].unsaved
   answer.files = nil
   return workspace_edit.bounded(answer)
@@ -85,20 +84,27 @@ local function preview(args, again)
 end
 
 return {
-  name = 'lsp_format',
-  title = 'Format code',
-  description = 'Formats a file, or lines of it, by its language server: {path, changed, places, unsaved}; with dry_run'
-    .. ' only the diff. An open file stays unsaved.',
-  args = args_of.file({
-    start_line = { type = 'integer', description = 'First line; without it and end_line the whole file', minimum = 1 },
+  name = 'code_format',
+  title = 'Format',
+  description = 'Formats a file, or some of its lines, by its language server. An open file stays unsaved.',
+  search_hint = 'formatter, reformat, pretty print, indentation',
+  args = {
+    path = { type = 'string', description = 'File' },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+    start_line = { type = 'integer', description = 'First line', minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    dry_run = { type = 'boolean', description = 'Only show the diff', default = false },
-  }),
+    preview = { type = 'boolean', description = 'Only return the diff', default = false },
+  },
   annotations = { read_only = false, destructive = false, idempotent = true },
   needs_approval = function(given)
-    return not given.dry_run and 'it changes a file'
+    return not given.preview and 'it changes a file'
   end,
   preview = preview,
   reviewed = true,
+  recommended = true,
   run = run,
+  render = function(value)
+    local head = value.changed and ('formatted %s'):format(value.path) or ('%s is formatted already'):format(value.path)
+    return workspace_edit.text(value, head)
+  end,
 }

@@ -1,0 +1,153 @@
+--- Lists code actions of a file or lines, and applies one.
+
+local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
+local code_actions = require('mcp-tools.editor.lsp.code_actions')
+local errors = require('mcp-tools.errors')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+
+local METHOD = 'textDocument/codeAction'
+
+--- Plain words for the kinds of LSP.
+local KINDS = {
+  fix = 'quickfix',
+  extract = 'refactor.extract',
+  inline = 'refactor.inline',
+  rewrite = 'refactor.rewrite',
+  refactoring = 'refactor',
+  ['quick fix'] = 'quickfix',
+  ['fix all'] = 'source.fixAll',
+  ['organize imports'] = 'source.organizeImports',
+  ['sort imports'] = 'source.organizeImports',
+  ['remove unused imports'] = 'source.organizeImports',
+}
+
+---@param word string
+---@return string
+local function kind_of(word)
+  return KINDS[word:lower():gsub('[_-]', ' ')] or word
+end
+
+--- Returns the only listed action that `apply` means: by its title, a part of it, or its kind.
+---@param list table[]
+---@param apply string
+---@return table[] matches
+local function matching(list, apply)
+  local wanted, kind = apply:lower(), kind_of(apply)
+  for _, fits in ipairs({
+    function(action)
+      return action.title:lower() == wanted
+    end,
+    function(action)
+      return action.title:lower():find(wanted, 1, true) or action.kind == kind
+    end,
+  }) do
+    local found = vim.tbl_filter(function(action)
+      return fits(action) and not action.disabled
+    end, list)
+    if #found > 0 then
+      return found
+    end
+  end
+  return {}
+end
+
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+local function run(ctx, args)
+  local id = args.apply
+  if not id then
+    return code_actions.list(ctx, args)
+  elseif not code_actions.is_listed(id) and (args.path or args.bufnr) then
+    local listed, err = code_actions.list(ctx, args)
+    if not listed then
+      return nil, err
+    end
+    local found = matching(listed.actions, id)
+    if #found ~= 1 then
+      local text = #found == 0 and 'no action matches %q; these are offered'
+        or 'several actions match %q; apply one by its id'
+      return { actions = #found == 0 and listed.actions or found, note = text:format(id) }
+    end
+    id = found[1].id
+  end
+  local answer, err = code_actions.apply(ctx, id, args.preview)
+  if answer and args.preview then
+    approval_diff.keep(METHOD, args, answer.diff or '', code_actions.tick(id))
+  end
+  return answer, err
+end
+
+return {
+  name = 'code_actions',
+  title = 'Quick fixes and refactorings',
+  description = "Lists the language server's quick fixes and refactorings of a line or file (remove unused imports,"
+    .. ' organize imports, extract, inline), or applies one. Open files stay unsaved.',
+  search_hint = 'quick fix, auto import, fix all, extract function, inline variable',
+  args = {
+    path = { type = 'string', description = 'File' },
+    line = { type = 'integer', description = '1-based line; without it the whole file', minimum = 1 },
+    end_line = { type = 'integer', description = 'Last line of a range', minimum = 1 },
+    kinds = {
+      type = 'array',
+      items = { type = 'string' },
+      description = 'Such as quickfix, refactor.extract, source.organizeImports',
+    },
+    apply = {
+      type = 'string',
+      description = 'Id, title, part of a title, or kind of the action to apply',
+      minLength = 1,
+    },
+    preview = { type = 'boolean', description = 'With `apply`: only return the diff', default = false },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of actions',
+      default = 100,
+      minimum = 1,
+      maximum = code_actions.MAX_LISTED,
+      hidden = true,
+    },
+    symbol = { type = 'string', description = 'Name on `line`', hidden = true },
+    column = { type = 'integer', description = '1-based column, in characters', minimum = 1, hidden = true },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+  },
+  annotations = { read_only = false, destructive = true },
+  recommended = true,
+  needs_approval = function(args)
+    return args.apply ~= nil and not args.preview and 'it changes files of the project'
+  end,
+  preview = function(args, again)
+    if not args.apply then
+      return nil
+    elseif code_actions.is_listed(args.apply) or not (args.path or args.bufnr) then
+      return code_actions.preview(args.apply)
+    end
+    local err = approval_diff.refusal(args, METHOD, args.line ~= nil)
+    if err then
+      return nil, err
+    end
+    local where = args.line and ('line %d of %s'):format(args.line, args.path or 'the buffer') or args.path
+    return approval_diff.preview(METHOD, args, ('applies %q in %s'):format(args.apply, where), run, again)
+  end,
+  run = function(ctx, args)
+    if args.kinds then
+      args.kinds = vim.tbl_map(kind_of, args.kinds)
+    elseif not args.path and not args.bufnr and not args.apply then
+      return nil, errors.new('validation_error', 'path: is required to list actions')
+    end
+    return run(ctx, args)
+  end,
+  render = function(value)
+    if not value.actions then
+      return workspace_edit.text(value, value.title)
+    end
+    local rows = { value.note or ('%d actions; apply one by its id'):format(#value.actions) }
+    for _, action in ipairs(value.actions) do
+      local kind = action.kind and (' [%s]'):format(action.kind) or ''
+      local why = action.disabled and (' (disabled: %s)'):format(action.disabled) or ''
+      table.insert(rows, ('%s%s: %s%s'):format(action.id, kind, action.title, why))
+    end
+    return table.concat(rows, '\n')
+  end,
+}

@@ -1,0 +1,97 @@
+--- Lists subclasses, implementers and overrides of a symbol, or what a class derives from.
+
+local args_of = require('mcp-tools.editor.lsp.args')
+local find = require('mcp-tools.editor.symbol.find')
+local navigation = require('mcp-tools.editor.lsp.navigation')
+local result = require('mcp-tools.editor.result')
+
+local PREPARE = 'textDocument/prepareTypeHierarchy'
+local DOWN = { prepare = PREPARE, step = 'typeHierarchy/subtypes' }
+local UP = { prepare = PREPARE, step = 'typeHierarchy/supertypes' }
+--- Levels of a type hierarchy.
+local DEPTH = 10
+
+--- Adds the items of a hierarchy as places.
+---@param places table[]
+---@param items table[]
+local function flatten(places, items)
+  for _, item in ipairs(items) do
+    table.insert(places, { path = item.path, line = item.line, text = item.name })
+    flatten(places, item.children or {})
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param spot mcp-tools.lsp.Spot
+---@param kind mcp-tools.lsp.Hierarchy
+---@return table?
+---@return mcp-tools.Error? err
+local function by_types(ctx, spot, kind)
+  local tree, err = navigation.hierarchy(ctx, spot, kind, DEPTH)
+  if not tree then
+    return nil, err
+  end
+  local found = { total = tree.total, places = {}, incomplete = tree.incomplete }
+  flatten(found.places, tree.items)
+  return found
+end
+
+return {
+  name = 'symbol_implementations',
+  title = 'Find implementations',
+  description = 'Lists subclasses of a class, implementers of an interface, or overrides of a method; with direction'
+    .. ' `up` what it derives from.',
+  search_hint = 'subclasses, overrides, implements, derived classes, type hierarchy, base class',
+  args = args_of.symbol({
+    direction = {
+      type = 'string',
+      enum = { 'down', 'up' },
+      description = 'Below it or above it',
+      default = 'down',
+    },
+    limit = { type = 'integer', description = 'Maximum number of results', default = 200, minimum = 1, maximum = 1000 },
+  }),
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  run = function(ctx, args)
+    local spot, err = find.spot(ctx, args)
+    if not spot then
+      return nil, err
+    end
+    local found
+    if args.direction == 'up' then
+      found, err = by_types(ctx, spot, UP)
+      if not found and err and err.code == 'not_found' then
+        err.message = err.message .. '; symbol_info shows its definition with what it derives from'
+      end
+    else
+      found, err = navigation.places(ctx, spot, 'textDocument/implementation', args.limit)
+      if not found and err and err.code == 'not_found' then
+        found, err = by_types(ctx, spot, DOWN)
+      end
+    end
+    if not found then
+      return nil, err
+    end
+    found.of, found.items = args_of.word(spot), nil
+    found.places = vim.tbl_map(function(each)
+      return { path = each.path, line = each.line, text = each.text }
+    end, vim.list_slice(found.places, 1, args.limit))
+    return found
+  end,
+  render = function(value, args)
+    local noun = args.direction == 'up' and 'type above' or 'implementation of'
+    local head = ('%d %s %s'):format(value.total, value.total == 1 and noun or noun:gsub('^(%a+)', '%1s', 1), value.of)
+    if #value.places < value.total then
+      head = ('%s; the first %d shown'):format(head, #value.places)
+    end
+    head = value.incomplete and ('%s; %s'):format(head, value.incomplete) or head
+    local rows = vim.tbl_map(function(each)
+      return ('%s:%d%s'):format(each.path, each.line, each.text and ': ' .. each.text or '')
+    end, value.places)
+    return result.longest({
+      { text = vim.list_extend({ head }, rows) },
+      { text = head, without = 'rows' },
+    }, 'narrow it with path or limit')
+  end,
+}

@@ -1,0 +1,52 @@
+--- Renames a symbol in the whole project.
+
+local args_of = require('mcp-tools.editor.lsp.args')
+local find = require('mcp-tools.editor.symbol.find')
+local rename = require('mcp-tools.editor.lsp.rename')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+local function run(ctx, args)
+  local spot, err = find.spot(ctx, args)
+  if not spot then
+    return nil, err
+  end
+  return rename.run(ctx, args, spot)
+end
+
+return {
+  name = 'symbol_rename',
+  title = 'Rename symbol',
+  description = 'Renames a symbol in the whole project through the language server, all files or none; refuses a name'
+    .. ' that is taken. Open files stay unsaved. With `preview` it only returns what would change.',
+  search_hint = 'rename refactoring, change the name of a function, class or variable',
+  args = args_of.symbol({
+    new_name = { type = 'string', description = 'New name', required = true, minLength = 1, maxLength = 200 },
+    preview = { type = 'boolean', description = 'Only return the diff', default = false },
+    timeout_ms = {
+      type = 'integer',
+      description = 'Maximum time to wait for a server that is indexing',
+      default = 20000,
+      minimum = 0,
+      maximum = 240000,
+      hidden = true,
+    },
+  }),
+  annotations = { read_only = false, destructive = true },
+  needs_approval = function(args)
+    return not args.preview and 'it changes files of the project'
+  end,
+  preview = function(args, again)
+    return rename.preview(args, run, again)
+  end,
+  reviewed = true,
+  recommended = true,
+  run = run,
+  render = function(value)
+    local head = ('%s is now %s'):format(value.old_name, value.new_name)
+    return workspace_edit.text(value, value.checked and ('%s; checked: %s'):format(head, value.checked) or head)
+  end,
+}

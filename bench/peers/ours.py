@@ -72,7 +72,7 @@ class Ours:
 
     async def diagnostics(self) -> str:
         """What is wrong in the file that was changed on the disk."""
-        return await self._ask("nvim_diagnostics_wait", path=sample.EDITED)
+        return await self._ask("nvim_diagnostics_list", path=sample.EDITED)
 
     async def hover(self) -> str:
         """What is known of the method where it is used."""
@@ -92,8 +92,7 @@ class Ours:
 
     def present(self, text: str) -> str:
         """What an answer says is wrong now; it also tells what no longer is."""
-        told = json.loads(text)
-        return json.dumps({name: value for name, value in told.items() if name != "fixed"})
+        return "\n".join(line for line in text.splitlines() if not line.startswith("fixed: "))
 
     async def unsaved(self) -> dict[str, str]:
         """Texts of buffers that were changed and not written."""

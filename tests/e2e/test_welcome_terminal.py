@@ -86,10 +86,9 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
     settings.parent.mkdir()
     async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
         await screen.shows(HINT)
+        await screen.nvim.lua("mcp_tools.setup({ tools = false })")
         await screen.command("McpTools welcome")
-        await screen.shows(
-            "→ 1 Options    no tool is on: `tools` is not set", "<CR> runs it for this session"
-        )
+        await screen.shows("→ 1 Options    no tool is on: `tools` is false", "<CR> runs it for this session")
         await screen.press("Enter")
         await screen.shows("✓ 1 Options", 'tools = "recommended"', "✓ 3 Bridge     ready: http", "Gemini CLI")
         await screen.shows("· 6 Your turn  start your assistant", "Use the nvim tools and tell")

@@ -285,7 +285,7 @@ async def test_without_an_environment_the_call_says_what_to_do(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:
     """No Python for tools: nothing is offered, the failure names the line that mends it, and that does."""
-    init = "require('mcp-tools').setup({})"
+    init = "require('mcp-tools').setup({ tools = false })"
     here = Path(__file__).parents[1] / "support" / "python_tools"
     nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:append([[{here}]])\n{init}")
     await nvim.lua("probe.core.get()")

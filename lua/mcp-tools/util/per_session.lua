@@ -1,4 +1,4 @@
---- Keeps a value for each of the latest sessions.
+--- Keeps a value for each of the latest sessions; of clients without a session, for each name.
 
 local lru = require('mcp-tools.util.lru')
 
@@ -11,7 +11,8 @@ local MAX_SESSIONS = 64
 return function(make)
   local sessions = lru(MAX_SESSIONS)
   return function(ctx)
-    local key = ctx.session or ctx.host
+    local name = ctx.client and ctx.client.name
+    local key = ctx.session or name and 'client ' .. name or ctx.host
     local value = sessions:get(key)
     if value == nil then
       value = make()

@@ -493,6 +493,7 @@ describe('project_status and verify_setup', function()
   end)
 
   it('show the setup, never the token', function()
+    require('mcp-tools.config').change({ tools = false })
     local text = project.prompt('verify_setup')
     t.matches('Bridge: stopped', text)
     t.matches('10 prompts', text)

@@ -160,13 +160,15 @@ function M.of(bufnr, filter, pause)
   return list, api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick
 end
 
---- Returns the findings of a minimum severity.
+--- Returns the findings that a filter accepts.
 ---@param list mcp-tools.diagnostics.Finding[]
----@param min_severity string?
+---@param filter mcp-tools.diagnostics.FindingFilter
 ---@return mcp-tools.diagnostics.Finding[]
-function M.at_least(list, min_severity)
+function M.filtered(list, filter)
   return vim.tbl_filter(function(each)
-    return not min_severity or each.severity <= NUMBERS[min_severity:lower()]
+    return (not filter.min_severity or each.severity <= NUMBERS[filter.min_severity:lower()])
+      and (not filter.severity or each.severity == NUMBERS[filter.severity:lower()])
+      and (not filter.source or each.item.source == filter.source)
   end, list)
 end
 

@@ -1,36 +1,39 @@
---- Diagnostics of files for answers: listed, awaited after a change, and added to the answers of edits.
+--- Diagnostics of files for answers: for the current text, with what is new, and added to the answers of edits.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_target = require('mcp-tools.editor.buffer.target')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local lsp = require('mcp-tools.editor.lsp')
 local per_session = require('mcp-tools.util.per_session')
 local redact = require('mcp-tools.privacy.redact')
+local result = require('mcp-tools.editor.result')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
+--- What an answer of another certainty than `yes` means.
+local CHECKED = {
+  assumed = 'the servers published nothing new; this does not mean that there are no errors',
+  stale = 'the rows may be of an older text',
+  unknown = 'no server has checked the text',
+}
+
+--- Note of answers for more than one file.
+local OPEN_ONLY = 'closed files were not checked: give path to check one'
 --- Note for a page after the last one.
 local BEYOND = 'offset: %d is beyond the end (total %d)'
 
---- How certain the answer of `diagnostics_wait` is.
-local CHECKED = {
-  yes = 'yes: version %d, %.1f s',
-  assumed = 'assumed: the servers published nothing new; this does not mean that there are no errors',
-  no = 'no: the rows may be of an older text',
-}
-
---- What a list for the whole project covers.
-local CHECKED_OPEN = '%d open files only; closed files were not checked: give path to check one'
-
---- Maximum number of remaining rows; the new ones matter more.
-local MAX_REMAINING = 50
+--- Maximum number of open files to wait for.
+local MAX_WAITED = 50
+--- Maximum number of listed files whose text was not checked.
+local MAX_UNCHECKED = 20
 --- Number of attempts to list diagnostics while the user types.
 local TRIES = 3
 
@@ -55,35 +58,153 @@ local function before_call(ctx, args)
   return found and found.bufnr and (findings.of(found.bufnr, {}, time_slice.of(ctx))) or nil
 end
 
--- List ---------------------------------------------------------------------------------------------------------
+--- Waits for the servers of a buffer and their diagnostics.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param ms number
+---@return mcp-tools.diagnostics.Checked
+---@return string? why
+local function freshen(ctx, bufnr, ms)
+  local list, err = lsp.clients(ctx, bufnr)
+  if not list then
+    return 'no', err and err.message
+  end
+  watched_files.notify_servers(ctx)
+  return fresh.wait(ctx, bufnr, list, ms)
+end
 
+---@param bufnr integer
+---@param outcome mcp-tools.diagnostics.Checked
+---@return 'yes'|'assumed'|'stale'|'unknown'
+local function certainty(bufnr, outcome)
+  if outcome ~= 'no' then
+    return outcome
+  end
+  local state = fresh.state(bufnr)
+  return state == 'yes' and 'stale' or state
+end
+
+--- Returns the diagnostics of one file for its current text, and what has changed since the last question.
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+local function of_file(ctx, args)
+  local seen, before = seen_of(ctx), before_call(ctx, args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local bufnr = target.bufnr
+  before = seen[name_of(bufnr)] or before or {}
+  local outcome, why = freshen(ctx, bufnr, args.timeout_ms)
+  if not vim.api.nvim_buf_is_loaded(bufnr) then
+    return nil, errors.new('not_found', target.shown .. ' was closed')
+  end
+  local pause = time_slice.of(ctx)
+  redact.refresh(pause)
+  local all, steady, state
+  for _ = 1, TRIES do
+    -- Before the list: what is published during a pause is not in it.
+    state = certainty(bufnr, outcome)
+    all, steady = findings.of(bufnr, {}, pause)
+    if steady then
+      break
+    end
+    outcome = 'no' -- the servers have checked another text
+  end
+  if not steady then
+    return nil, errors.new('busy', ('%s keeps changing; try again'):format(target.shown))
+  end
+  if state == 'yes' or state == 'assumed' then
+    seen[name_of(bufnr)] = all
+  end
+  local list = findings.filtered(all, args)
+  local new, fixed = findings.difference(findings.filtered(before, args), list, pause)
+  local part = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
+  if args.offset > 0 and args.offset >= #list then
+    why = BEYOND:format(args.offset, #list) .. (why and '; ' .. why or '')
+  end
+  return {
+    path = target.shown,
+    checked = state,
+    why = why,
+    total = #list,
+    counts = findings.counts(list),
+    diagnostics = findings.rows(part),
+    new = findings.rows(new, args.limit),
+    fixed = findings.rows(fixed, args.limit),
+    next_offset = args.offset + #part < #list and args.offset + #part or nil,
+  }
+end
+
+--- Waits for the diagnostics of all open files.
+---@param ctx mcp-tools.Ctx
+---@param ms number
+---@return table<string, string[]> unchecked certainty → paths
+---@return integer open number of open files
+local function freshen_all(ctx, ms)
+  local over, waited, open = vim.uv.hrtime() + ms * 1e6, 0, 0
+  local unchecked = { assumed = {}, stale = {}, unknown = {} }
+  watched_files.notify_servers(ctx)
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local is_file = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
+    if is_file and access.buffer(bufnr, ctx.root) then
+      open = open + 1
+      local served = clients.of(bufnr)
+      local outcome = 'no'
+      if #served > 0 then
+        ctx:await(function(done)
+          disk.refresh(bufnr, done)
+        end)
+        waited = waited + 1
+        if waited <= MAX_WAITED and vim.api.nvim_buf_is_loaded(bufnr) then
+          outcome = fresh.wait(ctx, bufnr, served, math.max((over - vim.uv.hrtime()) / 1e6, 1))
+        end
+      end
+      local list = vim.api.nvim_buf_is_valid(bufnr) and unchecked[certainty(bufnr, outcome)]
+      if list and #list < MAX_UNCHECKED then
+        table.insert(list, access.shown(name_of(bufnr), ctx.root))
+      end
+    end
+  end
+  return unchecked, open
+end
+
+--- Returns the diagnostics of all open files, and what has changed since the last question.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@return table
-local function project(ctx, args)
-  local pause = time_slice.of(ctx)
-  -- Before the list: what a server publishes during a pause is not in it.
-  local unsure, open = { unknown = {}, stale = {} }, 0
-  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-    local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
-    listed = listed and access.buffer(bufnr, ctx.root)
-    open = open + (listed and 1 or 0)
-    local list = listed and unsure[fresh.state(bufnr)]
-    if list and #list < 20 then
-      table.insert(list, access.shown(name_of(bufnr), ctx.root))
+local function of_open_files(ctx, args)
+  local unchecked, open = freshen_all(ctx, args.timeout_ms)
+  local seen, pause = seen_of(ctx), time_slice.of(ctx)
+  local files, withheld = findings.everywhere(ctx, {}, pause)
+  local answer = { note = OPEN_ONLY, open = open, files = {}, new = 0, fixed = 0, withheld = withheld }
+  local all, left, skip, listed = {}, args.limit, args.offset, {}
+  local function add(path, name, now, before)
+    local list = findings.filtered(now, args)
+    local new, fixed = findings.difference(findings.filtered(before, args), list, pause)
+    vim.list_extend(all, list)
+    local part = vim.list_slice(list, skip + 1, skip + left)
+    skip, left = math.max(0, skip - #list), left - #part
+    answer.new, answer.fixed = answer.new + #new, answer.fixed + #fixed
+    if #part + #new + #fixed > 0 then
+      table.insert(answer.files, {
+        path = path,
+        diagnostics = findings.rows(part),
+        new = findings.rows(new, args.limit),
+        fixed = findings.rows(fixed, args.limit),
+      })
     end
+    seen[name], listed[name] = now, true
   end
-  local files, withheld = findings.everywhere(ctx, args, pause)
-  local checked = CHECKED_OPEN:format(open)
-  local answer = { checked = checked, total = 0, files = {}, withheld = withheld }
-  local all, left, skip = {}, args.limit, args.offset
   for _, file in ipairs(files) do
-    vim.list_extend(all, file.list)
-    local part = vim.list_slice(file.list, skip + 1, skip + left)
-    skip = math.max(0, skip - #file.list)
-    if #part > 0 then
-      left = left - #part
-      table.insert(answer.files, { path = file.path, diagnostics = findings.rows(part) })
+    local name = name_of(file.bufnr)
+    add(file.path, name, file.list, seen[name] or {})
+  end
+  for name, before in vim.spairs(seen) do -- files that had some
+    if not listed[name] and #before > 0 then
+      add(access.shown(name, ctx.root), name, {}, before)
     end
   end
   answer.total, answer.counts = #all, findings.counts(all)
@@ -93,142 +214,86 @@ local function project(ctx, args)
   if args.offset > 0 and args.offset >= #all then
     answer.why = BEYOND:format(args.offset, #all)
   end
-  answer.unknown = #unsure.unknown > 0 and unsure.unknown or nil
-  answer.stale = #unsure.stale > 0 and unsure.stale or nil
+  for state, list in pairs(unchecked) do
+    answer[state] = #list > 0 and list or nil
+  end
   return answer
 end
 
----@param bufnr integer
----@param outcome mcp-tools.diagnostics.Checked
----@param why string?
----@return 'yes'|'assumed'|'stale'|'unknown'
----@return string?
-local function checked(bufnr, outcome, why)
-  if outcome ~= 'no' then
-    return outcome, why
-  end
-  local state = fresh.state(bufnr)
-  return state == 'yes' and 'stale' or state, why
-end
-
---- Waits for the servers of a buffer and their diagnostics.
----@param ctx mcp-tools.Ctx
----@param bufnr integer
----@param ms number
----@return mcp-tools.diagnostics.Checked
----@return string? why
----@return mcp-tools.Error? err there is no server
-local function freshen(ctx, bufnr, ms)
-  local list, err = lsp.clients(ctx, bufnr)
-  if not list then
-    return 'no', err and err.message, err
-  end
-  watched_files.notify_servers(ctx)
-  return fresh.wait(ctx, bufnr, list, ms)
-end
-
---- Lists diagnostics.
+--- Lists the diagnostics of a file or of all open files for their current texts.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
   server_state.ensure_listening()
-  if args.project then
-    return project(ctx, args)
+  if (args.path or args.bufnr) and not args.project then
+    return of_file(ctx, args)
   end
-  local target, err = lsp.target(ctx, args)
-  if not target then
-    return nil, err
-  end
-  local outcome, why = freshen(ctx, target.bufnr, args.wait_ms)
-  local pause = time_slice.of(ctx)
-  redact.refresh(pause)
-  local list, steady, state, reason
-  for _ = 1, TRIES do
-    -- Before the list: what is published during a pause is not in it.
-    state, reason = checked(target.bufnr, outcome, why)
-    list, steady = findings.of(target.bufnr, args, pause)
-    if steady then
-      break
-    end
-    outcome = 'no' -- the servers have checked another text
-  end
-  if not steady then
-    return nil, errors.new('busy', ('%s keeps changing; try again'):format(target.shown))
-  end
-  if not args.severity and not args.min_severity and not args.source then
-    seen_of(ctx)[name_of(target.bufnr)] = list
-  end
-  local part = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
-  if not args.path and state == 'yes' and #part > 0 then -- an empty list would not show that the file was checked
-    return vim.tbl_map(function(each)
-      return each.item
-    end, part)
-  elseif args.offset > 0 and args.offset >= #list then
-    reason = BEYOND:format(args.offset, #list) .. (reason and '; ' .. reason or '')
-  end
-  return {
-    path = target.shown,
-    checked = state,
-    why = reason,
-    total = #list,
-    counts = findings.counts(list --[[@as mcp-tools.diagnostics.Finding[] ]]),
-    diagnostics = findings.rows(part),
-    next_offset = args.offset + #part < #list and args.offset + #part or nil,
-  }
+  return of_open_files(ctx, args)
 end
 
--- Wait --------------------------------------------------------------------------------------------------------
+--- Adds the rows of a file as `path:line:column severity code: message`.
+---@param rows string[]
+---@param file { path: string, diagnostics: string[], new: string[], fixed: string[] }
+local function add_rows(rows, file)
+  local is_new = {}
+  for _, row in ipairs(file.new) do
+    is_new[row] = true
+  end
+  for _, row in ipairs(file.diagnostics) do
+    table.insert(rows, ('%s:%s%s'):format(file.path, row, is_new[row] and ' (new)' or ''))
+  end
+  for _, row in ipairs(file.fixed) do
+    table.insert(rows, ('fixed: %s:%s'):format(file.path, row))
+  end
+end
 
---- Waits for diagnostics of the current text and compares them with the previous ones.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param args table
----@return table?
----@return mcp-tools.Error? err
-function M.wait(ctx, args)
-  server_state.ensure_listening()
-  local begun = vim.uv.hrtime()
-  local seen, before = seen_of(ctx), before_call(ctx, args)
-  local target, err = lsp.target(ctx, args)
-  if not target then
-    return nil, err
+--- Returns an answer of `list` as text.
+---@param answer table
+---@return string
+function M.text(answer)
+  local counts = {}
+  for _, severity in ipairs({ 'error', 'warning', 'info', 'hint' }) do
+    if answer.counts[severity] then
+      table.insert(counts, result.count(answer.counts[severity], severity == 'info' and 'note' or severity))
+    end
   end
-  local bufnr = target.bufnr
-  before = seen[name_of(bufnr)] or before or {}
-  local outcome, why, missing = freshen(ctx, bufnr, args.timeout_ms)
-  if missing then
-    return nil, missing
-  elseif not vim.api.nvim_buf_is_loaded(bufnr) then
-    return nil, errors.new('not_found', target.shown .. ' was closed')
+  local new = type(answer.new) == 'table' and #answer.new or answer.new
+  local fixed = type(answer.fixed) == 'table' and #answer.fixed or answer.fixed
+  local head = #counts > 0 and table.concat(counts, ', ') or 'no errors or warnings'
+  if #counts == 0 and answer.path and answer.checked ~= 'yes' then
+    head = 'nothing is known'
   end
-  local pause = time_slice.of(ctx)
-  redact.refresh(pause)
-  local all, steady = findings.of(bufnr, {}, pause)
-  if not steady then
-    outcome, why = 'no', 'the text changed during the check'
+  head = ('%s in %s'):format(head, answer.path or result.count(answer.open, 'open file'))
+  if new + fixed > 0 then
+    head = ('%s; %d new, %d fixed'):format(head, new, fixed)
   end
-  if outcome ~= 'no' then
-    seen[name_of(bufnr)] = all
+  if CHECKED[answer.checked] then
+    head = ('%s; checked: %s: %s'):format(head, answer.checked, answer.why or CHECKED[answer.checked])
+  elseif answer.why then
+    head = ('%s; %s'):format(head, answer.why)
   end
-  local text = CHECKED[outcome]
-  if outcome == 'yes' then
-    local version = vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr)
-    text = text:format(version, (vim.uv.hrtime() - begun) / 1e9)
+  local rows = { head }
+  if answer.path then
+    add_rows(rows, answer)
   end
-  before = findings.at_least(before, args.min_severity)
-  local now = findings.at_least(all, args.min_severity)
-  local new, fixed, old = findings.difference(before, now, pause) -- the buffer may be closed after this
-  return {
-    path = target.shown,
-    settled = outcome == 'yes',
-    why = why,
-    new = findings.rows(new, args.limit),
-    fixed = findings.rows(fixed, args.limit),
-    remaining = findings.rows(old, MAX_REMAINING),
-    total = #now,
-    checked = text,
-  }
+  for _, file in ipairs(answer.files or {}) do
+    add_rows(rows, file)
+  end
+  for _, state in ipairs({ 'assumed', 'stale', 'unknown' }) do
+    if answer[state] then
+      table.insert(rows, ('%s (%s): %s'):format(state, CHECKED[state], table.concat(answer[state], ', ')))
+    end
+  end
+  for _, each in ipairs(answer.withheld or {}) do
+    table.insert(rows, ('%s: %s withheld (%s)'):format(each.path, result.count(each.count, 'diagnostic'), each.why))
+  end
+  if answer.next_offset then
+    table.insert(rows, ('offset=%d goes on'):format(answer.next_offset))
+  end
+  table.insert(rows, answer.note)
+  return table.concat(rows, '\n')
 end
 
 -- After an edit ------------------------------------------------------------------------------------------------
@@ -248,7 +313,7 @@ M.EDIT_ARG = { type = 'boolean', description = 'Add fresh diagnostics, and new e
 ---@param why string?
 ---@return table
 local function unknown(why)
-  return { checked = 'unknown', why = (why and why .. '; ' or '') .. 'ask diagnostics_wait' }
+  return { checked = 'unknown', why = (why and why .. '; ' or '') .. 'ask diagnostics_list' }
 end
 
 --- Returns why no server can report soon.
@@ -270,12 +335,12 @@ end
 ---@param bufnr integer
 ---@param path string
 ---@return table
-local function of_file(ctx, bufnr, path)
+local function after(ctx, bufnr, path)
   local why = absent(bufnr)
   if why then
     return unknown(why)
   end
-  local answer, err = M.list(ctx, { path = path, wait_ms = WAIT_MS, offset = 0, limit = MAX_ROWS })
+  local answer, err = M.list(ctx, { path = path, timeout_ms = WAIT_MS, offset = 0, limit = MAX_ROWS })
   if not answer then
     return unknown(err and err.message)
   elseif answer.checked ~= 'yes' and answer.checked ~= 'assumed' then
@@ -368,7 +433,7 @@ function M.after_edit(ctx, args, answer, place)
     end
     local open = others(ctx, found.bufnr)
     local before = #open > 0 and errors_elsewhere(ctx, found.bufnr) or {}
-    answer.diagnostics = of_file(ctx, found.bufnr, path)
+    answer.diagnostics = after(ctx, found.bufnr, path)
     if answer.diagnostics.checked ~= 'unknown' then
       add_elsewhere(ctx, found.bufnr, open, before, answer.diagnostics)
     end

@@ -1,29 +1,45 @@
---- Lists diagnostics; name, arguments and answer are compatible with guill/mcp-tools.nvim.
+--- Lists diagnostics of the current text; accepts the arguments of guill/mcp-tools.nvim.
 
-local args = require('mcp-tools.editor.lsp.args')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local list = require('mcp-tools.editor.diagnostics.list')
 
 return {
   name = 'diagnostics_list',
-  title = 'Diagnostics',
-  description = 'Lists errors and warnings of a file, or with project = true of all open files (closed files are not'
-    .. ' checked). Returns {checked, total, counts, diagnostics: ["line:column severity code: message"]}; with bufnr'
-    .. ' [{lnum, col, message, severity, source}]. Only checked = yes with total 0 means none.',
-  args = args.paged(args.file({
-    project = { type = 'boolean', description = 'All open files, instead of one', default = false },
-    severity = { type = 'string', enum = findings.SEVERITIES, description = 'Only this severity' },
-    min_severity = { type = 'string', enum = { 'error', 'warning', 'info', 'hint' }, description = 'Lowest severity' },
-    source = { type = 'string', description = 'Only from this source, such as basedpyright' },
-    wait_ms = {
-      type = 'integer',
-      description = 'Maximum time to wait for a server to check the text',
-      default = 3000,
-      minimum = 0,
-      maximum = 60000,
+  title = 'Errors and warnings',
+  description = 'Returns errors and warnings of a file, or of all open files, for the current text: waits until the'
+    .. ' language servers have checked it. Asked again, it reports what is new and what is fixed. Use it after every'
+    .. ' edit.',
+  search_hint = 'type errors, lint, problems, type check, what is broken',
+  args = {
+    path = { type = 'string', description = 'File; without it all open files' },
+    min_severity = {
+      type = 'string',
+      enum = { 'error', 'warning', 'info', 'hint' },
+      description = 'Lowest severity to return',
     },
-  })),
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of results',
+      default = 100,
+      minimum = 1,
+      maximum = 10000,
+    },
+    offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
+    timeout_ms = {
+      type = 'integer',
+      description = 'Maximum time to wait',
+      default = 15000,
+      minimum = 0,
+      maximum = 240000,
+      hidden = true,
+    },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+    project = { type = 'boolean', description = 'All open files', default = false, hidden = true },
+    severity = { type = 'string', enum = findings.SEVERITIES, description = 'Only this severity', hidden = true },
+    source = { type = 'string', description = 'Only from this source', hidden = true },
+  },
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = list.list,
+  render = list.text,
 }

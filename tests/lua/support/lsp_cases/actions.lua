@@ -45,7 +45,7 @@ return function(kind)
 
     it('are listed, shown and done by id', function()
       project.write(here.file, here.text)
-      t.ok(#ok('diagnostics_wait', { path = path }).new >= 1)
+      t.ok(#ok('diagnostics_list', { path = path }).new >= 1)
       local list = ok('code_actions', { path = path, line = here.line, symbol = here.symbol })
       local action = t.ok(
         vim.iter(list.actions):find(function(each)

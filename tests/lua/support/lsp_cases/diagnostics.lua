@@ -61,7 +61,7 @@ return function(kind)
 
     it('are in the answer of an edit when that is asked for, of the text that it made', function()
       local file = here.file:gsub('new%.', 'edited.')
-      ok('diagnostics_wait', { path = here.broken, timeout_ms = 30000 }) -- the server has started by then
+      ok('diagnostics_list', { path = here.broken, timeout_ms = 30000 }) -- the server has started by then
       local answer = ok('file_write', { path = file, text = here.clean, diagnostics = true })
       t.eq({ 'yes', 0, {} }, { answer.diagnostics.checked, answer.diagnostics.total, answer.diagnostics.rows })
       local function edit(text, total)
@@ -85,7 +85,7 @@ return function(kind)
       edit(here.clean, 0)
       answer = ok('file_write', { path = 'edited.txt', text = 'text', diagnostics = true })
       t.eq('unknown', answer.diagnostics.checked)
-      t.matches('no language server .*diagnostics_wait', answer.diagnostics.why)
+      t.matches('no language server .*diagnostics_list', answer.diagnostics.why)
     end)
 
     it('of a file that is not open are there when it was checked', function()
@@ -93,35 +93,43 @@ return function(kind)
       t.eq({ 'yes', 1 }, { result.checked, result.total })
       t.matches('^%d:%d+ error .*' .. '', result.diagnostics[1])
       local bufnr = vim.fn.bufnr(project.root .. '/' .. here.broken)
-      local items = ok('diagnostics_list', { bufnr = bufnr })
-      t.eq({ 1, 'ERROR', here.source }, { #items, items[1].severity, items[1].source })
-      t.ok(items[1].lnum >= 1 and items[1].col >= 1 and #items[1].message > 5)
-      result = ok('diagnostics_list', { bufnr = bufnr, severity = 'HINT' }) -- an empty list would not say so
-      t.eq({ 'yes', 0, {} }, { result.checked, result.total, result.diagnostics })
-      t.eq(1, #ok('diagnostics_list', { bufnr = bufnr, severity = 'error', source = here.source }))
-      result = ok('diagnostics_list', { bufnr = bufnr, source = 'somebody else' })
-      t.eq({ 'yes', 0, {} }, { result.checked, result.total, result.diagnostics })
+      for _, case in ipairs({
+        { 1, {} },
+        { 0, { severity = 'HINT' } },
+        { 1, { severity = 'error', source = here.source } },
+        { 0, { source = 'somebody else' } },
+        { 1, { min_severity = 'warning' } },
+      }) do
+        result = ok('diagnostics_list', vim.tbl_extend('error', { bufnr = bufnr }, case[2]))
+        t.eq({ 'yes', case[1], case[1] }, { result.checked, result.total, #result.diagnostics })
+      end
       result = ok('diagnostics_list', { bufnr = bufnr, offset = 100 })
       t.matches('offset: 100 is beyond the end %(total %d+%)', result.why)
-      result = ok('diagnostics_list', { project = true, offset = 1000 })
+      result = ok('diagnostics_list', { offset = 1000 })
       t.matches('offset: 1000 is beyond', result.why)
       local _, err = project.call('diagnostics_list', { bufnr = bufnr, severity = 'bad' })
       t.eq('validation_error', err.code)
-      result = ok('diagnostics_list', { project = true })
+      result = ok('diagnostics_list', {})
       t.eq({ 1, here.broken }, { result.total, result.files[1].path })
     end)
 
     it('are fresh after each of ten edits on the disk', function()
-      local first = ok('diagnostics_wait', { path = path })
-      t.eq({ true, {}, {}, {} }, { first.settled, first.new, first.fixed, first.remaining })
+      local first = ok('diagnostics_list', { path = path })
+      t.eq({ 'yes', 0, {}, {} }, { first.checked, first.total, first.new, first.fixed })
       for i = 1, 5 do
         project.write(here.file, here.wrong:rep(1))
-        local broken = ok('diagnostics_wait', { path = path })
-        t.eq({ true, 1, 0, 0, i }, { broken.settled, #broken.new, #broken.fixed, #broken.remaining, i })
+        local broken = ok('diagnostics_list', { path = path })
+        t.eq(
+          { true, 1, 0, 0, i },
+          { broken.checked == 'yes', #broken.new, #broken.fixed, broken.total - #broken.new, i }
+        )
         t.matches(here.code, broken.new[1])
         project.write(here.file, here.clean)
-        local mended = ok('diagnostics_wait', { path = path })
-        t.eq({ true, 0, 1, 0, i }, { mended.settled, #mended.new, #mended.fixed, #mended.remaining, i })
+        local mended = ok('diagnostics_list', { path = path })
+        t.eq(
+          { true, 0, 1, 0, i },
+          { mended.checked == 'yes', #mended.new, #mended.fixed, mended.total - #mended.new, i }
+        )
         t.eq(broken.new[1], mended.fixed[1])
       end
     end)
@@ -129,43 +137,41 @@ return function(kind)
     it('are fresh after edits in the buffer, also those that change nothing', function()
       local bufnr = vim.fn.bufnr(path)
       vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { vim.trim(here.comment) })
-      local result = ok('diagnostics_wait', { bufnr = bufnr })
+      local result = ok('diagnostics_list', { bufnr = bufnr })
       -- typescript-language-server does not publish an empty list again.
       t.matches(here.unchanged, result.checked)
-      t.eq({ 0, 0, 0 }, { #result.new, #result.fixed, #result.remaining })
+      t.eq({ 0, 0, 0 }, { #result.new, #result.fixed, result.total - #result.new })
       vim.api.nvim_buf_set_lines(bufnr, 1, 2, false, { vim.trim(here.wrong) })
-      result = ok('diagnostics_wait', { bufnr = bufnr })
-      t.eq({ true, 1 }, { result.settled, #result.new })
+      result = ok('diagnostics_list', { bufnr = bufnr })
+      t.eq({ true, 1 }, { result.checked == 'yes', #result.new })
       t.matches('^2:', result.new[1])
       -- It has moved, and is not new.
       vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { vim.trim(here.comment), '' })
-      result = ok('diagnostics_wait', { bufnr = bufnr })
-      t.eq({ true, 0, 0, 1 }, { result.settled, #result.new, #result.fixed, #result.remaining })
-      t.matches('^4:', result.remaining[1])
+      result = ok('diagnostics_list', { bufnr = bufnr })
+      t.eq({ true, 0, 0, 1 }, { result.checked == 'yes', #result.new, #result.fixed, result.total - #result.new })
+      t.matches('^4:', result.diagnostics[1])
     end)
 
-    it('since a mark are those of all open files', function()
-      local mark = ok('diagnostics_delta', {}).mark
+    it('of all open files are compared with the last question', function()
+      ok('diagnostics_list', {})
       project.write(here.broken, here.clean)
       local bufnr = vim.fn.bufnr(path)
       vim.api.nvim_buf_set_lines(bufnr, -1, -1, false, { (vim.trim(here.wrong):gsub('value', 'other')) })
-      local result = ok('diagnostics_delta', { since = mark })
-      t.eq({ true, 1, 1, 1 }, { result.settled, result.new, result.fixed, result.remaining })
-      t.eq({ here.broken, here.file }, { result.files[1].path, result.files[2].path })
-      result = ok('diagnostics_delta', { since = result.mark })
-      t.eq({ 0, 0, 2 }, { result.new, result.fixed, result.remaining })
-      local _, err = project.call('diagnostics_delta', { since = 'm999' })
-      t.eq('not_found', err.code)
+      local result = ok('diagnostics_list', {})
+      t.eq({ 1, 1, 2 }, { result.new, result.fixed, result.total })
+      t.eq({ here.file, here.broken }, { result.files[1].path, result.files[2].path })
+      result = ok('diagnostics_list', {})
+      t.eq({ 0, 0, 2 }, { result.new, result.fixed, result.total })
     end)
 
     it('are not called settled when time runs out', function()
       local bufnr = vim.fn.bufnr(path)
       vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { vim.trim(here.clean) })
       local client = vim.lsp.get_clients({ bufnr = bufnr })[1]
-      local result = ok('diagnostics_wait', { bufnr = bufnr, timeout_ms = 100 })
-      if not result.settled then
+      local result = ok('diagnostics_list', { bufnr = bufnr, timeout_ms = 100 })
+      if result.checked ~= 'yes' then
         t.matches(client.name, result.why)
-        t.matches('^no', result.checked)
+        t.ok(vim.list_contains({ 'stale', 'unknown' }, result.checked))
       end
     end)
   end)

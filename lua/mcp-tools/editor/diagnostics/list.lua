@@ -103,7 +103,7 @@ local function of_file(ctx, args)
   end
   local pause = time_slice.of(ctx)
   redact.refresh(pause)
-  local all, steady, state
+  local all, steady, state = {}, false, nil
   for _ = 1, TRIES do
     -- Before the list: what is published during a pause is not in it.
     state = certainty(bufnr, outcome)
@@ -152,7 +152,7 @@ local function freshen_all(ctx, ms)
     if is_file and access.buffer(bufnr, ctx.root) then
       open = open + 1
       local served = clients.of(bufnr)
-      local outcome = 'no'
+      local outcome = 'no' ---@type mcp-tools.diagnostics.Checked
       if #served > 0 then
         ctx:await(function(done)
           disk.refresh(bufnr, done)

@@ -450,6 +450,7 @@ function M.start()
     end
     M.at = case[1]
     local ok, run = pcall(case[2])
+    collectgarbage() -- what earlier inputs have left is not this one's
     vim.defer_fn(function()
       held.reset()
       local ended = false

@@ -113,12 +113,12 @@ end
 --- Returns whether an option requests a bundled definition.
 ---@param kind mcp-tools.KindOption
 ---@param name string
----@param group? string of tools (default: the first word of the name)
+---@param group? string of tools
 ---@return boolean
 function M.is_requested(kind, name, group)
-  local verdict = selection.verdict(kind, name, group or kinds.row(kind).grouped and name:match('^[^_]+') or nil)
+  local verdict = selection.verdict(kind, name, group)
   if verdict == true then
-    return selection.selection(kind).on[name] or not M.named.explicit[name]
+    return selection.selection(kind).on[name] == true or not M.named.explicit[name]
   end
   return verdict == 'recommended' and M.named.recommended[name] == true
 end

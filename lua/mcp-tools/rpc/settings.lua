@@ -20,25 +20,28 @@ end)
 
 --- When to use which bundled tools. Agents choose by this, and some see only the first 150 characters.
 local ADVICE = {
-  { 'symbol_find symbol_overview file_read', 'instead of reading whole files' },
+  { 'symbol_find symbol_overview', 'instead of reading whole files' },
   { 'symbol_references symbol_implementations symbol_callers', 'instead of grep for uses, overrides and callers' },
   { 'symbol_rename file_move code_actions', 'for refactorings' },
   { 'symbol_replace symbol_insert', 'for whole definitions' },
-  { 'file_edit', 'for files that the user has open' },
+  { 'buffer_read buffer_edit', 'for files that the user has open' },
   { 'diagnostics_list', 'after edits' },
-  { 'test_run', 'for tests' },
-  { 'debug_run', 'to see values' },
+  { 'runner_run', 'for tests' },
+  { 'dap_run', 'to see values' },
   { 'editor_state', 'when the user says "this" or "selected"' },
 }
 
 --- Returns the lines about the bundled tools that the options switch on.
 ---@return string[]
 local function advice()
-  local lines, prefix = {}, config.get().tool_prefix
+  local lines, prefix, groups = {}, config.get().tool_prefix, {}
+  for _, file in ipairs(bundled.files('tools')) do
+    groups[file.name] = file.group
+  end
   for _, row in ipairs(ADVICE) do
     local names = {}
     for name in row[1]:gmatch('%S+') do
-      if bundled.is_requested('tools', name) then
+      if groups[name] and bundled.is_requested('tools', name, groups[name]) then
         table.insert(names, prefix .. name)
       end
     end

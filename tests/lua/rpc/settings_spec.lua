@@ -21,6 +21,12 @@ describe('instructions', function()
     t.ok(not text:find('symbol_references', 1, true))
   end)
 
+  it('advise only tools that exist', function()
+    for name in instructions({ tools = 'all' }):gmatch('nvim_([%w_]+)') do
+      t.ok(require('mcp-tools.core').get().registry:get(name), name)
+    end
+  end)
+
   it('do not advise without bundled tools', function()
     t.ok(not instructions({ tools = false }):find('Prefer', 1, true))
   end)

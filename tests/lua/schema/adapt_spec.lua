@@ -59,6 +59,12 @@ describe('arguments in another form', function()
     end)
   end
 
+  it('mean the symbol where nothing else is searched for', function()
+    local schema = { properties = { symbol = { type = 'string' } } }
+    t.eq({ symbol = 'f' }, adapted({ pattern = 'f' }, schema))
+    t.eq({ symbol = 'f' }, adapted({ query = 'f' }, schema))
+  end)
+
   it('mean globs where files are listed', function()
     local schema = { properties = { path = { type = 'string' }, globs = SCHEMA.properties.globs } }
     t.eq({ globs = { '*.lua' } }, adapted({ pattern = '*.lua' }, schema))

@@ -1,6 +1,7 @@
 --- Lists subclasses, implementers and overrides of a symbol, or what a class derives from.
 
 local args_of = require('mcp-tools.editor.lsp.args')
+local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local result = require('mcp-tools.editor.result')
@@ -62,7 +63,8 @@ return {
     if args.direction == 'up' then
       found, err = by_types(ctx, spot, UP)
       if not found and err and err.code == 'not_found' then
-        err.message = err.message .. '; symbol_info shows its definition with what it derives from'
+        local text = 'no language server knows what %s derives from; symbol_info shows the line that defines it'
+        err = errors.new('not_found', text:format(args_of.word(spot)))
       end
     else
       found, err = navigation.places(ctx, spot, 'textDocument/implementation', args.limit)
@@ -73,11 +75,19 @@ return {
     if not found then
       return nil, err
     end
-    found.of, found.items = args_of.word(spot), nil
-    found.places = vim.tbl_map(function(each)
-      return { path = each.path, line = each.line, text = each.text }
-    end, vim.list_slice(found.places, 1, args.limit))
-    return found
+    local places = {}
+    for _, each in ipairs(found.places) do
+      if each.path ~= spot.path or each.line ~= spot.line then -- servers list the asked place, too
+        table.insert(places, { path = each.path, line = each.line, text = each.text })
+      end
+    end
+    return {
+      of = args_of.word(spot),
+      total = found.total - #found.places + #places,
+      places = vim.list_slice(places, 1, args.limit),
+      withheld = found.withheld,
+      incomplete = found.incomplete,
+    }
   end,
   render = function(value, args)
     local noun = args.direction == 'up' and 'type above' or 'implementation of'

@@ -122,7 +122,10 @@ describe('a server that gives no sign of what it has read', function()
     local called = vim.tbl_extend('error', { uri = location.uri }, item)
     for tool, case in pairs({
       symbol_references = { method = 'textDocument/references', answer = { location } },
-      symbol_implementations = { method = 'textDocument/implementation', answer = { location } },
+      symbol_implementations = {
+        method = 'textDocument/implementation',
+        answer = { { uri = location.uri, range = double.range(1, 0, 3) } },
+      },
       symbol_callers = { method = 'textDocument/prepareCallHierarchy', answer = { called } },
     }) do
       local s, asked = nil, 0

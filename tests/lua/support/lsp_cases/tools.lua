@@ -12,6 +12,7 @@ local KINDS = {
     col = 9,
     method = 'post_entry',
     use_line = 7,
+    class_line = 4,
     uses = 9,
   },
   typescript = {
@@ -21,6 +22,7 @@ local KINDS = {
     col = 3,
     method = 'postEntry',
     use_line = 6,
+    class_line = 2,
     uses = 9,
   },
 }
@@ -121,8 +123,11 @@ return function(kind)
     end)
 
     it('symbol_implementations lists places with their text', function()
-      local result = project.call('symbol_implementations', { path = ledger, symbol = 'Ledger' })
-      t.ok(result and result.of == 'Ledger' and result.total == #result.places)
+      local result = ok('symbol_implementations', { path = ledger, symbol = 'Ledger' })
+      t.eq({ 'Ledger', result.total }, { result.of, #result.places })
+      for _, place in ipairs(result.places) do
+        t.ok(place.path ~= here.ledger or place.line ~= here.class_line, 'its own place')
+      end
     end)
 
     it('symbol_callers', function()

@@ -68,7 +68,7 @@ def test_spec_on_every_neovim(spec: Path, nvim_program: Path, home: Home) -> Non
 
 DAP_SPECS = [
     pytest.param(path, id=path.stem)
-    for path in sorted((HERE / "tools" / "dap").glob("*_spec.lua"))
+    for path in sorted((HERE / "tools" / "debug").glob("*_spec.lua"))
     if path.stem != "missing_spec"
 ]
 """They debug with the tests' own client of debug adapters (support/dap_client/), or with nvim-dap."""

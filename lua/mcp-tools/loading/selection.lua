@@ -14,7 +14,7 @@ local M = {}
 ---@field mounts table[]
 
 --- Groups of guill/mcp-tools.nvim → ours.
-local OLD_GROUPS = { lsp = { 'symbol', 'code' } }
+local OLD_GROUPS = { lsp = { 'symbol', 'code' }, dap = { 'debug' } }
 
 ---@param option any
 ---@return mcp-tools.OptionSelection

@@ -28,7 +28,7 @@ local function locals(ctx, entry, frame)
       table.insert(lines, '…')
       break
     end
-    local shown = variables.shown(entry, variable, MAX_VALUE)
+    local shown = variables.shown(variable, MAX_VALUE)
     table.insert(lines, ('%s = %s'):format(shown.name, (shown.value:gsub('%s+', ' '))))
   end
   return table.concat(lines, '\n')
@@ -59,7 +59,7 @@ local function describe(ctx)
   if not session then
     return nil, missing
   end
-  local entry = { session = session, references = {} } --[[@as any]]
+  local entry = { session = session } --[[@as any]]
   local frames, err = stop.stack(ctx, entry, session.stopped_thread_id, FRAMES, TIMEOUT_MS)
   local frame = session.current_frame or frames and frames[1]
   if not frames or not frame then

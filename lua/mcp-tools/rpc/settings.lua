@@ -27,7 +27,7 @@ local ADVICE = {
   { 'buffer_read buffer_edit', 'for files that the user has open' },
   { 'diagnostics_list', 'after edits' },
   { 'runner_run', 'for tests' },
-  { 'dap_run', 'to see values' },
+  { 'debug_run', 'to see values' },
   { 'editor_state', 'when the user says "this" or "selected"' },
 }
 

@@ -1,6 +1,7 @@
 -- A Python project under a real debugpy, and the tools that debug it.
 
 local p = require('tools_project')
+local project = require('editor_project')
 local t = require('helpers')
 
 local M = vim.tbl_extend('error', p, { python = p.checkout .. '/.deps/venv/bin/python' })
@@ -27,32 +28,64 @@ M.LOOP = table.concat({
   '',
 }, '\n')
 
+--- Returns the answer of a tool as clients get it.
+function M.text(name, args)
+  local text, err = project.text(name, args)
+  t.eq(nil, err)
+  return text
+end
+
 function M.dap()
   return require('dap')
 end
 
 ---@param groups? string[]
 function M.open(groups)
-  p.open(groups or { 'dap' })
+  p.open(groups or { 'debug' })
+  package.loaded.dap = nil -- without the sessions of earlier tests
   M.dap().adapters.python = { type = 'executable', command = M.python, args = { '-m', 'debugpy.adapter' } }
   M.dap().configurations.python = {}
 end
 
 function M.close()
   for _, session in ipairs(vim.tbl_keys(M.dap().sessions())) do
-    p.call('dap_terminate', { session_id = session })
+    p.call('debug_step', { how = 'stop', session_id = session })
   end
   t.wait(function()
     return next(M.dap().sessions()) == nil
   end, 10000, 'the end of the sessions')
-  p.call('dap_clear_breakpoints')
+  p.call('debug_breakpoints', { clear = true })
   p.close()
 end
 
 --- Runs a program to its first stop.
+---@param path string
+---@param more? table
 function M.run(path, more)
-  local args = { type = 'python', request = 'launch', name = 'test', program = path }
-  return M.ok('dap_run', vim.tbl_extend('force', args, more or {}))
+  return M.ok('debug_run', vim.tbl_extend('force', { program = path }, more or {}))
+end
+
+---@param how string
+---@param more? table
+function M.step(how, more)
+  return M.ok('debug_step', vim.tbl_extend('force', { how = how }, more or {}))
+end
+
+--- Sets breakpoints in lines of a file.
+---@param path string
+function M.set(path, ...)
+  local points = {}
+  for _, line in ipairs({ ... }) do
+    table.insert(points, { path = path, line = line })
+  end
+  return M.ok('debug_breakpoints', { set = points })
+end
+
+--- Returns the values of expressions.
+function M.values(...)
+  return vim.tbl_map(function(value)
+    return value.value or value.error
+  end, M.ok('debug_inspect', { expressions = { ... } }).values)
 end
 
 return M

@@ -79,35 +79,21 @@ describe('nobody is asked for', function()
 
   it('what needs a debug session, or a breakpoint, where there is none', function()
     local none = 'no active debug session'
-    for name, args in pairs({
-      continue = {},
-      disconnect = {},
-      evaluate = { expression = 'x' },
-      exceptions = { filters = {} },
-      pause = {},
-      restart = {},
-      run_to = { path = 'a.lua', line = 1 },
-      set_variable = { name = 'x', value = '1' },
-      step_into = {},
-      step_out = {},
-      step_over = {},
-      terminate = {},
-    }) do
-      answered('not_found', none, 'dap_' .. name, args)
+    for _, how in ipairs({ 'continue', 'detach', 'pause', 'restart', 'to_line', 'into', 'out', 'over', 'stop' }) do
+      answered('not_found', none, 'debug_step', { how = how, line = 1 })
     end
+    answered('not_found', none, 'debug_inspect', { expressions = { 'x' } })
     vim.opt.runtimepath:prepend(vim.fs.dirname(debug.getinfo(t.eq, 'S').source:sub(2)) .. '/support/dap_client')
-    answered('not_found', none, 'dap_pause', {})
-    answered('not_found', 'no debug session 7', 'dap_pause', { session_id = 7 })
-    answered('not_found', 'no breakpoint in line 1', 'dap_remove_breakpoint', { path = 'a.lua', line = 1 })
-    answered('not_found', 'there is no file b.lua', 'dap_set_breakpoint', { path = 'b.lua', line = 1 })
+    answered('not_found', none, 'debug_step', { how = 'pause' })
+    answered('not_found', 'no debug session 7', 'debug_step', { how = 'pause', session_id = 7 })
+    answered('not_found', 'no breakpoint in line 1', 'debug_breakpoints', { remove = { { path = 'a.lua', line = 1 } } })
+    answered('not_found', 'no such file: b.lua', 'debug_breakpoints', { set = { { path = 'b.lua', line = 1 } } })
     vim.cmd.edit('a.lua')
-    answered('validation_error', 'line 9 is beyond', 'dap_set_breakpoint', { path = 'a.lua', line = 9 })
-    answered('access_denied', 'needs approval', 'dap_set_breakpoint', { path = 'a.lua', line = 1 })
-    t.eq(nil, project.run('tool', 'dap_clear_breakpoints', {}).error) -- there is nothing to remove
-    local launch = { type = 'none', request = 'launch', name = 'x' }
-    answered('not_found', "no adapter 'none'", 'dap_run', launch)
+    answered('validation_error', 'line 9 is beyond', 'debug_breakpoints', { set = { { path = 'a.lua', line = 9 } } })
+    answered('access_denied', 'needs approval', 'debug_breakpoints', { set = { { path = 'a.lua', line = 1 } } })
+    answered('not_found', "no adapter 'none'", 'debug_run', { options = { type = 'none' } })
     project.write('test_a.py', 'def test_a(): pass\n')
-    answered('not_found', "no adapter 'python'", 'runner_debug', { test = 'test_a.py::test_a' })
+    answered('not_found', "no adapter 'python'", 'debug_run', { test = 'test_a.py::test_a' })
   end)
 
   it('what needs a language server where there is none, or a place that is not there', function()

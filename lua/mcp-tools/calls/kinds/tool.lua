@@ -136,7 +136,8 @@ local function find_by_name(registry, name, args)
     return nil
   end
   args = type(args) == 'table' and args or {}
-  return definition, type(alias) == 'function' and alias(args) or vim.tbl_extend('force', args, alias)
+  args = type(alias) == 'function' and alias(args) or vim.tbl_extend('force', args, alias)
+  return definition, next(args) and args or vim.empty_dict()
 end
 
 --- Finds a tool of tool search. For `tools_call` that is the tool which it calls, so that there is one call, with that

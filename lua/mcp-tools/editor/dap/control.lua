@@ -1,7 +1,9 @@
---- Control of a debugged program: continue, step, pause and end. A timeout of a wait is not an error and ends nothing.
+--- Control of a debugged program: wait, continue, step, pause and end. A timeout of a wait is not an error and ends
+--- nothing.
 
 local await_until = require('mcp-tools.util.await_until')
 local errors = require('mcp-tools.errors')
+local evaluate = require('mcp-tools.editor.dap.evaluate')
 local log = require('mcp-tools.log')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local request = require('mcp-tools.editor.dap.request')
@@ -16,23 +18,30 @@ M.TOOL_TIMEOUT = MAX_WAIT + 30000
 --- Maximum wait for an adapter to end a program, ms.
 local END_MS = 3000
 
---- Returns the argument for the timeout of a wait.
----@param default? integer
----@return table
-function M.timeout(default)
-  local text = 'Timeout in ms; then returns still_running'
-  return { type = 'integer', description = text, default = default or 30000, minimum = 0, maximum = MAX_WAIT }
-end
-
---- Arguments of tools that resume a program.
-M.WAIT_ARGS = {
-  wait_until_paused = {
-    type = 'boolean',
-    description = 'Wait until it stops or ends; false: return at once',
-    default = true,
+--- Arguments of tools that wait for a stop.
+M.ARGS = {
+  expressions = {
+    type = 'array',
+    items = { type = 'string', minLength = 1 },
+    description = 'Expressions to evaluate at the stop',
   },
-  wait_timeout_ms = M.timeout(),
+  timeout_ms = {
+    type = 'integer',
+    description = 'Maximum wait for a stop in ms; then the program runs on',
+    default = 30000,
+    minimum = 0,
+    maximum = MAX_WAIT,
+  },
 }
+
+--- Maps the arguments for waiting that guill/mcp-tools.nvim has.
+---@param args table changed in place
+---@return table args
+function M.old_wait(args)
+  args.timeout_ms = args.wait_until_paused == false and 0 or args.wait_timeout_ms or args.timeout_ms
+  args.wait_until_paused, args.wait_timeout_ms, args.check_interval_ms = nil, nil, nil
+  return args
+end
 
 --- Waits until a condition of debug sessions is true.
 ---@generic T
@@ -44,28 +53,22 @@ function M.await(ctx, ms, is_true)
   return await_until(ctx, ms, sessions.on_change, is_true)
 end
 
---- Waits until a session, or one that it has started, has stopped or ended, and describes it.
+--- Waits until a session, or one that it has started, has stopped or ended; describes it, and evaluates expressions if
+--- it has stopped.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
----@param ms integer
+---@param args { expressions: string[]?, timeout_ms: integer }
 ---@return table answer
-function M.wait(ctx, entry, ms)
-  local reached = M.await(ctx, ms, function()
+function M.wait(ctx, entry, args)
+  local reached = M.await(ctx, args.timeout_ms, function()
     return sessions.state(entry) ~= 'running'
   end)
-  return stop.describe(ctx, entry, not reached and ms or nil)
-end
-
---- Returns the answer of a tool that has resumed a program.
----@param ctx mcp-tools.Ctx
----@param entry mcp-tools.dap.Entry
----@param args { wait_until_paused: boolean, wait_timeout_ms: integer }
----@return table
-function M.answer(ctx, entry, args)
-  if not args.wait_until_paused then
-    return { status = 'running', hint = 'dap_wait_until_paused tells the next stop' }
+  local answer = stop.describe(ctx, entry, not reached and args.timeout_ms or nil)
+  if args.expressions and answer.status == 'stopped' then
+    local _, which = sessions.state(entry)
+    answer.values = evaluate(ctx, which, args.expressions)
   end
-  return M.wait(ctx, entry, args.wait_timeout_ms)
+  return answer
 end
 
 --- Resumes the stopped thread.
@@ -76,7 +79,7 @@ end
 ---@return mcp-tools.Error? err
 function M.resume(ctx, entry, command)
   if not entry.stop.thread_id then
-    return nil, errors.new('tool_error', 'the adapter does not report which thread has stopped; dap_threads lists them')
+    return nil, errors.new('tool_error', 'the adapter does not report which thread has stopped')
   end
   local arguments = { threadId = entry.stop.thread_id }
   local undo = sessions.resuming(entry, arguments)
@@ -91,23 +94,6 @@ function M.resume(ctx, entry, command)
   end)
   -- A program that ends before the adapter answers was resumed, too.
   return ok or entry.ended or nil, err
-end
-
---- Completes the definition of `dap_continue` or a step.
----@param command 'continue'|'next'|'stepIn'|'stepOut'
----@param def table
----@return table def
-function M.tool(command, def)
-  def.args, def.timeout = M.WAIT_ARGS, M.TOOL_TIMEOUT
-  def.annotations = { read_only = false, destructive = false, open_world = true }
-  function def.run(ctx, entry, args)
-    local ok, err = M.resume(ctx, entry, command)
-    if not ok then
-      return nil, err
-    end
-    return M.answer(ctx, entry, args)
-  end
-  return sessions.tool(sessions.stopped, def)
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -126,16 +112,12 @@ end
 --- Pauses a running program.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
----@param thread_id integer?
 ---@return boolean? ok
 ---@return mcp-tools.Error? err
-function M.pause(ctx, entry, thread_id)
-  local err
+function M.pause(ctx, entry)
+  local thread_id, err = some_thread(ctx, entry)
   if not thread_id then
-    thread_id, err = some_thread(ctx, entry)
-    if not thread_id then
-      return nil, err
-    end
+    return nil, err
   end
   entry.resumed_by = 'tool'
   local body, fault = request.send(ctx, entry, 'pause', { threadId = thread_id })

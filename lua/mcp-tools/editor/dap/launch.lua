@@ -12,13 +12,12 @@ local timer = require('mcp-tools.util.timer')
 local sessions = require('mcp-tools.editor.dap.sessions')
 local trusted = require('mcp-tools.privacy.trusted')
 local utf8 = require('mcp-tools.util.utf8')
+local variables = require('mcp-tools.editor.dap.variables')
 
 local M = {}
 
 --- Maximum wait for a session to begin, ms.
 local SESSION_MS = 15000
-
-local FIELDS = { 'type', 'request', 'name', 'program', 'args', 'cwd', 'env', 'host', 'port', 'console' }
 
 M.LAUNCH_JSON = '.vscode/launch.json'
 
@@ -126,6 +125,20 @@ function M.interactive_fields(config)
   return list
 end
 
+--- Maximum number of configurations that a message names.
+local MAX_NAMES = 20
+
+--- Returns the names of configurations for a message.
+---@param all mcp-tools.dap.FoundConfig[]
+---@return string
+function M.names(all)
+  local names = {}
+  for i = 1, math.min(#all, MAX_NAMES) do
+    names[i] = ("'%s'"):format(variables.text(tostring(all[i].config.name), 80))
+  end
+  return #all == 0 and 'none' or table.concat(names, ', ') .. (#all > MAX_NAMES and ', …' or '')
+end
+
 --- Returns the configuration that arguments name.
 ---@param args table
 ---@param root string
@@ -137,12 +150,13 @@ local function of_name(args, root)
     return known.config.name == args.configuration
   end, all)
   for _, known in ipairs(found) do
-    if #found == 1 or not args.type or known.config.type == args.type then
+    if #found == 1 or not (args.options or {}).type or known.config.type == args.options.type then
       return vim.deepcopy(known.config)
     end
   end
-  local text = ("configuration: there is no '%s'; dap_configurations lists all"):format(
-    utf8.cut(args.configuration, 200)
+  local text = ("configuration: there is no '%s'; there are: %s"):format(
+    utf8.cut(args.configuration, 200),
+    M.names(all)
   )
   if withheld then
     text = ('%s (%s: %s)'):format(text, M.LAUNCH_JSON, withheld)
@@ -181,34 +195,80 @@ local function known_places(root)
   return known
 end
 
+--- Adapters that nvim-dap's users commonly configure, by filetype; '' is an executable.
+local ADAPTERS = {
+  python = { 'python', 'debugpy' },
+  javascript = { 'pwa-node', 'node2', 'node' },
+  typescript = { 'pwa-node', 'node2', 'node' },
+  go = { 'go', 'delve' },
+  [''] = { 'codelldb', 'lldb', 'lldb-dap', 'gdb', 'cppdbg' },
+}
+
+--- Returns what nvim-dap's configurations of a filetype say about a program: the first one that launches one and asks
+--- nothing else, otherwise an adapter of that filetype.
+---@param program string
+---@return table? config
+---@return mcp-tools.Error? err
+local function for_program(program)
+  local dap, missing = nvim_dap.get()
+  if not dap then
+    return nil, missing
+  end
+  local filetype = vim.filetype.match({ filename = program }) or ''
+  for _, config in ipairs(dap.configurations[filetype] or {}) do
+    local asks = vim.tbl_filter(function(field)
+      return field ~= 'program' and field ~= 'args'
+    end, M.interactive_fields(config))
+    if config.request == 'launch' and not config.module and #asks == 0 and dap.adapters[config.type] then
+      return vim.tbl_extend('force', vim.deepcopy(config), { args = {} })
+    end
+  end
+  for _, name in ipairs(vim.list_extend({ filetype }, ADAPTERS[filetype] or {})) do
+    if dap.adapters[name] then
+      return { type = name, request = 'launch' }
+    end
+  end
+  local text = "program: nvim-dap has no adapter for the filetype '%s'; set options.type (there are: %s)"
+  local names = vim.tbl_keys(dap.adapters)
+  table.sort(names)
+  return nil, errors.new('not_found', text:format(filetype, #names > 0 and table.concat(names, ', ') or 'none'))
+end
+
 --- Returns the configuration for nvim-dap.
----@param args table
+---@param args { configuration: string?, program: string?, args: string[]?, options: table? }
 ---@param root string
 ---@return table? config
 ---@return mcp-tools.Error? err
 function M.configuration(args, root)
-  local config = {}
+  local options, config, err = args.options or {}, {}, nil ---@type table, table?, mcp-tools.Error?
   if args.configuration then
-    local named, err = of_name(args, root)
-    if not named then
-      return nil, err
+    config, err = of_name(args, root)
+    if config then
+      config.console = nil -- a terminal would open a window, and its output could not be read
     end
-    config = named
-    config.console = nil -- a terminal would open a window, and its output could not be read
+  elseif not options.type and args.program then
+    config, err = for_program(args.program)
+  elseif not options.type then
+    local all = M.all(root)
+    local text = 'program, test or configuration: required (configurations: %s)'
+    err = errors.new('validation_error', text:format(M.names(all)))
   end
-  for _, field in ipairs(FIELDS) do
-    if args[field] ~= nil then
-      config[field] = args[field]
-    end
+  if not config or err then
+    return nil, err
   end
-  config = vim.tbl_extend('force', config, args.options or {})
+  config = vim.tbl_extend('force', config, { program = args.program, args = args.args }, options)
+  config.request = config.request or 'launch'
+  config.name = config.name or vim.fs.basename(args.program or config.type)
   if config.request == 'launch' then
     config.console = config.console or 'internalConsole'
   end
   for _, field in ipairs({ 'type', 'request', 'name' }) do
     if type(config[field]) ~= 'string' then
-      return nil, errors.new('validation_error', ('%s: required, unless the configuration has it'):format(field))
+      return nil, errors.new('validation_error', ('options.%s: must be a string'):format(field))
     end
+  end
+  if config.request ~= 'launch' and config.request ~= 'attach' then
+    return nil, errors.new('validation_error', "options.request: must be 'launch' or 'attach'")
   end
   local asks = M.interactive_fields(config)
   if #asks > 0 then
@@ -246,7 +306,7 @@ function M.refusal(config)
     local names = vim.tbl_keys(dap.adapters)
     table.sort(names)
     local near = suggest(config.type, names)
-    local text = ("type: nvim-dap has no adapter '%s' (there are: %s)%s"):format(
+    local text = ("options.type: nvim-dap has no adapter '%s' (there are: %s)%s"):format(
       config.type,
       #names > 0 and table.concat(names, ', ') or 'none',
       near and (", did you mean '%s'?"):format(near) or ''
@@ -257,7 +317,10 @@ function M.refusal(config)
     and adapter.type == 'executable'
     and vim.fn.executable(adapter.command or '') ~= 1
   then
-    local text = ("type: the command of the adapter '%s' was not found: %s"):format(config.type, adapter.command)
+    local text = ("options.type: the command of the adapter '%s' was not found: %s"):format(
+      config.type,
+      adapter.command
+    )
     return errors.new('not_found', text)
   elseif config.request ~= 'launch' then
     return nil
@@ -274,17 +337,11 @@ end
 --- Configurations that were shown for approval, by the arguments of the call.
 local previewed = lru(20)
 
---- The configuration as text, for the user who approves it.
+--- Returns a configuration as text, for the user who approves it.
 ---@param args table
----@param root string
----@return string?
----@return mcp-tools.Error? err
-function M.preview(args, root)
-  local config, err = M.configuration(args, root)
-  err = config and M.refusal(config) or err
-  if not config or err then
-    return nil, err
-  end
+---@param config table
+---@return string
+function M.preview(args, config)
   local text = vim.inspect(config)
   previewed:set(canonical_json.text(args), text)
   return text
@@ -355,20 +412,29 @@ end
 --- Starts a configuration and describes the first stop.
 ---@param ctx mcp-tools.Ctx
 ---@param config table
----@param args table arguments of the wait, and `exception_filters`
+---@param args { expressions: string[]?, timeout_ms: integer }
+---@param filters mcp-tools.dap.Filters?
+---@param remove_breakpoints fun()? called when the program ends
 ---@return table? answer
 ---@return mcp-tools.Error? err
-function M.run(ctx, config, args)
+function M.run(ctx, config, args, filters, remove_breakpoints)
+  remove_breakpoints = remove_breakpoints or function() end
+  ctx:on_cancel(remove_breakpoints)
   local bad = M.refusal(config)
-  if bad then
+  local entry
+  if not bad then
+    sessions.attach()
+    entry, bad = begin(ctx, config, sessions.expect(config, filters))
+  end
+  if not entry then
+    remove_breakpoints()
     return nil, bad
   end
-  sessions.attach()
-  local entry, fault = begin(ctx, config, sessions.expect(config, args.exception_filters))
-  if not entry then
-    return nil, fault
+  if entry.ended then
+    remove_breakpoints()
   end
-  local answer = control.answer(ctx, entry, args)
+  entry.remove_breakpoints = remove_breakpoints
+  local answer = control.wait(ctx, entry, args)
   answer.session_id = answer.session_id or entry.id
   return answer
 end
@@ -380,21 +446,25 @@ function M.config_of(entry)
   return sessions.root(entry).session.config
 end
 
---- Ends a session and starts its configuration again.
+--- Ends a session and starts its configuration again, with the same breakpoints.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
----@param args table arguments of the wait
+---@param args { expressions: string[]?, timeout_ms: integer }
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.restart(ctx, entry, args)
+  local root = sessions.root(entry)
   local config = vim.deepcopy(M.config_of(entry))
-  if not entry.ended then
+  local remove = root.remove_breakpoints
+  if not root.ended then
+    root.remove_breakpoints = nil
     local ok, err = control.terminate(ctx, entry)
     if not ok then
+      root.remove_breakpoints = remove
       return nil, err
     end
   end
-  return M.run(ctx, config, vim.tbl_extend('keep', { exception_filters = entry.filters }, args))
+  return M.run(ctx, config, args, entry.filters, remove)
 end
 
 return M

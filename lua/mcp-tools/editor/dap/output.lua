@@ -57,17 +57,13 @@ function Output:add(category, text)
   end
 end
 
---- Returns lines of a category after a line.
----@param category string 'all' or one
+--- Returns the lines after a line.
 ---@param since integer
 ---@return mcp-tools.dap.Line[]
-function Output:after(category, since)
+function Output:after(since)
   local found = {}
   for seq = math.max(since, self.count - M.MAX_LINES) + 1, self.count do
-    local line = self.lines[seq]
-    if category == 'all' or line.category == category then
-      table.insert(found, line)
-    end
+    table.insert(found, self.lines[seq])
   end
   return found
 end

@@ -46,8 +46,8 @@ local SAME = { 'type', 'request', 'name', 'program', 'cwd' }
 ---@field fault string? why it did not start
 ---@field bound table<string, table<integer, mcp-tools.dap.Bound>> path → requested line
 ---@field seen { place: string, values: table<string, string> }? locals of the last answer
----@field references table<integer, boolean> of variables at this stop; false: withheld
----@field filters string[]? exception filters that a tool has set
+---@field filters mcp-tools.dap.Filters? those of a tool
+---@field remove_breakpoints fun()? removes those of the call that started it
 ---@field filters_sent boolean?
 ---@field started boolean? its program has begun
 ---@field ours boolean? started by a tool
@@ -85,7 +85,7 @@ local ours = setmetatable({}, { __mode = 'k' })
 --- Marks a session as running.
 ---@param entry mcp-tools.dap.Entry
 local function set_running(entry)
-  entry.stop, entry.references, entry.started = nil, {}, true
+  entry.stop, entry.started = nil, true
 end
 
 --- Handlers by event.
@@ -193,7 +193,8 @@ local RESPONSES = {
   setExceptionBreakpoints = function(entry, err)
     if not err and entry.filters and not entry.filters_sent then
       entry.filters_sent = true
-      entry.session:request('setExceptionBreakpoints', { filters = entry.filters }, function() end)
+      local filters = entry.filters(entry.session.capabilities or {})
+      entry.session:request('setExceptionBreakpoints', { filters = filters }, function() end)
     end
   end,
 }
@@ -203,10 +204,12 @@ local entries = {}
 ---@type table?
 local attached
 
+---@alias mcp-tools.dap.Filters fun(capabilities: table): string[] the adapter's exception filters to activate
+
 ---@class mcp-tools.dap.Expected a session that a tool will start
 ---@field config table
 ---@field known table<integer, table>
----@field filters string[]?
+---@field filters mcp-tools.dap.Filters?
 ---@field entry mcp-tools.dap.Entry?
 ---@field unwanted fun(entry: mcp-tools.dap.Entry)? called if the session is no longer needed
 
@@ -231,7 +234,10 @@ local function finish(entry)
   if entry.ended then
     return
   end
-  entry.ended, entry.stop, entry.references = true, nil, {}
+  entry.ended, entry.stop = true, nil
+  if entry.remove_breakpoints then
+    entry.remove_breakpoints()
+  end
   local ended = 0
   for i = #entries, 1, -1 do
     ended = ended + (entries[i].ended and 1 or 0)
@@ -298,7 +304,6 @@ local function track(session)
     resumed_by = above and above.resumed_by or 'user',
     ended = session.closed == true,
     bound = {},
-    references = {},
     filters = above and above.filters,
   }
   table.insert(entries, entry)
@@ -323,13 +328,13 @@ end
 ---@param arguments table of the request
 ---@return fun() undo
 function M.resuming(entry, arguments)
-  local stop, references = entry.stop, entry.references
+  local stop = entry.stop
   ours[arguments] = true
   entry.resumed_by = 'tool'
   M.root(entry).resumed_by = 'tool'
   set_running(entry)
   return function()
-    entry.stop, entry.references = stop, references
+    entry.stop = stop
   end
 end
 
@@ -372,7 +377,7 @@ end
 
 --- Expects a session: the next new one that runs this configuration belongs to a tool.
 ---@param config table
----@param filters string[]? exception filters
+---@param filters mcp-tools.dap.Filters?
 ---@return mcp-tools.dap.Expected
 function M.expect(config, filters)
   local each = { config = config, known = nvim_dap.sessions(), filters = filters }
@@ -433,7 +438,7 @@ function M.state(entry)
 end
 
 --- Argument of every tool for a session.
-M.ARG = { type = 'integer', description = 'From dap_sessions; default: the focused session', minimum = 1 }
+M.ARG = { type = 'integer', description = 'Session id; default: the focused session', minimum = 1, hidden = true }
 
 --- Returns the latest child session: the first session often has no program and only starts others.
 ---@param entry mcp-tools.dap.Entry
@@ -474,7 +479,7 @@ end
 ---@return mcp-tools.Error?
 function M.any(args)
   if not nvim_dap.loaded() and not args.session_id then
-    return nil, errors.new('not_found', 'no active debug session; dap_run starts one')
+    return nil, errors.new('not_found', 'no active debug session; debug_run starts one')
   end
   local dap, err = M.attach()
   if not dap then
@@ -483,8 +488,8 @@ function M.any(args)
   local entry = selected(args.session_id)
   if not entry then
     local text = args.session_id
-        and ('session_id: there is no debug session %d; dap_sessions lists all'):format(args.session_id)
-      or 'no active debug session; dap_run starts one, dap_configurations lists what can be run'
+        and ('session_id: there is no debug session %d; debug_inspect lists all'):format(args.session_id)
+      or 'no active debug session; debug_run starts one'
     return nil, errors.new('not_found', text)
   end
   return entry
@@ -497,7 +502,7 @@ end
 function M.active(args)
   local entry, err = M.any(args)
   if entry and entry.ended then
-    local text = 'no active debug session: the last one has ended%s; dap_program_output has what it printed'
+    local text = 'no active debug session: the last one has ended%s; debug_inspect has its output'
     local code = entry.exit_code and (' (exit code %d)'):format(entry.exit_code) or ''
     return nil, errors.new('not_found', text:format(code))
   end
@@ -517,36 +522,10 @@ function M.stopped(args)
   if entry.stop then
     return entry
   elseif state ~= 'stopped' then
-    local text = 'no stopped thread: the program runs. dap_wait_until_paused waits for a stop, dap_pause pauses it'
+    local text = "the program is running; debug_step with how='wait' waits for a stop, how='pause' stops it"
     return nil, errors.new('tool_error', text)
   end
   return which
-end
-
---- Completes the definition of a tool for one session: adds the argument `session_id`, and passes the session that it
---- means to `run` and `preview`, or returns the error if there is none.
----@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
----@param def table a definition with `run(ctx, entry, args)`; `preview` is a text or `fun(args, entry)`
----@return table def
-function M.tool(find, def)
-  local run, preview = def.run, def.preview
-  def.args = vim.tbl_extend('keep', { session_id = M.ARG }, def.args or {})
-  function def.run(ctx, args)
-    local entry, err = find(args)
-    if not entry then
-      return nil, err
-    end
-    return run(ctx, entry, args)
-  end
-  def.preview = preview
-    and function(args)
-      local entry, err = find(args)
-      if entry and type(preview) == 'function' then
-        return preview(args, entry)
-      end
-      return entry and preview, err
-    end
-  return def
 end
 
 return M

@@ -1,5 +1,5 @@
 --- Describes a stop in one answer of about half a kilobyte: reason, place, code around it, callers, changed variables,
---- output.
+--- output; as data and as text.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -57,38 +57,6 @@ function M.frame(ctx, entry)
     stop.frames, stop.total_frames = frames, total --[[@as integer]]
   end
   return stop.frames[1]
-end
-
---- Returns the first frames of a stack for answers.
----@param frames table[]
----@param levels integer
----@param root string
----@return table[]
-function M.shown(frames, levels, root)
-  return vim.tbl_map(function(frame)
-    local source = frame.source or {}
-    return {
-      id = frame.id,
-      name = frame.name,
-      path = source.path and access.shown(source.path, root) or source.name,
-      line = frame.line,
-      column = frame.column,
-    }
-  end, vim.list_slice(frames, 1, levels))
-end
-
---- Returns the id of a frame: the given one, or that of the frame in which the program has stopped.
----@param ctx mcp-tools.Ctx
----@param entry mcp-tools.dap.Entry
----@param frame_id integer?
----@return integer? id
----@return mcp-tools.Error? err
-function M.frame_id(ctx, entry, frame_id)
-  if frame_id then
-    return frame_id
-  end
-  local frame, err = M.frame(ctx, entry)
-  return frame and frame.id, not frame and (err or errors.new('tool_error', 'the stopped thread has no frame')) or nil
 end
 
 --- Returns a frame as one line: `function (path:line)`.
@@ -163,7 +131,7 @@ end
 ---@return string? text
 ---@return integer? left_out lines
 local function new_output(entry, max)
-  local lines = entry.output:after('all', entry.output.reported)
+  local lines = entry.output:after(entry.output.reported)
   entry.output.reported = entry.output.count
   local texts, size = {}, 0
   for i = #lines, 1, -1 do
@@ -274,19 +242,79 @@ function M.describe(ctx, entry, waited)
   if state == 'stopped' then
     answer.reason = which.stop.reason
     add_place(ctx, which, answer)
-  elseif state == 'ended' then
-    answer.exit_code = which.exit_code
-    answer.unbound = M.unbound(which, ctx.root)
   else
-    answer.status = 'still_running'
-    answer.waited_ms = waited
+    answer.exit_code = which.exit_code
+    answer.waited_ms = state == 'running' and waited or nil
     answer.unbound = M.unbound(which, ctx.root)
-    answer.hint = 'dap_wait_until_paused waits on, dap_pause stops it'
   end
-  local left_out
-  answer.output, left_out = new_output(which, state == 'ended' and LAST_OUTPUT or OUTPUT)
-  answer.output_left_out = left_out and ('%d lines before: dap_program_output'):format(left_out)
+  answer.output, answer.output_left_out = new_output(which, state == 'ended' and LAST_OUTPUT or OUTPUT)
   return answer
+end
+
+--- Returns variables or values as lines.
+---@param list (mcp-tools.dap.Shown|string)[]
+---@param rows string[] to which they are added
+---@param indent string
+local function add_variables(list, rows, indent)
+  for _, each in ipairs(list) do
+    if type(each) == 'table' then
+      each = ('%s = %s'):format(each.name, (each.value:gsub('\n', '\n' .. indent .. '  ')))
+    end
+    table.insert(rows, indent .. each)
+  end
+end
+
+--- Returns the answer about a session as text.
+---@param answer table of `describe`, with more of `debug_inspect`
+---@return string
+function M.render(answer)
+  local rows = {}
+  local function add(text, value)
+    if value then
+      table.insert(rows, (text:gsub('%%s', function()
+        return tostring(value)
+      end)))
+    end
+  end
+  local function add_list(title, list, more)
+    if list and #list > 0 then
+      table.insert(rows, title)
+      add_variables(list, rows, '  ')
+      add('  … %s more', more)
+    end
+  end
+  if answer.status == 'stopped' then
+    table.insert(rows, ('stopped (%s) in %s'):format(answer.reason, answer.at))
+    add('line reached: %s', answer.reached)
+    if answer.exception then
+      table.insert(rows, ('%s: %s'):format(answer.exception.type or 'exception', answer.exception.message or ''))
+    end
+    add('%s', answer.code or answer.code_withheld)
+    add('called by %s', answer.callers and table.concat(answer.callers, ' < '))
+    add('  and %s more', answer.more_callers)
+  elseif answer.status == 'ended' then
+    table.insert(rows, 'ended' .. (answer.exit_code and (', exit code %d'):format(answer.exit_code) or ''))
+  else
+    table.insert(rows, 'running' .. (answer.waited_ms and (', no stop within %d ms'):format(answer.waited_ms) or ''))
+    table.insert(rows, "debug_step with how='wait' waits on, how='pause' stops it")
+  end
+  add('%s', answer.note)
+  add('breakpoints that are not bound: %s', answer.unbound and table.concat(answer.unbound, ', '))
+  add_list('stack:', answer.stack, answer.more_frames)
+  add_list('locals:', answer.locals, answer.more_locals)
+  add_list('changed since the last stop:', answer.changed, answer.more_locals)
+  add('gone: %s', answer.gone and table.concat(answer.gone, ', '))
+  for _, value in ipairs(answer.values or {}) do
+    table.insert(rows, ('%s = %s'):format(value.expression, value.value or value.error))
+    add_variables(value.fields or {}, rows, '  .')
+    add('  … %s more', value.more_fields)
+    add('printed: %s', value.output)
+  end
+  add_list('threads:', answer.threads)
+  add('output: (%s lines before)', answer.output_left_out)
+  add(answer.output_left_out and '%s' or 'output:\n%s', answer.output)
+  add_list('sessions (session_id selects one):', answer.sessions)
+  return table.concat(rows, '\n')
 end
 
 return M

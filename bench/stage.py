@@ -15,6 +15,10 @@ from tests.support import nvim
 from tests.support.nvim import Home, Nvim
 
 HERE = Path(__file__).resolve().parent
+ENCODER_US = 112
+"""What `vim.json.encode` of the largest result takes where the limits in milliseconds were set.
+
+Nothing of ours runs in it, so a limit does not grow with what is measured."""
 INIT = f"""
 require('mcp-tools').setup({{ bridge = {{ autostart = false }} }})
 dofile([[{HERE / "tools.lua"}]])
@@ -33,6 +37,18 @@ class Stage:
     peer: servers.Program
     http: aiohttp.ClientSession
     amount: Amount
+    slowness: float
+    """Time that this machine takes for what takes 1 on the one for which the limits were set, at least 1."""
+
+    def most(self, milliseconds: float) -> float:
+        """Return a limit for the main thread, in ms on this machine."""
+        return milliseconds * self.slowness
+
+    def reach(self, milliseconds: float) -> str:
+        """Return a limit for the main thread as text."""
+        return f"{milliseconds:g} ms" + (
+            f" × {self.slowness:.2f} (slower machine)" if self.slowness > 1 else ""
+        )
 
 
 @contextlib.asynccontextmanager
@@ -61,4 +77,6 @@ async def prepare(program: Path, folder: Path, amount: Amount) -> AsyncIterator[
         floor = await stack.enter_async_context(servers.floor(running.socket, home))
         peer = await stack.enter_async_context(servers.peer(home))
         http = await stack.enter_async_context(http_client())
-        yield Stage(program, home, running, bridge, floor, peer, http, amount)
+        encoder = min([await running.lua("return BENCH.encoder()") for _ in range(10)])
+        slowness = max(1.0, encoder / ENCODER_US)
+        yield Stage(program, home, running, bridge, floor, peer, http, amount, slowness)

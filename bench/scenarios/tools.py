@@ -141,7 +141,8 @@ async def measure(stage: Stage) -> list[Row]:
     stretch = sorted(found, key=lambda row: -max(row["held"], row["first"]))
     unknown = [f"{name} takes other arguments (bench/arguments.lua)" for name in refused]
     slow = sorted(found, key=lambda row: -row["ms"])[:WORST]
-    met = all(row["held"] <= HELD_MS and row["first"] <= FIRST_MS for row in found)
+    held, first, loaded = stage.most(HELD_MS), stage.most(FIRST_MS), stage.most(LOAD_MS)
+    met = all(row["held"] <= held and row["first"] <= first for row in found)
     late = [row["name"] for row in found if row.get("err", "").startswith("timeout")]
     loading, count = median(one["held"] for one in loads), loads[0]["count"]
     worst = listed(stretch[:WORST], {"held": "{:.1f} ms", "first": "(first call {:.1f})"})
@@ -157,7 +158,7 @@ async def measure(stage: Stage) -> list[Row]:
             f"tools: main thread at a stretch, {len(found)} calls of tools that read",
             f"worst: {worst}; "
             f"the start of a process takes {median(starts or [0]):.1f} ms, with it {whole_worst}",
-            f"≤ {HELD_MS} ms, first call ≤ {FIRST_MS} ms, both without the start of one process",
+            f"≤ {stage.reach(HELD_MS)}, first call ≤ {FIRST_MS} ms, both without the start of one process",
             met,
         ),
         Row(
@@ -169,7 +170,7 @@ async def measure(stage: Stage) -> list[Row]:
         Row(
             "tools: loading all definitions, main thread at a stretch",
             f"{loading:.1f} ms ({count:.0f} tools in {median(one['ms'] for one in loads):.0f} ms)",
-            f"≤ {LOAD_MS} ms",
-            loading <= LOAD_MS,
+            f"≤ {stage.reach(LOAD_MS)}",
+            loading <= loaded,
         ),
     ]

@@ -89,7 +89,11 @@ end
 ---@param name string
 ---@return string?
 function M.mapped_key(map_mode, name)
-  local plug = ('<plug>(mcp-tools-%s)'):format(name)
+  local plug = ('<Plug>(mcp-tools-%s)'):format(name)
+  if map_mode ~= 't' and vim.fn.hasmapto(plug, map_mode) == 0 then -- which does not know mappings of terminals
+    return nil -- without the list of all mappings, which can be long
+  end
+  plug = plug:lower()
   for _, maps in ipairs({ api.nvim_buf_get_keymap(0, map_mode), api.nvim_get_keymap(map_mode) }) do
     for _, map in ipairs(maps) do
       if map.rhs and map.rhs:lower() == plug then

@@ -24,6 +24,8 @@ local SHORT = 64
 local LONG = 32 * 1024
 --- Maximum number of cached field names; most results share a few.
 local MAX_NAMES = 256
+--- Maximum number of keys of one object that are sorted: more would block the main thread.
+local MAX_SORTED = 5000
 --- Maximum size of the buffer between two values, in bytes.
 local KEPT = 256 * 1024
 
@@ -114,6 +116,37 @@ local function quick_list(list, length, depth)
   return true
 end
 
+--- Keys of the last object at each depth, sorted: the objects of a list mostly have the same.
+---@type table<integer, string[]>
+local orders = {}
+
+--- Returns the keys of an object, sorted, so that equal values have equal texts in every Neovim: the order of `pairs`
+--- changes from start to start, and prompt caches compare bytes.
+---@param value table
+---@param depth integer
+---@return string[]? keys nil if one is not a string
+local function sorted_keys(value, depth)
+  local count, last = 0, orders[depth] or {}
+  for key in pairs(value) do
+    if type(key) ~= 'string' then
+      return nil
+    end
+    count = count + 1
+  end
+  local is_same = count == #last
+  for i = 1, is_same and count or 0 do
+    is_same = is_same and value[last[i]] ~= nil
+  end
+  if not is_same then
+    last = vim.tbl_keys(value)
+    if count <= MAX_SORTED then
+      table.sort(last)
+    end
+    orders[depth] = last
+  end
+  return last
+end
+
 ---@param value table
 ---@param depth integer
 ---@return boolean written
@@ -129,18 +162,17 @@ local function quick_table(value, depth)
   if length > 0 then
     return quick_list(value, length, depth)
   end
-  local first = true
-  for key, item in pairs(value) do
-    if type(key) ~= 'string' then
-      return false
-    end
-    out:put(first and '{' or ',', names[key] or keep_name(key))
-    first = false
-    if not quick(item, depth) then
+  local keys = sorted_keys(value, depth)
+  if not keys then
+    return false
+  end
+  for i = 1, #keys do
+    out:put(i == 1 and '{' or ',', names[keys[i]] or keep_name(keys[i]))
+    if not quick(value[keys[i]], depth) then
       return false
     end
   end
-  out:put(first and '[]' or '}')
+  out:put(keys[1] and '}' or '[]')
   return true
 end
 

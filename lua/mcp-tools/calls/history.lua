@@ -34,7 +34,7 @@ end
 --- Creates an empty history.
 ---@return mcp-tools.History
 function M.new()
-  local ring, at = {}, 0 ---@type mcp-tools.PastCall[], integer
+  local calls = {} ---@type mcp-tools.PastCall[] newest first
   local times, seen = lru(NAMES), lru(NAMES) -- clients may send any number of names
   local self = {}
 
@@ -46,8 +46,7 @@ function M.new()
       return
     end
     local ms = (call.ended_at - call.created_at) / 1e6
-    at = at % CALLS + 1
-    ring[at] = {
+    table.insert(calls, 1, {
       id = call.id,
       name = call.name,
       client = client,
@@ -55,7 +54,8 @@ function M.new()
       code = call.outcome.error and call.outcome.error.code,
       ms = ms,
       ended_at = call.ended_at,
-    }
+    })
+    calls[CALLS + 1] = nil
     local durations = times:get(call.name) or {}
     times:set(call.name, durations)
     durations[#durations + 1] = ms
@@ -65,11 +65,7 @@ function M.new()
   end
 
   function self.list(count)
-    local list = {}
-    for i = 0, math.min(count, #ring) - 1 do
-      list[#list + 1] = ring[(at - i - 1) % #ring + 1]
-    end
-    return list
+    return vim.list_slice(calls, 1, count)
   end
 
   function self.times(name)

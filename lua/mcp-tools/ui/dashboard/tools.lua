@@ -213,6 +213,10 @@ local function toggle(parts, value)
   parts.run(('tools %s %s'):format(value.on and 'disable' or 'enable', value.name))
 end
 
+local function toggle_details(parts, item)
+  parts.open[item.id] = not parts.open[item.id]
+end
+
 ---@type mcp-tools.DashboardSection
 local tools = {
   title = 'Tools',
@@ -263,14 +267,7 @@ local tools = {
       end,
     },
   },
-  details = {
-    group = function(parts, item)
-      parts.open[item.id] = not parts.open[item.id]
-    end,
-    tool = function(parts, item)
-      parts.open[item.id] = not parts.open[item.id]
-    end,
-  },
+  details = { group = toggle_details, tool = toggle_details },
 }
 
 ---@type mcp-tools.DashboardSection

@@ -12,8 +12,10 @@ local M = {}
 local OWNER_ONLY = tonumber('600', 8)
 local OWNER_ONLY_DIR = tonumber('700', 8)
 
---- Delay of a batch in ms: a batch of any size costs three file operations.
-local BATCH_MS = 200
+--- Delay of a batch in ms, and maximum number of its lines: a batch of any size costs three file operations.
+local BATCH_MS, BATCH_LINES = 200, 256
+--- Maximum number of lines not formatted yet: their data may be large, and a call may wait for them.
+local SLICE = 8
 --- A lock of this age was left by a crashed Neovim.
 local STALE_SECONDS = 10
 
@@ -23,6 +25,8 @@ local STALE_SECONDS = 10
 ---@field queue (string|fun(pause: fun()): string)[] not yet in the file
 ---@field private formatted integer number of formatted lines at the beginning of the queue
 ---@field private formatting boolean? the other lines are being formatted
+---@field private format_scheduled boolean?
+---@field private writes boolean? the lines are written when all are formatted
 ---@field private waiting fun()[] called when everything is written
 ---@field failed string? why the last batch could not be written
 ---@field private scheduled boolean? the next batch is written in a moment
@@ -103,11 +107,11 @@ local function text_of(line, pause)
   return ok and text or 'cannot format a line: ' .. tostring(text):gsub('%c', ' ')
 end
 
---- Formats and writes the queue.
----@param now? boolean before this returns
-function RotatingFile:flush(now)
+--- Formats the queued lines and writes full batches.
+---@param now? boolean at once, before this returns
+function RotatingFile:format(now)
   if self.formatting and not now then
-    return -- the running one writes the whole queue
+    return -- it writes the whole queue
   end
   self.formatting = true
   time_slice.run(function(pause)
@@ -121,8 +125,18 @@ function RotatingFile:flush(now)
       pause()
     end
     self.formatting = false
-    self:write()
+    if self.writes or #self.queue >= BATCH_LINES then
+      self.writes = false
+      self:write()
+    end
   end, now)
+end
+
+--- Writes the queue.
+---@param now? boolean before this returns
+function RotatingFile:flush(now)
+  self.writes = true
+  self:format(now)
 end
 
 --- Writes the queue synchronously when Neovim exits: nothing would run later.
@@ -144,6 +158,13 @@ end
 ---  meanwhile; its error is written instead
 function RotatingFile:add(line)
   table.insert(self.queue, line)
+  if not self.formatting and not self.format_scheduled and #self.queue - self.formatted >= SLICE then
+    self.format_scheduled = true
+    vim.schedule(function()
+      self.format_scheduled = false
+      self:format()
+    end)
+  end
   if not self.scheduled then
     self.scheduled = true
     vim.defer_fn(function()

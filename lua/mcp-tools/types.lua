@@ -38,8 +38,9 @@
 ---@field callers table<string, table>? additional fields for some clients and plugins
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`
 ---@field previewed string[]? bundled tools: arguments that `preview` contains, so that a question does not repeat them
----@field always_for? string[] arguments that the answer "always" applies to: it then allows only calls in which all of
---- them are equal, such as one command line, instead of every call of the tool
+---@field always_for? string[]|fun(args: table): table arguments that the answer "always" applies to, or a function that
+--- returns what it applies to: it then allows only calls in which that is equal, such as one command line, instead of
+--- every call of the tool
 ---@field short_lived? string[] with `always_for`: arguments, such as ids, that mean something else in the next editor;
 --- "always" is not possible for a call that has one
 ---@field reviewed boolean? bundled tools: the user can review its changes instead of an approval

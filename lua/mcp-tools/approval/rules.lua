@@ -165,9 +165,13 @@ function M.call_key(definition, args)
       return nil, true
     end
   end
-  local decisive = {}
-  for _, name in ipairs(definition.always_for) do
-    decisive[name] = args[name]
+  local decisive, always_for = {}, definition.always_for
+  if type(always_for) == 'function' then
+    decisive = always_for(args)
+  else
+    for _, name in ipairs(always_for) do
+      decisive[name] = args[name]
+    end
   end
   local key = canonical_json.text(next(decisive) and decisive or vim.empty_dict())
   return key, #key > MAX_KEY

@@ -537,8 +537,8 @@ describe('"always" for a tool that runs what its arguments say', function()
   end)
 
   it('is set by every bundled tool that runs what its arguments say', function()
-    local names = 'shell.run shell.jobs editor.eval_lua editor.command plugin.call runner.run runner.debug'
-      .. ' dap.run dap.evaluate dap.set_breakpoint dap.set_variable'
+    local names = 'shell.run shell.jobs editor.eval_lua editor.command plugin.call runner.run'
+      .. ' debug.run debug.step debug.inspect'
     for name in names:gmatch('%S+') do
       local definition = require('mcp-tools.tools.' .. name)
       t.ok(#definition.always_for > 0, name)
@@ -550,23 +550,23 @@ describe('"always" for a tool that runs what its arguments say', function()
 
   it('allows breakpoints without an expression, and none that the program evaluates', function()
     local b = bench()
-    b.tool({ always_for = require('mcp-tools.tools.dap.set_breakpoint').always_for })
+    b.tool({ always_for = require('mcp-tools.tools.debug.breakpoints').always_for })
     b.says('always')
-    t.eq('ran', (b.run({ line = 1 })))
+    t.eq('ran', (b.run({ set = { { line = 1 } } })))
     b.says('deny')
-    t.eq('ran', (b.run({ line = 2 })))
+    t.eq('ran', (b.run({ set = { { line = 2 } } })))
     for _, name in ipairs({ 'condition', 'hit_condition', 'log_message' }) do
-      t.eq('access_denied', (b.run({ line = 1, [name] = 'run()' })))
+      t.eq('access_denied', (b.run({ set = { { line = 1 }, { line = 1, [name] = 'run()' } } })))
     end
   end)
 
   it('does not allow a test by an id, which may be of a file outside the project', function()
     for name, args in pairs({
-      run = { tests = { outside .. '/test_x.py::test_x' } },
-      debug = { test = outside .. '/test_x.py::test_x' },
+      ['runner.run'] = { tests = { outside .. '/test_x.py::test_x' } },
+      ['debug.run'] = { test = outside .. '/test_x.py::test_x' },
     }) do
       local b = bench()
-      b.tool({ always_for = require('mcp-tools.tools.runner.' .. name).always_for })
+      b.tool({ always_for = require('mcp-tools.tools.' .. name).always_for })
       b.says('always')
       t.eq('ran', (b.run({})))
       b.says('deny')

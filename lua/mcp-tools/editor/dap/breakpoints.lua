@@ -49,6 +49,19 @@ function M.file(point)
   return found, err
 end
 
+--- Returns what breakpoints make the program evaluate.
+---@param points mcp-tools.dap.Point[]?
+---@return string[]? texts nil if nothing
+function M.expressions(points)
+  local texts = {}
+  for _, point in ipairs(points or {}) do
+    for _, name in ipairs({ 'condition', 'hit_condition', 'log_message' }) do
+      table.insert(texts, point[name])
+    end
+  end
+  return texts[1] and texts or nil
+end
+
 --- Returns a breakpoint as text, for the user who approves it.
 ---@param point mcp-tools.dap.Point
 ---@return string

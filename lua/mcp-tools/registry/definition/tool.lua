@@ -27,7 +27,7 @@ local M = {}
 ---@field callers table<string, table>?
 ---@field recommended boolean?
 ---@field previewed string[]?
----@field always_for string[]?
+---@field always_for string[]|(fun(args: table): table)|nil
 ---@field short_lived string[]?
 ---@field reviewed boolean?
 ---@field style 'execute'|'run'
@@ -72,7 +72,7 @@ local RULES = {
   needs_approval = common.of_type('boolean', 'function', 'string'),
   preview = common.of_type('function'),
   previewed = common.of_type('table'),
-  always_for = common.of_type('table'),
+  always_for = common.of_type('table', 'function'),
   short_lived = common.of_type('table'),
   state = common.of_type('function'),
   callers = common.of_type('table'),

@@ -167,12 +167,12 @@ return {
   },
   annotations = { read_only = false, destructive = false, idempotent = true },
   recommended = true,
-  always_for = { 'set', 'remove', 'clear' },
+  always_for = function(args)
+    return { expressions = breakpoints.expressions(args.set) } -- the program evaluates these
+  end,
   needs_approval = function(args)
-    for _, point in ipairs(args.set or {}) do
-      if point.condition or point.hit_condition or point.log_message then
-        return 'it sets a breakpoint whose expression the program evaluates'
-      end
+    if breakpoints.expressions(args.set) then
+      return 'it sets a breakpoint whose expression the program evaluates'
     end
     return changes(args) and 'it changes breakpoints'
   end,

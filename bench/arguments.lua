@@ -3,7 +3,7 @@
 local M = {}
 
 --- These wait for the user.
-M.left_out = { interview = true, test_async_prompt = true }
+M.left_out = { ask_user = true, test_async_prompt = true }
 
 --- By name of the argument; those that are not here are given when they are required, by their type.
 ---@param project { lua: string, json: string, python: string }

@@ -62,7 +62,7 @@ MEANT: list[tuple[str, dict[str, Any]]] = [
     ("editor_eval_lua", {"code": "return 1"}),
 ]
 """Calls that do something, where those made from schemas alone would not."""
-LEFT_OUT = ("interview", "test_async_prompt", "editor_servers")
+LEFT_OUT = ("ask_user", "test_async_prompt", "editor_servers")
 """They wait for a person who types, or end what others wait for."""
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(ter
 
 INIT = f"""
 _G.mcp_tools = require('mcp-tools')
-mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }}, tools = {{ 'interview' }} }})
+mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }}, tools = {{ 'ask_user' }} }})
 vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-answer)')
 """
 
@@ -55,22 +55,16 @@ async def bridge(screen: Terminal) -> Bridge:
 
 def asked(client: Any, *questions: dict[str, Any]) -> asyncio.Task[Any]:
     """A call of the tool that waits for its answers."""
-    return asyncio.create_task(client.call_tool("nvim_interview", {"questions": list(questions)}))
+    return asyncio.create_task(client.call_tool("nvim_ask_user", {"questions": list(questions)}))
 
 
-def data_of(result: Any) -> dict[str, Any]:
-    """The data of a result."""
-    assert not result.is_error, result
-    data: dict[str, Any] = result.structured_content
-    return data
-
-
-async def answers(call: asyncio.Task[Any]) -> list[Any]:
-    """What the person answered."""
+async def answered(call: asyncio.Task[Any]) -> str:
+    """The text that the client gets."""
     async with asyncio.timeout(terminal.PATIENCE / 1000):
-        result = data_of(await call)
-    assert result["completed"] is True
-    return [each["answer"] for each in result["answers"]]
+        result = await call
+    assert not result.is_error, result
+    text: str = result.content[0].text
+    return text
 
 
 def mode_is(screen: Terminal, mode: str) -> Any:
@@ -114,7 +108,9 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
         await screen.type("because ü")
         await screen.press("C-j")
         await screen.enter("so")
-        assert await answers(call) == ["blue", ["ham", "corn", "cheese"], "because ü\nso"]
+        assert await answered(call) == (
+            "Which colour?: blue\nWhich toppings?: ham, corn, cheese\nWhy?\nIn a word.: because ü\nso"
+        )
         await screen.hides("Why?")
         await mode_is(screen, "i")
         await screen.type("!")
@@ -136,7 +132,7 @@ async def test_own_text_instead_of_a_choice(screen: Terminal, bridge: Bridge) ->
         await screen.type("i")
         await mode_is(screen, "i")
         await screen.enter("violet")
-        assert await answers(call) == ["", "violet"]
+        assert await answered(call) == "Which?: (no answer)\nWhich colour?: violet"
 
 
 @pytest.mark.parametrize(
@@ -158,8 +154,7 @@ async def test_leaving_it(screen: Terminal, bridge: Bridge, how: str) -> None:
             await screen.press("Escape")
             await mode_is(screen, "n")
         await (screen.command("close") if how == "close" else screen.press("Escape"))
-        async with asyncio.timeout(terminal.PATIENCE / 1000):
-            assert data_of(await call) == {"completed": False, "answers": []}
+        assert await answered(call) == "The user closed the questions without answering."
         await screen.hides("Which colour?")
 
 
@@ -180,7 +175,7 @@ async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
         await screen.press("Escape", "F5")
         await screen.shows("<CR> done")
         await screen.press("Enter")
-        assert await answers(second) == [[]]
+        assert await answered(second) == "Which toppings?: (no answer)"
 
 
 @pytest.mark.slow
@@ -202,7 +197,7 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
         await screen.command("tabonly")
         await screen.press("F5")
         await screen.enter("!")
-        assert await answers(call) == ["text so far!"]
+        assert (await answered(call)).endswith(": text so far!")
 
 
 @pytest.mark.slow
@@ -224,7 +219,7 @@ async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("Why?", "so", "<CR> done")
         await mode_is(screen, "i")
         await screen.enter(" it is")
-        assert await answers(call) == [COLOUR["choices"][1], "so it is"]
+        assert await answered(call) == f"Which colour?: {COLOUR['choices'][1]}\nWhy?\nIn a word.: so it is"
         await mode_is(screen, "t")
         await screen.type(" again")
         await screen.shows("to cat again")
@@ -249,4 +244,4 @@ async def test_focus_by_option(screen: Terminal, bridge: Bridge) -> None:
         await asyncio.sleep(0.7)
         assert not call.done()
         await screen.press("Enter")
-        assert len(await answers(call)) == 1
+        assert (await answered(call)).startswith("Which colour?: ")

@@ -14,7 +14,7 @@ local M = {}
 ---@field mounts table[]
 
 --- Groups of guill/mcp-tools.nvim → ours.
-local OLD_GROUPS = { lsp = { 'symbol', 'code' }, dap = { 'debug' } }
+local OLD_GROUPS = { lsp = { 'symbol', 'code' }, dap = { 'debug' }, interview = { 'ask_user' } }
 
 ---@param option any
 ---@return mcp-tools.OptionSelection

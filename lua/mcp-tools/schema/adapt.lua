@@ -38,6 +38,8 @@ for theirs, ours in pairs({
   ['expression'] = 'expressions',
   ['case_insensitive'] = 'ignore_case',
   ['question'] = 'questions',
+  ['options'] = 'choices',
+  ['multiSelect'] = 'multiselect',
 }) do
   for name in theirs:gmatch('%S+') do
     NAMES[name] = vim.split(ours, ' ')

@@ -28,7 +28,7 @@ describe('every tool', function()
   local MAX_ERROR = 4000
   --- What they are given is what they run, or show to the person.
   local LEFT_OUT =
-    { editor_command = true, editor_eval_lua = true, shell_run = true, shell_jobs = true, interview = true }
+    { editor_command = true, editor_eval_lua = true, shell_run = true, shell_jobs = true, ask_user = true }
 
   local NUMBERS = { 0, -1, 2 ^ 31, 2 ^ 53 - 1, 2 ^ 53, 1e308, -1e308 }
 

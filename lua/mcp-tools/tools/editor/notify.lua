@@ -10,7 +10,7 @@ return {
   name = 'editor_notify',
   title = 'Notify the user',
   description = 'Shows the user a short message in the editor, with your name. Does not wait; to ask a question, use'
-    .. ' interview.',
+    .. ' ask_user.',
   args = {
     message = {
       type = 'string',

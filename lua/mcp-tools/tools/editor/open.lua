@@ -65,8 +65,7 @@ end
 return {
   name = 'editor_open',
   title = 'Show a file',
-  description = 'Shows the user a file at a line in their editor. If they are typing, it opens in another window'
-    .. ' and their cursor stays. Returns window and position; lines and columns (characters) count from 1.',
+  description = "Opens a file at a line in the user's editor, without taking the focus from where they type.",
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },

@@ -7,7 +7,7 @@ local t = require('helpers')
 
 describe('an editor without a person', function()
   before_each(function()
-    config.setup({ tools = { 'interview' } })
+    config.setup({ tools = { interview = true } }) -- a group of guill/mcp-tools.nvim
     require('mcp-tools.core').get()
   end)
 
@@ -38,6 +38,20 @@ describe('an editor without a person', function()
       t.eq('validation_error', err.code)
     end
     t.eq(0, interview.count())
+  end)
+
+  it('closes the questions after timeout_ms', function()
+    local ask = mcp_tools.interview
+    mcp_tools.interview = function()
+      return {
+        cancel = function()
+          return true
+        end,
+      }
+    end
+    local result = call({ questions = { { question = 'a' } }, timeout_ms = 1 })
+    mcp_tools.interview = ask
+    t.eq({ completed = false, timed_out = true, answers = {} }, result)
   end)
 
   it('hears nothing after a cancel', function()

@@ -16,7 +16,7 @@ M.named = { recommended = {}, explicit = {} }
 for field, names in pairs({
   recommended = 'ask_user bridge_status buffer_edit buffer_list buffer_read code_actions code_format debug_breakpoints'
     .. ' debug_inspect debug_run debug_step diagnostics_list'
-    .. ' editor_open editor_selection editor_servers editor_state file_list file_search'
+    .. ' editor_open editor_servers editor_state file_list file_search'
     .. ' symbol_callers symbol_find symbol_implementations symbol_info symbol_overview symbol_references'
     .. ' symbol_rename',
   explicit = 'editor_command editor_eval_lua plugin_call',

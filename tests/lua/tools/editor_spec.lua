@@ -35,73 +35,59 @@ describe('tools that show the state of the editor', function()
   end)
 
   describe('editor_state', function()
-    it('tells of mode, folders, the file with its options, tab pages and windows', function()
-      local bufnr = edit('a.txt', 'one\ntwo ü x\nthree\n')
-      vim.bo.shiftwidth, vim.bo.expandtab = 3, true
-      api.nvim_win_set_cursor(0, { 2, 7 })
-      local left = api.nvim_get_current_win()
-      vim.cmd('noautocmd vsplit')
-      vim.cmd.tabnew()
-      vim.cmd.tcd('/')
-      vim.cmd.tabprevious()
-      api.nvim_set_current_win(left)
+    it('returns the current file, the symbol around the cursor, and open files', function()
+      edit('other.txt', 'x\n')
+      api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
+      local bufnr = edit('a.lua', 'local function one()\n  return "ü" -- x\nend\n')
+      vim.bo.filetype = 'lua'
+      api.nvim_win_set_cursor(0, { 2, 12 })
       local before = calls.view()
       local state = calls.call('editor_state')
       t.eq(before, calls.view())
       t.eq({ 'n', project.root, project.root }, { state.mode, state.root, state.cwd })
       local current = state.current
-      t.has({ path = 'a.txt', bufnr = bufnr, line = 2, column = 7, text = 'two ü x', lines = 3 }, current)
-      t.has({ shiftwidth = 3, expandtab = true }, current.options)
-      t.eq(false, current.modified)
-      t.eq({ 2, 2, 1, '/' }, { #state.tabs, #state.tabs[1].windows, #state.tabs[2].windows, state.tabs[2].cwd })
-      for _, window in ipairs(state.tabs[1].windows) do
-        t.eq({ window.window == left or nil, 2, 7 }, { window.current, window.line, window.column })
-      end
+      t.has({ path = 'a.lua', bufnr = bufnr, line = 2, column = 12, text = '  return "ü" -- x', lines = 3 }, current)
+      t.eq({ name = 'one', kind = 'function', start_line = 1, end_line = 3 }, current.symbol)
+      t.eq({ 2, 1, nil }, { state.files_total, state.modified_total, state.selection })
+      t.has({ path = 'other.txt', modified = true }, state.files[1])
+      t.has({ path = 'a.lua', visible = true }, state.files[2])
+      t.eq('… 1 more', project.text('editor_state', { limit = 1 }):match('[^\n]+$'))
+      t.eq(
+        'a.lua, 3 lines; cursor in line 2, column 12, in one (lines 1-3)\n2:   return "ü" -- x\n\n'
+          .. '2 open files, 1 unsaved\nother.txt: unsaved\na.lua: shown',
+        project.text('editor_state')
+      )
+      vim.cmd('silent bwipeout! other.txt')
     end)
 
     it('never takes a terminal or a float for the current file', function()
       edit('a.txt', 'text\n')
       open_float()
-      local state = calls.call('editor_state')
-      t.eq('a.txt', state.current.path)
-      t.eq({ 'float', true }, { state.tabs[1].windows[2].kind, state.tabs[1].windows[2].current })
+      t.eq('a.txt', calls.call('editor_state').current.path)
     end)
 
-    it('keeps the text of sensitive files, and says so', function()
-      edit('.env', 'TOKEN=abc\n')
-      local current = calls.call('editor_state').current
-      t.eq({ '.env', nil, 'sensitive' }, { current.path, current.text, current.withheld })
-    end)
-
-    it('names no more windows than are wanted', function()
-      edit('a.txt', 'x\n')
-      vim.cmd('split | split')
-      local state = calls.call('editor_state', { limit = 2 })
-      t.eq({ 2, 3 }, { #state.tabs[1].windows, state.windows_total })
-      t.eq('validation_error', calls.fails('editor_state', { limit = 'x' }).code)
-    end)
-  end)
-
-  describe('editor_selection', function()
-    it('gives what is selected, cut where it is too long', function()
-      edit('a.txt', 'one two\nthree\n')
-      t.eq(vim.NIL, calls.call('editor_selection').selection)
+    it('returns the selection, cut if it is too long', function()
+      edit('a.txt', 'one two\nthree\n' .. ('x'):rep(20000) .. '\n')
       keys('gg4lvj<Esc>')
-      local found = calls.call('editor_selection').selection
+      local found = calls.call('editor_state').selection
       t.has(
         { text = 'two\nthree', start_line = 1, start_column = 5, end_line = 2, end_column = 5, active = false },
         found
       )
-      found = calls.call('editor_selection', { max_bytes = 3 }).selection
-      t.eq({ 'two…', true }, { found.text, found.truncated })
-      t.eq('validation_error', calls.fails('editor_selection', { max_bytes = 0 }).code)
+      t.matches('Selected last %(characters%), 1:5 to 2:5:\ntwo\nthree\n', project.text('editor_state'))
+      keys('GV<Esc>')
+      found = calls.call('editor_state').selection
+      t.eq({ true, true }, { found.truncated, #found.text < 17000 })
+      t.matches('only the beginning', project.text('editor_state'))
     end)
 
-    it('withholds that of a sensitive file', function()
+    it('withholds the text of sensitive files', function()
       edit('.env', 'TOKEN=abc\n')
       keys('ggV<Esc>')
-      local found = calls.call('editor_selection').selection
-      t.eq({ nil, 'sensitive' }, { found.text, found.withheld })
+      local state = calls.call('editor_state')
+      t.eq({ '.env', nil, 'sensitive' }, { state.current.path, state.current.text, state.current.withheld })
+      t.eq({ nil, 'sensitive' }, { state.selection.text, state.selection.withheld })
+      t.matches('1: withheld: sensitive', project.text('editor_state'))
     end)
   end)
 

@@ -59,7 +59,7 @@ function M.find(args)
   end
   local window = args.window or current_window()
   if window ~= 0 and not api.nvim_win_is_valid(window) then
-    return nil, errors.new('not_found', ('window: there is no window %d; editor_state lists them'):format(window))
+    return nil, errors.new('not_found', ('window: there is no window %d'):format(window))
   end
   return { window = window, nr = args.nr }
 end

@@ -133,17 +133,6 @@ local CASES = {
     end,
   },
   {
-    'runner_discover: 2 000 scripts in a package.json',
-    function()
-      local scripts = {}
-      for i = 1, 2000 do
-        scripts['test:' .. i] = 'jest ' .. ('x'):rep(400)
-      end
-      write('package.json', vim.json.encode({ scripts = scripts }))
-      return tool('runner_discover', {})
-    end,
-  },
-  {
     'quickfix_set with paths that no buffer has',
     function()
       local entries = {}

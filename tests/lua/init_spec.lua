@@ -98,7 +98,7 @@ describe('bridge_status', function()
       { 'the bridge is stopped', ':McpTools start', 'stopped' },
       { status.health, status.to_do, status.bridge.state }
     )
-    t.eq({ bridge = 2, test = 4 }, status.tools)
+    t.eq({ bridge = 2, test = 5 }, status.tools)
     t.eq({ 'nvim', false }, { status.you.host, status.you.session })
     t.eq({ project.root, 1, 0 }, { status.cwd, status.calls, status.failures_total })
     t.matches('^%d+%.%d+%.%d+', status.versions.neovim)

@@ -83,9 +83,9 @@ def test_with_nvim_dap(spec: Path, nvim_program: Path, home: Home) -> None:
 
 @pytest.mark.nightly
 def test_with_neotest(nvim_program: Path, home: Home) -> None:
-    """The test runner works with neotest."""
+    """The test tool works with neotest."""
     paths = plugins.path("neotest", "nvim-nio", "plenary.nvim")
-    run(HERE / "tools" / "runner_neotest_spec.lua", nvim_program, home, NEOTEST_PATH=paths)
+    run(HERE / "tools" / "test_run_neotest_spec.lua", nvim_program, home, NEOTEST_PATH=paths)
 
 
 @pytest.mark.nightly

@@ -14,11 +14,11 @@ local M = {}
 ---@type table<'recommended'|'explicit', table<string, true>>
 M.named = { recommended = {}, explicit = {} }
 for field, names in pairs({
-  recommended = 'ask_user bridge_status buffer_edit buffer_list buffer_read code_actions code_format debug_breakpoints'
+  recommended = 'ask_user buffer_edit buffer_list buffer_read code_actions code_format debug_breakpoints'
     .. ' debug_inspect debug_run debug_step diagnostics_list'
     .. ' editor_open editor_servers editor_state file_list file_search'
     .. ' symbol_callers symbol_find symbol_implementations symbol_info symbol_overview symbol_references'
-    .. ' symbol_rename',
+    .. ' symbol_rename test_run',
   explicit = 'editor_command editor_eval_lua plugin_call',
 }) do
   for name in names:gmatch('%S+') do

@@ -26,7 +26,7 @@ local ADVICE = {
   { 'symbol_replace symbol_insert', 'for whole definitions' },
   { 'buffer_read buffer_edit', 'for files that the user has open' },
   { 'diagnostics_list', 'after edits' },
-  { 'runner_run', 'for tests' },
+  { 'test_run', 'for tests' },
   { 'debug_run', 'to see values' },
   { 'editor_state', 'when the user says "this" or "selected"' },
 }

@@ -525,7 +525,7 @@ describe('"always" for a tool that runs what its arguments say', function()
   it('is not offered for an id, which is another one in the next editor', function()
     for name, args in pairs({
       ['shell.jobs'] = { action = 'stop', id = 'job1' },
-      ['runner.run'] = { cancel = 'run1' },
+      ['test.run'] = { run = 'run1' },
     }) do
       local b, tool = bench(), require('mcp-tools.tools.' .. name)
       b.tool({ always_for = tool.always_for, short_lived = tool.short_lived })
@@ -537,7 +537,7 @@ describe('"always" for a tool that runs what its arguments say', function()
   end)
 
   it('is set by every bundled tool that runs what its arguments say', function()
-    local names = 'shell.run shell.jobs editor.eval_lua editor.command plugin.call runner.run'
+    local names = 'shell.run shell.jobs editor.eval_lua editor.command plugin.call test.run'
       .. ' debug.run debug.step debug.inspect'
     for name in names:gmatch('%S+') do
       local definition = require('mcp-tools.tools.' .. name)
@@ -562,7 +562,7 @@ describe('"always" for a tool that runs what its arguments say', function()
 
   it('does not allow a test by an id, which may be of a file outside the project', function()
     for name, args in pairs({
-      ['runner.run'] = { tests = { outside .. '/test_x.py::test_x' } },
+      ['test.run'] = { tests = { outside .. '/test_x.py::test_x' } },
       ['debug.run'] = { test = outside .. '/test_x.py::test_x' },
     }) do
       local b = bench()

@@ -49,7 +49,7 @@ function M.open()
   vim.env.VIRTUAL_ENV = p.checkout .. '/.deps/venv'
   vim.env.PYTHONDONTWRITEBYTECODE = '1'
   vim.env.PYTEST_DISABLE_PLUGIN_AUTOLOAD = '1'
-  p.open({ 'runner', 'workflow' })
+  p.open({ 'test_run', 'workflow' })
   vim.fn.delete(vim.fn.stdpath('state') .. '/trust')
 end
 

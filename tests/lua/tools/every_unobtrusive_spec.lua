@@ -36,7 +36,7 @@ local MEANT = {
   shell_jobs = function()
     return { action = 'start', argv = { 'true' } }
   end,
-  runner_run = function()
+  test_run = function()
     return { path = 'sample.py' }
   end,
   editor_command = function()

@@ -370,14 +370,13 @@ describe('file_replace', function()
 end)
 
 describe('an editor that was started in the home folder', function()
-  it('has no project whose files could be listed, searched or looked through for tests', function()
-    project.offer({ 'file', 'runner' })
+  it('has no project whose files could be listed or searched', function()
+    project.offer({ 'file' })
     local home = vim.env.HOME
     vim.env.HOME = project.root
     for tool, args in pairs({
       file_list = {},
       file_search = { query = 'post' },
-      runner_discover = {},
     }) do
       local _, err = call(tool, args)
       t.eq({ tool, 'access_denied' }, { tool, (err or {}).code })

@@ -68,13 +68,13 @@ it('run no native code of a project', function()
   if vim.fn.executable('cc') == 0 then
     return
   end
-  project.offer({ 'runner', 'debug' })
+  project.offer({ 'test_run', 'debug' })
   local source = project.write('library.c', LIBRARY)
   for _, module in ipairs({ 'neotest', 'nio', 'dap' }) do
     local done = vim.system({ 'cc', '-shared', '-fPIC', '-o', project.root .. '/' .. module .. '.so', source }):wait()
     t.eq(0, done.code, done.stderr)
   end
-  tool_calls.call('runner_discover', {})
+  tool_calls.call('test_run', {})
   tool_calls.call('debug_inspect', {})
   t.eq('', vim.fn.getenv('RAN_A_LIBRARY') == vim.NIL and '' or 'ran')
 end)

@@ -7,6 +7,7 @@
 
 local optional = require('mcp-tools.util.optional')
 local paths = require('mcp-tools.files.paths')
+local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
 
@@ -30,6 +31,13 @@ function M.client()
   end
 end
 
+--- Returns the name in an id.
+---@param id string
+---@return string
+local function last_part(id)
+  return id:match('([^:]*)$')
+end
+
 ---@class mcp-tools.neotest.Tree
 ---@field iter fun(self): fun(): integer, table
 
@@ -37,11 +45,26 @@ end
 ---@param client table
 ---@param target mcp-tools.runner.Target
 ---@return { tree: mcp-tools.neotest.Tree, adapter: string }[]
+---@return { name: string, near: string[] }? unknown
 local function trees(client, target)
-  local list = {}
+  local list, ids = {}, {}
   local function add(tree, adapter)
     if tree and adapter then
       table.insert(list, { tree = tree, adapter = adapter })
+    end
+  end
+  --- Adds the positions that match.
+  local function add_each(matches)
+    for _, adapter in ipairs(client:get_adapters()) do
+      local tree, results = client:get_position(nil, { adapter = adapter }), client:get_results(adapter)
+      if tree then
+        for _, position in tree:iter() do
+          local is_inside = not target.path or vim.startswith(position.path or '', target.path)
+          if is_inside and matches(position, results[position.id] or {}) then
+            add(client:get_position(position.id, { adapter = adapter }), adapter)
+          end
+        end
+      end
     end
   end
   if target.path then
@@ -50,12 +73,29 @@ local function trees(client, target)
       client:_update_positions(target.path, { adapter = adapter }) -- it may have changed on disk
     end
   end
-  if target.scope == 'nearest' then
-    add(client:get_nearest(target.path, (target.line or 1) - 1, {}))
-  elseif target.tests or target.path then
-    for _, id in ipairs(target.tests or { target.path }) do
-      add(client:get_position(id, {}))
+  if target.line then
+    add(client:get_nearest(target.path, target.line - 1, {}))
+  elseif target.last_failed then
+    add_each(function(position, result)
+      return position.type == 'test' and result.status == 'failed'
+    end)
+  elseif target.tests then
+    for _, name in ipairs(target.tests) do
+      local count = #list
+      add_each(function(position)
+        table.insert(ids, position.type == 'test' and position.id or nil)
+        return position.id == name or position.name == name or vim.endswith(position.id, '::' .. name)
+      end)
+      if #list == count then
+        local near = suggest(name, vim.tbl_map(last_part, ids))
+        local similar = vim.iter(ids):find(function(id)
+          return last_part(id) == near
+        end)
+        return {}, { name = name, near = { similar } }
+      end
     end
+  elseif target.path then
+    add(client:get_position(target.path, {}))
   else
     for _, adapter in ipairs(client:get_adapters()) do
       add(client:get_position(nil, { adapter = adapter }), adapter)
@@ -107,8 +147,9 @@ function M.run(client, target, cb)
     end
   end
   nio.run(function()
-    local list = trees(client, target)
-    if #list == 0 then
+    local list, unknown = trees(client, target)
+    results.unknown = unknown
+    if #list == 0 and not unknown and not target.last_failed then
       fault = UNKNOWN
     end
     for _, entry in ipairs(list) do

@@ -6,6 +6,7 @@ local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
+local focus = require('mcp-tools.editor.user.focus')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
@@ -19,12 +20,15 @@ local M = {}
 --- Maximum size of a file that is searched for tests, in bytes.
 local MAX_FILE = 2 * 1024 * 1024
 
+--- Error of runners that do not know single tests.
+local SINGLE = 'only pytest and neotest can run single tests, but the runner is %s; %s'
+
 ---@class mcp-tools.runner.Target
----@field scope 'nearest'|'file'|'all'
----@field path string? resolved
+---@field path string? resolved; nil: all files
 ---@field bufnr integer?
 ---@field line integer?
----@field tests string[]? ids
+---@field tests string[]? names or ids
+---@field last_failed boolean?
 ---@field extra string[]
 
 ---@class mcp-tools.runner.Plan
@@ -32,19 +36,45 @@ local MAX_FILE = 2 * 1024 * 1024
 ---@field command mcp-tools.shell.Command? nil: neotest builds the command
 ---@field target mcp-tools.runner.Target
 
---- Returns why an id cannot be passed to a runner. Approval does not check ids, so they must be in the project.
+--- Returns the file or directory of a test's id. Approval does not check ids, so it must be in the project.
 ---@param test string
 ---@param root string resolved
----@return mcp-tools.Error?
-local function id_refusal(test, root)
-  if test:find('^[-@]') then -- `@file` reads options from a file
-    return errors.new('validation_error', ('tests: %s is an option, not a test'):format(test))
-  end
+---@return string? path resolved; nil: it does not exist
+---@return mcp-tools.Error? err
+local function file_of(test, root)
   local file = test:match('^(.-)::') or test
   local path, bad = paths.resolve(file:sub(1, 1) == '/' and file or root .. '/' .. file)
-  if bad or not paths.inside(path, root) then
-    return errors.new('access_denied', ('tests: %s is outside the project; give path'):format(utf8.cut(test, 200)))
+  if bad or not vim.uv.fs_stat(path) then
+    return nil
+  elseif not paths.inside(path, root) then
+    return nil, errors.new('access_denied', ('tests: %s is outside the project; give path'):format(utf8.cut(test, 200)))
   end
+  return path
+end
+
+--- Finds the file that the arguments name.
+---@param args table
+---@return { path: string?, bufnr: integer?, line: integer? }?
+---@return mcp-tools.Error? err
+local function place_of(args)
+  local bufnr = args.at_cursor and buffers.current()
+  if args.at_cursor and not bufnr then
+    return nil, errors.new('not_found', 'at_cursor: the user has no file open')
+  elseif not (bufnr or args.path or args.bufnr) then
+    return { line = args.line }
+  end
+  local found, err = buffers.find(bufnr and { bufnr = bufnr } or args)
+  if not found then
+    return nil, err
+  elseif not found.path or found.path == '' then
+    return nil, errors.new('not_found', (bufnr and 'at_cursor' or 'bufnr') .. ': the buffer has no file')
+  end
+  local path = paths.resolve(found.path)
+  if not vim.uv.fs_stat(path) then
+    local name = access.shown(path, project.root())
+    return nil, errors.new('not_found', ('there is no file %s; unsaved files cannot be tested'):format(name))
+  end
+  return { path = path, bufnr = found.bufnr, line = bufnr and focus.place(bufnr) or args.line }
 end
 
 ---@param args table
@@ -52,43 +82,25 @@ end
 ---@return mcp-tools.runner.Target?
 ---@return mcp-tools.Error?
 local function target_of(args, root)
-  local target = { tests = args.tests, extra = args.args or {}, line = args.line }
-  if args.path or args.bufnr then
-    local found, err = buffers.find(args)
-    if not found then
-      return nil, err
-    elseif not found.path or found.path == '' then
-      return nil, errors.new('not_found', 'bufnr: the buffer has no file')
-    end
-    target.path, target.bufnr = paths.resolve(found.path), found.bufnr
-  end
-  target.scope = args.scope or (args.line and 'nearest') or (target.path and 'file') or 'all'
-  if args.tests and (target.path or args.scope) then
-    return nil, errors.new('validation_error', 'tests: cannot be combined with scope, path or bufnr')
-  elseif target.scope == 'all' and target.path then
-    return nil, errors.new('validation_error', 'scope: all runs every test; leave out path and bufnr')
-  elseif target.scope ~= 'all' and not target.path then
-    local text = ('scope: %s needs path or bufnr (bufnr 0 is the current buffer)'):format(target.scope)
-    return nil, errors.new('validation_error', text)
-  elseif target.path and not vim.uv.fs_stat(target.path) then
-    local name = access.shown(target.path, project.root())
-    return nil, errors.new('not_found', ('there is no file %s; unsaved files cannot be tested'):format(name))
+  local place, err = place_of(args)
+  if not place then
+    return nil, err
+  elseif place.line and not place.path then
+    return nil, errors.new('validation_error', 'line: needs path')
+  elseif place.line and args.tests then
+    return nil, errors.new('validation_error', 'tests: cannot be combined with line or at_cursor')
   end
   for _, test in ipairs(args.tests or {}) do
-    local refused = id_refusal(test, root)
+    local _, refused = file_of(test, root)
     if refused then
       return nil, refused
     end
   end
-  return target
-end
-
---- Returns the cursor line if the buffer is in a window.
----@param bufnr integer?
----@return integer?
-local function cursor_line(bufnr)
-  local window = bufnr and vim.fn.bufwinid(bufnr) or -1
-  return window > 0 and vim.api.nvim_win_get_cursor(window)[1] or nil
+  return vim.tbl_extend('error', place, {
+    tests = args.tests,
+    last_failed = args.last_failed,
+    extra = args.args or {},
+  })
 end
 
 --- Returns the test at or above the target's line.
@@ -96,10 +108,6 @@ end
 ---@return string? name
 ---@return mcp-tools.Error? err
 local function nearest(target)
-  local line = target.line or cursor_line(target.bufnr)
-  if not line then
-    return nil, errors.new('validation_error', 'line: required, because the file is in no window')
-  end
   local lines
   if target.bufnr then
     lines = vim.api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
@@ -108,9 +116,19 @@ local function nearest(target)
   end
   local name
   for _, test in ipairs(pytest.tests(lines)) do
-    name = test.line <= line and test.name or name
+    name = test.line <= target.line and test.name or name
   end
-  return name, not name and errors.new('not_found', ('line: no test begins at or above line %d'):format(line)) or nil
+  local text = ('line: no test begins at or above line %d'):format(target.line)
+  return name, not name and errors.new('not_found', text) or nil
+end
+
+--- Returns a path relative to a directory if it is inside.
+---@param path string
+---@param directory string
+---@return string
+local function relative(path, directory)
+  directory = paths.real_root(directory)
+  return vim.startswith(path, directory .. '/') and path:sub(#directory + 2) or path
 end
 
 --- Returns a path as an argument that cannot be mistaken for an option.
@@ -118,9 +136,8 @@ end
 ---@param directory string
 ---@return string
 local function argument_of(path, directory)
-  directory = paths.real_root(directory)
-  local relative = vim.startswith(path, directory .. '/') and path:sub(#directory + 2) or path
-  return relative:find('^[-@]') and './' .. relative or relative
+  local name = relative(path, directory)
+  return name:find('^[-@]') and './' .. name or name
 end
 
 ---@param target mcp-tools.runner.Target
@@ -128,18 +145,29 @@ end
 ---@return mcp-tools.shell.Command?
 ---@return mcp-tools.Error?
 local function by_pytest(target, root)
-  local tests = target.tests or {}
-  if target.path then
-    tests = { argument_of(target.path, root) }
+  local files, names, is_complete = {}, {}, true
+  for _, test in ipairs(target.tests or {}) do
+    local file = file_of(test, root)
+    if file then
+      table.insert(files, argument_of(file, root))
+      test = relative(file, root) .. (test:match('::.*') or '')
+    end
+    is_complete = is_complete and file ~= nil
+    table.insert(names, test)
   end
-  if target.scope == 'nearest' then
+  files = is_complete and vim.fn.uniq(vim.fn.sort(files)) --[[@as string[] ]] or {}
+  if target.path then
+    files = { argument_of(target.path, root) }
+  end
+  if target.line then
     local name, err = nearest(target)
     if not name then
       return nil, err
     end
-    tests = { tests[1] .. '::' .. name }
+    names = { name }
   end
-  local argv, env = pytest.command(root, tests, target.extra)
+  local options = target.last_failed and { '--last-failed', '--last-failed-no-failures=none' } or {}
+  local argv, env = pytest.command(root, files, names, vim.list_extend(options, target.extra))
   return { argv = argv, cwd = root, env = env, shown = command.line(argv) }
 end
 
@@ -152,11 +180,8 @@ local function by_script(target, root, script)
   local found, err = scripts.package(target.path or root, root)
   if not found then
     return nil, err
-  elseif target.tests then
-    return nil, errors.new('validation_error', 'tests: only pytest and neotest take tests; give path or args')
-  elseif target.scope == 'nearest' then
-    local text = 'scope: a script cannot run a single test; give scope=file, and args that select the test'
-    return nil, errors.new('validation_error', text)
+  elseif target.tests or target.line or target.last_failed then
+    return nil, errors.new('validation_error', SINGLE:format('a script', 'leave out all but path'))
   end
   local file = target.path ~= found.directory and target.path and argument_of(target.path, found.directory) or nil
   return scripts.command(found, script, file, target.extra)
@@ -168,8 +193,8 @@ end
 ---@return mcp-tools.shell.Command?
 ---@return mcp-tools.Error?
 local function by_make(target, root, name)
-  if target.path or target.tests then
-    return nil, errors.new('validation_error', 'runner: make only runs whole targets; leave out path, bufnr and tests')
+  if target.path or target.tests or target.last_failed then
+    return nil, errors.new('validation_error', SINGLE:format('make', 'leave out path, tests and last_failed'))
   end
   return scripts.make(root, name, target.extra)
 end
@@ -188,23 +213,22 @@ end
 local function choose(target, root)
   local named = target.path or target.tests and target.tests[1]:match('^[^:]*')
   local extension = named and named:match('%.(%w+)$')
-  if extension == 'py' then
+  local is_single = target.tests or target.last_failed
+  if extension == 'py' or is_single and pytest.used_in(root) then -- it also knows what failed in a terminal
     return 'pytest'
   elseif neotest.client() then
     return 'neotest'
-  elseif target.tests then
-    return 'pytest'
   elseif IS_SCRIPT[extension] then
     return 'npm:test'
   elseif target.path and extension then
-    local text = 'path: no runner for .%s files is known; give runner (runner_discover lists them)'
+    local text = 'path: no runner for .%s files is known; give runner: neotest, npm:<script> or make:<target>'
     return nil, errors.new('not_found', text:format(extension))
   elseif pytest.used_in(root) then
     return 'pytest'
   end
-  local other = scripts.runners(root)[1]
+  local other = scripts.test_runner(root)
   if other then
-    return other.id
+    return other
   end
   local text = 'no test runner was found: no pytest, no script "test" in package.json, no make target "test"'
   return nil, errors.new('not_found', text .. '; give runner')
@@ -237,8 +261,8 @@ local function by(target, runner, root)
 end
 
 --- Returns the plan for a call's arguments.
----@param args { scope: string?, path: string?, bufnr: integer?, line: integer?, tests: string[]?, runner: string?,
----  args: string[]? }
+---@param args { path: string?, bufnr: integer?, line: integer?, at_cursor: boolean?, tests: string[]?,
+---  last_failed: boolean?, runner: string?, args: string[]? }
 ---@param root string
 ---@return mcp-tools.runner.Plan?
 ---@return mcp-tools.Error? err
@@ -271,8 +295,9 @@ function M.preview(args, root)
     return command.preview(plan.command)
   end
   local target = plan.target
-  local what = target.tests and table.concat(target.tests, '\n') or target.path or 'all tests of ' .. root
-  return ('neotest, whose adapter builds the command:\n%s of %s'):format(target.scope, what)
+  local tests = target.tests and table.concat(target.tests, '\n') or target.last_failed and 'tests that failed last'
+  local where = target.path and (target.line and '%s:%d' or '%s'):format(target.path, target.line) or root
+  return ('neotest, whose adapter builds the command:\n%s in %s'):format(tests or 'tests', where)
 end
 
 return M

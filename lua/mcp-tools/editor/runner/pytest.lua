@@ -23,7 +23,7 @@ local DIRECTORIES, MAX_ENTRIES = { '', '/tests', '/test' }, 2000
 --- Returns whether pytest collects tests from a file.
 ---@param name string file name
 ---@return boolean
-function M.is_test_file(name)
+local function is_test_file(name)
   return name:find('^test_.*%.py$') ~= nil or name:find('_test%.py$') ~= nil
 end
 
@@ -46,7 +46,7 @@ function M.used_in(root)
     local seen = 0
     for name in vim.fs.dir(root .. directory) do
       seen = seen + 1
-      if M.is_test_file(name) then
+      if is_test_file(name) then
         return (directory .. '/' .. name):sub(2)
       elseif seen >= MAX_ENTRIES then
         break
@@ -58,13 +58,11 @@ end
 ---@class mcp-tools.runner.Test
 ---@field name string classes and function, with "::" between
 ---@field line integer
----@field is_group boolean whether it is a class
 
 --- Returns tests and classes by line, without running anything.
 ---@param lines string[]
----@param pause? fun()
 ---@return mcp-tools.runner.Test[]
-function M.tests(lines, pause)
+function M.tests(lines)
   local open, found = {}, {}
   for number, line in ipairs(lines) do
     local indent, class = line:match('^(%s*)class%s+([%w_]+)')
@@ -81,13 +79,10 @@ function M.tests(lines, pause)
       end
       local parent = open[#open]
       name = parent and parent.name .. '::' .. name or name
-      table.insert(found, { name = name, line = number, is_group = class ~= nil })
+      table.insert(found, { name = name, line = number })
       if class then
         table.insert(open, { name = name, indent = #indent })
       end
-    end
-    if pause then
-      pause()
     end
   end
   return found
@@ -109,16 +104,25 @@ end
 
 --- Returns the command and its environment.
 ---@param root string
----@param tests string[] ids or paths
----@param extra string[]
+---@param files string[] where to look for tests; empty: everywhere
+---@param names string[] names or ids of tests; empty: all
+---@param options string[]
 ---@return string[] argv
 ---@return table<string, string> env without `EVENTS`
-function M.command(root, tests, extra)
+function M.command(root, files, names, options)
   local argv = { M.python(root), '-m', 'pytest', '-p', 'mcp_tools_pytest', '-v', '--color=no', '--tb=short' }
-  vim.list_extend(argv, extra)
-  vim.list_extend(argv, tests)
+  if #names > 0 and #files == 0 then
+    table.insert(argv, '--continue-on-collection-errors') -- of files that may not have the tests
+  end
+  vim.list_extend(argv, options)
+  vim.list_extend(argv, files)
   local path = vim.env.PYTHONPATH
-  return argv, { PYTHONPATH = path and path ~= '' and PLUGIN .. ':' .. path or PLUGIN }
+  return argv,
+    {
+      PYTHONPATH = path and path ~= '' and PLUGIN .. ':' .. path or PLUGIN,
+      -- The plugin selects them, because it also knows those that are generated, inherited or similar.
+      MCP_TOOLS_TESTS = #names > 0 and vim.json.encode(names) or nil,
+    }
 end
 
 --- Environment variable with the path of the results file.
@@ -138,6 +142,7 @@ M.EVENTS = 'MCP_TOOLS_TEST_EVENTS'
 ---@field errors integer
 ---@field skipped integer
 ---@field total integer?
+---@field unknown { name: string, near: string[] }? a name that no test has
 ---@field failures mcp-tools.runner.Failure[]
 
 local COUNTS = { passed = 'passed', failed = 'failed', error = 'errors', skipped = 'skipped' }
@@ -155,6 +160,8 @@ function M.results(text, pause)
     local is_event = ok and type(event) == 'table'
     if is_event and event.total then
       results.total, any = event.total, true
+    elseif is_event and event.unknown then
+      results.unknown, any = { name = event.unknown, near = event.near }, true
     elseif is_event and event.id and COUNTS[event.outcome] then
       any = true
       local count = COUNTS[event.outcome]

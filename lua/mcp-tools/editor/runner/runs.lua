@@ -1,18 +1,14 @@
---- Test runs: starts, cancels and keeps them, and reports their results. A run outlives the call that started it unless
---- that call cancels it.
+--- Test runs: starts, cancels and keeps them. A run outlives the call that started it unless that call is cancelled.
 
-local access = require('mcp-tools.privacy.access')
 local background = require('mcp-tools.editor.process.background')
 local log = require('mcp-tools.log')
 local neotest = require('mcp-tools.editor.runner.neotest')
-local owners = require('mcp-tools.util.owner')
 local paths = require('mcp-tools.files.paths')
 local process = require('mcp-tools.editor.process')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local quickfix = require('mcp-tools.editor.quickfix')
 local read = require('mcp-tools.privacy.read')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
-local result = require('mcp-tools.editor.result')
 local task = require('mcp-tools.util.task')
 local time_slice = require('mcp-tools.util.time_slice')
 local timer = require('mcp-tools.util.timer')
@@ -40,6 +36,9 @@ local QUICKFIX = 'mcp-tools: tests'
 ---@field from_output boolean? its failures were found in the output
 ---@field fault string? why it could not run
 ---@field quickfix integer? number of quickfix entries
+---@field unsaved string[]? files with unsaved changes at the start
+---@field on_output fun(stream: string, text: string)? of the call that waits
+---@field private events string? file that pytest writes its results to
 ---@field private stop fun()?
 ---@field private ended_by string?
 
@@ -48,10 +47,13 @@ local runs = background.new({
   prefix = 'run',
   max_running = 4,
   max_ended = 20,
-  busy = '%d runs are already in progress; wait for one or cancel one',
+  busy = '%d runs are already in progress; wait for one with `run`, or end one with `run` and cancel=true',
 })
 
-M.refusal, M.reason = runs.refusal, runs.reason
+M.refusal, M.reason, M.get = runs.refusal, runs.reason, runs.get
+
+--- Maximum duration of a run in ms; tests shorten it.
+M.limit = 3600000
 
 --- Maximum number of bytes of output that are redacted and kept for results, from its end.
 local MAX_SHOWN = 64 * 1024
@@ -59,11 +61,12 @@ local MAX_SHOWN = 64 * 1024
 local MAX_READ = 256 * 1024
 local MAX_MESSAGE, MAX_DETAIL = 1000, 4000
 
---- Stores results with redacted texts. Runs in a coroutine.
----@param ctx mcp-tools.Task
+--- Redacts the texts of results. Runs in a coroutine.
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param run mcp-tools.runner.Run
 ---@param results mcp-tools.runner.Results
-local function finish(ctx, run, results)
+---@return mcp-tools.runner.Results
+local function redacted(ctx, run, results)
   redacted_text.learn(ctx, run.root)
   for _, failure in ipairs(results.failures) do
     failure.id = utf8.repair(failure.id)
@@ -72,7 +75,7 @@ local function finish(ctx, run, results)
       failure.detail = utf8.cut(redacted_text.output(ctx, failure.detail), MAX_DETAIL)
     end
   end
-  run.results = results
+  return results
 end
 
 --- Returns a function that resolves a printed path if it is a file of the project.
@@ -160,7 +163,7 @@ local function read_output(ctx, run, results, done)
     end
   end
   if results then
-    finish(ctx, run, results)
+    run.results = redacted(ctx, run, results)
   else
     redacted_text.learn(ctx, run.root)
   end
@@ -171,8 +174,8 @@ local function read_output(ctx, run, results, done)
   run.output = redacted_text.output(ctx, text)
 end
 
---- Reads and deletes pytest's results.
----@param ctx mcp-tools.Task
+--- Reads the results that pytest has written so far.
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
 ---@param path string
 ---@return mcp-tools.runner.Results?
 local function read_results(ctx, path)
@@ -181,30 +184,33 @@ local function read_results(ctx, path)
       return true
     end)
   end)
-  vim.uv.fs_unlink(path, function() end)
   return text and pytest.results(text, time_slice.of(ctx)) or nil
 end
 
 ---@param ctx mcp-tools.Task
 ---@param run mcp-tools.runner.Run
----@param opts { timeout: integer, on_output: fun(stream: string, text: string)? }
-local function run_command(ctx, run, opts)
+local function run_command(ctx, run)
   local command, env = run.plan.command, vim.deepcopy(run.plan.command.env or {})
   local events = run.plan.runner == 'pytest' and vim.fn.tempname() or nil
-  env[pytest.EVENTS] = events
+  run.events, env[pytest.EVENTS] = events, events
   local done = ctx:await(function(done)
     local handle = process.run(command.argv, {
       cwd = command.cwd,
       env = env,
-      timeout = opts.timeout,
+      timeout = M.limit,
       limit = MAX_OUTPUT,
       keep = 'tail',
-      on_output = opts.on_output,
+      on_output = function(...)
+        if run.on_output then
+          run.on_output(...)
+        end
+      end,
     }, done)
     run.stop = function()
       handle:kill()
     end
   end)
+  run.events = nil
   if not (done.code or done.ended_by) then
     run.fault = done.fault
     return
@@ -214,13 +220,15 @@ local function run_command(ctx, run, opts)
     run.ended_by = 'timed_out'
   end
   local results = events and read_results(ctx, events)
+  if events then
+    vim.uv.fs_unlink(events, function() end)
+  end
   read_output(ctx, run, results, done)
 end
 
 ---@param ctx mcp-tools.Task
 ---@param run mcp-tools.runner.Run
----@param opts { timeout: integer, on_output: fun(stream: string, text: string)? }
-local function run_neotest(ctx, run, opts)
+local function run_neotest(ctx, run)
   local client = neotest.client()
   if not client then
     run.fault = 'neotest is no longer available'
@@ -236,7 +244,7 @@ local function run_neotest(ctx, run, opts)
       end)
     end
     run.stop = end_early
-    limit = timer.after(opts.timeout, function()
+    limit = timer.after(M.limit, function()
       run.ended_by = 'timed_out'
       end_early()
     end)
@@ -246,7 +254,7 @@ local function run_neotest(ctx, run, opts)
     run.fault = fault
     return
   end
-  finish(ctx, run, results)
+  run.results = redacted(ctx, run, results)
 end
 
 --- Fills the quickfix list with the failures of a run without opening it.
@@ -275,8 +283,7 @@ end
 
 --- Starts a run.
 ---@param plan mcp-tools.runner.Plan
----@param opts { root: string, owner: mcp-tools.Owner, timeout: integer, quickfix: boolean,
----  on_output: fun(stream: string, text: string)? }
+---@param opts { root: string, owner: mcp-tools.Owner }
 ---@return mcp-tools.runner.Run?
 ---@return mcp-tools.Error? err
 function M.start(plan, opts)
@@ -293,11 +300,11 @@ function M.start(plan, opts)
   end
   task.run({ root = opts.root }, function(ctx)
     if plan.command then
-      run_command(ctx, run, opts)
+      run_command(ctx, run)
     else
-      run_neotest(ctx, run, opts)
+      run_neotest(ctx, run)
     end
-    if opts.quickfix and run.results then
+    if run.results then
       run.quickfix = fill_quickfix(run)
     end
   end, function(ok, thrown)
@@ -313,17 +320,15 @@ function M.start(plan, opts)
   return run
 end
 
---- Returns a run that a call may see; without an id, the last one of its session.
----@param call table a call or its ctx
----@param id string?
----@return mcp-tools.runner.Run?
-function M.get(call, id)
-  if id then
-    return runs.get(call, id)
+--- Reads the results of a run that pytest has not finished. Runs in a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param run mcp-tools.runner.Run
+function M.read_so_far(ctx, run)
+  local results = run.events and read_results(ctx, run.events)
+  results = results and redacted(ctx, run, results)
+  if run.events then -- it has not ended in the meantime
+    run.results = results
   end
-  return vim.iter(runs.of(call)):rfind(function(run)
-    return owners.is_own(run.owner, call)
-  end)
 end
 
 --- Cancels a run.
@@ -335,106 +340,6 @@ function M.cancel(run)
       run.stop()
     end
   end
-end
-
---- Arguments of tools that return a run.
-M.ARGS = {
-  limit = { type = 'integer', description = 'Maximum number of failures', default = 20, minimum = 0, maximum = 500 },
-  offset = { type = 'integer', description = 'Number of failures to skip', default = 0, minimum = 0 },
-}
-
---- Maximum number of bytes of failures, and of output if no failures are known.
-local MAX_FAILURES, MAX_REPORTED = 32 * 1024, 8 * 1024
-
----@param failures table[]
----@return integer
-local function size(failures)
-  local bytes = 0
-  for _, failure in ipairs(failures) do
-    bytes = bytes + 40 + #failure.id + #failure.message + #(failure.detail or '')
-  end
-  return bytes
-end
-
----@param run mcp-tools.runner.Run
----@param root string
----@return table<string, integer>
-local function per_file(run, root)
-  local counts = {}
-  for _, failure in ipairs(run.results.failures) do
-    local name = failure.path and access.shown(failure.path, root) or '?'
-    counts[name] = (counts[name] or 0) + 1
-  end
-  return counts
-end
-
----@param answer table
----@param run mcp-tools.runner.Run
----@param args { limit: integer, offset: integer }
----@param root string
-local function add_failures(answer, run, args, root)
-  local all, list = run.results.failures, {}
-  for i = args.offset + 1, math.min(#all, args.offset + args.limit) do
-    local failure = all[i]
-    table.insert(list, {
-      id = failure.id,
-      kind = failure.kind ~= 'failed' and failure.kind or nil,
-      path = failure.path and access.shown(failure.path, root),
-      line = failure.line,
-      message = failure.message,
-      detail = failure.detail ~= failure.message and failure.detail or nil,
-    })
-  end
-  if size(list) > MAX_FAILURES then
-    answer.shown, answer.narrow = 'without details', 'give a smaller limit, or run one file or test'
-    for _, failure in ipairs(list) do
-      failure.detail = nil
-      failure.message = failure.message:match('[^\n]*')
-    end
-  end
-  if size(list) > MAX_FAILURES then
-    answer.shown, answer.failures_per_file = 'counts per file', per_file(run, root)
-    return
-  end
-  answer.failures = #list > 0 and list or nil
-  local last = args.offset + #list
-  answer.next_offset = last < #all and last > args.offset and last or nil
-end
-
---- Returns the fields of the result.
----@param run mcp-tools.runner.Run
----@param args { limit: integer, offset: integer }
----@return table
-function M.report(run, args)
-  local root, results = run.root, run.results
-  local answer = {
-    run_id = run.id,
-    runner = run.plan.runner,
-    command = run.plan.command and run.plan.command.shown,
-    state = run.state,
-    exit_code = run.exit_code,
-    duration_ms = run.duration_ms or math.floor((vim.uv.hrtime() - run.started_at) / 1e6),
-    fault = run.fault,
-    quickfix = run.quickfix,
-  }
-  if results then
-    for _, field in ipairs({ 'passed', 'failed', 'errors', 'skipped', 'total' }) do
-      answer[field] = results[field]
-    end
-    answer.failures_from = run.from_output and 'output' or nil
-    add_failures(answer, run, args, root)
-  end
-  if run.state ~= 'running' then
-    local bad = (results and #results.failures or 0) > 0
-    answer.ok = run.state == 'done' and not run.fault and not bad and (run.exit_code or 0) == 0
-    -- Output is only needed if the results of single tests do not explain the outcome.
-    local is_explained = results and not run.from_output and (bad or answer.ok)
-    if not is_explained and run.output and run.output ~= '' then
-      local output, is_cut = result.tail(run.output, MAX_REPORTED)
-      answer.output, answer.output_cut = output, is_cut or nil
-    end
-  end
-  return answer
 end
 
 return M

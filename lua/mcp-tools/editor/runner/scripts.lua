@@ -10,8 +10,8 @@ local trusted = require('mcp-tools.privacy.trusted')
 local M = {}
 
 local MAX_FILE = 1024 * 1024
---- Maximum number of scripts, and of targets, listed.
-local MAX_RUNNERS = 50
+--- Maximum number of scripts in an error.
+local MAX_SHOWN = 50
 
 --- Lock files and their package managers; default: npm.
 local MANAGERS = {
@@ -135,9 +135,9 @@ function M.command(package, name, file, extra)
     local known = vim.tbl_keys(package.scripts)
     table.sort(known)
     local text = 'runner: %s has no script "%s" (scripts: %s)'
-    local shown = table.concat(known, ', ', 1, math.min(#known, MAX_RUNNERS))
+    local shown = table.concat(known, ', ', 1, math.min(#known, MAX_SHOWN))
     return nil,
-      errors.new('not_found', text:format(package.path, name, shown .. (#known > MAX_RUNNERS and ', …' or '')))
+      errors.new('not_found', text:format(package.path, name, shown .. (#known > MAX_SHOWN and ', …' or '')))
   end
   local err = distrusted(package.path)
   if err then
@@ -209,52 +209,20 @@ function M.make(root, name, extra)
   return { argv = argv, cwd = root, shown = command.line(argv) }
 end
 
----@class mcp-tools.runner.Runner
----@field id string
----@field from string the file that defines it
----@field command string?
----@field not_trusted boolean?
-
---- Returns scripts and targets of the root that are named like tests, the most likely first.
+--- Returns the script or target of the root that is named like tests.
 ---@param root string
----@return mcp-tools.runner.Runner[]
-function M.runners(root)
-  local list = {}
-  local function add(kind, path, items, is_test)
-    local not_trusted = trusted.read(path) == nil or nil -- once per file: it reads and hashes the file
-    local count = 0
-    for _, item in ipairs(items) do
-      if count < MAX_RUNNERS and is_test(item.name, item.command or '') then
-        count = count + 1
-        table.insert(list, {
-          id = kind .. item.name,
-          from = vim.fs.basename(path),
-          command = item.command,
-          not_trusted = not_trusted,
-        })
-      end
-    end
-  end
+---@return string? runner
+function M.test_runner(root)
   local package = M.package(root, root)
-  if package then
-    local scripts = {}
-    for name, script in vim.spairs(package.scripts) do
-      table.insert(scripts, { name = name, command = script })
-    end
-    add('npm:', package.path, scripts, function(name, script)
-      return (name == 'test' or name:find('^test[:-]')) and not script:find(NO_TESTS, 1, true)
-    end)
+  local script = package and package.scripts.test
+  if script and not script:find(NO_TESTS, 1, true) then
+    return 'npm:test'
   end
-  local path, text = makefile(root)
-  if path and text then
-    local targets = vim.tbl_map(function(target)
-      return { name = target.name, command = target.description }
-    end, M.targets(text))
-    add('make:', path, targets, function(name)
-      return name:find('^tests?$') or name:find('^check$') or name:find('^test%-')
-    end)
-  end
-  return list
+  local _, text = makefile(root)
+  local target = vim.iter(M.targets(text or '')):find(function(each)
+    return each.name:find('^tests?$') or each.name == 'check'
+  end)
+  return target and 'make:' .. target.name
 end
 
 return M

@@ -49,7 +49,6 @@ return {
     .. ' of tools by group, and definitions that could not be loaded. health is "ok" or the problem, to_do the'
     .. ' solution.',
   annotations = { read_only = true, idempotent = true, open_world = false },
-  recommended = true,
   execute = function(ctx)
     local status, report = mcp_tools.status(), mcp_tools.report()
     local trouble = status.state ~= 'ready' and (status.last_error or 'the bridge is ' .. status.state) or status.note

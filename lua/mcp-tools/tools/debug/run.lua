@@ -51,7 +51,7 @@ local function of_test(args, root)
     return nil, err
   end
   local argv = what.command.argv
-  return vim.tbl_extend('force', {
+  return vim.tbl_deep_extend('force', {
     type = 'python',
     request = 'launch',
     name = args.test,

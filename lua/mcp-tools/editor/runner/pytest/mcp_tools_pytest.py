@@ -1,7 +1,10 @@
-"""pytest plugin that writes the result of each test to a file, as lines of JSON."""
+"""pytest plugin that selects tests by name and writes the result of each one to a file, as lines of JSON."""
 
+import difflib
 import json
 import os
+
+import pytest
 
 MAX_MESSAGE = 2000
 MAX_DETAIL = 6000
@@ -9,19 +12,78 @@ RANK = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
 
 
 def pytest_configure(config):
-    """Register the plugin, unless this is a worker: its reports reach the main process."""
+    """Register the plugins. A worker does not report: its reports reach the main process."""
     path = os.environ.get("MCP_TOOLS_TEST_EVENTS")
-    if path and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Events(config, path), "mcp-tools-events")
+    events = Events(config, path) if path and not hasattr(config, "workerinput") else None
+    if events:
+        config.pluginmanager.register(events, "mcp-tools-events")
+    names = os.environ.get("MCP_TOOLS_TESTS")
+    if names:
+        config.pluginmanager.register(Selection(config, json.loads(names), events), "mcp-tools-selection")
 
 
-class Events:
-    """Writes the results."""
+class Project:
+    """Knows the project's directories."""
 
-    def __init__(self, config, path):
+    def __init__(self, config):
         self.root = str(getattr(config, "rootpath", None) or config.rootdir)
         params = getattr(config, "invocation_params", None)
         self.directory = str(params.dir) if params else os.getcwd()
+
+    def name(self, nodeid):
+        """Return the id as an argument for pytest in this directory."""
+        path, separator, rest = nodeid.partition("::")
+        whole = os.path.join(self.root, path) if path else self.root
+        return os.path.relpath(whole, self.directory) + separator + rest
+
+
+class Selection(Project):
+    """Selects tests by name or id: of directories, files, classes, functions, with or without parameters."""
+
+    def __init__(self, config, names, events):
+        super().__init__(config)
+        self.names = names
+        self.events = events
+
+    @staticmethod
+    def matches(test, name):
+        """Return whether a name means a test, or a group of tests that it is in."""
+        base = test.partition("[")[0]
+        if "/" not in name and "::" not in name and not name.endswith(".py"):
+            start, bracket, rest = name.partition("[")
+            name = start.replace(".", "::") + bracket + rest
+        inside = f"::{name}::"
+        return inside in f"::{test}::" or inside in f"::{base}::" or base.startswith(name + "/")
+
+    def near(self, name, tests):
+        """Return the ids of tests with similar names."""
+        bases = {}
+        for test in tests:
+            base = test.partition("[")[0]
+            bases.setdefault(base.rpartition("::")[2], base)
+        short = name.partition("[")[0].replace(".", "::").rpartition("::")[2]
+        return [bases[found] for found in difflib.get_close_matches(short, bases, n=2)]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config, items):
+        """Deselect the other tests; an unknown name is an error."""
+        tests = {item: self.name(item.nodeid) for item in items}
+        for name in self.names:
+            if not any(self.matches(test, name) for test in tests.values()):
+                near = self.near(name, tests.values())
+                if self.events:
+                    self.events.write(unknown=name, near=near)
+                raise pytest.UsageError(f"unknown test {name!r}, similar ones: {near}")
+        chosen = [item for item in items if any(self.matches(tests[item], name) for name in self.names)]
+        config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
+        items[:] = chosen
+
+
+class Events(Project):
+    """Writes the results."""
+
+    def __init__(self, config, path):
+        super().__init__(config)
         self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - open until pytest ends
         self.seen = {}
 
@@ -32,12 +94,6 @@ class Events:
             self.file.flush()
         except (OSError, TypeError, ValueError):
             pass
-
-    def name(self, nodeid):
-        """Return the id as an argument for pytest in this directory."""
-        path, separator, rest = nodeid.partition("::")
-        whole = os.path.join(self.root, path) if path else self.root
-        return os.path.relpath(whole, self.directory) + separator + rest
 
     def path(self, path):
         """Return a normalized absolute path."""

@@ -47,7 +47,15 @@ end
 ---@return { tree: mcp-tools.neotest.Tree, adapter: string }[]
 ---@return { name: string, near: string[] }? unknown
 local function trees(client, target)
-  local list, ids = {}, {}
+  local list, ids, updated = {}, {}, {}
+  --- Reads a file's tests again: it may have changed on disk.
+  local function update(path)
+    local _, adapter = client:get_position(path, {})
+    if adapter and not updated[path] and type(client._update_positions) == 'function' then
+      updated[path] = true
+      client:_update_positions(path, { adapter = adapter })
+    end
+  end
   local function add(tree, adapter)
     if tree and adapter then
       table.insert(list, { tree = tree, adapter = adapter })
@@ -61,6 +69,7 @@ local function trees(client, target)
         for _, position in tree:iter() do
           local is_inside = not target.path or vim.startswith(position.path or '', target.path)
           if is_inside and matches(position, results[position.id] or {}) then
+            update(position.path)
             add(client:get_position(position.id, { adapter = adapter }), adapter)
           end
         end
@@ -68,10 +77,7 @@ local function trees(client, target)
     end
   end
   if target.path then
-    local _, adapter = client:get_position(target.path, {})
-    if adapter and type(client._update_positions) == 'function' then
-      client:_update_positions(target.path, { adapter = adapter }) -- it may have changed on disk
-    end
+    update(target.path)
   end
   if target.line then
     add(client:get_nearest(target.path, target.line - 1, {}))
@@ -82,6 +88,7 @@ local function trees(client, target)
   elseif target.tests then
     for _, name in ipairs(target.tests) do
       local count = #list
+      update(name:match('^(.-)::') or name)
       add_each(function(position)
         table.insert(ids, position.type == 'test' and position.id or nil)
         return position.id == name or position.name == name or vim.endswith(position.id, '::' .. name)

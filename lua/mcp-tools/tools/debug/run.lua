@@ -104,7 +104,7 @@ return {
   search_hint = 'debugger, breakpoint, value at run time, launch, attach',
   args = {
     program = { type = 'string', description = 'File to run' },
-    test = { type = 'string', description = 'Id of a pytest test to run instead, such as `test_a.py::test_b`' },
+    test = { type = 'string', description = 'Name or id of a pytest test to run instead' },
     configuration = { type = 'string', description = 'Name of a launch configuration to run instead' },
     args = { type = 'array', items = { type = 'string' }, description = 'Command-line arguments' },
     breakpoints = { type = 'array', items = breakpoints.POINT, description = 'Where to stop' },

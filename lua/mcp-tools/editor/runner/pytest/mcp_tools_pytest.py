@@ -14,12 +14,11 @@ RANK = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
 def pytest_configure(config):
     """Register the plugins. A worker does not report: its reports reach the main process."""
     path = os.environ.get("MCP_TOOLS_TEST_EVENTS")
-    events = Events(config, path) if path and not hasattr(config, "workerinput") else None
-    if events:
-        config.pluginmanager.register(events, "mcp-tools-events")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Events(config, path), "mcp-tools-events")
     names = os.environ.get("MCP_TOOLS_TESTS")
     if names:
-        config.pluginmanager.register(Selection(config, json.loads(names), events), "mcp-tools-selection")
+        config.pluginmanager.register(Selection(config, json.loads(names), path), "mcp-tools-selection")
 
 
 class Project:
@@ -44,6 +43,7 @@ class Selection(Project):
         super().__init__(config)
         self.names = names
         self.events = events
+        self.is_worker = hasattr(config, "workerinput")
 
     @staticmethod
     def matches(test, name):
@@ -66,15 +66,19 @@ class Selection(Project):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config, items):
-        """Deselect the other tests; an unknown name is an error."""
+        """Deselect the other tests; an unknown name is an error, but would crash a worker."""
         tests = {item: self.name(item.nodeid) for item in items}
         for name in self.names:
             if not any(self.matches(test, name) for test in tests.values()):
                 near = self.near(name, tests.values())
                 if self.events:
-                    self.events.write(unknown=name, near=near)
-                raise pytest.UsageError(f"unknown test {name!r}, similar ones: {near}")
-        chosen = [item for item in items if any(self.matches(tests[item], name) for name in self.names)]
+                    with open(self.events, "a", encoding="utf-8") as file:
+                        file.write(json.dumps({"unknown": name, "near": near}) + "\n")
+                if not self.is_worker:
+                    raise pytest.UsageError(f"unknown test {name!r}, similar ones: {near}")
+                tests = {}
+                break
+        chosen = [item for item, test in tests.items() if any(self.matches(test, name) for name in self.names)]
         config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
         items[:] = chosen
 
@@ -121,7 +125,8 @@ class Events(Project):
         crash = getattr(report.longrepr, "reprcrash", None)
         detail = str(getattr(report, "longreprtext", "") or report.longrepr or "")
         lines = [line for line in detail.splitlines() if line.strip()]
-        message = crash.message if crash else lines[-1] if lines else report.outcome
+        last = lines[-1] if lines else report.outcome
+        message = crash.message if crash else last[2:].strip() if last.startswith("E ") else last
         place = self.place(report) or place
         return {
             "path": place[0] if place else None,
